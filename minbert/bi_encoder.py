@@ -186,13 +186,11 @@ class BiEncoder(nn.Module):
             common.errors.TruncationWarning: with the number of sentences that were cut to
                 `tokenizer.longest`.
         """
-        if width is not None or layers is not None:
-            small = self.smaller(width, layers)
-            return small.encode(sentences, precision, normalize, progress, batch_size)
-        result = np.empty((len(sentences), self.width), np.float32)
+        model = self if width is None and layers is None else self.smaller(width, layers)
+        result = np.empty((len(sentences), model.width), np.float32)
         begin, cut = 0, 0
         total = len(sentences) if progress else None
-        windows = self.encode_windows(sentences, precision, normalize, total, batch_size)
+        windows = model.encode_windows(sentences, precision, normalize, total, batch_size)
         for window, shortened in windows:
             result[begin : begin + len(window)] = window
             begin, cut = begin + len(window), cut + shortened

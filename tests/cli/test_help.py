@@ -39,7 +39,9 @@ FLAGS = {  # the modes whose complete help shows them
     ),
     "--adapter --adapter-rank --adapter-targets --adapter-own-projections": ("single", "multitask"),
     "--seed": (*TRAINING, "ensemble", "probe", "bilstm", "mine", "export"),
-    "--width --texts": ("export",),
+    "--texts": ("export",),
+    "--width": ("export", "encode", "mine", "similar"),
+    "--layers": ("encode", "mine", "similar", "bilstm"),
     "--tasks": ("multitask", "pareto", "pretrain", "bilstm", "evaluate", "predict", "download"),
     "--input": ("encode", "predict", "mine", "similar", "serve"),
     "--run": ("predict", "export", "serve", "mine", "similar", "encode"),
@@ -82,8 +84,7 @@ def test_choices_of_settings_equal_the_registries():
     from losses.super_loss import VARIANTS
     from minbert.adapters import QKV, WEIGHTS
     from minbert.batching import NOISE_PLACES
-    from minbert.bi_encoder import PRECISIONS
-    from minbert.config import LINEARS
+    from minbert.config import ENCODING_PRECISIONS, LINEARS
     from minbert.pooling import POOLINGS
     from tasks import PAIRS, TASK_NAMES, built_in
     from tasks.built_in import QQP_HEADS, QQP_LOSSES, SST_HEADS, STS_HEADS
@@ -93,7 +94,7 @@ def test_choices_of_settings_equal_the_registries():
     for (settings, name), expected in {
         (RunConfig, "select_by"): {n for n, one in METRICS.items() if not one.is_error},
         (RunConfig, "pooling"): POOLINGS,
-        (RunConfig, "precision"): PRECISIONS,
+        (RunConfig, "precision"): ENCODING_PRECISIONS,
         (RunConfig, "linear"): {"auto", *LINEARS},
         (LoRA, "targets"): {*QKV, *WEIGHTS} - {"qkv"},
         (Smart, "place"): NOISE_PLACES,

@@ -22,7 +22,7 @@ from multitask.stored_config import check_stored
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}
 VALUES = [
-    ({"precision": "fp8"}, "precision: expected one of (fp32, bf16|bf16, fp32), found 'fp8'"),
+    ({"precision": "fp8"}, "precision: expected one of fp32, bf16, int8, found 'fp8'"),
     ({"lr": -1}, "lr: expected a number above 0 and at most 1000000, found -1"),
     ({"epochs": 0}, "epochs: expected a whole number from 1 to 1000000, found 0"),
     ({"batch_size": 2.5}, "batch_size: expected a whole number from 1"),

@@ -100,7 +100,7 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
     with pytest.raises(ValueError, match="found both"):
         model.predict(["a", ("b", "c")])
     with pytest.raises(ValueError, match="precision"):
-        model.predict(["a"], precision="int8")
+        model.predict(["a"], precision="fp8")
     with pytest.raises(RunError, match="expected a run with checkpoint/best"):
         MultiTaskModel.load(tmp_path)
 
