@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cli.corpus import add_run, add_sentence_file, add_size, check_output, check_run
+from cli.corpus import SIZE, add_run, add_sentence_file, add_size, check_output, check_run
 from cli.settings_flags import Flags, flag, path
 from cli.training import VERBOSE
 from common.atomic_files import atomic_path
@@ -106,9 +106,10 @@ def check_format(args: argparse.Namespace, parser: Any) -> None:
         parser.error(f"--format {args.format}: {wanted}")
     if args.faiss_index is not None and args.format != "faiss":
         parser.error(f"--faiss-index: expected --format faiss, found {args.format}")
-    used = {key: getattr(args, key) for key in ("run", "normalize", "compile")}
+    used = {key: getattr(args, key) for key in ("run", "task", "use", *SIZE, "normalize")}
+    used["compile"] = args.compile or None
     for key, value in (used | parser.flags.given(args, ())).items():
-        if value not in (None, False):
+        if value is not None and value != []:
             parser.error(f"{flag(key)}: expected no encoder with --embedded, found {value}")
 
 

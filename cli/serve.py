@@ -81,6 +81,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     sentences = read_sentence_list(Path(args.input), args.column) if args.input else []
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
     model.precision = machine.precision
+    for task in (None, *model.model.adapters):  # errors and compilation before the first request
+        model.encoder(machine.precision, task)
     if sentences:
         RunFolder(Path(args.run)).check_embeds_texts()
         if names := ", ".join(model.model.adapters):

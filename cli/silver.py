@@ -97,6 +97,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         near = args.neighbours or NEIGHBOURS
         name = Path(args.run or given.encoder).name
         how |= {"encoder": name, "neighbours": near}
+        how |= {key: value for key in SIZE if (value := getattr(args, key)) is not None}
         encoder = load_encoder(args, given, parser)
         embeddings = embeddings_of(pool.sentences, encoder, given.precision)
         found = semantic_pairs(embeddings, pool.gold, near, count, given.seed)

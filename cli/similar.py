@@ -73,7 +73,9 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     vectors = corpus.model.encode(queries, args.config.precision, normalize=True)
     rescore = args.rescore or RESCORE
-    found = search(corpus.rows, vectors, args.top, corpus.index, rescore, args.query is None)
+    found = search(
+        corpus.rows, vectors, args.top, corpus.index, rescore * args.top, args.query is None
+    )
     texts = texts_of(Path(args.input), args.column, found.rows.flat)
 
     def results() -> Iterator[tuple[str, int, float, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ from minbert.folder import (
     tokenizer_of,
     write_sentence_settings,
 )
-from minbert.linear import choose_linear
+from minbert.linear import Linear, choose_linear
 from minbert.pooling import POOLINGS, Pool
 from minbert.precision import in_bfloat16, in_int8
 from minbert.sentences import check_column, check_texts, size_of, windows
@@ -154,6 +155,8 @@ class BiEncoder(nn.Module):
         sentence = self.tokenizer, self.pooling, self.normalize, self.skipped_tensors
         result = BiEncoder(encoder, *sentence, self.sizes, width or self.width)
         result.sizes, result.training = self.sizes.up_to(result.size), self.training
+        if encoder is self.encoder:
+            result.copies = self.copies
         return result
 
     def encode(
@@ -238,6 +241,10 @@ class BiEncoder(nn.Module):
                 )
                 yield window, int(tokens.truncated.sum())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the copies of the encoder out of copies and pickles of the model."""
+        return {**self.__dict__, "copies": {}}
+
     def encoder_in(self, precision: str) -> nn.Module:
         """Return the encoder in a precision of `encode`: itself, or a copy of its present weights.
 
@@ -278,7 +285,8 @@ class BiEncoder(nn.Module):
         result = torch.empty(len(tokens), width or self.width, device=self.device)
 
         def encode_rows(rows: np.ndarray) -> int:
-            with torch.inference_mode():  # of this thread
+            # Both are settings of a thread. The precision is that of `encoder`.
+            with torch.inference_mode(), torch.autocast(self.device.type, enabled=False):
                 (embeddings,) = self.pooled(encoder, pack([tokens], rows), pool)
                 result[to_device(torch.from_numpy(rows), self.device)] = embeddings
             return len(rows)
@@ -332,9 +340,22 @@ class BiEncoder(nn.Module):
 
 
 def weights_state(encoder: nn.Module) -> tuple[object, ...]:
-    """Return what changes with any weight: places in memory and counters of in-place changes."""
-    parameters = encoder.parameters()
-    return tuple((p.data_ptr(), None if p.is_inference() else p._version) for p in parameters)
+    """Return a checksum of each weight, and what else a copy of the encoder depends on."""
+    settings = [(m.kernel,) for m in encoder.modules() if isinstance(m, Linear)][:1]
+    compiled = [getattr(m, "compiled", None) is not None for m in encoder.modules()]
+    weights = [(name, checksum(p.detach())) for name, p in encoder.named_parameters()]
+    return *settings, *compiled, *weights
+
+
+def checksum(tensor: Tensor) -> int:
+    """Return a number that changes with any number of a tensor.
+
+    The bits of the numbers are added as integers, each row with a factor of its own, so that an
+    exchange of rows changes it, too. It is much faster than a cryptographic hash.
+    """
+    bits = tensor.float().contiguous().view(torch.int32).view(len(tensor), -1)
+    factors = torch.arange(1, 2 * len(bits), 2, device=bits.device)
+    return int((bits.sum(1) * factors).sum())
 
 
 WINDOW = 8192  # sentences held in memory and sorted together

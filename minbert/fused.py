@@ -26,6 +26,12 @@ MAGNITUDE = np.int32(0x7FFFFFFF)  # all bits of a float32 but its sign
 HALF_RANGE = np.int32(128)
 SHIFT = np.float32(0.1701)  # added to the activation, whose minimum is -0.17 (GELU) or 0 (ReLU)
 GELU, TANH_GELU, RELU = 0, 1, 2
+ACTIVATIONS = {  # name in `config.json`: its number
+    "gelu": GELU,
+    "gelu_new": TANH_GELU,
+    "gelu_pytorch_tanh": TANH_GELU,
+    "relu": RELU,
+}
 
 # Not "nnan" and "ninf": a NaN in a row must reach the output.
 FLAGS = {"reassoc", "contract", "nsz", "arcp", "afn"}

@@ -4,7 +4,7 @@ Weights have one scale per output channel, and activations one per token (dynami
 in ZeroQuant, Yao et al., 2022, section 4). The sums are exact in int32. Everything else is float32:
 layer norms, attention, and residual connections.
 
-A few channels of the states are much larger than the others and would leave these few codes.
+A few channels of the states are much larger than the others, which would share few codes.
 Before the products for queries, keys and values and the first feed-forward product, each channel is
 divided by a number that multiplies its weights (SmoothQuant, Xiao et al., 2023, Eq. 4). The inputs
 of the second feed-forward product are nearly all positive and use all codes for positive numbers.
@@ -267,8 +267,7 @@ class Int8Encoder(nn.Module):
 
         super().__init__()
         self.encoder, self.kept = encoder, tuple(sorted(kept))
-        known = {"gelu": fused.GELU, "relu": fused.RELU}
-        activation = known.get(encoder.config.activation, fused.TANH_GELU)
+        activation = fused.ACTIVATIONS[encoder.config.activation]
         heads = encoder.config.num_heads
         self.layers: list[Int8Layer | Layer] = []
         for number, layer in enumerate(encoder.layers):

@@ -1,10 +1,11 @@
-"""The layers of an encoder that int8 products would hurt, chosen once per encoder."""
+"""Choice of layers that keep float products, as int8 would change the embeddings too much."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +81,7 @@ def measure_layers(
         return Int8Layers(kept, float(cosines.mean()), float(cosines.min()))
 
     best = with_kept(())
-    while not best.suffices and len(best.kept) < len(encoder.layers):
+    while not best.suffices and isfinite(best.cosine_mean) and len(best.kept) < len(encoder.layers):
         others = (n for n in range(len(encoder.layers)) if n not in best.kept)
         tried = [with_kept((*best.kept, number)) for number in others]
         best = max(tried, key=lambda one: one.cosine_mean)

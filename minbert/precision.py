@@ -60,7 +60,10 @@ def in_int8(encoder: AnyEncoder, tokenize: Tokenize, pool: Pool, pooling: str) -
     from minbert.int8_layers import CELLS, SENTENCES, choose_layers
 
     if isinstance(encoder, AdaptedEncoder):
-        encoder = encoder.merged()
+        try:
+            encoder = encoder.merged()
+        except EncoderError as error:
+            raise EncoderError(f"int8: {error}; use bf16 or fp32 for it") from error
     if not isinstance(encoder, Encoder):
         raise EncoderError("int8: expected a transformer, found a BiLSTM; use fp32 for it")
     if (device := encoder.embeddings.word.weight.device).type != "cpu":

@@ -1,4 +1,4 @@
-"""Independent passes in several threads, each of which computes with one core.
+"""Independent passes in parallel threads, one core per thread.
 
 Between the products of a pass, cores that share it wait for each other, and much longer if another
 process uses one of them. Passes that share nothing do not wait.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Lock
 from typing import TypeVar
 
 import torch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+STARTING = Lock()
 
 
 def in_threads(
@@ -26,16 +28,34 @@ def in_threads(
     if threads == 1 or len(items) <= 1:
         yield from map(function, items)
         return
-    # The number of cores is a setting of each thread, and the last one set is that of new threads.
-    cores, workers = torch.get_num_threads(), min(threads, len(items))
-    try:
-        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            futures = [pool.submit(function, item) for item in items]
-            try:
-                for future in futures:
-                    yield future.result()
-            finally:
-                for future in futures:
-                    future.cancel()
-    finally:
-        torch.set_num_threads(cores)
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
+        use_one_core(pool, min(threads, len(items)))
+        futures = [pool.submit(function, item) for item in items]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def use_one_core(pool: ThreadPoolExecutor, workers: int) -> None:
+    """Let the threads of a new pool compute with one core.
+
+    PyTorch's number of cores is a setting of each thread; the last one set is also that of threads
+    that use PyTorch for the first time later. It is restored as soon as all workers have theirs.
+    """
+    ready = Barrier(workers)
+
+    def start() -> None:
+        torch.get_num_threads()  # its first call would set the number of this thread later
+        torch.set_num_threads(1)
+        ready.wait()  # so that each worker starts once
+
+    with STARTING:
+        cores = torch.get_num_threads()
+        try:
+            for started in [pool.submit(start) for _ in range(workers)]:
+                started.result()
+        finally:
+            torch.set_num_threads(cores)

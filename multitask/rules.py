@@ -86,7 +86,7 @@ def reading_rules(c: RunConfig) -> Iterator[str]:
 
 
 def size_rules(c: RunConfig) -> Iterator[str]:
-    """Smaller embeddings that are trained, too; the encoder limits them when it is loaded."""
+    """Repeated numbers in `widths` and `exits`; their limits are those of the encoder."""
     for key in ("widths", "exits"):
         values = getattr(c, key)
         for one in dict.fromkeys(values):

@@ -84,7 +84,7 @@ class StepLosses:
         """Return a task's losses on some examples with these embeddings, and further passes.
 
         Each loss is the mean over the trained sizes of embeddings (2D Matryoshka; Li et al., 2024).
-        Regularisers with passes of their own belong to the loss of the complete size.
+        Regularisers with passes of their own are added once, with their whole weight.
         """
         task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
         if not len(examples):  # zeros that can be differentiated
@@ -94,7 +94,7 @@ class StepLosses:
         soft = split.soft_targets(examples, targets.device)
         totals: dict[str, Tensor] = {}
         passes: list[EncoderPass] = []
-        first = task.objectives[0]
+        first, count = task.objectives[0], len(self.model.sizes)
         for number, texts in enumerate(self.model.cut(by_exit)):
             outputs = self.model.heads[name](*texts)
             values = task.compute_losses(outputs, texts, targets)
@@ -104,10 +104,10 @@ class StepLosses:
             )
             for regularizer in self.regularizers_of(task, complete=number == 0):
                 term = regularizer(clean)
-                values[first] = values[first] + term.value
+                weight = 1 if regularizer.of_every_size else count  # divided by `count` below
+                values[first] = values[first] + weight * term.value
                 passes += term.passes
             totals = {key: totals[key] + loss for key, loss in values.items()} if totals else values
-        count = len(self.model.sizes)
         return totals if count == 1 else {k: one / count for k, one in totals.items()}, passes
 
     def regularizers_of(self, task: Task, complete: bool = True) -> list[RegularizerState]:

@@ -58,7 +58,7 @@ class MultiTaskModel:
         self.calibrations = calibrations or {}
         self.tasks_by_name = build_tasks(config)
         self.precision = "fp32"  # of the requests of a server
-        self.adapted: dict[str, BiEncoder] = {}
+        self.encoders: dict[tuple[str, str | None], nn.Module] = {}
 
     @classmethod
     def load(
@@ -295,8 +295,7 @@ class MultiTaskModel:
 
     def encoder(self, precision: str, task: str | None = None) -> nn.Module:
         """Return the encoder in a precision, with the adapter of a task if it has one."""
-        if task is None or task not in self.model.adapters:
-            return self.model.bi_encoder.encoder_in(precision)
-        if task not in self.adapted:
-            self.adapted[task] = self.model.bi_encoder_of(task)
-        return self.adapted[task].encoder_in(precision)
+        key = precision, task if task is not None and task in self.model.adapters else None
+        if key not in self.encoders:
+            self.encoders[key] = self.model.bi_encoder_of(key[1]).encoder_in(precision)
+        return self.encoders[key]

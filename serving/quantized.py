@@ -7,7 +7,7 @@ The query has int8 numbers in both: its products with signs rank better than the
 which would have signs of the query, too. All products are exact sums of integers.
 
 The codes of a file FILE.npy are kept in the folder FILE.npy.int8 or FILE.npy.binary beside it, with
-a stamp of the file. They are made anew if the file was changed.
+a stamp of the file. They are rebuilt if the file was changed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def fastest_product() -> Product:
 
 
 def to_int8(block: np.ndarray) -> dict[str, np.ndarray]:
-    """Return codes (b, H), scales (b,), and the lengths (b,) of what rounding took from rows."""
+    """Return codes (b, H), scales (b,), and the norms (b,) of the rounding errors."""
     block = np.nan_to_num(block)
     scales = np.abs(block).max(1) / np.float32(127)
     codes = np.rint(block / np.maximum(scales, np.float32(1e-30))[:, None]).astype(np.int8)
@@ -174,7 +174,7 @@ class Index:
 
 
 def index_of(rows: Rows, name: str) -> Index:
-    """Return the index of rows; that of a file is kept beside it, and made anew if it is stale."""
+    """Return the index of rows; that of a file is kept beside it, and rebuilt if it is stale."""
     code = CODES[name]
     layout = code.layout(len(rows), rows.width)
     if rows.source is None:
@@ -184,14 +184,15 @@ def index_of(rows: Rows, name: str) -> Index:
                 arrays[key][begin : begin + len(values)] = values
         return Index(code, arrays)
     folder = rows.source.with_name(f"{rows.source.name}.{name}")
-    stamp = stamp_of(rows.source) | {"rows": len(rows), "width": rows.width, "version": VERSION}
+    shape = {"rows": len(rows), "width": rows.width, "empty": digest_of(rows.empty)}
+    stamp = stamp_of(rows.source) | shape | {"version": VERSION}
     if folder.exists():
         if not (folder / STAMP).is_file():
             wanted = f"an index of --search {name} or nothing"
             raise UserError(f"{folder}: expected {wanted}, found something else")
         if (kept := opened(folder, layout, stamp)) is not None:
             return Index(code, kept, folder)
-        line = f"{folder}: not the index of this {rows.source.name}; it is made anew"
+        line = f"{folder}: index of another {rows.source.name} or other texts; rebuilding it"
         print(line, file=sys.stderr)
     with atomic_path(folder) as new:
         new.mkdir()
@@ -237,6 +238,11 @@ def opened(folder: Path, layout: Mapping[str, Any], stamp: Mapping[str, Any]) ->
         return None
     fits = all((arrays[key].shape, arrays[key].dtype) == layout[key] for key in layout)
     return arrays if fits else None
+
+
+def digest_of(mask: np.ndarray) -> str:
+    """Return a checksum of a mask (n,)."""
+    return hashlib.blake2b(np.packbits(mask).tobytes(), digest_size=16).hexdigest()
 
 
 def stamp_of(file: Path) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class BestRows:
         self.rows = torch.full((queries, count), -1)
 
     def add(self, scores: Tensor, begin: int) -> None:
-        """Offer the rows from `begin` on, with scores (q, b); -inf is never found.
+        """Offer the rows from `begin` on, with scores (q, b); rows with score -inf are skipped.
 
         Rows come in ascending order, so that of equal scores the earlier one stays.
         """
@@ -70,31 +70,34 @@ def search(
     queries: np.ndarray,
     count: int,
     index: Index | None = None,
-    rescore: int = 4,
+    candidates: int = 0,
     progress: bool = False,
 ) -> Found:
     """Return the `count` rows (q, k) nearest to each query (q, H) of unit length.
 
-    Memory holds a block of rows, its scores (4 million), and the candidates of 1,024 queries.
+    Memory holds a block of rows, its scores, and the candidates of some queries, at most 4 million
+    of both, besides the result.
 
     Args:
         index: codes of the rows for a first pass; without one, all cosines are computed.
-        rescore: candidates of the first pass, as a multiple of `count`.
+        candidates: rows that the first pass finds for each query.
         progress: show a progress bar of rows.
     """
-    count = min(count, len(rows) - int(rows.empty.sum()))
+    searched = len(rows) - int(rows.empty.sum())
+    count = min(count, searched)
+    wanted = min(max(candidates, count), searched)
     found = []
-    steps = range(0, len(queries), QUERIES)
+    size = max(1, min(QUERIES, SCORES // max(1, wanted)))
+    steps = range(0, len(queries), size)
     with bar("search", "row", len(steps) * len(rows) if progress else None) as shown:
         for begin in steps:
-            part = queries[begin : begin + QUERIES]
+            part = queries[begin : begin + size]
             if index is None:
                 best = scan(rows, part, count, None, shown)
                 found.append(Found(best.rows.numpy(), best.scores.numpy()))
                 continue
-            wanted = min(rescore * count, len(rows) - int(rows.empty.sum()))
-            candidates = scan(rows, part, wanted, index, shown).rows.numpy()
-            found.append(rescored(rows, part, candidates, count))
+            near = scan(rows, part, wanted, index, shown).rows.numpy()
+            found.append(rescored(rows, part, near, count))
     nothing = Found(np.zeros((0, count), np.int64), np.zeros((0, count), np.float32))
     return Found(*map(np.concatenate, zip(nothing, *found, strict=True)))
 
@@ -160,7 +163,9 @@ def measured_recall(rows: Rows, index: Index, own: np.ndarray, count: int, resco
     A row of the same cosine as the last of them, up to rounding, counts as one of them.
     """
     queries = rows.take(own)
-    exact, found = (search(rows, queries, count + 1, one, rescore) for one in (None, index))
+    # Each query finds itself, too.
+    exact = search(rows, queries, count + 1)
+    found = search(rows, queries, count + 1, index, rescore * count + 1)
     shares = []
     for row, *both in zip(own, *exact, *found, strict=True):
         places, cosines, near, near_cosines = both

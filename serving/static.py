@@ -31,7 +31,7 @@ BATCH, RATE, EPOCHS, PATIENCE = 256, 1e-3, 30, 2
 
 @dataclass(frozen=True)
 class Student:
-    """A table of token vectors with what is known of its quality.
+    """A table of token vectors, with its agreement with the encoder.
 
     `table` (V, W) float32, zero for special and unknown tokens; `projection` (H, W) has orthonormal
     columns, and maps the encoder's embeddings to those that the table approximates. `untrained` and
@@ -157,7 +157,7 @@ def weighted_tokens(teacher: BiEncoder, counts: np.ndarray, progress: bool) -> T
     """Return the teacher's embeddings of single tokens, weighted by their counts (V,): (V, H).
 
     The weights are a / (a + p) with the frequency p of the token (SIF: Arora et al., 2017, section
-    3), of which one more is counted than was found.
+    3), with one added to each count.
     """
     tokenizer = teacher.tokenizer
     parts = [np.concatenate([tokenizer.begin, [one], tokenizer.end]) for one in range(len(counts))]

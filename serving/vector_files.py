@@ -31,6 +31,8 @@ TRAINING = 100_000  # rows at most that an index of FAISS is trained on
 COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)  # flags, length of the extension
 COPY_END = struct.pack(">h", -1)
 SCHEMA = """\\set ON_ERROR_STOP on
+\\encoding UTF8
+begin;
 create extension if not exists vector;
 create table sentences (
     id bigint primary key,  -- row of the file, from 1
@@ -38,6 +40,7 @@ create table sentences (
     embedding vector({width}) not null  -- of unit length
 );
 \\copy sentences (id, text, embedding) from {copy} with (format binary)
+commit;
 -- Building the index after the import is faster. Its memory: set maintenance_work_mem.
 create index on sentences using hnsw (embedding vector_cosine_ops);
 -- The ten nearest rows to a query:

@@ -38,7 +38,7 @@ def test_a_first_pass_finds_what_the_exact_search_finds(search, corpus, run_ok, 
     assert sorted(path.name for path in cwd.glob("s.*")) == ["s.npy", f"s.npy.{search}", "s.txt"]
     run_ok("--mode", "encode", *TINY, *corpus[:2], "--output", "s.npy", "--overwrite")
     again = run_ok(*similar, *corpus, "--search", search, "--rescore", "100")
-    assert f"s.npy.{search}: not the index of this s.npy; it is made anew" in again.stderr
+    assert f"s.npy.{search}: index of another s.npy or other texts; rebuilding it" in again.stderr
     assert again.stdout.splitlines()[:-1] == exact
 
 

@@ -15,6 +15,7 @@ from minbert import BiEncoder, precision
 from minbert import int8 as int8_module
 from minbert.adapters import AdaptedEncoder, LowRankAdapter, ProjectedAttention
 from minbert.batching import pack
+from minbert.encoder import ACTIVATION_FUNCTIONS
 from minbert.int8 import Int8Encoder, has_int8, input_magnitudes, quantized
 from minbert.int8_layers import SENTENCES, measure_layers, read_choice
 from minbert.linear import Linear
@@ -217,6 +218,24 @@ def test_a_copy_is_made_once_and_anew_after_a_change(own_cache):
     with torch.no_grad():
         model.encoder.embeddings.norm.weight.mul_(1.5)
     assert all(model.encoder_in(name) is not one for name, one in copies.items())
+
+
+def test_a_change_behind_the_back_of_autograd_and_copies_of_the_model(own_cache):
+    model = BiEncoder.from_pretrained("tiny")
+    first = model.encode(["a text"], "bf16")
+    model.encoder.layers[0].up.weight.data.add_(0.1)
+    assert not np.array_equal(model.encode(["a text"], "bf16"), first)
+    twin = copy.deepcopy(model)
+    assert (twin.copies, len(model.copies)) == ({}, 1)
+    assert model.smaller(width=8).copies is model.copies
+    rows = model.encoder.embeddings.word.weight.data
+    before = model.encoder_in("bf16")
+    rows[[5, 6]] = rows[[6, 5]]
+    assert model.encoder_in("bf16") is not before
+
+
+def test_the_names_of_activations_are_those_of_the_encoder():
+    assert set(fused.ACTIVATIONS) == set(ACTIVATION_FUNCTIONS)
 
 
 def test_without_instructions_the_best_float_copy_is_used(own_cache, monkeypatch, capsys):

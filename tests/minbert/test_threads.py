@@ -62,3 +62,29 @@ def test_embeddings_do_not_depend_on_the_threads(two_cores, precision):
     several = model.encode(texts, precision)
     torch.set_num_threads(1)
     assert np.array_equal(model.encode(texts, precision), several)
+
+
+def test_a_thread_that_begins_meanwhile_keeps_the_number_of_cores(two_cores):
+    running, seen = threading.Event(), []
+
+    def run(item):
+        running.set()
+        time.sleep(0.05)
+
+    def other():
+        running.wait()
+        seen.append(torch.get_num_threads())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    list(in_threads(run, range(4), 2))
+    thread.join()
+    assert seen == [2]
+
+
+def test_autocast_of_the_caller_does_not_change_embeddings(two_cores):
+    model = BiEncoder.from_pretrained("tiny")
+    for texts in (["one text"], [f"sentence {number} " * 20 for number in range(300)]):
+        plain = model.encode(texts)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert np.array_equal(model.encode(texts), plain)

@@ -63,7 +63,7 @@ def test_rescoring_all_rows_equals_brute_force(name, n, count, size, scores, que
         patch.setattr(search, "QUERIES", queries)
         patch.setattr(quantized, "BLOCK", size)
         rows = Rows.of(embeddings)
-        found = search.search(rows, wanted, count, index(rows, name), rescore=n)
+        found = search.search(rows, wanted, count, index(rows, name), n)
     expected, cosines = brute_force(embeddings, wanted, count)
     assert found.rows.tolist() == expected.tolist()
     assert found.cosines.tolist() == cosines.tolist()
@@ -174,7 +174,7 @@ def test_an_index_is_kept_and_made_anew_for_another_file(name, stored, monkeypat
     os.utime(rows.source, ns=(0, 0))
     new = index_of(open_rows(rows.source, rows.empty[::-1]), name)
     assert all(np.array_equal(new.arrays[key], made[key][::-1]) for key in made)
-    line = f"{folder}: not the index of this a.npy; it is made anew"
+    line = f"{folder}: index of another a.npy or other texts; rebuilding it"
     assert capsys.readouterr().err.splitlines() == [line] * 2
     assert sorted(path.name for path in folder.parent.iterdir()) == ["a.npy", folder.name]
 
@@ -216,3 +216,16 @@ def test_recall_is_the_share_of_the_nearest_that_is_found(name, stored, monkeypa
     assert 0.2 < share < (1 if name == "binary" else 1.001)
     monkeypatch.setattr(search, "measured_recall", None)  # not measured again
     assert recall(rows, own, count, 1) == (share, 58)
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_an_index_of_other_empty_texts_is_rebuilt(name, tmp_path, capsys):
+    array = unit_rows(20, 16)
+    array[7] = array[3]
+    np.save(tmp_path / "a.npy", array)
+    some = np.arange(20) == 7
+    index_of(open_rows(tmp_path / "a.npy", some), name)
+    every = open_rows(tmp_path / "a.npy", np.zeros(20, bool))
+    found = search.search(every, array[3:4], 2, index_of(every, name), 2)
+    assert found.rows.tolist() == [[3, 7]]
+    assert "rebuilding it" in capsys.readouterr().err
