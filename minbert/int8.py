@@ -33,35 +33,48 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-INSTRUCTIONS = ("avx512_vnni", "avx_vnni", "amx_int8")
 SPEEDUP = 1.2  # minimum over the float32 product, to use int8
 CASE = (1024, 384, 1536)  # tokens, inputs, outputs of the product that is measured
 
 
 @cache
-def has_int8() -> bool:
-    """Return whether int8 products are exact and faster than float32 on this CPU, by measurement.
+def exact_products() -> bool:
+    """Return whether PyTorch's int8 products are exact on this CPU.
 
-    x86 CPUs without one of `INSTRUCTIONS` emulate them and are not measured.
+    On x86 without instructions for them (VNNI or AMX) their sums saturate.
     """
-    known = torch.cpu.get_capabilities()
-    if known["architecture"] == "x86_64" and not any(map(known.get, INSTRUCTIONS)):
+    if not hasattr(torch, "_int_mm"):
         return False
+    codes, weight = int8_case()
+    try:
+        found = torch._int_mm(codes, weight)
+    except RuntimeError:  # no kernel for this CPU
+        return False
+    # Sums of 384 products up to 128^2 are below 2^24: they are exact in float32, too.
+    return torch.equal(found, (codes.float() @ weight.float()).to(torch.int32))
+
+
+def int8_case() -> tuple[Tensor, Tensor]:
+    """Draw codes and weights of the shapes CASE, with extreme values in the first ones."""
     generator = torch.Generator().manual_seed(0)
     tokens, inputs, outputs = CASE
-    shapes = ((tokens, inputs), (outputs, inputs))
-    x, weight = (torch.randint(-127, 128, s, generator=generator) for s in shapes)
-    codes, transposed = x.to(torch.int8), weight.to(torch.int8).t()
-    floats = x.float(), weight.float()
-    try:
-        found = torch._int_mm(codes, transposed)
-    except RuntimeError:
+    codes, weight = (
+        torch.randint(-128, 128, shape, dtype=torch.int8, generator=generator)
+        for shape in ((tokens, inputs), (outputs, inputs))
+    )
+    codes[0], codes[1], weight[0], weight[1] = 127, -128, 127, -128
+    return codes, weight.t()
+
+
+@cache
+def has_int8() -> bool:
+    """Return whether int8 products are exact and faster than float32, by measurement."""
+    if not exact_products():
         return False
-    # Sums of `inputs` products up to 127^2 are below 2^24: they are exact in float32, too.
-    if not torch.equal(found, F.linear(*floats).to(torch.int32)):
-        return False
-    integer = fastest(lambda: torch._int_mm(codes, transposed))
-    return SPEEDUP * integer <= fastest(lambda: F.linear(*floats))
+    codes, weight = int8_case()
+    floats = codes.float(), weight.float()
+    integer = fastest(lambda: torch._int_mm(codes, weight))
+    return SPEEDUP * integer <= fastest(lambda: torch.mm(*floats))
 
 
 def fastest(run: Any, repetitions: int = 5) -> float:

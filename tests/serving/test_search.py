@@ -11,6 +11,7 @@ from test_mining import rows as exact_rows
 from test_mining import unit_rows
 
 from common.errors import UserError
+from minbert.int8 import exact_products
 from serving import mining, quantized, search
 from serving.quantized import CODES, float_product, index_of, int8_product, products, to_int8
 from serving.rows import Rows, open_rows
@@ -100,9 +101,13 @@ def test_mining_by_codes_finds_the_same_pairs(block, count, threshold, monkeypat
         mining.mine(rows, count, threshold, index=one) for one in (index_of(rows, "int8"), None)
     )
     assert len(expected.first)
-    assert set(zip(found.first, found.second, strict=True)) == set(
-        zip(expected.first, expected.second, strict=True)
+    # The last pairs may be tied with others, up to rounding.
+    last = expected.cosines[-1] + (2 * mining.ROUNDING if count < 5000 else -1)
+    first, second = (
+        set(zip(*(part[one.cosines > last] for part in one[:2]), strict=True))
+        for one in (found, expected)
     )
+    assert first == second
     np.testing.assert_allclose(found.cosines, expected.cosines, atol=mining.ROUNDING)
 
 
@@ -139,21 +144,22 @@ def test_both_products_are_those_of_int32(width):
     assert torch.equal(float_product(left, right, sums), expected.float())
     assert torch.equal(products(left, right, None), expected.float())
     assert torch.equal(products(left, right, torch.empty(200)), expected.float())
-    if hasattr(torch, "_int_mm") and width > 1:
+    if exact_products() and width > 1:
         assert torch.equal(int8_product(left, right, sums), expected)
 
 
 @pytest.mark.parametrize("fault", ["wrong", "error", "missing"])
 def test_without_a_product_of_int8_that_of_floats_is_used(fault, monkeypatch):
-    def wrong(left, right, out):
+    def wrong(left, right, out=None):
         if fault == "error":
             raise RuntimeError("no kernel")
-        return out.zero_()
+        return torch.zeros(len(left), right.shape[1], dtype=torch.int32)
 
     if fault == "missing":
         monkeypatch.delattr(torch, "_int_mm", raising=False)
     else:
         monkeypatch.setattr(torch, "_int_mm", wrong, raising=False)
+    monkeypatch.setattr(quantized, "exact_products", exact_products.__wrapped__)
     assert quantized.fastest_product.__wrapped__() is float_product
 
 
