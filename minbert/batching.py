@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 # Noise is added to the output of the embedding module, or to the word embeddings in it.
 NOISE_PLACES = ("embeddings", "words")
@@ -128,6 +128,9 @@ def chunks_of(several: Sequence[TokenLists]) -> Chunks | None:
     parts = [one.one_chunk_each() for one in several]
     counts = np.concatenate([np.diff(one.offsets) for one in parts])
     return Chunks(np.concatenate([one.lengths for one in parts]), offsets_of(counts))
+
+
+Embed = Callable[[nn.Module, TokenLists], np.ndarray]  # encoder, texts -> embeddings (n, H)
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from minbert.folder import (
     tokenizer_of,
     write_sentence_settings,
 )
-from minbert.linear import Linear, choose_linear
+from minbert.linear import choose_linear
 from minbert.pooling import POOLINGS, Pool
-from minbert.precision import in_bfloat16, in_int8
+from minbert.precision import in_bfloat16, in_int8, weights_state
 from minbert.sentences import check_column, check_texts, size_of, windows
 from minbert.sharing import push_encoder
 from minbert.sizes import Size, Sizes, check_size, read_sizes, write_sizes
@@ -152,12 +152,17 @@ class BiEncoder(nn.Module):
         encoder = self.encoder if layers is None else first_layers(self.encoder, layers)
         if width is not None:
             check_size("width", width, self.width, "width of the encoder")
-        sentence = self.tokenizer, self.pooling, self.normalize, self.skipped_tensors
-        result = BiEncoder(encoder, *sentence, self.sizes, width or self.width)
+        result = self.with_encoder(encoder)
+        result.width = width or self.width
         result.sizes, result.training = self.sizes.up_to(result.size), self.training
         if encoder is self.encoder:
             result.copies = self.copies
         return result
+
+    def with_encoder(self, encoder: AnyEncoder) -> BiEncoder:
+        """Return a model with another encoder of the same width, and the settings of this one."""
+        sentence = self.tokenizer, self.pooling, self.normalize, self.skipped_tensors
+        return BiEncoder(encoder, *sentence, self.sizes, self.width)
 
     def encode(
         self,
@@ -261,10 +266,14 @@ class BiEncoder(nn.Module):
             if precision == "bf16":
                 copy: nn.Module = in_bfloat16(self.encoder)
             else:
-                pool = POOLINGS[self.pooling]
-                copy = in_int8(self.encoder, self.tokenizer, pool, self.pooling)
+                copy = in_int8(self.encoder, self.tokenizer, self.whole, self.pooling)
             self.copies[precision] = state, copy
         return self.copies[precision][1]
+
+    def whole(self, encoder: nn.Module, tokens: TokenLists) -> np.ndarray:
+        """Return embeddings (n, H) of the complete width, by a copy of the encoder."""
+        pool, width = POOLINGS[self.pooling], self.encoder.config.hidden_size
+        return self.encode_window(encoder, tokens, False, lambda done: None, pool, width)
 
     @torch.inference_mode()
     def encode_window(
@@ -337,25 +346,6 @@ class BiEncoder(nn.Module):
         exist; `token` is by default that of `hf auth login` or HF_TOKEN. Raises UserError.
         """
         return push_encoder(self, repo, private, token, message)
-
-
-def weights_state(encoder: nn.Module) -> tuple[object, ...]:
-    """Return a checksum of each weight, and what else a copy of the encoder depends on."""
-    settings = [(m.kernel,) for m in encoder.modules() if isinstance(m, Linear)][:1]
-    compiled = [getattr(m, "compiled", None) is not None for m in encoder.modules()]
-    weights = [(name, checksum(p.detach())) for name, p in encoder.named_parameters()]
-    return *settings, *compiled, *weights
-
-
-def checksum(tensor: Tensor) -> int:
-    """Return a number that changes with any number of a tensor.
-
-    The bits of the numbers are added as integers, each row with a factor of its own, so that an
-    exchange of rows changes it, too. It is much faster than a cryptographic hash.
-    """
-    bits = tensor.float().contiguous().view(torch.int32).view(len(tensor), -1)
-    factors = torch.arange(1, 2 * len(bits), 2, device=bits.device)
-    return int((bits.sum(1) * factors).sum())
 
 
 WINDOW = 8192  # sentences held in memory and sorted together

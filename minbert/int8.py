@@ -12,11 +12,9 @@ of the second feed-forward product are nearly all positive and use all codes for
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -32,59 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
-
-SPEEDUP = 1.2  # minimum over the float32 product, to use int8
-CASE = (1024, 384, 1536)  # tokens, inputs, outputs of the product that is measured
-
-
-@cache
-def exact_products() -> bool:
-    """Return whether PyTorch's int8 products are exact on this CPU.
-
-    On x86 without instructions for them (VNNI or AMX) their sums saturate.
-    """
-    if not hasattr(torch, "_int_mm"):
-        return False
-    codes, weight = int8_case()
-    try:
-        found = torch._int_mm(codes, weight)
-    except RuntimeError:  # no kernel for this CPU
-        return False
-    # Sums of 384 products up to 128^2 are below 2^24: they are exact in float32, too.
-    return torch.equal(found, (codes.float() @ weight.float()).to(torch.int32))
-
-
-def int8_case() -> tuple[Tensor, Tensor]:
-    """Draw codes and weights of the shapes CASE, with extreme values in the first ones."""
-    generator = torch.Generator().manual_seed(0)
-    tokens, inputs, outputs = CASE
-    codes, weight = (
-        torch.randint(-128, 128, shape, dtype=torch.int8, generator=generator)
-        for shape in ((tokens, inputs), (outputs, inputs))
-    )
-    codes[0], codes[1], weight[0], weight[1] = 127, -128, 127, -128
-    return codes, weight.t()
-
-
-@cache
-def has_int8() -> bool:
-    """Return whether int8 products are exact and faster than float32, by measurement."""
-    if not exact_products():
-        return False
-    codes, weight = int8_case()
-    floats = codes.float(), weight.float()
-    integer = fastest(lambda: torch._int_mm(codes, weight))
-    return SPEEDUP * integer <= fastest(lambda: torch.mm(*floats))
-
-
-def fastest(run: Any, repetitions: int = 5) -> float:
-    """Return the least seconds of a few calls."""
-    seconds = []
-    for _ in range(repetitions):
-        begin = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
 
 
 @dataclass(frozen=True)
@@ -143,7 +88,7 @@ def quantized(
 Magnitudes = tuple[Tensor, Tensor]
 
 
-def input_magnitudes(encoder: Encoder, batches: Iterable[Batch]) -> list[Magnitudes]:
+def input_magnitudes(encoder: Encoder, batch: Batch) -> list[Magnitudes]:
     """Return, for each layer, the largest absolute inputs (H,) of its products `qkv` and `up`."""
     layers = [layer for layer in encoder.layers if isinstance(layer, Layer)]
     products = [product for layer in layers for product in (layer.attention.qkv, layer.up)]
@@ -158,8 +103,7 @@ def input_magnitudes(encoder: Encoder, batches: Iterable[Batch]) -> list[Magnitu
     hooks = [one.register_forward_pre_hook(note(place)) for place, one in enumerate(products)]
     try:
         with torch.no_grad():
-            for batch in batches:
-                encoder(batch)
+            encoder(batch)
     finally:
         for one in hooks:
             one.remove()
@@ -261,40 +205,31 @@ def add_and_norm(
     fused.add_and_norm(sums, scales, *parts, states, *norm, factors, codes, scales)
 
 
+def int8_layers(encoder: Encoder, inputs: Sequence[Magnitudes]) -> list[Int8Layer]:
+    """Quantise all layers of an encoder in float32, whose `input_magnitudes` are `inputs`."""
+    from minbert import fused
+
+    activation, heads = fused.ACTIVATIONS[encoder.config.activation], encoder.config.num_heads
+    layers = [layer for layer in encoder.layers if isinstance(layer, Layer)]
+    return [
+        Int8Layer(layer, heads, activation, largest)
+        for layer, largest in zip(layers, inputs, strict=True)
+    ]
+
+
 class Int8Encoder(nn.Module):
     """Encoder for inference on a CPU: a batch of T tokens -> states (T, H) in float32.
 
-    `encoder` in float32 gives the embeddings and the weights that are quantised, and `inputs` are
-    its `input_magnitudes`. `kept` are the layers, from 0, that keep float products: those of
-    `floats`. Both encoders are in evaluation mode.
+    `encoder` in float32 and in evaluation mode gives the embeddings of tokens. Its layers are
+    replaced by `layers`, of which some may have float products.
     """
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        floats: Encoder,
-        inputs: Sequence[Magnitudes],
-        kept: Collection[int] = (),
-    ) -> None:
-        from minbert import fused
-
+    def __init__(self, encoder: Encoder, layers: Sequence[Int8Layer | nn.Module]) -> None:
         super().__init__()
-        self.encoder, self.kept = encoder, tuple(sorted(kept))
-        activation = fused.ACTIVATIONS[encoder.config.activation]
-        heads = encoder.config.num_heads
-        self.layers: list[Int8Layer | Layer] = []
-        for number, layer in enumerate(encoder.layers):
-            kept_layer = floats.layers[number]
-            assert isinstance(layer, Layer)
-            assert isinstance(kept_layer, Layer)
-            quantise = number not in self.kept
-            self.layers.append(
-                Int8Layer(layer, heads, activation, inputs[number]) if quantise else kept_layer
-            )
+        self.encoder, self.all_layers = encoder, tuple(layers)
         ones = np.ones(encoder.config.hidden_size, np.float32)
-        self.factors = [
-            layer.qkv.factors if isinstance(layer, Int8Layer) else ones for layer in self.layers
-        ] + [ones]
+        factors = (one.qkv.factors if isinstance(one, Int8Layer) else ones for one in layers)
+        self.factors = [*factors, ones]
         self.eval()
 
     def forward(self, batch: Batch) -> Tensor:
@@ -306,10 +241,11 @@ class Int8Encoder(nn.Module):
         states, buffers = hidden.numpy(), Buffers(self.encoder, batch)
         codes = buffers.codes.numpy()
         fused.quantize(states, self.factors[0], codes, buffers.scales)
-        for layer, factors in zip(self.layers, self.factors[1:], strict=True):
+        for layer, factors in zip(self.all_layers, self.factors[1:], strict=True):
             if isinstance(layer, Int8Layer):
                 layer(states, buffers, factors)
             else:
+                assert isinstance(layer, Layer)
                 layout = AttentionLayout(batch, self.encoder.config.num_heads)
                 hidden.copy_(layer(hidden.to(layer.up.weight.dtype), layout))
                 fused.quantize(states, factors, codes, buffers.scales)

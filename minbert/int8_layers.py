@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -11,19 +12,16 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
 
 from common.errors import UserError
 from common.json_files import read_json, write_json
-from minbert.batching import TokenLists, pack, sorted_batches
+from minbert.batching import Embed, TokenLists
 from minbert.encoder import Encoder
-from minbert.int8 import Int8Encoder, Magnitudes
-from minbert.pooling import Pool
+from minbert.int8 import Int8Encoder, Int8Layer
 from minbert.user_cache import cache_folder
 
 SENTENCES = Path(__file__).parent / "calibration.txt"
 MEAN, LEAST = 0.998, 0.985  # cosines to float32 embeddings that int8 must reach on SENTENCES
-CELLS = 2048
 METHOD = "SmoothQuant 0.5"  # part of the checksum: a choice for another method is not used
 
 
@@ -43,62 +41,56 @@ class Int8Layers:
 def choose_layers(
     encoder: Encoder,
     floats: Encoder,
-    inputs: Sequence[Magnitudes],
+    quantised: Sequence[Int8Layer],
     tokens: TokenLists,
-    pool: Pool,
+    embed: Embed,
     pooling: str,
-) -> Int8Layers:
-    """Return the fewest layers to keep, from the user's cache or measured on `tokens`.
+) -> Int8Encoder:
+    """Return an encoder with float products in the fewest layers, as few as SENTENCES allow.
 
     Layers are kept one by one, each time the one that brings the embeddings nearest to float32,
-    until they are near enough. The cache has one file per checksum of weights and tokens.
+    until they are near enough. The choice is kept in the user's cache, in one file per checksum of
+    weights and tokens. `floats` has the layers that are kept, and `quantised` the others.
     """
     file = cache_folder() / "int8" / f"{checksum(encoder, tokens, pooling)}.json"
-    found = read_choice(file, len(encoder.layers))
+    found = read_choice(file, len(quantised))
     if found is None:
-        found = measure_layers(encoder, floats, inputs, tokens, pool)
-        try:
+        found = measure_layers(encoder, floats, quantised, tokens, embed)
+        with suppress(OSError):  # the cache is not writable: the next process measures again
             file.parent.mkdir(parents=True, exist_ok=True)
             write_json(file, asdict(found))
-        except OSError:
-            return found  # the cache is not writable: the next process measures again
-    return found
+    return with_kept(encoder, floats, quantised, found.kept)
+
+
+def with_kept(
+    encoder: Encoder, floats: Encoder, quantised: Sequence[Int8Layer], kept: Collection[int]
+) -> Int8Encoder:
+    """Return the encoder whose layers `kept` have float products."""
+    pairs = enumerate(zip(floats.layers, quantised, strict=True))
+    return Int8Encoder(encoder, [plain if n in kept else int8 for n, (plain, int8) in pairs])
 
 
 def measure_layers(
     encoder: Encoder,
     floats: Encoder,
-    inputs: Sequence[Magnitudes],
+    quantised: Sequence[Int8Layer],
     tokens: TokenLists,
-    pool: Pool,
+    embed: Embed,
 ) -> Int8Layers:
     """Return the fewest layers to keep, by measuring the cosines to float32 embeddings."""
-    exact = embeddings(encoder, tokens, pool)
+    exact = torch.from_numpy(embed(encoder, tokens)).double()
 
-    def with_kept(kept: tuple[int, ...]) -> Int8Layers:
-        found = embeddings(Int8Encoder(encoder, floats, inputs, kept), tokens, pool)
-        cosines = F.cosine_similarity(found.double(), exact.double())
+    def measured(kept: tuple[int, ...]) -> Int8Layers:
+        found = embed(with_kept(encoder, floats, quantised, kept), tokens)
+        cosines = F.cosine_similarity(torch.from_numpy(found).double(), exact)
         return Int8Layers(kept, float(cosines.mean()), float(cosines.min()))
 
-    best = with_kept(())
-    while not best.suffices and isfinite(best.cosine_mean) and len(best.kept) < len(encoder.layers):
-        others = (n for n in range(len(encoder.layers)) if n not in best.kept)
-        tried = [with_kept((*best.kept, number)) for number in others]
+    best = measured(())
+    while not best.suffices and isfinite(best.cosine_mean) and len(best.kept) < len(quantised):
+        others = (number for number in range(len(quantised)) if number not in best.kept)
+        tried = [measured((*best.kept, number)) for number in others]
         best = max(tried, key=lambda one: one.cosine_mean)
     return best
-
-
-@torch.inference_mode()
-def embeddings(encoder: nn.Module, tokens: TokenLists, pool: Pool) -> Tensor:
-    """Return the embeddings (n, H) of all tokens."""
-    found = torch.empty(0)
-    for rows in sorted_batches(tokens.lengths, CELLS):
-        batch = pack([tokens], rows)
-        some = pool(encoder(batch).float(), batch)
-        if not len(found):
-            found = torch.empty(len(tokens), some.shape[1])
-        found[torch.from_numpy(rows)] = some
-    return found
 
 
 def checksum(encoder: Encoder, tokens: TokenLists, pooling: str) -> str:

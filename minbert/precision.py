@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from torch import Tensor, nn
 
 from common.errors import EncoderError
 from minbert.adapters import AdaptedEncoder
-from minbert.batching import TokenLists, pack, sorted_batches
+from minbert.batching import Embed, TokenLists, pack
 from minbert.encoder import Encoder
 from minbert.folder import AnyEncoder
 from minbert.linear import Linear, has_bfloat16
-from minbert.pooling import Pool
 
 Tokenize = Callable[[list[str]], TokenLists]
 
@@ -49,15 +50,17 @@ def frozen_copy(encoder: Encoder, dtype: torch.dtype) -> Encoder:
     return copy.requires_grad_(False).eval()
 
 
-def in_int8(encoder: AnyEncoder, tokenize: Tokenize, pool: Pool, pooling: str) -> torch.nn.Module:
+def in_int8(encoder: AnyEncoder, tokenize: Tokenize, embed: Embed, pooling: str) -> nn.Module:
     """Copy the encoder with int8 products, except in layers that these would hurt.
 
-    Without int8 instructions the copy is the best float one, with a printed note. `tokenize` is
-    called for the sentences that decide. A low-rank adapter is merged. Raises EncoderError for a
-    BiLSTM, an encoder on a GPU, and an adapter that cannot be merged.
+    Without int8 instructions the copy is the best float one, with a printed note. Some sentences,
+    which `tokenize` and `embed` turn into embeddings, decide; `pooling` is that of `embed`. A
+    low-rank adapter is merged. Raises EncoderError for a BiLSTM, an encoder on a GPU, and an
+    adapter that cannot be merged.
     """
-    from minbert.int8 import Int8Encoder, has_int8, input_magnitudes
-    from minbert.int8_layers import CELLS, SENTENCES, choose_layers
+    from minbert.int8 import input_magnitudes, int8_layers
+    from minbert.int8_layers import SENTENCES, choose_layers
+    from minbert.int8_products import has_int8
 
     if isinstance(encoder, AdaptedEncoder):
         try:
@@ -75,7 +78,25 @@ def in_int8(encoder: AnyEncoder, tokenize: Tokenize, pool: Pool, pooling: str) -
         print(f"note: int8 products are not faster on this CPU; {used} is used instead", flush=True)
         return floats
     tokens = tokenize(SENTENCES.read_text("utf-8").splitlines())
-    batches = (pack([tokens], rows) for rows in sorted_batches(tokens.lengths, CELLS))
-    inputs = input_magnitudes(encoder, batches)
-    chosen = choose_layers(encoder, floats, inputs, tokens, pool, pooling)
-    return Int8Encoder(encoder, floats, inputs, chosen.kept)
+    inputs = input_magnitudes(encoder, pack([tokens], np.arange(len(tokens))))
+    quantised = int8_layers(encoder, inputs)
+    return choose_layers(encoder, floats, quantised, tokens, embed, pooling)
+
+
+def weights_state(encoder: nn.Module) -> tuple[object, ...]:
+    """Return a checksum of each weight, and what else a copy of the encoder depends on."""
+    settings = [(m.kernel,) for m in encoder.modules() if isinstance(m, Linear)][:1]
+    compiled = [getattr(m, "compiled", None) is not None for m in encoder.modules()]
+    weights = [(name, checksum(p.detach())) for name, p in encoder.named_parameters()]
+    return *settings, *compiled, *weights
+
+
+def checksum(tensor: Tensor) -> int:
+    """Return a number that changes with any number of a tensor.
+
+    The bits of the numbers are added as integers, each row with a factor of its own, so that an
+    exchange of rows changes it, too. It is much faster than a cryptographic hash.
+    """
+    bits = tensor.float().contiguous().view(torch.int32).view(len(tensor), -1)
+    factors = torch.arange(1, 2 * len(bits), 2, device=bits.device)
+    return int((bits.sum(1) * factors).sum())

@@ -86,10 +86,7 @@ class EncoderWithHeads(nn.Module):
         shared = self.bi_encoder
         if task is None or task not in self.adapters:
             return shared
-        encoder = self.adapted(shared.encoder, task)
-        return BiEncoder(
-            encoder, shared.tokenizer, shared.pooling, shared.normalize, sizes=shared.sizes
-        )
+        return shared.with_encoder(self.adapted(shared.encoder, task))
 
     @property
     def dropout_stream(self) -> DropoutStream:

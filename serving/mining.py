@@ -10,21 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.errors import UserError
 from common.progress import bar
 from minbert.bi_encoder import BiEncoder
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.quantized import Index
-from serving.rows import Rows
+from serving.rows import Rows, check_some_text
 from tasks.tables import read_sentences
 
 
 def read_sentence_list(file: Path, column: str | None = None) -> list[str]:
     """Return all sentences of a file, in order; raise UserError if there are only empty ones."""
     found = list(read_sentences(file, column))
-    if all(map(is_empty, found)):
-        what = "only empty ones" if found else "none"
-        raise UserError(f"{file}: expected at least one sentence, found {what}")
+    check_some_text(file, [is_empty(sentence) for sentence in found])
     return found
 
 
@@ -38,11 +35,6 @@ def embeddings_of(sentences: list[str], model: BiEncoder, precision: str = "fp32
     found = model.encode(sentences, precision, normalize=True, progress=True)
     found[empty] = np.nan
     return found
-
-
-def with_embedding(embeddings: np.ndarray) -> np.ndarray:
-    """Return the rows (k,) of embeddings (n, H) that are not NaN, as those of empty texts are."""
-    return np.flatnonzero(~np.isnan(embeddings[:, 0]))
 
 
 ROUNDING = 1e-6  # error of cosines in float32: equal pairs may differ slightly
@@ -222,7 +214,7 @@ def nearest(embeddings: np.ndarray, queries: np.ndarray, count: int) -> tuple[An
 
     Rows of NaN are left out.
     """
-    rows, there = torch.from_numpy(np.ascontiguousarray(embeddings)), with_embedding(embeddings)
+    rows, there = torch.from_numpy(np.ascontiguousarray(embeddings)), Rows.of(embeddings).there()
     scores = torch.from_numpy(queries) @ rows.T
     if len(there) < len(rows):
         scores.nan_to_num_(nan=-torch.inf)

@@ -15,7 +15,7 @@ from torch import nn
 from common.errors import EncoderError, RunError
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
-from minbert.bi_encoder import WINDOW, BiEncoder
+from minbert.bi_encoder import WINDOW
 from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
@@ -173,9 +173,7 @@ class MultiTaskModel:
                 f"{self.config.adapter.name}; --mode predict and --mode encode with --run use them"
             ) from error
         config = of_one_task(self.config, task)
-        texts = shared.tokenizer, shared.pooling, shared.normalize
-        bi_encoder = BiEncoder(encoder, *texts, sizes=shared.sizes)
-        model = EncoderWithHeads(bi_encoder, build_tasks(config), config.seed)
+        model = EncoderWithHeads(shared.with_encoder(encoder), build_tasks(config), config.seed)
         model.heads[task] = self.model.heads[task]
         kept = {name: one for name, one in self.calibrations.items() if name == task}
         return MultiTaskModel(model, config, kept)

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from common.atomic_files import atomic_path
 from common.errors import UserError
 from common.json_files import read_json, write_json
 from common.progress import bar
-from minbert.int8 import exact_products
+from minbert.int8_products import exact_products, fastest
 from serving.rows import Rows
 
 Arrays = Mapping[str, np.ndarray]
@@ -70,15 +69,8 @@ def fastest_product() -> Product:
         for rows in (33, 2048)
     )
     sums = torch.empty(33, 2048, dtype=torch.int32)
-    seconds = {}
-    for product in (int8_product, float_product):
-        times = []
-        for _ in range(3):
-            begin = time.perf_counter()
-            product(left, right, sums)
-            times.append(time.perf_counter() - begin)
-        seconds[product] = min(times)
-    return min(seconds, key=lambda product: seconds[product])
+    products = (int8_product, float_product)
+    return min(products, key=lambda one: fastest(partial(one, left, right, sums)))
 
 
 def to_int8(block: np.ndarray) -> dict[str, np.ndarray]:

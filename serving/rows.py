@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,11 +69,16 @@ def empty_texts_of(
     """
     sentences = read_sentences(source, column)
     empty = np.fromiter((is_empty(sentence) for sentence in sentences), bool)
-    if empty.all():
-        what = "only empty ones" if len(empty) else "none"
-        raise UserError(f"{source}: expected at least one sentence, found {what}")
+    check_some_text(source, empty)
     warn_of_empty_texts(int(empty.sum()), len(empty), result)
     return empty
+
+
+def check_some_text(source: Path, empty: Sequence[bool] | np.ndarray) -> None:
+    """Raise UserError if all sentences of a file are empty, or if it has none."""
+    if np.all(empty):
+        what = "only empty ones" if len(empty) else "none"
+        raise UserError(f"{source}: expected at least one sentence, found {what}")
 
 
 def open_rows(file: Path, empty: np.ndarray, width: int | None = None) -> Rows:

@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import EncoderError
-from minbert import BiEncoder, precision
-from minbert import int8 as int8_module
+from minbert import BiEncoder, int8_products, precision
 from minbert.adapters import AdaptedEncoder, LowRankAdapter, ProjectedAttention
 from minbert.batching import pack
 from minbert.encoder import ACTIVATION_FUNCTIONS
-from minbert.int8 import Int8Encoder, exact_products, has_int8, input_magnitudes, quantized
-from minbert.int8_layers import SENTENCES, measure_layers, read_choice
+from minbert.int8 import input_magnitudes, int8_layers, quantized
+from minbert.int8_layers import SENTENCES, measure_layers, read_choice, with_kept
+from minbert.int8_products import exact_products, has_int8
 from minbert.linear import Linear
-from minbert.pooling import POOLINGS
 from minbert.precision import frozen_copy
 from tests.tolerances import assert_near, rounding
 
@@ -51,8 +50,13 @@ def int8_of(model, kept=()):
     """The int8 copy, whatever the speed of its products."""
     encoder = frozen_copy(model.encoder, torch.float32)
     tokens = model.tokenizer(SENTENCES.read_text("utf-8").splitlines())
-    inputs = input_magnitudes(encoder, [pack([tokens], np.arange(len(tokens)))])
-    return Int8Encoder(encoder, encoder, inputs, kept)
+    quantised = int8_layers(encoder, input_magnitudes(encoder, whole(tokens)))
+    return with_kept(encoder, encoder, quantised, kept)
+
+
+def whole(tokens):
+    """All sequences as one batch."""
+    return pack([tokens], np.arange(len(tokens)))
 
 
 def linear_layer(outputs, inputs, seed=0):
@@ -193,15 +197,15 @@ def test_layers_are_kept_until_the_embeddings_are_near_enough(minilm):
         layer.up.bias[::7] /= 300
     encoder = frozen_copy(spoilt.encoder, torch.float32)
     tokens = spoilt.tokenizer(SENTENCES.read_text("utf-8").splitlines()[:12])
-    inputs = input_magnitudes(encoder, [pack([tokens], np.arange(12))])
-    found = measure_layers(encoder, encoder, inputs, tokens, POOLINGS["mean"])
+    quantised = int8_layers(encoder, input_magnitudes(encoder, whole(tokens)))
+    found = measure_layers(encoder, encoder, quantised, tokens, spoilt.whole)
     assert found.kept == (3,)
     assert found.suffices
 
 
 @needs_exact_products
 def test_the_choice_is_kept_by_the_checksum_of_the_weights(own_cache, monkeypatch):
-    monkeypatch.setattr(int8_module, "has_int8", lambda: True)
+    monkeypatch.setattr(int8_products, "has_int8", lambda: True)
     model = BiEncoder.from_pretrained("tiny")
     first = model.encode(["a text"], "int8")
     (file,) = own_cache.iterdir()
@@ -248,7 +252,7 @@ def test_the_names_of_activations_are_those_of_the_encoder():
 
 
 def test_without_instructions_the_best_float_copy_is_used(own_cache, monkeypatch, capsys):
-    monkeypatch.setattr(int8_module, "has_int8", lambda: False)
+    monkeypatch.setattr(int8_products, "has_int8", lambda: False)
     monkeypatch.setattr(precision, "has_bfloat16", lambda: False)
     model = BiEncoder.from_pretrained("tiny")
     assert np.array_equal(model.encode(["a text"], "int8"), model.encode(["a text"]))
@@ -264,7 +268,7 @@ def test_the_probe_answers_for_this_machine():
 
 @needs_exact_products
 def test_a_low_rank_adapter_is_merged_and_others_are_refused(own_cache, monkeypatch):
-    monkeypatch.setattr(int8_module, "has_int8", lambda: True)
+    monkeypatch.setattr(int8_products, "has_int8", lambda: True)
     model = BiEncoder.from_pretrained("tiny")
     config = model.encoder.config
     adapter = LowRankAdapter(config, [0, 1], ["query", "up"], 2, 4.0)

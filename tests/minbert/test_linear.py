@@ -104,6 +104,14 @@ def test_mkl_is_used_without_the_private_op(monkeypatch):
             choose("fast")
 
 
+def chosen_with(monkeypatch, measured, clock):
+    """The kernel of a machine where `measured` moves the clock, and both kernels agree."""
+    monkeypatch.setattr(kernels, "agrees", lambda case: True)
+    monkeypatch.setattr(kernels, "forward_backward", measured)
+    monkeypatch.setattr(kernels.time, "perf_counter", lambda: clock[0])
+    return kernels.benchmark_kernels()
+
+
 @needs_onednn
 @pytest.mark.parametrize(("factor", "expected"), [(2.0, "onednn"), (1.05, "onednn"), (0.5, "mkl")])
 def test_the_faster_kernel_is_chosen_unless_it_is_wrong(monkeypatch, factor, expected):
@@ -117,10 +125,7 @@ def test_the_faster_kernel_is_chosen_unless_it_is_wrong(monkeypatch, factor, exp
         clock[0] += 1.0 if kernel == "onednn" else factor
         return []
 
-    monkeypatch.setattr(kernels, "agrees", lambda case: True)
-    monkeypatch.setattr(kernels, "forward_backward", measured)
-    monkeypatch.setattr(kernels.time, "perf_counter", lambda: clock[0])
-    choice = kernels.benchmark_kernels()
+    choice = chosen_with(monkeypatch, measured, clock)
     assert choice.kernel == expected
     assert f"{factor:.2f} times" in choice.reason
 
@@ -137,10 +142,7 @@ def test_a_kernel_that_is_faster_in_few_rounds_is_not_chosen(monkeypatch, wins, 
             clock[0] += 1.0
         return []
 
-    monkeypatch.setattr(kernels, "agrees", lambda case: True)
-    monkeypatch.setattr(kernels, "forward_backward", measured)
-    monkeypatch.setattr(kernels.time, "perf_counter", lambda: clock[0])
-    choice = kernels.benchmark_kernels()
+    choice = chosen_with(monkeypatch, measured, clock)
     assert choice.kernel == expected
     assert f"in {wins} of 15 rounds" in choice.reason
 

@@ -11,7 +11,7 @@ from test_mining import rows as exact_rows
 from test_mining import unit_rows
 
 from common.errors import UserError
-from minbert.int8 import exact_products
+from minbert.int8_products import exact_products
 from serving import mining, quantized, search
 from serving.quantized import CODES, float_product, index_of, int8_product, products, to_int8
 from serving.rows import Rows, open_rows
