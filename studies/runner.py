@@ -227,7 +227,7 @@ def record_examples(config: RunConfig, results: Path, locks: Path) -> None:
     folder = data_folder(config.data)
     for name, task in plain_tasks(config).items():
         drawn = {}
-        for split in ("dev", "test", "train"):
+        for split in task.source.splits:
             key = ", ".join([split, *drawing_settings(config, name, split)])
             limit = {"train": limit_of(config.limit, name), "dev": config.dev_limit}.get(split)
             examples = read_split(task, folder, split, limit)
