@@ -19,7 +19,8 @@ from minbert.attention import AttentionLayout, attend
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.dropout import Dropout, DropoutStream
-from minbert.linear import Linear, shape_multiples
+from minbert.fused_layer import fused_layer, fused_type
+from minbert.linear import Linear, is_bfloat16, shape_multiples
 
 
 class TokenEncoder(nn.Module):
@@ -119,9 +120,14 @@ class Layer(nn.Module):
         self.output_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = Dropout(config.hidden_dropout, stream)
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
+        self.activation_name = config.activation
         self.compiled: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def forward(self, hidden: Tensor, layout: AttentionLayout, more: Additions = PLAIN) -> Tensor:
+        if self.training and more is PLAIN:
+            dtype = torch.bfloat16 if is_bfloat16(hidden) else torch.float32
+            if fused_type(hidden, dtype):
+                return fused_layer(self, hidden, layout, dtype)
         attended = self.attention(hidden, layout, more)  # (T, H)
         if self.compiled is not None and not self.training and more is PLAIN:
             return self.compiled(hidden, attended)
@@ -168,9 +174,10 @@ class Encoder(TokenEncoder):
         layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies
             hidden = F.pad(hidden, (0, 0, 0, more))
+        dtype = hidden.dtype
         for layer, addition in zip(self.layers, additions, strict=True):
             hidden = layer(hidden, layout, addition)
-            yield hidden[: batch.tokens] if more else hidden
+            yield (hidden[: batch.tokens] if more else hidden).to(dtype)
 
     def first_layers(self, count: int) -> Encoder:
         """Return the encoder that ends after `count` layers; it shares weights and dropout."""

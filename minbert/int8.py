@@ -64,7 +64,8 @@ def quantized(
     Args:
         magnitudes: largest absolute inputs (in,), for SmoothQuant; None to leave inputs as they
             are.
-        shifted: what the inputs are shifted by (`fused.SHIFT`); their codes then are 128 too low.
+        shifted: what the inputs are shifted by (`int8_kernels.SHIFT`); their codes then are 128 too
+            low.
         scale: factor of the first third of the outputs, which are queries.
     """
     weight, bias = layer.weight.detach().float(), layer.bias.detach().float().clone()
@@ -111,7 +112,7 @@ def input_magnitudes(encoder: Encoder, batch: Batch) -> list[Magnitudes]:
 
 
 class Buffers:
-    """Memory for one batch, which all layers use. Shapes as in `minbert/fused.py`."""
+    """Memory for one batch, which all layers use. Shapes as in `minbert/int8_kernels.py`."""
 
     def __init__(self, encoder: Encoder, batch: Batch) -> None:
         config = encoder.config
@@ -135,7 +136,7 @@ class Int8Layer:
     """A layer of the encoder with int8 products."""
 
     def __init__(self, layer: Layer, heads: int, activation: int, inputs: Magnitudes) -> None:
-        from minbert.fused import SHIFT
+        from minbert.int8_kernels import SHIFT
 
         self.heads, self.activation = heads, activation
         width = layer.up.weight.shape[1] // heads
@@ -152,23 +153,23 @@ class Int8Layer:
 
         `factors` (H,) are those of the next product.
         """
-        from minbert import fused
+        from minbert import int8_kernels as kernels
 
         b, qkv, up = buffers, self.qkv, self.up
         sums = qkv(b.codes, b.qkv)
-        fused.to_grid(sums, b.scales, qkv.weights, qkv.bias, b.starts, b.lengths, b.grid.numpy())
+        kernels.to_grid(sums, b.scales, qkv.weights, qkv.bias, b.starts, b.lengths, b.grid.numpy())
         self.attend(b)
-        fused.from_grid(b.context.numpy(), b.starts, b.lengths, b.codes.numpy(), b.scales)
+        kernels.from_grid(b.context.numpy(), b.starts, b.lengths, b.codes.numpy(), b.scales)
         sums = self.output(b.codes, b.sums)
         add_and_norm(sums, self.output, states, self.norms[0], up.factors, b)
         sums, codes = up(b.codes, b.wide_sums), b.wide_codes.numpy()
-        fused.activate(sums, b.scales, up.weights, up.bias, self.activation, codes, b.scales)
+        kernels.activate(sums, b.scales, up.weights, up.bias, self.activation, codes, b.scales)
         sums = self.down(b.wide_codes, b.sums)
         add_and_norm(sums, self.down, states, self.norms[1], factors, b)
 
     def attend(self, buffers: Buffers) -> None:
         """Compute attention from the grid (S, L, 3 A D) into the context (A, S, L, D)."""
-        from minbert import fused
+        from minbert import int8_kernels as kernels
 
         rows, columns, width = buffers.grid.shape
         parts = buffers.grid.view(rows, columns, 3, self.heads, width // (3 * self.heads))
@@ -184,7 +185,7 @@ class Int8Layer:
         # One call per head: its queries, keys and values are views of the grid, without a copy.
         for head in range(self.heads):
             torch.bmm(query[head], key[head].transpose(1, 2), out=scores[head])
-        fused.softmax(scores.numpy(), buffers.lengths)
+        kernels.softmax(scores.numpy(), buffers.lengths)
         for head in range(self.heads):
             torch.bmm(scores[head], value[head], out=buffers.context[head])
 
@@ -198,18 +199,18 @@ def add_and_norm(
     buffers: Buffers,
 ) -> None:
     """Add a product to the states (T, H), normalise and quantise them."""
-    from minbert import fused
+    from minbert import int8_kernels as kernels
 
     scales, codes = buffers.scales, buffers.codes.numpy()
     parts = product.weights, product.bias, product.offsets
-    fused.add_and_norm(sums, scales, *parts, states, *norm, factors, codes, scales)
+    kernels.add_and_norm(sums, scales, *parts, states, *norm, factors, codes, scales)
 
 
 def int8_layers(encoder: Encoder, inputs: Sequence[Magnitudes]) -> list[Int8Layer]:
     """Quantise all layers of an encoder in float32, whose `input_magnitudes` are `inputs`."""
-    from minbert import fused
+    from minbert.vector_math import ACTIVATIONS
 
-    activation, heads = fused.ACTIVATIONS[encoder.config.activation], encoder.config.num_heads
+    activation, heads = ACTIVATIONS[encoder.config.activation], encoder.config.num_heads
     layers = [layer for layer in encoder.layers if isinstance(layer, Layer)]
     return [
         Int8Layer(layer, heads, activation, largest)
@@ -233,14 +234,14 @@ class Int8Encoder(nn.Module):
         self.eval()
 
     def forward(self, batch: Batch) -> Tensor:
-        from minbert import fused
+        from minbert import int8_kernels as kernels
 
         batch = batch.encoded
         self.encoder.begin_pass(batch)
         hidden = self.encoder.embeddings(batch).contiguous()  # (T, H)
         states, buffers = hidden.numpy(), Buffers(self.encoder, batch)
         codes = buffers.codes.numpy()
-        fused.quantize(states, self.factors[0], codes, buffers.scales)
+        kernels.quantize(states, self.factors[0], codes, buffers.scales)
         for layer, factors in zip(self.all_layers, self.factors[1:], strict=True):
             if isinstance(layer, Int8Layer):
                 layer(states, buffers, factors)
@@ -248,5 +249,5 @@ class Int8Encoder(nn.Module):
                 assert isinstance(layer, Layer)
                 layout = AttentionLayout(batch, self.encoder.config.num_heads)
                 hidden.copy_(layer(hidden.to(layer.up.weight.dtype), layout))
-                fused.quantize(states, factors, codes, buffers.scales)
+                kernels.quantize(states, factors, codes, buffers.scales)
         return hidden

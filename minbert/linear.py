@@ -36,6 +36,13 @@ class Linear(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs))
         self.kernel = "mkl"
 
+    def converted(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Return weight and bias in `dtype`, without gradients.
+
+        No copy is kept: PyTorch's fused optimisers change weights without a new version number.
+        """
+        return self.weight.detach().to(dtype), self.bias.detach().to(dtype)
+
     def forward(self, x: Tensor, addition: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         output = linear(x, self.weight, self.bias, self.kernel)
         return output if addition is None else output + addition(x)
@@ -96,6 +103,33 @@ def has_bfloat16() -> bool:
 def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute x W^T + b with oneDNN; transposed views are not copied."""
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None, kernel: str) -> Tensor:
+    """Compute x W^T + b on a CPU, without a graph; all tensors have the same type."""
+    if uses_onednn(x, kernel):
+        return onednn(x, weight, bias)
+    return F.linear(x, weight, bias)
+
+
+def input_gradient(
+    grad: Tensor, weight: Tensor, kernel: str, addend: Tensor | None = None
+) -> Tensor:
+    """Compute grad W + addend, the gradient of x (T, in) from that of the product (T, out)."""
+    if uses_onednn(grad, kernel):
+        found = onednn(grad, weight.t())
+        return found if addend is None else found.add_(addend)
+    return grad @ weight if addend is None else torch.addmm(addend, grad, weight)
+
+
+def weight_gradient(grad: Tensor, x: Tensor, kernel: str) -> Tensor:
+    """Compute grad^T x, the gradient of the weight (out, in)."""
+    return onednn(grad.t(), x.t()) if uses_onednn(grad, kernel) else grad.t() @ x
+
+
+def uses_onednn(x: Tensor, kernel: str) -> bool:
+    """Return whether products with `x` call oneDNN's float32 kernel by PyTorch's private op."""
+    return kernel == "onednn" and x.dtype == torch.float32 and has_onednn()
 
 
 class Product(torch.autograd.Function):

@@ -149,15 +149,25 @@ class GradientRows:
             self.sparse.grad = self.scattered(weights)
         self.used = 0
 
+    def make_dense(self) -> None:
+        """Make the sparse gradient dense where no rows are kept, in a single process."""
+        if self.sparse is not None:
+            gradient, self.sparse.grad = self.sparse.grad, self.zeros()
+            if gradient is not None:
+                self.sparse.grad.add_(gradient)
+
     def scattered(self, weights: np.ndarray) -> Tensor:
         """Return the sparse parameter's combined gradient as a dense tensor, for fused AdamW."""
+        found, factors = self.zeros(), torch.from_numpy(weights).to(self.sparse_values)
+        found[self.sparse_indices] = torch.einsum("m,mlh->lh", factors, self.sparse_values)
+        return found
+
+    def zeros(self) -> Tensor:
+        """Return zeros in the shape of the sparse parameter, in memory that all steps use."""
         assert self.sparse is not None
         if self.scatter is None:
-            self.scatter = torch.empty_like(self.sparse)
-        self.scatter.zero_()
-        factors = torch.from_numpy(weights).to(self.sparse_values)
-        self.scatter[self.sparse_indices] = torch.einsum("m,mlh->lh", factors, self.sparse_values)
-        return self.scatter
+            self.scatter = torch.empty_like(self.sparse, requires_grad=False)
+        return self.scatter.zero_()
 
     def slots(self, row: Tensor) -> list[Tensor]:
         """Return views of a flat row (D,), with the shapes of the dense parameters."""

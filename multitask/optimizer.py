@@ -125,3 +125,18 @@ def scheduled(schedule: LrSchedule, step: int, probing: int, total: int) -> floa
 def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
     for group in optimizer.param_groups:
         group["lr"] = group["peak_lr"] * factor
+
+
+def clipped(parameters: Iterable[nn.Parameter], largest: float) -> float:
+    """Scale the gradients to a total norm of at most `largest`; return the norm before.
+
+    As `torch.nn.utils.clip_grad_norm_`, but shorter gradients are left alone: multiplying them by 1
+    would read and write all of them.
+    """
+    from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+    trained = [p for p in parameters if p.grad is not None]
+    norm = get_total_norm([p.grad for p in trained if p.grad is not None])
+    if not norm <= largest:  # NaN, too, reaches the gradients
+        clip_grads_with_norm_(trained, largest, norm)
+    return float(norm)

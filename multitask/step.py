@@ -184,6 +184,9 @@ class StepGradient:
 
     def reduce_encoder_gradients(self) -> None:
         """Sum the encoder's gradients over the processes."""
+        if self.processes.count == 1:
+            self.rows.make_dense()
+            return
         self.rows.collect(0)
         self.rows.reduce()
         self.rows.write_back(np.ones(1))

@@ -22,11 +22,12 @@ from minbert.linear import Linear
 from minbert.precision import frozen_copy
 from tests.tolerances import assert_near, rounding
 
-fused = pytest.importorskip("minbert.fused")
+int8_kernels = pytest.importorskip("minbert.int8_kernels")
+vector_math = pytest.importorskip("minbert.vector_math")
 ACTIVATIONS = {
-    fused.GELU: F.gelu,
-    fused.TANH_GELU: lambda x: F.gelu(x, approximate="tanh"),
-    fused.RELU: F.relu,
+    vector_math.GELU: F.gelu,
+    vector_math.TANH_GELU: lambda x: F.gelu(x, approximate="tanh"),
+    vector_math.RELU: F.relu,
 }
 
 
@@ -70,7 +71,7 @@ def linear_layer(outputs, inputs, seed=0):
 def codes_of(states, factors=None):
     factors = np.ones(states.shape[1], np.float32) if factors is None else factors
     codes, scales = np.empty(states.shape, np.int8), np.empty(len(states), np.float32)
-    fused.quantize(states, factors, codes, scales)
+    int8_kernels.quantize(states, factors, codes, scales)
     return codes, scales
 
 
@@ -117,36 +118,11 @@ def test_the_activation_is_that_of_torch_within_half_a_step(activation):
     scales = random.uniform(1e-3, 1e-2, 30).astype(np.float32)
     weights, bias = (random.uniform(0.01, 0.02, 48).astype(np.float32) for _ in range(2))
     codes, new = np.empty((30, 48), np.int8), np.empty(30, np.float32)
-    fused.activate(sums, scales, weights, bias, activation, codes, new)
+    int8_kernels.activate(sums, scales, weights, bias, activation, codes, new)
     values = torch.from_numpy(sums * scales[:, None].astype(np.float64) * weights + bias)
     wanted = ACTIVATIONS[activation](values).numpy()
-    found = (codes.astype(np.float64) + 128) * new[:, None] - fused.SHIFT
+    found = (codes.astype(np.float64) + 128) * new[:, None] - int8_kernels.SHIFT
     assert (np.abs(found - wanted) <= new[:, None] * 0.51 + 1e-6 * np.abs(wanted)).all()
-
-
-@pytest.mark.parametrize("name", ["exp", "gelu", "tanh_gelu"])
-def test_functions_are_near_those_of_float64(name):
-    from numba import njit
-
-    function = getattr(fused, name)
-
-    @njit
-    def each(x, y):
-        for i in range(len(x)):
-            y[i] = function(x[i])
-
-    x = np.linspace(-60, 20, 4001).astype(np.float32)
-    y = np.empty_like(x)
-    each(x, y)
-    exact = {
-        "exp": np.exp,
-        "gelu": lambda v: F.gelu(torch.from_numpy(v)).numpy(),
-        "tanh_gelu": lambda v: F.gelu(torch.from_numpy(v), approximate="tanh").numpy(),
-    }[name](x.astype(np.float64))
-    # The polynomial of exp has a relative error of 2e-7; that of GELU is relative to x. exp(-u) of
-    # a u near 60 magnifies the rounding of u by u.
-    scale = np.abs(exact) if name == "exp" else np.abs(x) + 1e-3
-    assert (np.abs(y - exact) <= (2e-7 + 60 * rounding(2)) * scale).all()
 
 
 def test_the_softmax_is_that_of_torch_and_zero_in_padding_cells():
@@ -156,7 +132,7 @@ def test_the_softmax_is_that_of_torch_and_zero_in_padding_cells():
     wanted = torch.from_numpy(scores.astype(np.float64))
     for i, n in enumerate(lengths):
         wanted[:, i, :, n:] = -torch.inf
-    fused.softmax(scores, lengths)
+    int8_kernels.softmax(scores, lengths)
     assert_near(scores, wanted.softmax(-1), 60, 1.0)
 
 
@@ -248,7 +224,7 @@ def test_a_change_behind_the_back_of_autograd_and_copies_of_the_model(own_cache)
 
 
 def test_the_names_of_activations_are_those_of_the_encoder():
-    assert set(fused.ACTIVATIONS) == set(ACTIVATION_FUNCTIONS)
+    assert set(ACTIVATIONS) == set(ACTIVATION_FUNCTIONS)
 
 
 def test_without_instructions_the_best_float_copy_is_used(own_cache, monkeypatch, capsys):

@@ -13,82 +13,24 @@ its inputs, and `weights` (W,) those of its output channels, so that the product
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
-F = np.float32
-I = np.int32  # noqa: E741
-MAGNITUDE = np.int32(0x7FFFFFFF)  # all bits of a float32 but its sign
+from minbert.vector_math import (
+    GELU,
+    MAGNITUDE,
+    OPTIONS,
+    TANH_GELU,
+    F,
+    I,
+    exp,
+    from_bits,
+    gelu,
+    tanh_gelu,
+)
+
 HALF_RANGE = np.int32(128)
 SHIFT = np.float32(0.1701)  # added to the activation, whose minimum is -0.17 (GELU) or 0 (ReLU)
-GELU, TANH_GELU, RELU = 0, 1, 2
-ACTIVATIONS = {  # name in `config.json`: its number
-    "gelu": GELU,
-    "gelu_new": TANH_GELU,
-    "gelu_pytorch_tanh": TANH_GELU,
-    "relu": RELU,
-}
-
-# Not "nnan" and "ninf": a NaN in a row must reach the output.
-FLAGS = {"reassoc", "contract", "nsz", "arcp", "afn"}
-OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "fastmath": FLAGS, "error_model": "numpy"}
-
-
-@intrinsic
-def from_bits(context: Any, bits: Any) -> Any:
-    """Return the float32 with the bits of an int32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.FloatType())
-
-    return types.float32(types.int32), generate
-
-
-@njit(inline="always", **OPTIONS)
-def exp(x):
-    """Compute e^x with a relative error below 2e-7, for x clamped to -87 to 88.
-
-    2^n e^r with |r| <= log(2) / 2 and the polynomial of Cephes' expf (Moshier, 1992). Unlike the
-    function of the C library, loops over it use vector instructions.
-    """
-    x = min(max(x, F(-87.0)), F(88.0))
-    n = np.rint(x * F(1.44269504))
-    r = x - n * F(0.693359375)
-    r = r - n * F(-2.12194440e-4)
-    p = F(1.9875691500e-4)
-    p = p * r + F(1.3981999507e-3)
-    p = p * r + F(8.3334519073e-3)
-    p = p * r + F(4.1665795894e-2)
-    p = p * r + F(1.6666665459e-1)
-    p = p * r + F(5.0000001201e-1)
-    p = p * r * r + r + F(1.0)
-    return p * from_bits((I(n) + I(127)) << I(23))
-
-
-@njit(inline="always", **OPTIONS)
-def gelu(x):
-    """Compute x Phi(x) with an absolute error below 2e-7 |x|.
-
-    The error function is approximation 7.1.26 of Abramowitz and Stegun (1964).
-    """
-    a = abs(x) * F(0.70710678)
-    t = F(1.0) / (F(1.0) + F(0.3275911) * a)
-    p = F(1.061405429) * t + F(-1.453152027)
-    p = p * t + F(1.421413741)
-    p = p * t + F(-0.284496736)
-    p = (p * t + F(0.254829592)) * t
-    return max(x, F(0.0)) - F(0.5) * abs(x) * p * exp(-a * a)
-
-
-@njit(inline="always", **OPTIONS)
-def tanh_gelu(x):
-    """Compute GELU's approximation by tanh: x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3))."""
-    u = F(1.59576912) * (x + F(0.044715) * x * x * x)
-    return x / (F(1.0) + exp(-u))
 
 
 @njit(inline="always", **OPTIONS)
