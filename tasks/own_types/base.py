@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tasks.task_description import TaskDescription
 
 LabelsByLine = Iterator[tuple[int, str]]
+LONGEST_LABEL = 1000
 COUNTS = {0: "none", 1: "one", 2: "two"}
 
 
@@ -136,9 +137,15 @@ def columns(described: TaskDescription) -> str:
 def check_labels(name: str, labels: Sequence[str]) -> None:
     """Raise DataError for repeated labels and labels that would break the prediction file."""
     for label in labels:
-        if not label or " , " in label or any(is_unsafe(letter) for letter in label):
+        if not label or " , " in label or any(map(is_unsafe, label)):
             raise DataError(
-                f"{name}: expected labels without ' , ' and line breaks, not blank, found {label!r}"
+                f"{name}: expected labels without ' , ' and line breaks, not blank, found "
+                f"{short_repr(label)}"
+            )
+        if len(label) > LONGEST_LABEL:
+            raise DataError(
+                f"{name}: expected labels of at most {LONGEST_LABEL} characters, found one of "
+                f"{len(label):,}, {short_repr(label)}"
             )
         if labels.count(label) > 1:
             raise DataError(f"{name}: expected unique labels, found {label!r} twice")
