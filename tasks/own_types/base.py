@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from unicodedata import category, normalize
 
 from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import short_repr
@@ -135,7 +136,8 @@ def columns(described: TaskDescription) -> str:
 
 
 def check_labels(name: str, labels: Sequence[str]) -> None:
-    """Raise DataError for repeated labels and labels that would break the prediction file."""
+    """Raise DataError for labels that look alike and those that would break prediction files."""
+    seen: dict[str, str] = {}
     for label in labels:
         if not label or " , " in label or any(map(is_unsafe, label)):
             raise DataError(
@@ -149,3 +151,7 @@ def check_labels(name: str, labels: Sequence[str]) -> None:
             )
         if labels.count(label) > 1:
             raise DataError(f"{name}: expected unique labels, found {label!r} twice")
+        visible = normalize("NFC", "".join(one for one in label if category(one) != "Cf"))
+        if (other := seen.setdefault(visible, label)) != label:
+            found = f"{other!a} and {label!a}"
+            raise DataError(f"{name}: expected labels that look different, found {found}")

@@ -237,6 +237,8 @@ def test_what_describes_no_task_is_refused_in_one_line(text, expected):
         ("a,y\nx,\nz, \n", "", "expected two classes or more, found none"),
         ("a,b\nx,1\n", "", "line 1: expected a column 'y'"),
         ('a,y\nx,"no , no"\nz,1\n', "", "expected labels without ' , '"),
+        ("a,y\nx,no\nz,n\u200bo\n", "", r"different, found 'no' and 'n.u200bo'"),
+        ("a,y\nx,\u00e9\nz,e\u0301\n", "", "expected labels that look different"),
         (
             f"a,y\nx,{'l' * 10**6}\nz,1\n",
             "",
@@ -254,6 +256,8 @@ def test_what_describes_no_task_is_refused_in_one_line(text, expected):
         "no class",
         "no column",
         "a separator",
+        "an invisible character",
+        "two forms of an accent",
         "a long label",
         "no dev",
         "numbers by mistake",
