@@ -36,8 +36,11 @@ def escape_unsafe(text: str) -> str:
 
 
 def is_unsafe(letter: str) -> bool:
-    """Return whether a character is a control, surrogate, unassigned or direction character."""
-    return category(letter) in ("Cc", "Cs", "Cn") or letter in TURNS
+    """Return whether a character is a control, surrogate, unassigned or direction character.
+
+    Line and paragraph separators count as controls; joiners, as in emoji and Persian, do not.
+    """
+    return category(letter) in ("Cc", "Cs", "Cn", "Zl", "Zp") or letter in TURNS
 
 
 class SettingsError(UserError):

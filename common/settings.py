@@ -32,7 +32,7 @@ from typing import (
 import msgspec
 from msgspec import Meta, inspect
 
-from common.errors import SettingsError
+from common.errors import SettingsError, is_unsafe
 from common.suggestions import suggestion
 
 MANY = 1_000_000
@@ -174,7 +174,7 @@ def plain(value: Any) -> Any:
 def unprintable(value: Any) -> Iterator[str]:
     """Yield the strings in a value that are unsafe for a terminal."""
     if isinstance(value, str):
-        if not value.isprintable():
+        if any(map(is_unsafe, value)):
             yield value
     elif isinstance(value, Mapping):
         for pair in value.items():

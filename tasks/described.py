@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from common.atomic_files import check_regular
 from common.errors import SettingsError
-from common.settings import Name, Positive, Settings, expected, hints_of, required
+from common.settings import Name, Positive, Settings, expected, hints_of, required, short_repr
 from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError
 from tasks.readers import to_number
@@ -62,6 +62,8 @@ class Description(Settings):
             single = 1 in own.texts
             wanted = "one text column, or two for pairs" if single else "two text columns"
             yield f"text: expected {wanted}, found {len(self.text)}"
+        elif len(set(self.text)) < len(self.text):
+            yield f"text: expected two different columns, found {self.text[0]!r} twice"
         if fault := own.label_fault(len(self.label)):
             yield f"label: {fault}"
         for key in OF_SOME_TYPES:
@@ -120,14 +122,19 @@ def read_yaml(file: Path) -> dict[str, Any]:
     try:
         found = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        raise DescriptionError(f"{file}: expected a task in YAML: {error}") from error
+        raise DescriptionError(f"{file}: expected a task in YAML, found: {error}") from error
     if not isinstance(found, dict) or "train" not in found:
         raise DescriptionError(
             f"{file}: expected keys such as train, type, text, label, found none"
         )
-    for key in FILES:
-        if isinstance(found.get(key), str):
-            found[key] = str(file.parent / os.path.expanduser(found[key]))
+    for key in found.keys() & {*FILES}:
+        if found[key] is None and key != "train":
+            continue
+        if not isinstance(found[key], str):
+            raise DescriptionError(
+                f"{file}: {key}: expected a file, found {short_repr(found[key])}"
+            )
+        found[key] = str(file.parent / os.path.expanduser(found[key]))
     return found
 
 
@@ -147,6 +154,9 @@ def checked_description(name: str, description: Mapping[str, Any]) -> dict[str, 
         values = Description(**found).values()
     except SettingsError as error:
         raise DescriptionError(f"{name}: {error}") from error
+    except RecursionError:  # YAML has aliases
+        line = "expected texts and lists of texts, found a list inside itself"
+        raise DescriptionError(f"{name}: {line}") from None
     return {key: list(one) if isinstance(one, tuple) else one for key, one in values.items()}
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tasks.own_types.classes import spelled_twice
 from tasks.own_types.multi_label import USUAL, parts_of
 from tasks.readers import to_number
 
@@ -49,6 +50,9 @@ def infer_kind(cells: Mapping[str, int], texts: int) -> Inferred:
 def of_numbers(numbers: set[float], cells: Mapping[str, int], texts: int) -> Inferred:
     """Return the type of a column of numbers."""
     if len(numbers) == 2:
+        if twice := spelled_twice(cells):
+            line = f"expected one spelling of a number, found {twice}"
+            raise ValueError(f"{line}; type=classification takes them for different classes")
         return Inferred("classification", {}, "two different numbers")
     whole = all(number.is_integer() for number in numbers)
     if whole and len(numbers) in LEVELS:

@@ -157,7 +157,9 @@ def score_label(low: float, high: float) -> Callable[[str], float]:
 
 
 def to_number(label: str) -> float | None:
-    """Return a label as a finite number, or None."""
+    """Return a label as a finite number, or None; Python's 1_000 is a name."""
+    if "_" in label:
+        return None
     try:
         value = float(label)
     except ValueError:

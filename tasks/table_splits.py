@@ -64,7 +64,10 @@ class TableSource:
         own = np.flatnonzero(parts[rows] == SPLITS.index(split))  # positions in rows
         if not len(own):
             columns = listed([repr(one) for one in self.source.label_columns])
-            raise DataError(f"{file}: expected a label in column {columns}, found none in {split}")
+            raise DataError(
+                f"{file}: expected a label in column {columns}, found none in {split}; leave the "
+                "column out, or label more rows"
+            )
         order = np.random.default_rng(0).permutation(len(parts))
         drawn = own[np.argsort(order[rows[own]])]
         wanted = drawn[: amount(len(own), limit)] if split == "train" else drawn

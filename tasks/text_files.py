@@ -96,9 +96,12 @@ def json_field(path: Path, column: str) -> Iterator[str]:
 
 def text_field(path: Path, line: int, row: Any, name: str, convert: Callable[[Any], Any]) -> str:
     """Return a field of a JSON object, converted to text; raise DataError for any other value."""
-    value = convert(row[name]) if isinstance(row, dict) and name in row else None
+    if not isinstance(row, dict):
+        found = f"found {type(row).__name__}"
+        raise DataError(f"{path}, line {line}: expected a JSON object in each line, {found}")
+    value = convert(row[name]) if name in row else None
     if not isinstance(value, str) or not encodable(value):
-        found = f"{value!r}"[:60] if isinstance(row, dict) else type(row).__name__
+        found = f"{value!r}"[:60] if name in row else "no such key; null is a blank field"
         raise DataError(f"{path}, line {line}: expected text in {name!r}, found {found}")
     return value
 

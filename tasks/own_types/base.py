@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from unicodedata import category, normalize
 
 from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import short_repr
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tasks.task_description import TaskDescription
 
 LabelsByLine = Iterator[tuple[int, str]]
+LONGEST_LABEL = 1000
 COUNTS = {0: "none", 1: "one", 2: "two"}
 
 
@@ -134,11 +136,22 @@ def columns(described: TaskDescription) -> str:
 
 
 def check_labels(name: str, labels: Sequence[str]) -> None:
-    """Raise DataError for repeated labels and labels that would break the prediction file."""
+    """Raise DataError for labels that look alike and those that would break prediction files."""
+    seen: dict[str, str] = {}
     for label in labels:
-        if not label or " , " in label or any(is_unsafe(letter) for letter in label):
+        if not label or " , " in label or any(map(is_unsafe, label)):
             raise DataError(
-                f"{name}: expected labels without ' , ' and line breaks, not blank, found {label!r}"
+                f"{name}: expected labels without ' , ' and line breaks, not blank, found "
+                f"{short_repr(label)}"
+            )
+        if len(label) > LONGEST_LABEL:
+            raise DataError(
+                f"{name}: expected labels of at most {LONGEST_LABEL} characters, found one of "
+                f"{len(label):,}, {short_repr(label)}"
             )
         if labels.count(label) > 1:
             raise DataError(f"{name}: expected unique labels, found {label!r} twice")
+        visible = normalize("NFC", "".join(one for one in label if category(one) != "Cf"))
+        if (other := seen.setdefault(visible, label)) != label:
+            found = f"{other!a} and {label!a}"
+            raise DataError(f"{name}: expected labels that look different, found {found}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from common.settings import short_repr
 from tasks.own_types.base import (
     DescriptionError,
     LabelsByLine,
@@ -51,9 +52,10 @@ def distinct_labels(
     for line, label in found:
         distinct.setdefault(label, line)
         if len(distinct) > MOST_CLASSES:
+            cure = "; type=regression is for numbers" if what == "classes" else ""
             raise DataError(
-                f"{file}, line {line}: expected at most {MOST_CLASSES} {what}, found "
-                f"one more, {label!r}; type=regression is for numbers"
+                f"{file}, line {line}: expected at most {MOST_CLASSES} {what}, found one more, "
+                f"{short_repr(label)}{cure}"
             )
     if len(distinct) < 2:
         some = ", ".join(distinct) or "none"
@@ -74,6 +76,8 @@ def complete_ordered(
                 f"the highest, as in labels=low|normal|high, or numbers in {file}, "
                 f"found {listed(words)}"
             )
+        if twice := spelled_twice(labels):
+            raise DataError(f"{file}: {name}: expected one spelling of a number, found {twice}")
     check_labels(name, labels)
     weights = completed_weights(name, description, labels)
     return {"labels": labels, "class_weights": weights}
@@ -85,9 +89,19 @@ def sorted_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(labels, key=float) if numbers else sorted(labels))
 
 
+def spelled_twice(labels: Iterable[str]) -> str | None:
+    """Return two labels that are the same number, such as 1 and 1.0; None if there are none."""
+    first: dict[float, str] = {}
+    for label in labels:
+        other = first.setdefault(float(label), label)
+        if other != label:
+            return f"{other!r} and {label!r}"
+    return None
+
+
 def fault(described: TaskDescription) -> str | None:
     if len(set(described.labels)) < 2:
-        return "labels: expected two or more"
+        return f"labels: expected two or more, found {listed(described.labels) or 'none'}"
     return weights_fault(described.class_weights, described.labels)
 
 

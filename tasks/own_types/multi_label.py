@@ -74,7 +74,7 @@ def complete(
 
 def fault(described: TaskDescription) -> str | None:
     if len(set(described.labels)) < 2:
-        return "labels: expected two or more"
+        return f"labels: expected two or more, found {listed(described.labels) or 'none'}"
     for key in ("separator", "blank"):
         if not getattr(described, key):
             return f"{key}: expected a text, found none"

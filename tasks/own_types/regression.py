@@ -31,10 +31,11 @@ def complete(
         raise DataError(f"{file}: {name}: expected two different numbers, found none or one")
     mean, deviation = float(numbers.mean()), float(numbers.std())
     largest = float(np.abs(numbers).max())
-    if deviation < LEAST_SPREAD * largest:
+    if deviation <= LEAST_SPREAD * largest:  # the deviation of very small numbers may be 0
         raise DataError(
             f"{file}: {name}: expected a standard deviation of {LEAST_SPREAD:g} of the largest "
-            f"number or more, found {deviation:.3g} of {largest:.3g}; subtract a constant"
+            f"number or more, found {deviation:.3g} of {largest:.3g}; subtract a constant or use a "
+            "smaller unit"
         )
     return {"mean": mean, "deviation": deviation}
 

@@ -15,6 +15,8 @@ from tasks.text_files import DataError
 if TYPE_CHECKING:
     from tasks.task_description import TaskDescription
 
+LARGEST = 1e9  # as in TaskDescription
+
 
 def complete(
     name: str, description: Mapping[str, Any], file: str, found: LabelsByLine
@@ -33,8 +35,9 @@ def scale(file: str, found: LabelsByLine) -> tuple[float, float]:
     low, high = float("inf"), float("-inf")
     for line, label in found:
         value = to_number(label)
-        if value is None:
-            raise DataError(f"{file}, line {line}: expected a number, found {label!r}")
+        if value is None or abs(value) >= LARGEST:
+            wanted = f"a number above {-LARGEST:g} and below {LARGEST:g}"
+            raise DataError(f"{file}, line {line}: expected {wanted}, found {label!r}")
         low, high = min(low, value), max(high, value)
     if not low < high:
         raise DataError(f"{file}: expected two different similarities, found none or one")

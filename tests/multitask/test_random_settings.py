@@ -10,7 +10,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 from msgspec import Meta
 
-from common.errors import SettingsError, UserError
+from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import Name, accepts, alternatives, hints_of
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig, check_complete
@@ -40,7 +40,7 @@ def settings():
 
 def is_wrong(name, hint, value):
     """Return whether a value is invalid. A method may be None, which is the default one."""
-    if isinstance(value, str) and not value.isprintable():
+    if isinstance(value, str) and any(map(is_unsafe, value)):
         return True
     methods_own = name in METHODS and name != "regularizers"
     return methods_own or not accepts(hint, value)

@@ -11,6 +11,7 @@ import pytest
 from cell_files import few_words, keep_seeds, write_times
 
 from common.errors import UserError
+from multitask import task as own_task
 from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies import runner
@@ -123,6 +124,16 @@ def test_examples_other_than_the_recorded_ones_are_refused(small, tmp_path):
         file.write_text(json.dumps(content | {key: "others"}))
         with pytest.raises(UserError, match=f"{key}: expected these examples, found others"):
             record_examples(config, *folders)
+
+
+def test_examples_of_a_task_without_a_test_file_are_recorded(data, tmp_path):
+    files = f"own={data}/SST-2/train.tsv:dev={data}/SST-2/dev.tsv"
+    own = own_task(f"{files},type=classification,text=sentence,label=label")
+    record_examples(RunConfig(mode="single", tasks=(own,)), tmp_path, tmp_path)
+    (file,) = tmp_path.glob("ids-own-*.json")
+    drawn = json.loads(file.read_text())
+    assert set(drawn) == {"dev", "dev, hash", "train, hash"}
+    assert len(drawn["dev"].split()) == 24
 
 
 def test_invalid_rows_flags_and_data_are_refused(reproduce, data, tmp_path):

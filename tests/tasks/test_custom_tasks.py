@@ -154,6 +154,12 @@ def test_files_of_dev_and_test_are_used_as_they_are(file, labelled):
     assert targets == [1] if labelled else targets is None
 
 
+def test_a_similarity_too_large_for_a_scale_is_refused_with_its_line(tmp_path):
+    (tmp_path / "s.csv").write_text("a,b,y\nx,z,1\nx,w,2e12\n")
+    with pytest.raises(DataError, match=r"line 3: expected a number above -1e\+09 and"):
+        described(f"own={tmp_path}/s.csv:type=similarity,text=a,text=b,label=y")
+
+
 def test_similarities_keep_the_scale_of_their_file(tmp_path):
     (tmp_path / "s.tsv").write_text("a\tb\ty\nq\tr\t-1\ns\tt\t3.5\nu\tv\t\nw\tx\t2\n")
     columns = "type=similarity,text=a,text=b,label=y"
@@ -214,7 +220,8 @@ ONE = "m=a.csv:type=classification,text=a,label=b"
         ("m=a.csv:type=similarity,text=a,text=b,label=c,low=x", "low: expected a number"),
         (f"{ONE},pair=joint", "pair: expected two text columns for joint, found one"),
         ("m=a.csv:type=classification,text", "expected key=value"),
-        ("m=nowhere.yaml", "expected a task in YAML"),
+        ("m=a.csv:type=similarity,text=a,text=a,label=c", "two different columns, found 'a' twice"),
+        ("m=nowhere.yaml", "expected a task in YAML, found: "),
     ],
 )
 def test_what_describes_no_task_is_refused_in_one_line(text, expected):
@@ -230,6 +237,13 @@ def test_what_describes_no_task_is_refused_in_one_line(text, expected):
         ("a,y\nx,\nz, \n", "", "expected two classes or more, found none"),
         ("a,b\nx,1\n", "", "line 1: expected a column 'y'"),
         ('a,y\nx,"no , no"\nz,1\n', "", "expected labels without ' , '"),
+        ("a,y\nx,no\nz,n\u200bo\n", "", r"different, found 'no' and 'n.u200bo'"),
+        ("a,y\nx,\u00e9\nz,e\u0301\n", "", "expected labels that look different"),
+        (
+            f"a,y\nx,{'l' * 10**6}\nz,1\n",
+            "",
+            "at most 1000 characters, found one of 1,000,000, 'll",
+        ),
         ("a,y\nx,1\nz,2\n", ",dev=nope.csv", r"nope\.csv: expected the file dev of m, found none"),
         (
             "a,y\n" + "".join(f"x,{i / 7}\n" for i in range(1100)),
@@ -237,7 +251,17 @@ def test_what_describes_no_task_is_refused_in_one_line(text, expected):
             "line 1002: expected at most 1000 class",
         ),
     ],
-    ids=["one class", "no class", "no column", "a separator", "no dev", "numbers by mistake"],
+    ids=[
+        "one class",
+        "no class",
+        "no column",
+        "a separator",
+        "an invisible character",
+        "two forms of an accent",
+        "a long label",
+        "no dev",
+        "numbers by mistake",
+    ],
 )
 def test_what_a_file_lacks_is_refused_with_its_place(tmp_path, rows, more, expected):
     (tmp_path / "f.csv").write_text(rows)
@@ -245,12 +269,20 @@ def test_what_a_file_lacks_is_refused_with_its_place(tmp_path, rows, more, expec
         described(f"m={tmp_path}/f.csv:type=classification,text=a,label=y{more}")
 
 
+def test_one_class_in_a_description_is_refused(tmp_path):
+    (tmp_path / "f.csv").write_text("a,y\nx,1\nz,1\n")
+    found = described(f"m={tmp_path}/f.csv:type=classification,text=a,label=y,labels=1")
+    with pytest.raises(UserError, match=r"m: labels: expected two or more, found 1$"):
+        from_json("m", found.to_json())
+
+
 def test_labels_may_be_signs_or_numbers_in_their_order_and_ids_may_differ_in_case(tmp_path):
-    columns = "type=classification,text=t,label=y"
-    rows = "".join(f"{'Aa'[i % 2]}{i // 2},t {i},{'+-👩‍👧'[i % 2]}\n" for i in range(20))
+    columns, signs = "type=classification,text=t,label=y", ("+", "👩\u200d👧")
+    rows = "".join(f"{'Aa'[i % 2]}{i // 2},t {i},{signs[i % 2]}\n" for i in range(20))
     (tmp_path / "f.csv").write_text("key,t,y\n" + rows)
     found = described(f"m={tmp_path}/f.csv:{columns},id=key")
-    assert found.labels == ("+", "-")
+    assert found.labels == signs
+    assert from_json("m", found.to_json()) == found
     examples = find_task("m", {"m": found.to_json()}).read(tmp_path, "train")
     assert len(examples) == 16
     assert {one[0] for one in examples.ids} == {"A", "a"}

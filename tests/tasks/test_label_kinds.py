@@ -15,7 +15,8 @@ PROSE = [f"Hello, this is letter {n}, and it is long." for n in range(30)]
     [
         (["red", "blue", "red", "green"] * 5, 1, "classification", {}, "3 different values"),
         (["yes", "no", "yes"], 1, "classification", {}, "two different values"),
-        (["0", "1", "1.0"], 1, "classification", {}, "two different numbers"),
+        (["0", "1", "1"], 1, "classification", {}, "two different numbers"),
+        (["1_1", "1_2", "2_1"] * 5, 1, "classification", {}, "3 different values with words"),
         (["-1.5", "1.5"] * 5, 1, "classification", {}, "two different numbers"),
         (["1", "2", "3"] * 5, 1, "ordinal", {}, "3 different whole numbers"),
         (["1", "2.0", "3", "2"] * 5, 2, "ordinal", {}, "3 different whole numbers"),
@@ -52,6 +53,7 @@ def test_kinds_are_inferred(cells, texts, kind, options, reason):
         ([f"T-{n}" for n in range(50)], "found free text or ids"),
         ([str(1000 + n) for n in range(50)], "found free text or ids"),
         ([*"aabcde"], "4 of 6 values occur once"),
+        (["0", "1", "1.0"] * 9, "expected one spelling of a number, found '1' and '1.0'"),
         (["red"] * 9, "expected two different labels or more, found 'red'"),
         (["x" * 10**6] * 9, r"found 'x{37}\.\.\.'$"),
         ([], "found none"),

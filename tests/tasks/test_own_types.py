@@ -61,6 +61,12 @@ def test_ordered_numbers_are_sorted_as_numbers(tmp_path):
     assert mine.described.labels == ("low", "high")
 
 
+def test_a_level_has_one_spelling(tmp_path):
+    (tmp_path / "f.csv").write_text("t,y\na,1\nb,2\nc,1.0\n")
+    with pytest.raises(DataError, match=r"expected one spelling of a number, found '1' and '1\.0'"):
+        described(f"m={tmp_path}/f.csv:type=ordinal,text=t,label=y")
+
+
 @pytest.mark.parametrize("rest", ["", ",text=topic", ",text=topic,pair=joint"])
 def test_ordered_classes_are_trained_by_corn(rest):
     """The head has C - 1 logits of P(y > k | y >= k); the loss is a loop over them in float64."""
@@ -358,6 +364,7 @@ def test_the_scale_of_similarities_changes_no_other_loss():
         ("a,1\nb,2e30\n", r"line 3: expected a number from -1e\+30 to 1e\+30, found '2e30'"),
         ("a,1\nb,1\nc,\n", "expected two different numbers, found none or one"),
         ("a,\nb,\n", "expected two different numbers, found none or one"),
+        ("a,1e-200\nb,2e-200\n", "found 0 of 2e-200; .* or use a smaller unit"),
         ("a,1000000000\nb,1000000001\n", r"found 0\.5 of 1e\+09; subtract a constant"),
     ],
 )

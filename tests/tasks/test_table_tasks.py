@@ -91,6 +91,22 @@ def test_yaml_a_mapping_and_flags_describe_the_same_table(tmp_path):
     assert moved == [one.described for one in expected]
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("train:", "train: expected a file, found None"),
+        ("train: [t.csv]", r"train: expected a file, found \['t\.csv'\]"),
+        (f"train: {TICKETS}\ndev: 3", "dev: expected a file, found 3"),
+        (f"train: {TICKETS}\ntext: &a [*a]\nlabels: [topic]", "found a list inside itself"),
+        ("train: {", "expected a task in YAML, found: "),
+    ],
+)
+def test_yaml_that_describes_no_table_is_refused_in_one_line(content, line, tmp_path):
+    (tmp_path / "t.yaml").write_text(content)
+    with pytest.raises(DescriptionError, match=line):
+        table_tasks(tmp_path / "t.yaml")
+
+
 def test_columns_become_names_of_tasks():
     names = ("Topic", "How alike (0-10)", "Größe", "über-all_2", "1st Topic", "主题", "Type")
     assert [name_of_column(one) for one in names] == [
@@ -336,7 +352,7 @@ def test_numbers_are_stratified_by_quarters(table):
         ([(f"t{n}", "xy"[n % 2], 1) for n in range(30)], "found 30 rows in 1 groups, which equal"),
         (
             [(f"t{n}", "xy"[n % 2] if n < 2 else "", n) for n in range(30)],
-            "expected a label in column 'y', found none in ",
+            "expected a label in column 'y', found none in .*; leave the column out",
         ),
     ],
 )
