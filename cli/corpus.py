@@ -28,11 +28,15 @@ SEARCHES = {  # other values of --search: the codes of serving/quantized.py
 
 @dataclass(frozen=True)
 class Corpus:
-    """The embeddings of a searched file, their index for a first pass, and the encoder."""
+    """The embeddings of a searched file, their index for a first pass, and the encoder.
+
+    `precision` is that of the encoder.
+    """
 
     rows: Rows
     index: Index | None
     model: BiEncoder
+    precision: str
 
 
 def add_sentence_file(files: argparse._ArgumentGroup, required: bool = True) -> None:
@@ -134,25 +138,33 @@ def add_search_flag(parser: Any, names: tuple[str, ...], note: str) -> None:
     )
 
 
-def load_corpus(args: argparse.Namespace, parser: Any) -> Corpus:
-    """Return the embeddings of the sentences, with an index for --search, and the encoder."""
+def load_corpus(args: argparse.Namespace, parser: Any, queries: bool = False) -> Corpus:
+    """Return the embeddings of the sentences, with an index for --search, and the encoder.
+
+    `queries` tells whether the encoder is used for others, too, with --embedded.
+    """
     check_run(args, parser)
     from serving.mining import embeddings_of, read_sentence_list
     from serving.quantized import index_of
     from serving.rows import Rows, empty_texts_of, open_rows
+    from serving.run_encoder import reported_precision
 
     source = Path(args.input)
-    args.config = config = RunConfig(**parser.flags.given(args, ()))
+    config = RunConfig(**parser.flags.given(args, ()))
     if args.embedded:
         empty = empty_texts_of(source, args.column)
-        model = load_encoder(args, config, parser, args.task)
-        rows = open_rows(Path(args.embedded), empty, model.width)
     else:
         sentences = read_sentence_list(source, args.column)
-        model = load_encoder(args, config, parser, args.task)
-        rows = Rows.of(embeddings_of(sentences, model, config.precision))
+    model = load_encoder(args, config, parser, args.task)
+    precision: str = config.precision
+    if queries or not args.embedded:
+        precision = reported_precision(model, precision)
+    if args.embedded:
+        rows = open_rows(Path(args.embedded), empty, model.width)
+    else:
+        rows = Rows.of(embeddings_of(sentences, model, precision))
     index = index_of(rows, args.search) if args.search in SEARCHES else None
-    return Corpus(rows, index, model)
+    return Corpus(rows, index, model, precision)
 
 
 def load_encoder(

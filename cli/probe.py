@@ -38,12 +38,16 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if not has_classes(config, tasks[0]):
         parser.error(f"--task: expected a task with classes, found {tasks[0]}")
 
-    from multitask.run_folder import default_folder
+    from multitask.run_folder import RunFolder, default_folder
+    from multitask.start import with_precision
     from pretrain.probe import linear_evaluation
     from reports.store import check_output, write_merged_run
     from reports.tables import shown_table
 
     folder = Path(args.output or default_folder(config))
+    config, precision = with_precision(RunFolder(folder), config, args.overwrite)
+    if precision is not None:
+        print(precision, flush=True)
     members = [Path(args.init)] if args.init else []
     check_output(folder, config.to_json(), members, args.overwrite)
     result, tables = linear_evaluation(config)

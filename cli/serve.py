@@ -73,6 +73,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.answers import Corpus, Run
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
+    from serving.run_encoder import reported_precision
     from serving.server import server_of
     from serving.service import Load, make_app
 
@@ -80,14 +81,14 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     corpus = None
     sentences = read_sentence_list(Path(args.input), args.column) if args.input else []
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
-    model.precision = machine.precision
+    model.precision = reported_precision(model.model.bi_encoder, machine.precision)
     for task in (None, *model.model.adapters):  # errors and compilation before the first request
-        model.encoder(machine.precision, task)
+        model.encoder(model.precision, task)
     if sentences:
         RunFolder(Path(args.run)).check_embeds_texts()
         if names := ", ".join(model.model.adapters):
             print(f"search: embeddings of the shared encoder, without the adapters of {names}")
-        embeddings = embeddings_of(sentences, model.model.bi_encoder, machine.precision)
+        embeddings = embeddings_of(sentences, model.model.bi_encoder, model.precision)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
     run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)

@@ -79,6 +79,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving import silver
     from serving.mining import embeddings_of
     from serving.proposals import random_pairs, semantic_pairs
+    from serving.run_encoder import reported_precision
 
     given = RunConfig(**parser.flags.given(args, ()))
     teacher, target = Path(args.teacher), Path(args.as_task)
@@ -99,7 +100,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         how |= {"encoder": name, "neighbours": near}
         how |= {key: value for key in SIZE if (value := getattr(args, key)) is not None}
         encoder = load_encoder(args, given, parser)
-        embeddings = embeddings_of(pool.sentences, encoder, given.precision)
+        precision = reported_precision(encoder, given.precision)
+        how["precision"] = precision
+        embeddings = embeddings_of(pool.sentences, encoder, precision)
         found = semantic_pairs(embeddings, pool.gold, near, count, given.seed)
     if not len(found.pairs):
         raise RunError(f"{teacher}: expected pairs of {task.name} that are not gold, found none")

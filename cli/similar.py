@@ -67,11 +67,11 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.output:
         check_output(args, parser, ENDINGS)
     queries = [args.query] if args.query is not None else read_queries(args)
-    corpus = load_corpus(args, parser)
+    corpus = load_corpus(args, parser, queries=True)
     from serving.rows import texts_of
     from serving.search import recall, search
 
-    vectors = corpus.model.encode(queries, args.config.precision, normalize=True)
+    vectors = corpus.model.encode(queries, corpus.precision, normalize=True)
     rescore = args.rescore or RESCORE
     found = search(
         corpus.rows, vectors, args.top, corpus.index, rescore * args.top, args.query is None

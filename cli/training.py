@@ -15,7 +15,7 @@ from common.entry_point import command_line, print_error, program
 from common.errors import SettingsError
 from common.progress import is_main_process
 from common.settings import Count, Name, Settings, convert
-from minbert.config import Precision
+from minbert.config import TrainingPrecision
 from multitask.callbacks import TrackerName
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
@@ -68,7 +68,7 @@ def training_flags(
     flags = Flags(parser, parser.everything, defaults or {}, common)
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
-    flags.add_config((*DATA, *keys, *ENCODER, *TRAINING), {"precision": Precision})
+    flags.add_config((*DATA, *keys, *ENCODER, *TRAINING), {"precision": TrainingPrecision})
     add_drop_leaks(flags)
     chosen = {
         role: {name: one for name, one in methods(role, parser.outside).items() if fits(one)}
@@ -247,6 +247,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
 def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
+    from multitask.assembly import precision_before_loading
     from multitask.dry_run import dry_run_rows
     from multitask.presets import preset_of
     from reports.tables import shown_table
@@ -260,6 +261,8 @@ def show_plan(config: RunConfig) -> int:
         ]
         print(f"preset {config.preset}: {preset.paper}")
         print(shown_table(["setting", "this run", "of the paper"], settings) + "\n")
+    if config.precision == "auto":
+        print(precision_before_loading(config))
     rows = dry_run_rows(config)
     header = ["epoch", "task", "examples", "passes", "batches", "steps", "expected time"]
     print(shown_table(header, rows))

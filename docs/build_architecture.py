@@ -149,7 +149,7 @@ def traced_step() -> tuple[list[tuple[str, int, str, str, str, str]], str, str]:
     config = RunConfig(
         mode="multitask", tasks=("sst", "qqp", "sts"), encoder="tiny", combiner=Watched(),
         data=str(data_folder("sample")), epochs=1, steps_per_epoch=1, limit=64, dev_limit=4,
-        linear="mkl",
+        linear="mkl", precision="fp32",
     )  # fmt: skip
     hook = register_module_forward_hook(keep)
     try:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from common.errors import EncoderError
 from common.progress import bar
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
+from minbert.bilstm import BiLSTM
 from minbert.config import ENCODING_PRECISIONS, EncoderConfig
 from minbert.encoder import random_encoder
 from minbert.exits import first_layers, states_after
@@ -29,7 +30,13 @@ from minbert.folder import (
 )
 from minbert.linear import choose_linear
 from minbert.pooling import POOLINGS, Pool
-from minbert.precision import in_bfloat16, in_int8, weights_state
+from minbert.precision import (
+    PrecisionChoice,
+    choose_precision,
+    in_bfloat16,
+    in_int8,
+    weights_state,
+)
 from minbert.sentences import check_column, check_texts, size_of, windows
 from minbert.sharing import push_encoder
 from minbert.sizes import Size, Sizes, check_size, read_sizes, write_sizes
@@ -181,6 +188,7 @@ class BiEncoder(nn.Module):
             precision: `fp32`; `bf16` for an encoder completely in bfloat16; or, on a CPU, `int8`
                 for products of integers (`minbert/int8.py`). Pooling and normalisation stay in
                 float32. The first use of `int8` compiles its kernels, which are kept on disk.
+                `auto` is bf16 where the device has bfloat16 instructions, else fp32.
             normalize: whether to scale to unit length; None for the setting of the model's folder.
             progress: whether to show a progress bar with sentences/s.
             batch_size: at most so many sentences in a pass; None for as many as fit a number of
@@ -250,15 +258,19 @@ class BiEncoder(nn.Module):
         """Leave the copies of the encoder out of copies and pickles of the model."""
         return {**self.__dict__, "copies": {}}
 
+    def choose_precision(self, precision: str) -> PrecisionChoice:
+        """Return the precision for `auto` on the model's device, or the requested one."""
+        return choose_precision(precision, self.device, isinstance(self.encoder, BiLSTM))
+
     def encoder_in(self, precision: str) -> nn.Module:
         """Return the encoder in a precision of `encode`: itself, or a copy of its present weights.
 
         The copy is kept and made anew when a weight has changed.
         """
+        precision = self.choose_precision(precision).precision
         if precision not in ENCODING_PRECISIONS:
-            raise ValueError(
-                f"precision: expected one of {', '.join(ENCODING_PRECISIONS)}, found {precision!r}"
-            )
+            known = ", ".join(("auto", *ENCODING_PRECISIONS))
+            raise ValueError(f"precision: expected one of {known}, found {precision!r}")
         if precision == "fp32":
             return self.encoder
         state = weights_state(self.encoder), self.pooling

@@ -1,8 +1,9 @@
-"""Precisions: autocast in training, converted or quantised copies in inference."""
+"""Precisions: their choice, autocast in training, converted or quantised copies in inference."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,6 +17,43 @@ from minbert.folder import AnyEncoder
 from minbert.linear import Linear, has_bfloat16
 
 Tokenize = Callable[[list[str]], TokenLists]
+
+
+class PrecisionChoice(NamedTuple):
+    """A precision, never `auto`, and why it was chosen."""
+
+    precision: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"precision: {self.precision} ({self.reason})"
+
+
+def choose_precision(requested: str, device: torch.device, bilstm: bool) -> PrecisionChoice:
+    """Return the requested precision; for `auto`, bf16 where the device has bfloat16, else fp32.
+
+    A BiLSTM, which has no bf16, gets fp32.
+    """
+    if requested != "auto":
+        return PrecisionChoice(requested, "as requested")
+    if bilstm:
+        return PrecisionChoice("fp32", "a BiLSTM has no bf16")
+    able, reason = bfloat16_support(device)
+    return PrecisionChoice("bf16" if able else "fp32", reason)
+
+
+def bfloat16_support(device: torch.device) -> tuple[bool, str]:
+    """Return whether a device has bfloat16 instructions, and a clause that says so.
+
+    NVIDIA's GPUs have them since Ampere (8.0); AMD's have them. Others emulate them, which is
+    slower than float32. ARM CPUs report them under another name than x86 does.
+    """
+    if device.type == "cuda":
+        hip = torch.version.hip is not None
+        able, what = hip or torch.cuda.get_device_capability(device) >= (8, 0), "GPU"
+    else:
+        able, what = has_bfloat16() and torch.cpu.get_capabilities().get("bf16", True), "CPU"
+    return able, f"this {what} has {'' if able else 'no '}bfloat16 instructions"
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:

@@ -13,10 +13,13 @@ import torch
 
 from common.errors import RunError, SettingsError, one_line
 from minbert.bi_encoder import BiEncoder
-from minbert.bilstm import BiLSTM
+from minbert.bilstm import BiLSTM, BiLSTMConfig
 from minbert.config import PRECISIONS
+from minbert.folder import read_config
 from minbert.linear import choose_device, warn_if_slow
+from minbert.precision import PrecisionChoice, choose_precision
 from minbert.sizes import trained_sizes
+from minbert.sources import NAMED_ENCODERS, find_folder
 from multitask.config import RunConfig
 from multitask.imbalance import imbalance_of
 from multitask.methods import UserMethods
@@ -181,25 +184,24 @@ def build_model(
     config: RunConfig, chosen: Mapping[str, Task], device: torch.device, verbose: bool = False
 ) -> EncoderWithHeads:
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
-    source = config.encoder
-    if config.init is not None:
-        source = str(RunFolder(Path(config.init)).weights())
+    source = encoder_source(config)
     bi_encoder = BiEncoder.from_pretrained(
         source, config.pooling, config.linear, config.max_tokens, config.long
     )
-    if config.precision not in PRECISIONS:
-        raise SettingsError(
-            f"precision: expected {' or '.join(PRECISIONS)} for training, found {config.precision}"
-        )
-    if config.precision == "bf16" and isinstance(bi_encoder.encoder, BiLSTM):
+    bilstm = isinstance(bi_encoder.encoder, BiLSTM)
+    precision = training_precision(config, device, bilstm).precision
+    if precision not in PRECISIONS:
+        known = f"auto, {' or '.join(PRECISIONS)}"
+        raise SettingsError(f"precision: expected {known} for training, found {precision}")
+    if precision == "bf16" and bilstm:
         raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
-    if config.exits and isinstance(bi_encoder.encoder, BiLSTM):
+    if config.exits and bilstm:
         raise RunError("--exits: expected a transformer, found a BiLSTM")
     bi_encoder.sizes = trained_sizes(config.widths, config.exits, bi_encoder.size)
     if bi_encoder.skipped_tensors and verbose:
         skipped = ", ".join(bi_encoder.skipped_tensors)
         print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
-    model = EncoderWithHeads(bi_encoder, chosen, config.seed, config.precision, config.adapter)
+    model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.adapter)
     for name in chosen:
         if len(model.sizes) > 1 and model.pooling_of(name) is not None:
             expected = "heads that read embeddings of the encoder's pooling"
@@ -225,6 +227,30 @@ def build_model(
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
+
+
+def encoder_source(config: RunConfig) -> str:
+    """Return the name or folder of the weights that training starts from."""
+    return config.encoder if config.init is None else str(RunFolder(Path(config.init)).weights())
+
+
+def training_precision(config: RunConfig, device: torch.device, bilstm: bool) -> PrecisionChoice:
+    """Return the precision of a run; for `auto`, one that its encoder and its methods allow."""
+    choice = choose_precision(config.precision, device, bilstm)
+    if config.precision == "auto":
+        for one in config.regularizers:
+            if one.precision_fault(choice.precision):
+                return PrecisionChoice("fp32", f"{one.name} with these settings needs it")
+    return choice
+
+
+def precision_before_loading(config: RunConfig) -> PrecisionChoice:
+    """Return the precision of a run, which depends on the kind of its encoder."""
+    source = encoder_source(config)
+    bilstm = source not in NAMED_ENCODERS and isinstance(
+        read_config(find_folder(source)), BiLSTMConfig
+    )
+    return training_precision(config, choose_device(config.device), bilstm)
 
 
 def same_adapter(config: RunConfig, stored: Mapping[str, Any]) -> bool:

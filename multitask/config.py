@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from common.errors import RunError, SettingsError, UserError
 from common.settings import Settings, convert, default_of, hints_of
 from multitask.methods import UserMethods, defaults_of, methods, owners
-from multitask.older_versions import legacy_config, upgraded
+from multitask.older_versions import FORMER_DEFAULTS, legacy_config, upgraded
 from multitask.rules import faults
 from multitask.run_settings import RunSettings
 from multitask.sampling import FirstTask
@@ -193,7 +193,7 @@ class RunConfig(RunSettings):
 
     def digest(self) -> str:
         """Return a short hash of the differences from the defaults, unchanged by new settings."""
-        plain = legacy_config(default_values())
+        plain = legacy_config(former_defaults())
         content = legacy_config(self.to_json())
         differs = {k: v for k, v in content.items() if k not in plain or v != plain[k]}
         differs.pop("preset", None)
@@ -247,7 +247,7 @@ def difference(
 
     A key that an older configuration lacks has its default, or the behaviour of its version.
     """
-    mine, theirs = ({**default_values(), **upgraded(one)} for one in (mine, theirs))
+    mine, theirs = ({**former_defaults(), **upgraded(one)} for one in (mine, theirs))
     for key in sorted(mine.keys() | theirs.keys()):
         if key not in ignored and key != "preset" and mine.get(key) != theirs.get(key):
             return f"{key} is {theirs.get(key)!r} there and {mine.get(key)!r} here"
@@ -268,3 +268,11 @@ def default_values() -> dict[str, Any]:
     """Return the default of every setting as JSON, also of those of methods."""
     plain = RunConfig(mode="", tasks=()).to_json()
     return json.loads(json.dumps({**defaults_of(), **plain}))
+
+
+def former_defaults() -> dict[str, Any]:
+    """Return the value of every setting as JSON that a stored configuration without it has.
+
+    Folders of runs are named after the differences from them.
+    """
+    return default_values() | FORMER_DEFAULTS

@@ -15,6 +15,8 @@ from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
+from multitask.run_folder import RunFolder
+from multitask.start import with_precision
 from tasks.task_description import TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
@@ -76,9 +78,14 @@ def cross_validate(
     folder = Path(folder)
     check_folder(folder)
     control = replace(control, resume=not control.overwrite)
+    # All folds have the precision of the first one, also those that another machine goes on with.
+    first, precision = with_precision(RunFolder(folder / "fold-1"), configs[0], control.overwrite)
+    if precision is not None:
+        print(precision, flush=True)
     results = []
     for fold, one in enumerate(configs, 1):
         print(f"fold {fold} of {folds} is test, fold {fold % folds + 1} dev", flush=True)
+        one = one.changed(precision=first.precision)
         results.append(complete(one, folder / f"fold-{fold}", control)["test"])
     found = {"folds": folds, "tasks": list(config.tasks), "test": mean_metrics(results)}
     write_json(folder / FOLDS_FILE, found)

@@ -9,6 +9,8 @@ from common.errors import RunError
 from multitask.settings_by_name import FORMER_NAMES
 
 OF_EVERY_RUN = ("clip", "device", "patience", "steps_per_epoch", "warmup")
+# Defaults of older versions: stored configurations without the setting have this value.
+FORMER_DEFAULTS = {"precision": "fp32"}
 HARD = ("top_k", "threshold", "top_fraction")
 
 
@@ -16,8 +18,9 @@ def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored configuration with the behaviour of its version, in today's settings.
 
     In older versions SMART's noise was added to the word embeddings, its radius and step size were
-    not shares, hard negatives were one mapping, and similarity labels were from 0 to 1 in the loss.
-    The last applies only to a run's configuration, which is complete, not to a user's own file.
+    not shares, hard negatives were one mapping, similarity labels were from 0 to 1 in the loss, and
+    the precision was fp32. The last two apply only to a run's configuration, which is complete, not
+    to a user's own file.
     """
     found = dict(content)
     for name, former in FORMER_NAMES.items():
@@ -26,7 +29,7 @@ def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
         if former in found:
             found[name] = found.pop(former)
     if all(key in content for key in OF_EVERY_RUN):
-        found.setdefault("similarity_scale", 1.0)
+        found = {"similarity_scale": 1.0, **FORMER_DEFAULTS, **found}
     weights = content.get("smart_weight")
     if isinstance(weights, Mapping) and any(weights.values()) and "smart_place" not in content:
         found.pop("smart_radius", None)

@@ -30,7 +30,7 @@ from multitask.evaluation import (
 from multitask.methods import is_default
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
-from multitask.start import holds_finished, make_ready, with_kernel, write_ids
+from multitask.start import holds_finished, make_ready, with_kernel, with_precision, write_ids
 from multitask.teachers import check_teachers, soft_targets, with_soft_targets, write_teachers
 from multitask.telemetry import conflict_summary, pull_and_push
 from multitask.trainer import Trainer
@@ -53,16 +53,17 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         check_start(config, folder)
     with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
-        shared: tuple[RunConfig, bool] | None = None
+        shared: tuple[RunConfig, bool, str | None] | None = None
         with processes.synchronized_errors():
             if processes.first:
                 stack.enter_context(run_folder.locked())
                 config, reason = with_kernel(run_folder, config, control.overwrite)
                 if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
+                config, precision = with_precision(run_folder, config, control.overwrite)
                 finished = holds_finished(run_folder, config, control.resume, control.overwrite)
-                shared = config, finished
-        config, finished = processes.gather(shared)[0]
+                shared = config, finished, precision
+        config, finished, precision = processes.gather(shared)[0]
         if finished:
             metrics = run_folder.metrics() or {}
             how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
@@ -71,6 +72,8 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
                 Checkpoints(folder / "checkpoint").forget()  # in case it was killed before that
             return metrics
         print(f"run folder: {folder}", flush=True)
+        if precision is not None:
+            print(precision, flush=True)
         return run(config, folder, processes, control)
 
 

@@ -20,7 +20,7 @@ from common.settings import (
     Settings,
     setting,
 )
-from minbert.config import Device, EncodingPrecision, KernelChoice, Long, Tokens
+from minbert.config import Device, KernelChoice, Long, PrecisionSetting, Tokens
 from minbert.pooling import Pooling
 from multitask.adapters import Adapter
 from multitask.combiners.base import Combiner
@@ -256,9 +256,10 @@ class RunSettings(Settings):
         0, help="training examples per task whose loss is measured at the end"
     )
     seed: Seed = setting(11711, help="random seed", group="training", common=True)
-    precision: EncodingPrecision = setting(
-        "fp32",
-        help="precision of the encoder's matrix products; int8 without training",
+    precision: PrecisionSetting = setting(
+        "auto",
+        help="precision of the encoder's matrix products; int8 without training; auto is bf16 on a "
+        "CPU or GPU with bfloat16 instructions, else fp32, as for a BiLSTM",
         group="training",
         common=True,
     )

@@ -12,7 +12,7 @@ from common.errors import UserError
 from common.json_files import write_sealed
 from common.settings import accepts
 from multitask.checkpoint_folders import publish
-from multitask.config import default_values, step_batches
+from multitask.config import former_defaults, step_batches
 from multitask.older_versions import upgraded
 from multitask.run_folder import Figures, RunFolder
 from multitask.settings_by_name import default_scale
@@ -117,7 +117,7 @@ class StoredRun:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings other than defaults and those in `SHOWN`, and how runs were merged."""
-        plain = default_values() | {
+        plain = former_defaults() | {
             "batches_per_step": step_batches(self.config),
             "similarity_scale": default_scale(self.config),
         }

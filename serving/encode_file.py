@@ -53,6 +53,7 @@ def encode_file(
         from minbert.adapters import AdaptedEncoder
         from minbert.bi_encoder import BiEncoder
         from minbert.linear import choose_device, choose_linear, warn_if_slow
+        from serving.run_encoder import encoder_of_run, reported_precision
 
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)
@@ -65,9 +66,8 @@ def encode_file(
         )
         model.to(device)
     else:
-        from serving.run_encoder import encoder_of_run
-
         model = encoder_of_run(run.folder, config, run.task, run.use)
+    precision = reported_precision(model, config.precision)
     model = model.smaller(width, layers)
     if compiled:
         if isinstance(model.encoder, AdaptedEncoder):
@@ -83,7 +83,7 @@ def encode_file(
             os.posix_fallocate(file.fileno(), 0, target.stat().st_size)
     sentences = read_sentences(source, column)
     done, begin = 0, time.perf_counter()
-    for window in encode_stream(model, sentences, config.precision, normalize, total):
+    for window in encode_stream(model, sentences, precision, normalize, total):
         if done + len(window) > total:
             break
         array[done : done + len(window)] = window

@@ -104,7 +104,7 @@ class MultiTaskModel:
         Args:
             texts: n texts, or n pairs; tasks of single texts read the first text of a pair.
             tasks: tasks of the run to predict; by default all that can read such texts.
-            precision: `fp32`, `bf16` or `int8`, as in `BiEncoder.encode`.
+            precision: `fp32`, `bf16`, `int8` or `auto`, as in `BiEncoder.encode`.
             coverage: share of texts whose label is to be in its set or interval, such as 0.9.
 
         Raises:

@@ -67,11 +67,13 @@ def write_predictions(
     from common.progress import bar
     from multitask.stored_config import reading_of
     from serving.model import MultiTaskModel
+    from serving.run_encoder import reported_precision
 
     version, rows = source.version(), source.rows()
     first = next(rows, None)  # reports faulty input before the model is loaded
     reading = reading_of(machine.given)
     model = MultiTaskModel.load(run, machine.device, machine.linear, outside, reading)
+    precision = reported_precision(model.model.bi_encoder, machine.precision)
     loaded = time.perf_counter()
     if first is None:
         if options.glue:
@@ -93,7 +95,7 @@ def write_predictions(
         windows: Windows = model.predict_stream(
             chain([first], rows),
             options.tasks,
-            machine.precision,
+            precision,
             progress.update,
             options.coverage,
             lambda row: row.characters,

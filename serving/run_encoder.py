@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 
@@ -40,6 +41,17 @@ def encoder_of_run(
     model = bi_encoder_of(trained, task, "--task")
     model.pooling = config.pooling or model.pooling
     return model
+
+
+def reported_precision(model: BiEncoder, precision: str) -> str:
+    """Return the precision for `auto` on the model's device, with a line on standard error.
+
+    A requested precision is returned without a line.
+    """
+    choice = model.choose_precision(precision)
+    if precision == "auto":
+        print(choice, file=sys.stderr, flush=True)
+    return choice.precision
 
 
 def bi_encoder_of(model: EncoderWithHeads, task: str | None, name: str) -> BiEncoder:

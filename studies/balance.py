@@ -42,6 +42,7 @@ def configuration(args: argparse.Namespace) -> RunConfig:
         batch_size=20,
         epochs=args.epochs,
         evaluate_every=args.epochs,
+        precision="fp32",
         seed=args.seed,
     )
 

@@ -1,7 +1,7 @@
 """Kernel, cache and Hypothesis settings of all tests."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -39,6 +39,33 @@ def own_cache(
     with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(folder)):
         remember_linear(pytestconfig.getoption("--linear"))
         yield folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def without_bfloat16() -> Iterator[Callable[..., object]]:
+    """Precision `auto` is fp32 in this process, so that no figure depends on the CPU.
+
+    Gives the function that decides elsewhere.
+    """
+    from minbert import precision
+
+    support = precision.bfloat16_support
+    with mock.patch.object(precision, "bfloat16_support", return_value=(False, "a test")):
+        yield support
+
+
+@pytest.fixture
+def bfloat16(
+    monkeypatch: pytest.MonkeyPatch, without_bfloat16: Callable[..., object]
+) -> Callable[[bool], None]:
+    """`bfloat16(True)` is a CPU with bfloat16 instructions, `bfloat16(False)` one without."""
+    from minbert import precision
+
+    def give(has: bool) -> None:
+        monkeypatch.setattr(precision, "bfloat16_support", without_bfloat16)
+        monkeypatch.setattr(precision, "has_bfloat16", lambda: has)
+
+    return give
 
 
 def remember_linear(kernel: str) -> None:

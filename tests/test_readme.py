@@ -119,7 +119,11 @@ def test_the_output_in_the_readme_is_an_excerpt_of_that_in_the_first_steps():
 
 
 @pytest.mark.slow
-def test_the_main_command_prints_what_the_first_steps_quote(place, capsys):
+def test_the_main_command_prints_what_the_first_steps_quote(
+    place, capsys, monkeypatch, without_bfloat16
+):
+    """In bf16 on a CPU that has it, as for users."""
+    monkeypatch.setattr("minbert.precision.bfloat16_support", without_bfloat16)
     _, (header, values, steps) = quoted_results()
     assert main(shlex.split(MAIN_COMMAND)) == 0
     printed_header, printed, printed_steps = result_of(capsys.readouterr().out)

@@ -94,7 +94,7 @@ def test_choices_of_settings_equal_the_registries():
     for (settings, name), expected in {
         (RunConfig, "select_by"): {n for n, one in METRICS.items() if not one.is_error},
         (RunConfig, "pooling"): POOLINGS,
-        (RunConfig, "precision"): ENCODING_PRECISIONS,
+        (RunConfig, "precision"): {"auto", *ENCODING_PRECISIONS},
         (RunConfig, "linear"): {"auto", *LINEARS},
         (LoRA, "targets"): {*QKV, *WEIGHTS} - {"qkv"},
         (Smart, "place"): NOISE_PLACES,

@@ -21,7 +21,8 @@ SHORT = (*RUN, "--steps-per-epoch", "2", "--limit", "16", "--dev-limit", "20")
 def test_the_first_lines_say_what_is_trained_and_where_it_is_written(run_ok, cwd):
     lines = run_ok(*SHORT, "--output", "my run").stdout.splitlines()
     assert lines[0] == "run folder: my run"
-    assert lines[1:3] == [f"{task}: train 16, dev 20, test 100 examples" for task in ("sst", "sts")]
+    assert lines[1].startswith("precision: ")
+    assert lines[2:4] == [f"{task}: train 16, dev 20, test 100 examples" for task in ("sst", "sts")]
     assert "trains tiny on sst and sts, on cpu: 1 epoch, 2 steps in all" in lines
 
 

@@ -18,6 +18,7 @@ CONFIG = RunConfig(
     mode="multitask",
     tasks=CS224N,
     encoder="tiny",
+    precision="fp32",
     sampling="annealed",
     batches_per_step=4,
     batch_size=5,  # does not go into two shares: one process has three rows, the other two

@@ -22,7 +22,7 @@ from multitask.stored_config import check_stored
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}
 VALUES = [
-    ({"precision": "fp8"}, "precision: expected one of fp32, bf16, int8, found 'fp8'"),
+    ({"precision": "fp8"}, "precision: expected one of auto, fp32, bf16, int8, found 'fp8'"),
     ({"lr": -1}, "lr: expected a number above 0 and at most 1000000, found -1"),
     ({"epochs": 0}, "epochs: expected a whole number from 1 to 1000000, found 0"),
     ({"batch_size": 2.5}, "batch_size: expected a whole number from 1"),
@@ -224,6 +224,7 @@ def test_a_run_of_an_older_version_has_the_same_folder_and_configuration(setting
     given |= {f"hard_{name}": value for name, value in hard.items()}
     given |= {"class_balanced": given.pop("per_class")} if "per_class" in given else {}
     again = {"batch_size": 16, "epochs": 3, "lr": 1e-4, "class_balanced": False} | given
+    again.setdefault("precision", "fp32")
     made = RunConfig(**({"gradients": "parameters", "similarity_scale": 1.0} | again))
     assert made.difference(before) is None
     assert default_folder(made).as_posix() == folder

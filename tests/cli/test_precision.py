@@ -1,0 +1,286 @@
+"""Precision auto: what it becomes, where it is printed and stored, and how runs go on with it."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from run_files import config, prediction_bytes
+
+from minbert import BiEncoder
+from minbert import precision as precisions
+from minbert.precision import choose_precision
+from multitask import RunConfig, train
+from multitask.assembly import assemble
+from multitask.checkpoint_folders import CONFIG
+from multitask.run_folder import default_folder
+from multitask.stored_config import read_config
+
+CPU = torch.device("cpu")
+SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", 16, "--epochs", 1)
+LINES = {
+    True: "precision: bf16 (this CPU has bfloat16 instructions)",
+    False: "precision: fp32 (this CPU has no bfloat16 instructions)",
+}
+NAMES = {True: "bf16", False: "fp32"}
+
+
+def lines(printed):
+    return [line for line in printed.splitlines() if line.startswith("precision: ")]
+
+
+@pytest.fixture(params=[True, False], ids=["bfloat16", "no bfloat16"])
+def has(request, bfloat16):
+    bfloat16(request.param)
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def lstm(tmp_path_factory):
+    """The folder of a small BiLSTM."""
+    import cli
+
+    folder = tmp_path_factory.mktemp("lstm") / "lstm"
+    flags = ["--tasks", "sst", "--units", "4", "--embedding-size", "8", "--output", str(folder)]
+    assert cli.main(["--mode", "bilstm", *flags]) == 0
+    return folder
+
+
+# The rule
+
+
+def test_auto_follows_the_cpu_and_an_explicit_precision_does_not(has):
+    assert str(choose_precision("auto", CPU, False)) == LINES[has]
+    for name in ("fp32", "bf16", "int8"):
+        assert choose_precision(name, CPU, False) == (name, "as requested")
+    found = choose_precision("auto", CPU, bilstm=True)
+    assert found == ("fp32", "a BiLSTM has no bf16")
+
+
+@pytest.mark.parametrize(
+    ("capability", "hip", "expected"),
+    [((7, 5), None, "fp32"), ((8, 0), None, "bf16"), ((9, 0), None, "bf16"), ((6, 0), "6", "bf16")],
+    ids=["T4", "A100", "H100", "AMD"],
+)
+def test_auto_follows_the_gpu(bfloat16, monkeypatch, capability, hip, expected):
+    bfloat16(expected == "fp32")  # the CPU does not matter
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    found = choose_precision("auto", torch.device("cuda:0"), False)
+    no = "no " if expected == "fp32" else ""
+    assert found == (expected, f"this GPU has {no}bfloat16 instructions")
+
+
+def test_an_arm_cpu_reports_bfloat16_itself(bfloat16, monkeypatch):
+    bfloat16(True)
+    for able in (True, False):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: {"bf16": able})
+        assert choose_precision("auto", CPU, False).precision == NAMES[able]
+
+
+# Training
+
+
+def test_a_run_prints_and_stores_what_auto_became(run_ok, tmp_path, has):
+    printed = run_ok(*SST, "--output", tmp_path / "auto").stdout
+    assert lines(printed) == [LINES[has]]
+    assert config(tmp_path / "auto")["precision"] == NAMES[has]
+    explicit = run_ok(*SST, "--precision", NAMES[has], "--output", tmp_path / "same").stdout
+    assert not lines(explicit)
+    assert config(tmp_path / "auto") == config(tmp_path / "same")
+    assert prediction_bytes(tmp_path / "auto") == prediction_bytes(tmp_path / "same")
+    stored = json.loads((tmp_path / "auto" / "checkpoint" / "best" / CONFIG).read_text())
+    assert stored["precision"] == NAMES[has]
+
+
+def test_training_from_python_stores_what_auto_became(tmp_path, has, capsys):
+    asked = RunConfig(tasks=("sst",), encoder="tiny", limit=16, epochs=1)
+    assert asked.precision == "auto"
+    run = train(asked, tmp_path / "run")
+    assert lines(capsys.readouterr().out) == [LINES[has]]
+    assert run.config.precision == NAMES[has]
+    assert train(asked, tmp_path / "run").metrics == run.metrics  # it is finished
+    assert "finished" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_run_goes_on_in_the_precision_that_it_began_with(
+    run_ok, stopped, finished, bfloat16, tmp_path, first
+):
+    """On another machine, with the same command."""
+    begun = "--precision", NAMES[first]
+    copy = shutil.copytree(stopped(*begun), tmp_path / "copy")
+    bfloat16(not first)
+    printed = run_ok(*finished[1], "--output", copy, "--resume").stdout
+    assert lines(printed) == [f"precision: {NAMES[first]} (the run began with it)"]
+    assert re.search("^resumed after step [0-9]+, epoch 1 of 2$", printed, re.MULTILINE)
+    assert config(copy)["precision"] == NAMES[first]
+    run_ok(*finished[1], *begun, "--output", tmp_path / "whole")
+    assert prediction_bytes(copy) == prediction_bytes(tmp_path / "whole")
+    assert lines(run_ok(*finished[1], "--output", copy, "--overwrite").stdout) == [LINES[not first]]
+    assert config(copy)["precision"] == NAMES[not first]
+
+
+def test_the_folder_of_a_run_does_not_depend_on_the_machine(run_ok, cwd, bfloat16):
+    names = set()
+    for has in (True, False):
+        bfloat16(has)
+        run_ok(*SST)
+        names |= {folder.name for folder in (cwd / "runs").iterdir()}
+    assert len(names) == 1
+    assert "-tiny-auto-seed11711-" in names.pop()
+
+
+def test_another_precision_than_that_of_the_folder_is_refused(run_ok, error_line, tmp_path):
+    run_ok(*SST, "--output", tmp_path / "run")
+    command = (*SST, "--precision", "bf16", "--output", tmp_path / "run")
+    assert "precision is 'fp32' there and 'bf16' here" in error_line(1, *command)
+    stored = config(tmp_path / "run")
+    (tmp_path / "run" / "config.json").write_text(json.dumps(stored | {"precision": "auto"}))
+    line = error_line(1, *SST, "--output", tmp_path / "run")
+    assert "config.json: precision: expected fp32 or bf16, found 'auto'" in line
+
+
+def test_settings_of_a_run_include_its_precision(run_ok, tmp_path, bfloat16):
+    bfloat16(True)
+    run_ok(*SST, "--output", tmp_path / "run")
+    bfloat16(False)
+    again = ("--mode", "single", "--config", tmp_path / "run" / "config.json")
+    printed = run_ok(*again, "--output", tmp_path / "again").stdout
+    assert not lines(printed)
+    assert config(tmp_path / "again")["precision"] == "bf16"
+    # A file of the user without the setting is another matter.
+    (tmp_path / "own.json").write_text(json.dumps({"encoder": "tiny", "limit": 16, "epochs": 1}))
+    own = ("--mode", "single", "--task", "sst", "--config", tmp_path / "own.json")
+    assert lines(run_ok(*own, "--output", tmp_path / "own").stdout) == [LINES[False]]
+
+
+def test_a_stored_configuration_without_the_setting_is_fp32(tmp_path, bfloat16):
+    bfloat16(True)
+    asked = RunConfig(tasks=("sst",), encoder="tiny", precision="fp32")
+    older = {key: value for key, value in asked.to_json().items() if key != "precision"}
+    assert read_config(older, tmp_path).precision == "fp32"
+    assert asked.difference(older) is None
+    assert "precision is 'fp32' there" in str(asked.changed(precision="bf16").difference(older))
+
+
+def test_folders_keep_the_names_that_older_versions_gave():
+    names = {"fp32-seed11711-253003ce", "bf16-seed11711-f0f23efd", "auto-seed11711-2247e8a6"}
+    for name in names:
+        config = RunConfig(tasks=("sst",), precision=name[:4])
+        assert default_folder(config).name == f"single-sst-minilm-{name}"
+    assert default_folder(RunConfig(tasks=("sst",))) == default_folder(
+        config.changed(precision="auto")
+    )
+
+
+def test_a_bilstm_gets_fp32(run_ok, tmp_path, lstm, bfloat16):
+    bfloat16(True)
+    command = ("--mode", "single", "--task", "sst", "--limit", 16, "--epochs", 1)
+    printed = run_ok(*command, "--encoder", lstm, "--output", tmp_path / "run").stdout
+    assert lines(printed) == ["precision: fp32 (a BiLSTM has no bf16)"]
+    assert config(tmp_path / "run")["precision"] == "fp32"
+    printed = run_ok(*command, "--init", tmp_path / "run", "--output", tmp_path / "on").stdout
+    assert lines(printed) == ["precision: fp32 (a BiLSTM has no bf16)"]
+    model = BiEncoder.from_pretrained(lstm)
+    assert np.array_equal(model.encode(["a"], "auto"), model.encode(["a"]))
+
+
+def test_noise_below_the_rounding_of_bf16_gets_fp32(bfloat16):
+    bfloat16(True)
+    smart = {"smart_weight": 1.0, "smart_variant": "projected", "smart_radius": 1e-5}
+    asked = RunConfig(tasks=("sst",), encoder="tiny", limit=16, **smart)
+    assert assemble(asked).model.precision == "fp32"
+    assert assemble(asked.changed(smart_radius=0.1)).model.precision == "bf16"
+
+
+def test_the_plan_of_a_run_names_the_precision(run_ok, has):
+    assert lines(run_ok(*SST, "--dry-run").stdout) == [LINES[has]]
+
+
+def test_folds_and_rays_have_one_precision(run_ok, tmp_path, bfloat16):
+    rows = "".join(f"text {i},{'yes' if i % 2 else 'no'}\n" for i in range(30))
+    (tmp_path / "own.csv").write_text("text,label\n" + rows)
+    own = f"own={tmp_path}/own.csv:type=classification,text=text,label=label"
+    small = ("--encoder", "tiny", "--epochs", 1)
+    folds = (
+        "--mode",
+        "single",
+        "--task",
+        own,
+        *small,
+        "--folds",
+        3,
+        "--output",
+        tmp_path / "folds",
+    )
+    rays = ("--mode", "pareto", "--preferences", 2, "--limit", 8, *small, "--steps-per-epoch", 1)
+    rays = (*rays, "--dev-limit", 8, "--test-limit", 8, "--output", tmp_path / "rays")
+    for command, name in ((folds, "fold"), (rays, "ray")):
+        bfloat16(True)
+        assert lines(run_ok(*command).stdout) == [LINES[True]]
+        several = sorted(command[-1].glob(f"{name}-*"))
+        assert {config(one)["precision"] for one in several} == {"bf16"}
+        shutil.rmtree(several[-1])
+        bfloat16(False)
+        printed = lines(run_ok(*command).stdout)
+        assert printed == ["precision: bf16 (the run began with it)"]
+        assert config(several[-1])["precision"] == "bf16"
+
+
+def test_a_probe_prints_and_stores_what_auto_became(run_ok, tmp_path, has):
+    command = ("--mode", "probe", "--task", "sst", "--encoder", "tiny", "--limit", 32)
+    assert lines(run_ok(*command, "--output", tmp_path).stdout) == [LINES[has]]
+    assert config(tmp_path)["precision"] == NAMES[has]
+
+
+# Encoding
+
+
+def test_encode_in_python_is_fp32_unless_auto_is_asked_for(has):
+    model, texts = BiEncoder.from_pretrained("tiny"), ["a film", "a question"]
+    found = model.encode(texts, "auto")
+    assert np.array_equal(found, model.encode(texts, NAMES[has]))
+    assert np.array_equal(model.encode(texts), model.encode(texts, "fp32"))
+
+
+def test_modes_that_use_an_encoder_print_the_precision(run_ok, finished, tmp_path, has):
+    run, _ = finished
+    (tmp_path / "s.txt").write_text("a film\na question\nmusic\n")
+    source = ("--input", tmp_path / "s.txt")
+    tiny = ("--encoder", "tiny")
+    array = tmp_path / "s.npy"
+    commands = [
+        ("encode", *source, *tiny, "--output", array),
+        ("similar", *source, *tiny, "--query", "a film"),
+        ("similar", *source, *tiny, "--embedded", array, "--query", "a film"),
+        ("mine", *source, *tiny),
+        ("predict", *source, "--run", run),
+    ]
+    for mode, *flags in commands:
+        result = run_ok("--mode", mode, *flags)
+        assert lines(result.stderr) == [LINES[has]], mode
+        assert not lines(result.stdout)
+    texts = (tmp_path / "s.txt").read_text().splitlines()
+    expected = BiEncoder.from_pretrained("tiny").encode(texts, NAMES[has])
+    assert np.array_equal(np.load(array), expected)
+    for flags in (["--embedded", array], ["--precision", "fp32"]):  # nothing is encoded, or chosen
+        assert not lines(run_ok("--mode", "mine", *source, *tiny, *flags).stderr)
+
+
+def test_predictions_do_not_depend_on_the_precision_of_the_run(run_ok, stopped, tmp_path, bfloat16):
+    run = stopped("--precision", "bf16")
+    (tmp_path / "s.txt").write_text("a film\na question\n")
+    bfloat16(False)
+    command = ("--mode", "predict", "--run", run, "--input", tmp_path / "s.txt")
+    auto, explicit = run_ok(*command), run_ok(*command, "--precision", "fp32")
+    assert auto.stdout == explicit.stdout
+    assert lines(auto.stderr) == [LINES[False]]
+
+
+def test_every_line_has_the_same_form(has):
+    form = re.compile(r"precision: (fp32|bf16) \([^()]+\)")
+    assert form.fullmatch(str(precisions.PrecisionChoice("fp32", "the run began with it")))
+    assert form.fullmatch(LINES[has])
