@@ -224,7 +224,7 @@ def test_a_change_behind_the_back_of_autograd_and_copies_of_the_model(own_cache)
 
 
 def test_the_names_of_activations_are_those_of_the_encoder():
-    assert set(ACTIVATIONS) == set(ACTIVATION_FUNCTIONS)
+    assert set(vector_math.ACTIVATIONS) == set(ACTIVATION_FUNCTIONS)
 
 
 def test_without_instructions_the_best_float_copy_is_used(own_cache, monkeypatch, capsys):

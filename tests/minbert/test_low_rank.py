@@ -141,7 +141,8 @@ def test_lora_draws_no_dropout(encoder, batch):
     encoder.train()
     plain = encoder(batch)
     with encoder.stream.replay(encoder.stream.passes):
-        assert torch.equal(encoder(batch, low_rank(encoder, trained=False)), plain)
+        adapted = encoder(batch, low_rank(encoder, trained=False))  # in layers that are not fused
+    assert_near(adapted, plain, encoder_terms(encoder.config, batch.longest))
 
 
 def naive_attention(x, weights, heads):
