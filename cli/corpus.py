@@ -147,7 +147,7 @@ def load_corpus(args: argparse.Namespace, parser: Any, queries: bool = False) ->
     from serving.mining import embeddings_of, read_sentence_list
     from serving.quantized import index_of
     from serving.rows import Rows, empty_texts_of, open_rows
-    from serving.run_encoder import reported_precision
+    from serving.run_encoder import report_precision
 
     source = Path(args.input)
     config = RunConfig(**parser.flags.given(args, ()))
@@ -156,15 +156,15 @@ def load_corpus(args: argparse.Namespace, parser: Any, queries: bool = False) ->
     else:
         sentences = read_sentence_list(source, args.column)
     model = load_encoder(args, config, parser, args.task)
-    precision: str = config.precision
-    if queries or not args.embedded:
-        precision = reported_precision(model, precision)
+    precision = model.choose_precision(config.precision)
     if args.embedded:
         rows = open_rows(Path(args.embedded), empty, model.width)
     else:
-        rows = Rows.of(embeddings_of(sentences, model, precision))
+        rows = Rows.of(embeddings_of(sentences, model, precision.precision))
     index = index_of(rows, args.search) if args.search in SEARCHES else None
-    return Corpus(rows, index, model, precision)
+    if queries or not args.embedded:
+        report_precision(config.precision, precision)
+    return Corpus(rows, index, model, precision.precision)
 
 
 def load_encoder(

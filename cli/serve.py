@@ -73,7 +73,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.answers import Corpus, Run
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
-    from serving.run_encoder import reported_precision
+    from serving.run_encoder import report_precision
     from serving.server import server_of
     from serving.service import Load, make_app
 
@@ -81,7 +81,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     corpus = None
     sentences = read_sentence_list(Path(args.input), args.column) if args.input else []
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
-    model.precision = reported_precision(model.model.bi_encoder, machine.precision)
+    precision = model.model.bi_encoder.choose_precision(machine.precision)
+    model.precision = precision.precision
     for task in (None, *model.model.adapters):  # errors and compilation before the first request
         model.encoder(model.precision, task)
     if sentences:
@@ -92,6 +93,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
     run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
+    report_precision(machine.precision, precision)
     # Bound here, so that errors are reported in one line and the port is known.
     with socket.create_server((args.host, args.port)) as listening:
         port = listening.getsockname()[1]

@@ -79,7 +79,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving import silver
     from serving.mining import embeddings_of
     from serving.proposals import random_pairs, semantic_pairs
-    from serving.run_encoder import reported_precision
+    from serving.run_encoder import report_precision
 
     given = RunConfig(**parser.flags.given(args, ()))
     teacher, target = Path(args.teacher), Path(args.as_task)
@@ -100,9 +100,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         how |= {"encoder": name, "neighbours": near}
         how |= {key: value for key in SIZE if (value := getattr(args, key)) is not None}
         encoder = load_encoder(args, given, parser)
-        precision = reported_precision(encoder, given.precision)
-        how["precision"] = precision
-        embeddings = embeddings_of(pool.sentences, encoder, precision)
+        precision = encoder.choose_precision(given.precision)
+        how["precision"] = precision.precision
+        embeddings = embeddings_of(pool.sentences, encoder, precision.precision)
         found = semantic_pairs(embeddings, pool.gold, near, count, given.seed)
     if not len(found.pairs):
         raise RunError(f"{teacher}: expected pairs of {task.name} that are not gold, found none")
@@ -116,6 +116,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     labels = silver.written_labels(task, scores, scale)
     provenance = silver.provenance_of(teacher, task, pool, found, how)
     silver.write_silver(target, task, texts, labels, provenance)
+    if how["proposals"] == "semantic":
+        report_precision(given.precision, precision)
     print(shown_table(*silver.summary(task, pool, found, labels, scores)))
     if len(found.pairs) < count:
         more = "" if how["proposals"] == "random" else "; more --neighbours give more"

@@ -184,7 +184,9 @@ def build_model(
     config: RunConfig, chosen: Mapping[str, Task], device: torch.device, verbose: bool = False
 ) -> EncoderWithHeads:
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
-    source = encoder_source(config)
+    source = config.encoder
+    if config.init is not None:
+        source = str(RunFolder(Path(config.init)).weights())
     bi_encoder = BiEncoder.from_pretrained(
         source, config.pooling, config.linear, config.max_tokens, config.long
     )
@@ -229,11 +231,6 @@ def build_model(
     return model.to(device)
 
 
-def encoder_source(config: RunConfig) -> str:
-    """Return the name or folder of the weights that training starts from."""
-    return config.encoder if config.init is None else str(RunFolder(Path(config.init)).weights())
-
-
 def training_precision(config: RunConfig, device: torch.device, bilstm: bool) -> PrecisionChoice:
     """Return the precision of a run; for `auto`, one that its encoder and its methods allow."""
     choice = choose_precision(config.precision, device, bilstm)
@@ -246,7 +243,9 @@ def training_precision(config: RunConfig, device: torch.device, bilstm: bool) ->
 
 def precision_before_loading(config: RunConfig) -> PrecisionChoice:
     """Return the precision of a run, which depends on the kind of its encoder."""
-    source = encoder_source(config)
+    source = config.encoder
+    if config.init is not None:
+        source = str(RunFolder(Path(config.init)).published_weights())
     bilstm = source not in NAMED_ENCODERS and isinstance(
         read_config(find_folder(source)), BiLSTMConfig
     )

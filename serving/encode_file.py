@@ -53,7 +53,7 @@ def encode_file(
         from minbert.adapters import AdaptedEncoder
         from minbert.bi_encoder import BiEncoder
         from minbert.linear import choose_device, choose_linear, warn_if_slow
-        from serving.run_encoder import encoder_of_run, reported_precision
+        from serving.run_encoder import encoder_of_run, report_precision
 
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)
@@ -67,7 +67,7 @@ def encode_file(
         model.to(device)
     else:
         model = encoder_of_run(run.folder, config, run.task, run.use)
-    precision = reported_precision(model, config.precision)
+    precision = model.choose_precision(config.precision)
     model = model.smaller(width, layers)
     if compiled:
         if isinstance(model.encoder, AdaptedEncoder):
@@ -83,7 +83,7 @@ def encode_file(
             os.posix_fallocate(file.fileno(), 0, target.stat().st_size)
     sentences = read_sentences(source, column)
     done, begin = 0, time.perf_counter()
-    for window in encode_stream(model, sentences, precision, normalize, total):
+    for window in encode_stream(model, sentences, precision.precision, normalize, total):
         if done + len(window) > total:
             break
         array[done : done + len(window)] = window
@@ -92,4 +92,5 @@ def encode_file(
         raise UserError(f"{source}: expected {total} sentences, found the file changed meanwhile")
     array.flush()
     seconds = time.perf_counter() - begin
+    report_precision(config.precision, precision)
     return f"{total:,} x {model.width}, {total / seconds:,.0f} sentences/s"

@@ -67,13 +67,13 @@ def write_predictions(
     from common.progress import bar
     from multitask.stored_config import reading_of
     from serving.model import MultiTaskModel
-    from serving.run_encoder import reported_precision
+    from serving.run_encoder import report_precision
 
     version, rows = source.version(), source.rows()
     first = next(rows, None)  # reports faulty input before the model is loaded
     reading = reading_of(machine.given)
     model = MultiTaskModel.load(run, machine.device, machine.linear, outside, reading)
-    precision = reported_precision(model.model.bi_encoder, machine.precision)
+    precision = model.model.bi_encoder.choose_precision(machine.precision)
     loaded = time.perf_counter()
     if first is None:
         if options.glue:
@@ -95,7 +95,7 @@ def write_predictions(
         windows: Windows = model.predict_stream(
             chain([first], rows),
             options.tasks,
-            precision,
+            precision.precision,
             progress.update,
             options.coverage,
             lambda row: row.characters,
@@ -117,10 +117,12 @@ def write_predictions(
             del window, found  # before the next one is read
     source.check_unchanged(version)  # again after the last row: the file may have become shorter
     if task is None or targets is None:
+        report_precision(machine.precision, precision)
         return count, loaded, ""
     targets[np.concatenate(nothing)] = np.nan
     if not labelled(targets).any():
         raise DataError(f"{task.name}: expected a row with a label and a prediction, found none")
+    report_precision(machine.precision, precision)
     return count, loaded, metrics_table(task, values, targets)
 
 

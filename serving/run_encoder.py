@@ -9,6 +9,7 @@ from pathlib import Path
 from common.errors import RunError, SharedEncoderWarning
 from minbert.bi_encoder import BiEncoder
 from minbert.linear import choose_device
+from minbert.precision import PrecisionChoice
 from multitask.assembly import load_trained
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
@@ -43,15 +44,13 @@ def encoder_of_run(
     return model
 
 
-def reported_precision(model: BiEncoder, precision: str) -> str:
-    """Return the precision for `auto` on the model's device, with a line on standard error.
+def report_precision(requested: str, choice: PrecisionChoice) -> None:
+    """Print the precision that `auto` became on standard error.
 
-    A requested precision is returned without a line.
+    Call this function after the last error that a user can cause, which is the only line then.
     """
-    choice = model.choose_precision(precision)
-    if precision == "auto":
+    if requested == "auto":
         print(choice, file=sys.stderr, flush=True)
-    return choice.precision
 
 
 def bi_encoder_of(model: EncoderWithHeads, task: str | None, name: str) -> BiEncoder:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minbert.precision import PrecisionChoice
 from multitask.config import RunConfig
 from serving import MultiTaskModel
 from serving.prediction import Prediction
@@ -143,6 +144,10 @@ class FakeModel:
         class bi_encoder:  # noqa: N801
             class tokenizer:  # noqa: N801
                 longest = 10
+
+            @staticmethod
+            def choose_precision(requested):
+                return PrecisionChoice("fp32", "a test")
 
     def chosen(self, tasks, columns):
         return ["sst"]

@@ -37,7 +37,9 @@ class Recorder:
 def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
     recorder, ends = Recorder(), []
     run = train(CONFIG, tmp_path / "run", callbacks=[recorder, ends.append], tracker="none")
-    assert recorder.start == TrainStart(tmp_path / "run", CONFIG.changed(linear="mkl"), 0, 3)
+    assert recorder.start == TrainStart(
+        tmp_path / "run", CONFIG.changed(linear="mkl", precision="fp32"), 0, 3
+    )
     assert recorder.epochs == ends
     assert [(end.epoch, end.epochs, end.step) for end in ends] == [(1, 3, 1), (2, 3, 2), (3, 3, 3)]
     history = run.metrics["history"]

@@ -37,7 +37,7 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
         for config in (CONFIG, replace(CONFIG, lr=1e-3), replace(CONFIG, seed=5))
     }
     assert len(names) == 3
-    assert all(name.startswith("runs/single-sts-minilm-fp32-seed") for name in names)
+    assert all(name.startswith("runs/single-sts-minilm-auto-seed") for name in names)
 
 
 def test_the_run_of_predictions_is_found_from_a_file_and_from_its_folder(tmp_path, monkeypatch):
