@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reports.tables import Table
 from tasks import build_task
+from tasks.base import Task
 from tasks.readers import normalise_text
 from tasks.text_files import DataError, file_exists
 
@@ -37,7 +38,7 @@ def text_set(name: str, texts: Sequence[Sequence[str]]) -> TextSet:
 
 
 def read_text_sets(
-    tasks: Sequence[str], folder: Path
+    tasks: Sequence[str | Task], folder: Path
 ) -> tuple[list[TextSet], list[TextSet], list[str]]:
     """Return training sets, held-out sets, and the errors of files that cannot be read.
 
@@ -46,8 +47,8 @@ def read_text_sets(
     seen: list[TextSet] = []
     held: list[TextSet] = []
     damaged = []
-    for name in tasks:
-        task = build_task(name)
+    for one in tasks:
+        task = build_task(one) if isinstance(one, str) else one
         for split in task.source.splits:
             if not file_exists(Path(task.source.where(folder, split))):
                 continue
@@ -56,19 +57,21 @@ def read_text_sets(
             except DataError as error:
                 damaged.append(str(error))
                 continue
-            part = text_set(f"{name} {split}", examples.texts)
+            part = text_set(f"{task.name} {split}", examples.texts)
             (seen if split == "train" else held).append(part)
     return seen, held, damaged
 
 
 def audit(
-    tasks: Sequence[str], folder: Path, further: Mapping[str, Sequence[Sequence[str]]] | None = None
+    tasks: Sequence[str | Task],
+    folder: Path,
+    further: Mapping[str, Sequence[Sequence[str]]] | None = None,
 ) -> tuple[Table, Table, list[str]]:
     """Return the tables of sentences and of pairs, and one error line per unreadable file.
 
-    A table has one row per held-out split and one column per training corpus. `further` are other
-    training texts by name, such as those of pre-training. Test splits are also compared with dev,
-    which selects the best epoch.
+    `tasks` are names, or tasks with their own files. A table has one row per held-out split and one
+    column per training corpus. `further` are other training texts by name, such as those of
+    pre-training. Test splits are also compared with dev, which selects the best epoch.
     """
     seen, held, damaged = read_text_sets(tasks, folder)
     seen += [text_set(name, texts) for name, texts in (further or {}).items()]

@@ -9,7 +9,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from reports.tables import markdown_table, text_table
 from studies.faults import left_out_notice
 from studies.results import Cell, Results, has_affected_run
 from tasks import CS224N, data_folder
+from tasks.base import Task
 from tasks.data import read_split
 from tasks.readers import Examples, limit_of
 
@@ -187,14 +188,7 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
     this, because it names the data folder without its path.
     """
     results.mkdir(parents=True, exist_ok=True)
-    file, found = results / "data.json", dict[str, str]()
-    for one in cells:
-        folder = data_folder(one.config.data)
-        for name, task in plain_tasks(one.config).items():
-            for split in task.source.splits:
-                path = Path(task.source.where(folder, split))
-                if f"{name} {split}" not in found and path.is_file():
-                    found[f"{name} {split}"] = digest(path)
+    file, found = results / "data.json", file_digests([one.config for one in cells])
     if not found:
         raise UserError(f"{cells[0].config.data}: expected data of the cells' tasks, found none")
     mismatch = (
@@ -203,6 +197,19 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
     )
     if (merged := record(file, found, mismatch)) is not None:
         write_json(file, merged)
+
+
+def file_digests(configs: Iterable[RunConfig]) -> dict[str, str]:
+    """Return a hash of the file of each task and split that the configurations read."""
+    found: dict[str, str] = {}
+    for config in configs:
+        folder = data_folder(config.data)
+        for name, task in plain_tasks(config).items():
+            for split in task.source.splits:
+                path = Path(task.source.where(folder, split))
+                if f"{name} {split}" not in found and path.is_file():
+                    found[f"{name} {split}"] = digest(path)
+    return found
 
 
 def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:
@@ -224,13 +231,10 @@ def record_examples(config: RunConfig, results: Path, locks: Path) -> None:
     labels, and its ids. Ids of training examples are recorded only if they are drawn by number and
     seed. Raises UserError if the file has other examples.
     """
-    folder = data_folder(config.data)
     for name, task in plain_tasks(config).items():
         drawn = {}
         for split in task.source.splits:
-            key = ", ".join([split, *drawing_settings(config, name, split)])
-            limit = {"train": limit_of(config.limit, name), "dev": config.dev_limit}.get(split)
-            examples = read_split(task, folder, split, limit)
+            key, examples = drawn_split(config, task, split)
             drawn[f"{key}, hash"] = hash_examples(examples)
             if config.protocol.counts_examples or split != "train":
                 drawn[key] = " ".join(examples.ids)
@@ -239,6 +243,13 @@ def record_examples(config: RunConfig, results: Path, locks: Path) -> None:
             merged = record(file, drawn, "expected these examples, found others drawn")
             if merged is not None:
                 atomic_write_text(file, json.dumps(merged, indent=2, sort_keys=True) + "\n")
+
+
+def drawn_split(config: RunConfig, task: Task, split: str) -> tuple[str, Examples]:
+    """Return the name of a split with the settings that determine it, and its examples."""
+    key = ", ".join([split, *drawing_settings(config, task.name, split)])
+    limit = {"train": limit_of(config.limit, task.name), "dev": config.dev_limit}.get(split)
+    return key, read_split(task, data_folder(config.data), split, limit)
 
 
 def drawing_settings(config: RunConfig, task: str, split: str) -> list[str]:
