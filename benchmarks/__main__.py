@@ -90,6 +90,8 @@ def main() -> None:
         print(f"our linear layers on a CPU: {result['linear']}")
     for group, sides in result["groups"].items():
         print(f"\n{group}\n{table(sides)}")
+    if "recommendation" in result:
+        print(f"\n{result['recommendation']}")
     if args.output:
         content = {"benchmark": args.name, "environment": environment(args.device)} | result
         args.output.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -15,6 +15,7 @@ from benchmarks import peers
 from benchmarks.timing import gemm_seconds, in_rounds, make_result, rate_table, spread, timed
 from minbert.bi_encoder import BiEncoder
 from minbert.config import PRECISIONS
+from minbert.int8_layers import LEAST, MEAN
 from tasks import build_task, data_folder
 
 PEER = "sentence-transformers fp32, batch 32"
@@ -37,7 +38,25 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         groups[f"{task} dev, {len(texts)} sentences"] = compare(
             texts, model, args.precisions, args.repetitions, device
         )
-    return make_result(args, "sentences/s", groups)
+    result = make_result(args, "sentences/s", groups)
+    return result | {"recommendation": recommendation(groups, args.precisions)}
+
+
+def recommendation(groups: Mapping[str, Mapping[str, Any]], precisions: Sequence[str]) -> str:
+    """Return a line on the fastest precision whose embeddings are near those of fp32."""
+    near: dict[str, float] = {}  # precision -> geometric mean of its speeds
+    for precision in precisions:
+        ours = [sides[f"ours {precision}"] for sides in groups.values()]
+        worst = [min(one[key] for one in ours) for key in ("cosine_min", "cosine_mean")]
+        if worst[0] >= LEAST and worst[1] >= MEAN:
+            near[precision] = float(np.exp(np.mean([np.log(one["median"]) for one in ours])))
+    limits = f"cosines of at least {LEAST}, on average {MEAN}"
+    if not near:
+        return f"none of the precisions has {limits}"
+    best = max(near, key=lambda precision: near[precision])
+    others = [f"{near[best] / near[one]:.2f} x {one}" for one in near if one != best]
+    beside = f", {' and '.join(others)}" if others else ""
+    return f"fastest precision here with {limits}: {best}{beside}"
 
 
 def compare(

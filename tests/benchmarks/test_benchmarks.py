@@ -53,6 +53,24 @@ def small_steps(monkeypatch):
 
 
 @pytest.mark.slow
+def test_the_fastest_precision_near_fp32_is_recommended():
+    def sides(**speeds):
+        cosines = {"fp32": (1.0, 1.0), "bf16": (0.9999, 0.99995), "int8": (0.98, 0.999)}
+        return {
+            f"ours {name}": {
+                "median": speed,
+                "cosine_min": cosines[name][0],
+                "cosine_mean": cosines[name][1],
+            }
+            for name, speed in speeds.items()
+        }
+
+    groups = {"a": sides(fp32=100, bf16=400, int8=900), "b": sides(fp32=100, bf16=100, int8=900)}
+    line = encode.recommendation(groups, ["fp32", "bf16", "int8"])
+    assert line.endswith("0.998: bf16, 2.00 x fp32")
+    assert encode.recommendation(groups, ["int8"]).startswith("none of the precisions has cosines")
+
+
 def test_encode(measured, monkeypatch):
     monkeypatch.setattr(encode, "BATCH_SIZES", (32,))
     groups = measured("encode", "--texts", "10")
