@@ -19,8 +19,8 @@ from minbert.attention import AttentionLayout, attend
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.dropout import Dropout, DropoutStream
-from minbert.fused_layer import fused_layer, fused_type
-from minbert.linear import Linear, is_bfloat16, shape_multiples
+from minbert.fused_layer import fused_dtype, fused_layer
+from minbert.linear import Linear, shape_multiples
 
 
 class TokenEncoder(nn.Module):
@@ -124,10 +124,8 @@ class Layer(nn.Module):
         self.compiled: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def forward(self, hidden: Tensor, layout: AttentionLayout, more: Additions = PLAIN) -> Tensor:
-        if self.training and more is PLAIN:
-            dtype = torch.bfloat16 if is_bfloat16(hidden) else torch.float32
-            if fused_type(hidden, dtype):
-                return fused_layer(self, hidden, layout, dtype)
+        if self.training and more is PLAIN and (dtype := fused_dtype(hidden)):
+            return fused_layer(self, hidden, layout, dtype)
         attended = self.attention(hidden, layout, more)  # (T, H)
         if self.compiled is not None and not self.training and more is PLAIN:
             return self.compiled(hidden, attended)

@@ -7,7 +7,7 @@ bits). The kernels use one thread and release Python's lock; each works on the r
 
 Shapes: T tokens, S sequences, L columns of the padded grid, A attention heads, D width of a head,
 H = A D. Dropout: `drawn` has random bytes; an element is dropped if its byte is below `dropped`,
-and the others are multiplied by `keep`.
+and the others are multiplied by `rescale`. Loops with and without dropout stand apart for speed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from minbert.vector_math import (
 
 @njit(**OPTIONS)
 def add_and_norm(
-    begin, end, states, product, drawn, dropped, keep, gain, shift, eps, out, normal, inverses
+    begin, end, states, product, drawn, dropped, rescale, gain, shift, eps, out, normal, inverses
 ):
     """Compute out = norm(states + dropout(product)), all (T, H).
 
@@ -45,7 +45,7 @@ def add_and_norm(
         total = F(0.0)
         if dropped > 0:
             for j in range(width):
-                kept = keep if drawn[t, j] >= dropped else F(0.0)
+                kept = rescale if drawn[t, j] >= dropped else F(0.0)
                 row[j] = load(states[t, j]) + kept * load(product[t, j])
                 total += row[j]
         else:
@@ -66,7 +66,7 @@ def add_and_norm(
 
 @njit(**OPTIONS)
 def add_and_norm_backward(
-    begin, end, grad, normal, inverses, drawn, dropped, keep, gain, to_states, to_product, sums
+    begin, end, grad, normal, inverses, drawn, dropped, rescale, gain, to_states, to_product, sums
 ):
     """Compute the gradients `to_states` and `to_product` from that of the output, all (T, H).
 
@@ -91,7 +91,7 @@ def add_and_norm_backward(
         if dropped > 0:
             for j in range(width):
                 value = inverse * (row[j] - mean - slope * load(normal[t, j]))
-                kept = value * (keep if drawn[t, j] >= dropped else F(0.0))
+                kept = value * (rescale if drawn[t, j] >= dropped else F(0.0))
                 to_states[t, j] = rounded_to(to_states, value)
                 to_product[t, j] = rounded_to(to_product, kept)
                 to_bias[j] += kept
@@ -176,7 +176,7 @@ def from_grid(begin, end, grid, first, factor, starts, lengths, rows):
 
 
 @njit(**OPTIONS)
-def softmax(begin, end, scores, lengths, drawn, dropped, keep, shares, weights):
+def softmax(begin, end, scores, lengths, drawn, dropped, rescale, shares, weights):
     """Compute `shares`, the softmax of `scores` over keys, and weights = dropout(shares).
 
     All are (S, A, L, L); the shares of cells without a token are 0. Without dropout, `weights` may
@@ -211,12 +211,12 @@ def softmax(begin, end, scores, lengths, drawn, dropped, keep, shares, weights):
                     target[r, j] = rounded_to(shares, row[j])
                 if dropped > 0:
                     for j in range(columns):
-                        kept = keep if drawn[i, head, r, j] >= dropped else F(0.0)
+                        kept = rescale if drawn[i, head, r, j] >= dropped else F(0.0)
                         weighted[r, j] = rounded_to(weights, kept * row[j])
 
 
 @njit(**OPTIONS)
-def softmax_backward(begin, end, grad, shares, drawn, dropped, keep, to_scores):
+def softmax_backward(begin, end, grad, shares, drawn, dropped, rescale, to_scores):
     """Compute the gradient of the scores from that of the weights, all (S, A, L, L)."""
     heads, columns = shares.shape[1], shares.shape[2]
     row = np.empty(columns, np.float32)
@@ -227,7 +227,7 @@ def softmax_backward(begin, end, grad, shares, drawn, dropped, keep, to_scores):
                 total = F(0.0)
                 if dropped > 0:
                     for j in range(columns):
-                        kept = keep if drawn[i, head, r, j] >= dropped else F(0.0)
+                        kept = rescale if drawn[i, head, r, j] >= dropped else F(0.0)
                         row[j] = kept * load(source[j])
                         total += row[j] * load(share[j])
                 else:

@@ -58,8 +58,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, kernel: str) -> Tenso
         return F.linear(x, weight, bias)
     if is_bfloat16(x):
         return F.linear(x, weight, bias) if has_bfloat16() else rounded(x, weight, bias)
-    private = kernel == "onednn" and x.dtype == torch.float32
-    if private and not torch.compiler.is_compiling() and has_onednn():
+    if uses_onednn(x, kernel) and not torch.compiler.is_compiling():
         return Product.apply(x, weight, bias, onednn)
     return F.linear(x, weight, bias)
 

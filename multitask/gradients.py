@@ -166,7 +166,7 @@ class GradientRows:
         """Return zeros in the shape of the sparse parameter, in memory that all steps use."""
         assert self.sparse is not None
         if self.scatter is None:
-            self.scatter = torch.empty_like(self.sparse, requires_grad=False)
+            self.scatter = torch.empty_like(self.sparse)
         return self.scatter.zero_()
 
     def slots(self, row: Tensor) -> list[Tensor]:

@@ -127,8 +127,8 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
         group["lr"] = group["peak_lr"] * factor
 
 
-def clipped(parameters: Iterable[nn.Parameter], largest: float) -> float:
-    """Scale the gradients to a total norm of at most `largest`; return the norm before.
+def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float:
+    """Scale the gradients to a total norm of at most `max_norm`; return the norm before.
 
     As `torch.nn.utils.clip_grad_norm_`, but shorter gradients are left alone: multiplying them by 1
     would read and write all of them.
@@ -137,6 +137,6 @@ def clipped(parameters: Iterable[nn.Parameter], largest: float) -> float:
 
     trained = [p for p in parameters if p.grad is not None]
     norm = get_total_norm([p.grad for p in trained if p.grad is not None])
-    if not norm <= largest:  # NaN, too, reaches the gradients
-        clip_grads_with_norm_(trained, largest, norm)
+    if not norm <= max_norm:  # NaN, too, reaches the gradients
+        clip_grads_with_norm_(trained, max_norm, norm)
     return float(norm)

@@ -183,7 +183,7 @@ class StepGradient:
         return {key: zero for name in names for key in self.tasks[name].objectives}, units
 
     def reduce_encoder_gradients(self) -> None:
-        """Sum the encoder's gradients over the processes."""
+        """Sum the encoder's gradients over the processes; make the sparse one dense."""
         if self.processes.count == 1:
             self.rows.make_dense()
             return

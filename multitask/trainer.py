@@ -25,7 +25,7 @@ from multitask.distributed import Processes
 from multitask.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.gradients import check_finite
 from multitask.model import EncoderWithHeads
-from multitask.optimizer import clipped, scheduled, set_learning_rate
+from multitask.optimizer import clip_gradients, scheduled, set_learning_rate
 from multitask.regularizers.base import build_regularizers
 from multitask.sampling import build_plan
 from multitask.shared_rows import Batches, with_shared_passes
@@ -187,7 +187,7 @@ class Trainer:
         self.progress.step += 1
         try:
             result = self.gradient(batches, number % MEASURE_EVERY == 0, number)
-            norm = clipped(self.model.parameters(), self.config.clip)
+            norm = clip_gradients(self.model.parameters(), self.config.clip)
             check_finite("gradient", [norm], ["this step"])
         except NotFiniteError as error:
             result, figures = self.skip(error, batches), {}

@@ -39,7 +39,7 @@ def encoder_of(**changes):
 @pytest.fixture
 def unfused(monkeypatch):
     """`unfused()` makes all layers compute as `Layer` is written."""
-    return lambda: monkeypatch.setattr(encoders, "fused_type", lambda hidden, dtype: False)
+    return lambda: monkeypatch.setattr(encoders, "fused_dtype", lambda hidden: None)
 
 
 def results(encoder, precision="fp32", batch=None):
