@@ -49,7 +49,8 @@ def fine_tuned(texts: Texts, labels: np.ndarray, every: bool, seed: int) -> Pred
     from serving import SentenceClassifier
 
     epochs = max(3, -(-STEPS * BATCH // len(texts)))
-    model = SentenceClassifier(epochs=epochs, batch_size=BATCH, random_state=seed)
+    fp32 = {"precision": "fp32"}  # as the others
+    model = SentenceClassifier(epochs=epochs, batch_size=BATCH, settings=fp32, random_state=seed)
     return model.fit(list(texts), labels).predict
 
 

@@ -74,7 +74,7 @@ def add_until_sure_flags(group: Any) -> None:
         "--margin",
         type=typed(Positive),
         metavar="POINTS",
-        help="difference that does not matter, in points of 100; required",
+        help="difference that does not matter, in points of 100; required with --until-sure",
     )
     group.add_argument(
         "--budget",
@@ -104,7 +104,7 @@ def add_until_sure_flags(group: Any) -> None:
         "--data",
         type=path,
         metavar="DIR",
-        help="data folder, in place of that of A and B; with --verify, whose files are checked",
+        help="data folder in place of that of A and B; with --verify, the folder to check",
     )
     group.add_argument(
         "--verify",
@@ -146,9 +146,9 @@ def check_flags(args: argparse.Namespace) -> None:
     if args.until_sure and count != 2:
         raise SettingsError(f"until_sure: expected two configurations, found {count}")
     if args.until_sure and args.margin is None:
-        raise SettingsError("margin: expected points that do not matter, such as 0.3, found none")
+        raise SettingsError("margin: expected a number of points, such as 0.3, found none")
     if count and not args.until_sure:
-        raise SettingsError(f"{flag(chosen[0])}: expected no further words, found {count}")
+        raise SettingsError(f"{flag(chosen[0])}: expected no other arguments, found {count}")
 
 
 def compare_until_sure(args: argparse.Namespace) -> int:

@@ -46,10 +46,10 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
     folder = Path(args.output or default_folder(config))
     config, precision = with_precision(RunFolder(folder), config, args.overwrite)
-    if precision is not None:
-        print(precision, flush=True)
     members = [Path(args.init)] if args.init else []
     check_output(folder, config.to_json(), members, args.overwrite)
+    if precision is not None:
+        print(precision, flush=True)
     result, tables = linear_evaluation(config)
     write_merged_run(folder, config.to_json(), result, tables)
     found = {split: result[split] for split in ("dev", "test") if split in result}

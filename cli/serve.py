@@ -93,11 +93,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
     run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
-    report_precision(machine.precision, precision)
     # Bound here, so that errors are reported in one line and the port is known.
     with socket.create_server((args.host, args.port)) as listening:
         port = listening.getsockname()[1]
         local = listening.getsockname()[0].startswith("127.")
+        report_precision(machine.precision, precision)
         print(f"open http://{args.host}:{port}/ in a browser; press Ctrl-C to stop", flush=True)
         if not local:
             print("others can open it: its examples are built-in texts, none of dev", flush=True)

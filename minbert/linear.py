@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -87,11 +87,17 @@ def has_onednn() -> bool:
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-CAPABLE = torch.cpu.get_capabilities()
-# Only x86 reports bfloat16 instructions; most other CPUs that run PyTorch have them.
-BFLOAT16 = CAPABLE["architecture"] != "x86_64" or any(
-    CAPABLE.get(name) for name in ("avx512_bf16", "amx_bf16")
-)
+def reports_bfloat16(capabilities: Mapping[str, Any]) -> bool:
+    """Return whether a CPU with these capabilities, as PyTorch names them, has bfloat16.
+
+    ARM CPUs report it as "bf16". PyTorch has no names for other CPUs; most of them have it.
+    """
+    if capabilities["architecture"] == "x86_64":
+        return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))
+    return bool(capabilities.get("bf16", True))
+
+
+BFLOAT16 = reports_bfloat16(torch.cpu.get_capabilities())
 
 
 def has_bfloat16() -> bool:

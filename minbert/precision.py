@@ -46,13 +46,13 @@ def bfloat16_support(device: torch.device) -> tuple[bool, str]:
     """Return whether a device has bfloat16 instructions, and a clause that says so.
 
     NVIDIA's GPUs have them since Ampere (8.0); AMD's have them. Others emulate them, which is
-    slower than float32. ARM CPUs report them under another name than x86 does.
+    slower than float32.
     """
     if device.type == "cuda":
         hip = torch.version.hip is not None
         able, what = hip or torch.cuda.get_device_capability(device) >= (8, 0), "GPU"
     else:
-        able, what = has_bfloat16() and torch.cpu.get_capabilities().get("bf16", True), "CPU"
+        able, what = has_bfloat16(), "CPU"
     return able, f"this {what} has {'' if able else 'no '}bfloat16 instructions"
 
 

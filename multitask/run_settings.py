@@ -258,8 +258,8 @@ class RunSettings(Settings):
     seed: Seed = setting(11711, help="random seed", group="training", common=True)
     precision: PrecisionSetting = setting(
         "auto",
-        help="precision of the encoder's matrix products; int8 without training; auto is bf16 on a "
-        "CPU or GPU with bfloat16 instructions, else fp32, as for a BiLSTM",
+        help="precision of the encoder's matrix products; auto: bf16 where the CPU or GPU has "
+        "bfloat16 instructions, fp32 elsewhere, for a BiLSTM and for small SMART noise",
         group="training",
         common=True,
     )

@@ -92,16 +92,16 @@ def look(differences: Sequence[float], covariance: np.ndarray, rule: Rule) -> Lo
     """
     fixed = rule.examples == "fixed"
     alpha = ERROR if fixed else OF_SEEDS
-    # Differences of shares are multiples of the resolution. Were each one multiple up or down by
-    # the toss of a coin, several equal ones would have no deviation. With half a multiple in its
-    # place, a verdict needs seven equal ones, which have a probability of 1.6 %.
+    # Differences of shares are multiples of the resolution. If each difference were plus or minus
+    # one multiple with equal probability, several equal ones would have a deviation of 0. With half
+    # a multiple in its place, a verdict needs seven equal ones, whose probability is 1.6 %.
     seeds = mean_interval(differences, alpha, smallest=rule.resolution / 2)
     half, least_half = (0.0, 0.0) if fixed else example_halves(covariance)
     return Look(len(differences), float(np.mean(differences)), seeds, half, least_half)
 
 
 def example_halves(covariance: np.ndarray) -> tuple[float, float]:
-    """Return z times the deviation of the mean difference (n seeds), and that of endless seeds.
+    """Return z times the deviation of the mean difference of n seeds, and of infinitely many.
 
     The mean of the covariances (n, n) is the variance over examples of the mean of n differences.
     Those between two seeds lack the noise of single seeds.
@@ -126,8 +126,8 @@ def verdict(one: Look, margin: float) -> str | None:
 def no_seed_settles(one: Look, margin: float) -> bool:
     """Return whether the dev set is too small for a verdict, with any number of further seeds.
 
-    Of every difference within the interval over seeds, other examples could change the sign, and
-    could bring it above the margin. Giving up for this reason makes no verdict wrong.
+    For every difference in the interval over seeds, other examples could change its sign, or lift
+    it above the margin. Giving up for this reason makes no verdict wrong.
     """
     low, high = one.seeds
     largest = max(abs(low), abs(high))

@@ -21,6 +21,8 @@ from common.json_files import write_sealed
 from common.progress import duration
 from multitask.config import RunConfig, check_complete
 from multitask.older_versions import upgraded
+from multitask.run_folder import RunFolder
+from multitask.start import with_precision
 from multitask.stored_config import read_settings, without_paths
 from reports.seed_pairs import DevScore, SeedPair, check_comparable, dev_score, score_pair
 from reports.stopping import A_BETTER, B_BETTER, OPEN, SMALL, Population, Rule
@@ -72,11 +74,14 @@ def compare_until_sure(
     configs = dict(zip(NAMES, (first, other), strict=True))
     found = check_request(configs, score)
     check_rule(margin, budget, most_seeds, examples)
+    for name, one in configs.items():  # all seeds have the precision of the first one
+        configs[name], _ = with_precision(RunFolder(folder / f"{name}-seed1"), one, False)
     content: dict[str, Any] = {
         "kind": KIND,
         "command": command_line(),
         "configurations": {name: stored_configuration(one) for name, one in configs.items()},
         "score": {"name": found.name, "metrics": dict(found.metrics)},
+        "rule": {"margin": margin, "examples": examples},
         "method": METHOD,
         **data_record(configs, seed=1),
         "environment": environment(),
@@ -129,13 +134,25 @@ def check_request(configs: Mapping[str, RunConfig], chosen: str | None) -> DevSc
 
 
 def check_earlier(file: Path, content: Mapping[str, Any]) -> None:
-    """Raise UserError if the file has a comparison of other configurations or data."""
+    """Raise UserError if the file has a comparison of other configurations or data.
+
+    Score, margin and population are chosen before the first scores, so that they stay, too.
+    """
     if not file.exists():
         return
     earlier = read_comparison(file)
     for key in ("configurations", "data", "splits"):
         if wrong := difference_of(content[key], earlier[key], key):
             raise UserError(f"{file}: {wrong}; choose another --output")
+    chosen = {"score": ("name",), "rule": ("margin", "examples")}
+    for part, keys in chosen.items():
+        for key in keys:
+            if (begun := earlier[part][key]) != (wanted := content[part][key]):
+                name = "score" if part == "score" else key
+                raise UserError(
+                    f"{file}: {name}: expected {begun!r}, with which the comparison began, found "
+                    f"{wanted!r}; choose another --output"
+                )
 
 
 def check_rule(margin: float, budget: float | None, most_seeds: int, examples: str) -> None:

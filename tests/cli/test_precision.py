@@ -11,6 +11,7 @@ from run_files import config, prediction_bytes
 
 from minbert import BiEncoder
 from minbert import precision as precisions
+from minbert.linear import reports_bfloat16
 from minbert.precision import choose_precision
 from multitask import RunConfig, train
 from multitask.assembly import assemble
@@ -73,11 +74,11 @@ def test_auto_follows_the_gpu(bfloat16, monkeypatch, capability, hip, expected):
     assert found == (expected, f"this GPU has {no}bfloat16 instructions")
 
 
-def test_an_arm_cpu_reports_bfloat16_itself(bfloat16, monkeypatch):
-    bfloat16(True)
+def test_cpus_report_bfloat16_by_the_names_of_their_kind():
     for able in (True, False):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: {"bf16": able})
-        assert choose_precision("auto", CPU, False).precision == NAMES[able]
+        assert reports_bfloat16({"architecture": "aarch64", "bf16": able}) is able
+        assert reports_bfloat16({"architecture": "x86_64", "amx_bf16": able, "bf16": True}) is able
+    assert reports_bfloat16({"architecture": "other"})
 
 
 # Training

@@ -1,12 +1,14 @@
 """A fused layer computes what `Layer` defines: states, gradients and dropout."""
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 
 from minbert import encoder as encoders
+from minbert import fused_layer as fused_layers
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
@@ -119,6 +121,35 @@ def test_frozen_weights_get_no_gradient_but_the_states_do():
     assert noise.grad is not None
     assert float(noise.grad.norm()) > 0
     assert all(parameter.grad is None for parameter in encoder.parameters())
+
+
+def test_only_the_trained_parameters_of_a_layer_get_their_gradients():
+    encoder = encoder_of()
+    _, wanted = results(encoder)
+    encoder.layers[0].up.requires_grad_(False)
+    encoder.layers[1].output_norm.weight.requires_grad_(False)
+    encoder.stream.reset(3)
+    encoder.zero_grad(set_to_none=True)
+    states = encoder(batch_of())
+    (states * torch.linspace(-1, 1, states.numel()).view_as(states)).sum().backward()
+    for name, parameter in encoder.named_parameters():
+        if parameter.requires_grad:
+            assert torch.equal(parameter.grad, wanted[name]), name
+        else:
+            assert parameter.grad is None
+
+
+def test_layers_that_cannot_be_fused_are_computed_as_they_are_written(monkeypatch):
+    fused = mock.Mock(side_effect=AssertionError("expected no fused layer"))
+    monkeypatch.setattr(encoders, "fused_layer", fused)
+    encoder = encoder_of()
+    encoder.eval()(batch_of())
+    encoder.train().double()(batch_of())
+    monkeypatch.setattr(fused_layers, "has_bfloat16", lambda: False)
+    with autocast(CPU, "bf16"):
+        encoder.float()(batch_of())
+    with pytest.raises(AssertionError, match="expected no fused layer"):
+        encoder(batch_of())
 
 
 def test_several_threads_give_the_same_result():

@@ -149,3 +149,17 @@ def test_the_gram_matrix_keeps_digits_that_a_float32_sum_would_lose():
     rows.reduce()
     # One float32 sum of all is 1e-5 off, its chunks together 1e-7.
     assert rows.grams()["all"][0, 0] == pytest.approx(row.double().square().sum().item(), rel=1e-6)
+
+
+def test_a_single_objective_without_rows_gets_a_dense_gradient():
+    model = Model()
+    rows = model.rows()
+    for objective, *_ in STEPS:
+        expected = model.plain(*objective)
+        model.objective(*objective).backward()
+        rows.make_dense()
+        assert torch.equal(model.written(), expected)
+        model.zero_grad(set_to_none=True)
+    model.matrix.square().sum().backward()  # no word
+    rows.make_dense()
+    assert torch.equal(model.word.weight.grad, torch.zeros(LINES, WIDTH))

@@ -1,13 +1,16 @@
 """Parameter groups, and the learning rate's way up and down."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
 from plain import golden
+from torch import nn
 
 from minbert.words import build_bilstm
 from multitask.methods import methods
-from multitask.optimizer import AdamW, Constant, Linear, set_learning_rate
+from multitask.optimizer import AdamW, Constant, Linear, clip_gradients, set_learning_rate
 
 
 def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):
@@ -100,3 +103,22 @@ def test_pytorchs_adamw_is_the_starter_codes_but_decays_before_the_step(case):
     after = case["expected"]["params_after_each_step"][-1]
     differs = given["weight_decay"] > 0 and np.any(given["gradients"])
     assert np.allclose(parameter.detach(), after, rtol=1e-3) != differs
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_gradients_are_clipped_as_by_pytorch_and_short_ones_are_left_alone(factor):
+    generator = torch.Generator().manual_seed(0)
+    ours = [nn.Parameter(torch.zeros(shape)) for shape in ((3, 4), (5,), (2,))]
+    for parameter in ours[:2]:  # the last one has no gradient
+        parameter.grad = factor * torch.randn(parameter.shape, generator=generator)
+    theirs = copy.deepcopy(ours)
+    for mine, other in zip(ours[:2], theirs[:2], strict=True):
+        other.grad = mine.grad.clone()
+    before = [parameter.grad.clone() for parameter in ours[:2]]
+    norm = clip_gradients(ours, 1.0)
+    assert norm == float(nn.utils.clip_grad_norm_(theirs, 1.0))
+    for mine, other, former in zip(ours[:2], theirs[:2], before, strict=True):
+        assert torch.equal(mine.grad, other.grad)
+        assert norm > 1 or torch.equal(mine.grad, former)
+    ours[0].grad[0, 0] = torch.nan
+    assert np.isnan(clip_gradients(ours, 1.0))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cli
+from common.errors import UserError
 from common.json_files import SEAL, read_json, write_json, write_sealed
 from multitask.config import RunConfig
 from multitask.trainer import Trainer
@@ -60,6 +61,30 @@ def test_seeds_are_run_in_turn_and_the_result_is_sealed(finished):
     assert content["data"].keys() == {"sts train", "sts dev", "sts test"}
     assert "torch" in content["environment"]
     assert not [key for key in ("seed", str(finished)) if key in json.dumps(content["data"])]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"margin": 5.0}, "margin: expected 0.1"),
+        ({"examples": "fixed"}, "examples: expected 'samp"),
+    ],
+)
+def test_margin_and_population_stay_those_of_the_first_scores(finished, changes, message):
+    before = (finished / FILE).read_bytes()
+    with pytest.raises(UserError, match=message):
+        compare_until_sure(*BOTH, finished, **{"margin": MARGIN, "most_seeds": 3} | changes)
+    assert (finished / FILE).read_bytes() == before
+
+
+def test_all_seeds_have_the_precision_of_the_first_one(tmp_path, bfloat16):
+    folder = tmp_path / "both"
+    for able in (True, False):  # the second machine has no bfloat16 instructions
+        bfloat16(able)
+        compare_until_sure(*BOTH, folder, MARGIN, most_seeds=1 if able else 2)
+    found = {read_json(run / "config.json")["precision"] for run in folder.glob("?-seed*")}
+    content = read_comparison(folder / FILE)
+    assert found == {content["configurations"][name]["precision"] for name in "AB"} == {"bf16"}
 
 
 def test_every_check_passes_on_another_machine(finished, tmp_path):
@@ -289,13 +314,13 @@ def test_the_command_goes_on_prints_the_verdict_and_verifies(finished, command, 
     [
         ((), "--runs, --until-sure, --verify: expected one of them, found none"),
         (("--runs", "a", "--verify", "b"), "expected one of them, found --runs and --verify"),
-        (("--until-sure", "a", "b"), "--margin: expected points that do not matter, such as 0.3"),
+        (("--until-sure", "a", "b"), "--margin: expected a number of points, such as 0.3"),
         (("--until-sure", "--margin", "1", "a"), "--until-sure: expected two configurations, foun"),
         (("--until-sure", "--margin", "0", "a", "b"), "--margin: expected a number above 0"),
         (("--runs", "a", "--margin", "1"), "--margin: expected --until-sure, found --runs"),
         (("--runs", "a", "--data", "d"), "--data: expected --until-sure, found --runs"),
         (("--verify", "a", "--score", "d"), "--score: expected --until-sure, found --verify"),
-        (("a", "--verify", "b"), "--verify: expected no further words, found 1"),
+        (("a", "--verify", "b"), "--verify: expected no other arguments, found 1"),
         (
             ("--until-sure", "--margin", "1", "--budget", "200", "a", "b"),
             "--budget: expected a time",
