@@ -124,7 +124,7 @@ class Layer(nn.Module):
         self.compiled: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def forward(self, hidden: Tensor, layout: AttentionLayout, more: Additions = PLAIN) -> Tensor:
-        if self.training and more is PLAIN and (dtype := fused_dtype(hidden)):
+        if self.training and more is PLAIN and (dtype := fused_dtype(self, hidden, layout)):
             return fused_layer(self, hidden, layout, dtype)
         attended = self.attention(hidden, layout, more)  # (T, H)
         if self.compiled is not None and not self.training and more is PLAIN:

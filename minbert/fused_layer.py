@@ -13,14 +13,15 @@ W width of the feed-forward part.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from minbert.attention import AttentionLayout
+from minbert.attention import SDPA_TOKENS, AttentionLayout
 from minbert.kernel_calls import DropoutBytes, array, in_shares, on_sequences
 from minbert.linear import has_bfloat16, input_gradient, is_bfloat16, product, weight_gradient
 
@@ -28,42 +29,53 @@ if TYPE_CHECKING:
     from minbert.encoder import Layer
 
 
-def fused_dtype(hidden: Tensor) -> torch.dtype | None:
-    """Return the type of products for which `fused_layer` can take `hidden`; None if it cannot."""
+def fused_dtype(layer: Layer, hidden: Tensor, layout: AttentionLayout) -> torch.dtype | None:
+    """Return the type of products for which `fused_layer` computes a layer; None if it cannot.
+
+    Without dropout of attention, PyTorch's fused attention needs less memory for long texts.
+    """
     if hidden.device.type != "cpu" or torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return None
+    if {hidden.dtype, layer.output_norm.weight.dtype} - {torch.float32, torch.bfloat16}:
+        return None
+    long = layout.columns > SDPA_TOKENS and not layer.attention.dropout.active
+    if long or layer.output_norm.weight.dtype != torch.float32:
         return None
     if is_bfloat16(hidden):
         return torch.bfloat16 if has_bfloat16() else None
-    return torch.float32 if hidden.dtype == torch.float32 else None
+    return None if torch.is_autocast_enabled("cpu") else torch.float32
 
 
 def fused_layer(
     layer: Layer, hidden: Tensor, layout: AttentionLayout, dtype: torch.dtype
 ) -> Tensor:
-    """Apply a layer to states (T, H), with products in `dtype`; return states in `dtype`."""
-    parts = LayerInputs(layer, layout, dtype)
-    result = FusedLayer.apply(hidden.to(dtype), parts, *layer.parameters())
+    """Apply a layer to states (T, H), with products in `dtype`; return states in `dtype`.
+
+    Hooks of the modules in the layer are not called.
+    """
+    qkv, output = layer.attention.qkv, layer.attention.output
+    modules = (qkv, output, layer.attention_norm, layer.up, layer.down, layer.output_norm)
+    parameters = [part for module in modules for part in (module.weight, module.bias)]
+    result = FusedLayer.apply(hidden.to(dtype), LayerInputs(layer, layout, dtype), *parameters)
     assert isinstance(result, Tensor)
     return result
 
 
 class LayerInputs:
-    """What a layer's passes need: its linear layers and norms, and the layout of the batch."""
+    """What a layer's passes need beside tensors: sizes, dropout, and the layout of the batch."""
 
     def __init__(self, layer: Layer, layout: AttentionLayout, dtype: torch.dtype) -> None:
         from minbert.vector_math import ACTIVATIONS
 
-        attention = layer.attention
-        self.linears = (attention.qkv, attention.output, layer.up, layer.down)
-        self.norms = (layer.attention_norm, layer.output_norm)
-        self.attention_dropout, self.dropout = attention.dropout, layer.dropout
+        self.attention_dropout, self.dropout = layer.attention.dropout, layer.dropout
         self.activation = ACTIVATIONS[layer.activation_name]
-        self.dtype, self.kernel = dtype, attention.qkv.kernel
+        self.eps = [np.float32(one.eps) for one in (layer.attention_norm, layer.output_norm)]
+        self.dtype, self.kernel = dtype, layer.attention.qkv.kernel
         self.tokens, self.heads = layout.tokens, layout.heads
         self.rows, self.columns = layout.rows, layout.columns
         self.padding = layout.tokens - layout.batch.tokens
         self.starts, self.lengths = layout.batch.starts.numpy(), layout.batch.lengths.numpy()
-        self.width = attention.output.weight.shape[1] // layout.heads
+        self.width = layer.attention.output.weight.shape[1] // layout.heads
 
     @property
     def scale(self) -> np.float32:
@@ -71,45 +83,60 @@ class LayerInputs:
 
     def grid(self, *last: int) -> Tensor:
         """Return an uninitialised grid (S, A, L, ...)."""
-        return torch.empty(self.rows, self.heads, self.columns, *last, dtype=self.dtype)
+        shape = self.rows, self.heads, self.columns, *last
+        return torch.empty(shape, dtype=self.dtype, device="cpu")
 
 
 class FusedLayer(torch.autograd.Function):
-    """The layer as a function of its states and its parameters, in the order of `parameters()`."""
+    """The layer as a function of its states, and of weights and biases in their order of use."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, parts: LayerInputs, *parameters: Tensor) -> Tensor:
-        ctx.parts = parts
-        weights = [linear.converted(parts.dtype) for linear in parts.linears]
-        qkv, ctx.attention = attend(hidden, weights[0], parts)
-        attended = product(qkv, *weights[1], parts.kernel)  # (T, H)
-        middle, ctx.first = add_and_norm(hidden, attended, parts.norms[0], parts)
-        wide = product(middle, *weights[2], parts.kernel)  # (T, W)
+        wqkv, bqkv, wo, bo, gain1, shift1, wup, bup, wdown, bdown, gain2, shift2 = parameters
+        weights = [one.to(parts.dtype) for one in (wqkv, wo, wup, wdown)]
+        biases = [one.to(parts.dtype) for one in (bqkv, bo, bup, bdown)]
+        qkv = product(hidden, weights[0], biases[0], parts.kernel)  # (T, 3H)
+        context, attended, drawn0 = attend(qkv, parts)
+        added = product(context, weights[1], biases[1], parts.kernel)  # (T, H)
+        drawn1 = DropoutBytes.draw(parts.dropout, *hidden.shape)
+        middle, *normed1 = add_and_norm(hidden, added, drawn1, gain1, shift1, parts.eps[0])
+        wide = product(middle, weights[2], biases[2], parts.kernel)  # (T, W)
         active = activate(wide, parts)
-        down = product(active, *weights[3], parts.kernel)  # (T, H)
-        result, ctx.second = add_and_norm(middle, down, parts.norms[1], parts)
-        ctx.save_for_backward(hidden, qkv, middle, wide, active, *(w for w, _ in weights))
+        added = product(active, weights[3], biases[3], parts.kernel)  # (T, H)
+        drawn2 = DropoutBytes.draw(parts.dropout, *hidden.shape)
+        result, *normed2 = add_and_norm(middle, added, drawn2, gain2, shift2, parts.eps[1])
+        drawn = drawn0, drawn1, drawn2
+        ctx.parts, ctx.rates = parts, [(one.dropped, one.rescale) for one in drawn]
+        # All tensors are saved here, so that the backward pass frees them.
+        states = hidden, context, middle, wide, active, *normed1, *normed2, gain1, gain2
+        ctx.save_for_backward(*states, *weights, *attended, *(one.bytes for one in drawn))
         return result
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        hidden, context, middle, wide, active, *weights = ctx.saved_tensors
         parts, kernel = ctx.parts, ctx.parts.kernel
+        hidden, context, middle, wide, active, *more = ctx.saved_tensors
+        normed1, normed2, (gain1, gain2), weights = more[:2], more[2:4], more[4:6], more[6:10]
+        attended, drawn = (
+            more[10:15],
+            list(map(DropoutBytes, more[15:], *zip(*ctx.rates, strict=True))),
+        )
         wanted = any(ctx.needs_input_grad[2:])
 
         def of_weight(gradient: Tensor, inputs: Tensor) -> Tensor | None:
             return weight_gradient(gradient, inputs, kernel) if wanted else None
 
         grad = grad.to(parts.dtype).contiguous()
-        residual, grad, norm2, bias = add_and_norm_backward(grad, ctx.second, parts.norms[1], parts)
+        residual, grad, norm2, bias = add_and_norm_backward(grad, normed2, drawn[2], gain2)
         down = of_weight(grad, active), bias
         grad, bias = activate_backward(input_gradient(grad, weights[3], kernel), wide, parts)
         up = of_weight(grad, middle), bias
         grad = input_gradient(grad, weights[2], kernel, residual)
-        residual, grad, norm1, bias = add_and_norm_backward(grad, ctx.first, parts.norms[0], parts)
+        residual, grad, norm1, bias = add_and_norm_backward(grad, normed1, drawn[1], gain1)
         output = of_weight(grad, context), bias
-        grad = attend_backward(input_gradient(grad, weights[1], kernel), ctx.attention, parts)
+        grad = input_gradient(grad, weights[1], kernel)
+        grad = attend_backward(grad, attended, drawn[0], parts)
         qkv = of_weight(grad, hidden), column_sums(grad)
         to_hidden = None
         if ctx.needs_input_grad[0]:
@@ -119,27 +146,29 @@ class FusedLayer(torch.autograd.Function):
         return to_hidden, None, *qkv, *output, *norm1, *up, *down, *norm2
 
 
-# Numbers before gain and shift (T, H), inverse standard deviations (T,), dropout.
-Normed = tuple[Tensor, np.ndarray, DropoutBytes]
-
-
 def add_and_norm(
-    states: Tensor, added: Tensor, norm: nn.LayerNorm, parts: LayerInputs
-) -> tuple[Tensor, Normed]:
-    """Return norm(states + dropout(added)), (T, H), and what its backward pass needs."""
+    states: Tensor,
+    added: Tensor,
+    drawn: DropoutBytes,
+    gain: Tensor,
+    shift: Tensor,
+    eps: np.float32,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return norm(states + dropout(added)), all (T, H), and what the backward pass needs.
+
+    These are the numbers before gain and shift (T, H), and inverse standard deviations (T,).
+    """
     from minbert.layer_kernels import add_and_norm as kernel
 
     out, normal = torch.empty_like(states), torch.empty_like(states)
-    inverses = np.empty(len(states), np.float32)
-    drawn = DropoutBytes.draw(parts.dropout, *states.shape)
-    gain, shift = norm.weight.detach().numpy(), norm.bias.detach().numpy()
-    inputs = (array(states), array(added), *drawn.values, gain, shift, np.float32(norm.eps))
-    in_shares(kernel, len(states), *inputs, array(out), array(normal), inverses)
-    return out, (normal, inverses, drawn)
+    inverses = torch.empty(len(states), dtype=torch.float32, device="cpu")
+    inputs = array(states), array(added), *drawn.values, array(gain), array(shift), eps
+    in_shares(kernel, len(states), *inputs, array(out), array(normal), array(inverses))
+    return out, normal, inverses
 
 
 def add_and_norm_backward(
-    grad: Tensor, normed: Normed, norm: nn.LayerNorm, parts: LayerInputs
+    grad: Tensor, normed: Sequence[Tensor], drawn: DropoutBytes, gain: Tensor
 ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor], Tensor]:
     """Return the gradients of `states`, `added`, the norm's weight and bias, and added's bias (H,).
 
@@ -147,13 +176,12 @@ def add_and_norm_backward(
     """
     from minbert.layer_kernels import add_and_norm_backward as kernel
 
-    normal, inverses, drawn = normed
     states, added = torch.empty_like(grad), torch.empty_like(grad)
-    inputs = array(grad), array(normal), inverses, *drawn.values, norm.weight.detach().numpy()
+    inputs = array(grad), *map(array, normed), *drawn.values, array(gain)
     outputs = array(states), array(added)
     sums = in_shares(kernel, len(grad), *inputs, *outputs, sums=(3, grad.shape[1]))
-    gain, shift, bias = torch.from_numpy(sums).unbind()
-    return states, added, (gain, shift), bias
+    to_gain, to_shift, bias = torch.from_numpy(sums).unbind()
+    return states, added, (to_gain, to_shift), bias
 
 
 def activate(wide: Tensor, parts: LayerInputs) -> Tensor:
@@ -175,24 +203,21 @@ def activate_backward(grad: Tensor, wide: Tensor, parts: LayerInputs) -> tuple[T
     return out, torch.from_numpy(sums)
 
 
-Attended = tuple[Tensor, ...]
+def attend(qkv: Tensor, parts: LayerInputs) -> tuple[Tensor, tuple[Tensor, ...], DropoutBytes]:
+    """Return the context (T, H) of all heads, what its backward pass needs, and the dropout.
 
-
-def attend(
-    hidden: Tensor, weight: tuple[Tensor, Tensor], parts: LayerInputs
-) -> tuple[Tensor, tuple[Attended, DropoutBytes]]:
-    """Return the context (T, H) of all heads, and what its backward pass needs."""
+    `qkv` (T, 3H) are queries, keys and values. What is needed are their grids (S, A, L, D), the
+    shares of the keys (S, A, L, L), and these after dropout.
+    """
     from minbert import layer_kernels as kernels
 
-    qkv = array(product(hidden, *weight, parts.kernel))  # (T, 3H)
     rows, heads, columns, width = parts.rows, parts.heads, parts.columns, parts.width
     places = parts.starts, parts.lengths
-    grids = [parts.grid(width) for _ in range(4)]
-    query, key, value, context = grids
+    query, key, value, context = (parts.grid(width) for _ in range(4))
     for number, grid in enumerate((query, key, value)):
         factor = parts.scale if number == 0 else np.float32(1)
-        first = number * heads * width
-        on_sequences(kernels.to_grid, rows, qkv, first, factor, *places, array(grid))
+        inputs = array(qkv), number * heads * width, factor, *places, array(grid)
+        on_sequences(kernels.to_grid, rows, *inputs)
     shares = parts.grid(columns)
     torch.bmm(flat(query), flat(key).transpose(1, 2), out=flat(shares))
     drawn = DropoutBytes.draw(parts.attention_dropout, rows, heads, columns, columns)
@@ -200,19 +225,20 @@ def attend(
     scores = array(shares), parts.lengths, *drawn.values, array(shares), array(weights)
     on_sequences(kernels.softmax, rows, *scores)
     torch.bmm(flat(weights), flat(value), out=flat(context))
-    joined = torch.empty(parts.tokens, heads * width, dtype=parts.dtype)
+    joined = torch.empty(parts.tokens, heads * width, dtype=parts.dtype, device="cpu")
     joined[parts.tokens - parts.padding :] = 0
-    on_sequences(kernels.from_grid, rows, array(context), 0, np.float32(1), *places, array(joined))
-    return joined, ((query, key, value, shares, weights), drawn)
+    cells = array(context), 0, np.float32(1), *places, array(joined)
+    on_sequences(kernels.from_grid, rows, *cells)
+    return joined, (query, key, value, shares, weights), drawn
 
 
 def attend_backward(
-    grad: Tensor, attended: tuple[Attended, DropoutBytes], parts: LayerInputs
+    grad: Tensor, attended: Sequence[Tensor], drawn: DropoutBytes, parts: LayerInputs
 ) -> Tensor:
     """Return the gradient of queries, keys and values (T, 3H) from that of the context (T, H)."""
     from minbert import layer_kernels as kernels
 
-    (query, key, value, shares, weights), drawn = attended
+    query, key, value, shares, weights = attended
     rows, width = parts.rows, parts.heads * parts.width
     places, one = (parts.starts, parts.lengths), np.float32(1)
     context, scores = parts.grid(parts.width), parts.grid(parts.columns)
@@ -224,7 +250,7 @@ def attend_backward(
     on_sequences(kernels.softmax_backward, rows, *weighted)
     torch.bmm(flat(scores), flat(key), out=flat(to_query))
     torch.bmm(flat(scores).transpose(1, 2), flat(query), out=flat(to_key))
-    qkv = torch.empty(parts.tokens, 3 * width, dtype=parts.dtype)
+    qkv = torch.empty(parts.tokens, 3 * width, dtype=parts.dtype, device="cpu")
     qkv[parts.tokens - parts.padding :] = 0
     for number, grid in enumerate((to_query, to_key, to_value)):
         factor = parts.scale if number == 0 else one

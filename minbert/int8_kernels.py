@@ -23,6 +23,7 @@ from minbert.vector_math import (
     TANH_GELU,
     F,
     I,
+    compile_kernel,
     exp,
     from_bits,
     gelu,
@@ -50,7 +51,7 @@ def quantize_row(row, bits, codes):
     return largest / F(127.0)
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def quantize(states, factors, codes, scales):
     """Quantise states (T, H) times `factors` (H,) to int8 `codes` and `scales` (T,)."""
     row = np.empty(states.shape[1], np.float32)
@@ -61,7 +62,7 @@ def quantize(states, factors, codes, scales):
         scales[t] = quantize_row(row, bits, codes[t])
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def activate(sums, scales, weights, bias, activation, codes, new_scales):
     """Apply the activation function to a product (T, W), and quantise it.
 
@@ -94,7 +95,7 @@ def activate(sums, scales, weights, bias, activation, codes, new_scales):
             codes[t, j] = np.int8(I(np.rint(row[j] * inverse)) - HALF_RANGE)
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def add_and_norm(
     sums, scales, weights, bias, offsets, states, gain, shift, eps, factors, codes, new_scales
 ):
@@ -124,7 +125,7 @@ def add_and_norm(
         new_scales[t] = quantize_row(row, bits, codes[t])
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def to_grid(sums, scales, weights, bias, starts, lengths, grid):
     """Write a product (T, W) into the cells of the padded grid (S, L, W), with zeros elsewhere."""
     for i in range(len(lengths)):
@@ -139,7 +140,7 @@ def to_grid(sums, scales, weights, bias, starts, lengths, grid):
                     cell[w] = F(0.0)
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def softmax(scores, lengths):
     """Compute the softmax over keys in place, with zeros for padding cells: scores (A, S, L, L)."""
     columns = scores.shape[3]
@@ -168,7 +169,7 @@ def softmax(scores, lengths):
                     row[j] = F(0.0)
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def from_grid(context, starts, lengths, codes, scales):
     """Gather the context of all heads (A, S, L, D) as tokens (T, A D), and quantise them."""
     heads, width = context.shape[0], context.shape[3]

@@ -15,26 +15,28 @@ from torch import Tensor
 from minbert.dropout import Dropout
 
 TOKENS_PER_THREAD, SEQUENCES_PER_THREAD = 64, 4  # at least; fewer are not worth a thread
+MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
 class DropoutBytes:
     """Random bytes of a dropout layer; an element is dropped if its byte is below `dropped`."""
 
-    bytes: np.ndarray
+    bytes: Tensor
     dropped: int
     rescale: np.float32
 
     @classmethod
     def draw(cls, dropout: Dropout, *shape: int) -> DropoutBytes:
         if not dropout.active:
-            return cls(np.zeros((0,) * len(shape), np.uint8), 0, np.float32(1))
+            none = torch.empty((0,) * len(shape), dtype=torch.uint8, device="cpu")
+            return cls(none, 0, np.float32(1))
         drawn = dropout.stream.random_bytes(torch.Size(shape), torch.device("cpu"))
-        return cls(drawn.numpy(), dropout.dropped, np.float32(dropout.scale))
+        return cls(drawn, dropout.dropped, np.float32(dropout.scale))
 
     @property
     def values(self) -> tuple[np.ndarray, int, np.float32]:
-        return self.bytes, self.dropped, self.rescale
+        return self.bytes.numpy(), self.dropped, self.rescale
 
 
 def array(tensor: Tensor) -> np.ndarray:
@@ -79,5 +81,5 @@ def in_shares(
 
 @cache
 def helpers(process: int) -> ThreadPoolExecutor:
-    """Return the threads that run shares of kernels, as many as were ever needed, by process."""
-    return ThreadPoolExecutor()
+    """Return the pool of threads of a process; it starts as many as are needed at a time."""
+    return ThreadPoolExecutor(MOST_THREADS)

@@ -13,13 +13,12 @@ and the others are multiplied by `rescale`. Loops with and without dropout stand
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from minbert.vector_math import (
     GELU,
-    OPTIONS,
     TANH_GELU,
     F,
+    compile_kernel,
     exp,
     gelu,
     gelu_slope,
@@ -30,7 +29,7 @@ from minbert.vector_math import (
 )
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def add_and_norm(
     begin, end, states, product, drawn, dropped, rescale, gain, shift, eps, out, normal, inverses
 ):
@@ -64,7 +63,7 @@ def add_and_norm(
             out[t, j] = rounded_to(out, value * gain[j] + shift[j])
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def add_and_norm_backward(
     begin, end, grad, normal, inverses, drawn, dropped, rescale, gain, to_states, to_product, sums
 ):
@@ -103,7 +102,7 @@ def add_and_norm_backward(
                 to_bias[j] += value
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def activate(begin, end, wide, activation, out):
     """Compute out = activation(wide), both (T, W)."""
     for t in range(begin, end):
@@ -119,7 +118,7 @@ def activate(begin, end, wide, activation, out):
                 out[t, j] = rounded_to(out, max(x, F(0.0)) if x == x else x)
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def activate_backward(begin, end, grad, wide, activation, to_wide, sums):
     """Compute the gradient `to_wide` (T, W) from that of the output; `sums` (W,) gets its sum."""
     row = np.empty(wide.shape[1], np.float32)
@@ -140,7 +139,7 @@ def activate_backward(begin, end, grad, wide, activation, to_wide, sums):
             sums[j] += value
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def to_grid(begin, end, rows, first, factor, starts, lengths, grid):
     """Write `factor` times columns of packed tokens (T, W) into the padded grid (S, A, L, D).
 
@@ -162,7 +161,7 @@ def to_grid(begin, end, rows, first, factor, starts, lengths, grid):
                         cell[d] = zero
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def from_grid(begin, end, grid, first, factor, starts, lengths, rows):
     """Write `factor` times the grid's cells with tokens into columns of packed tokens (T, W)."""
     heads, width = grid.shape[1], grid.shape[3]
@@ -175,7 +174,7 @@ def from_grid(begin, end, grid, first, factor, starts, lengths, rows):
                     row[d] = rounded_to(rows, factor * load(cell[d]))
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def softmax(begin, end, scores, lengths, drawn, dropped, rescale, shares, weights):
     """Compute `shares`, the softmax of `scores` over keys, and weights = dropout(shares).
 
@@ -215,7 +214,7 @@ def softmax(begin, end, scores, lengths, drawn, dropped, rescale, shares, weight
                         weighted[r, j] = rounded_to(weights, kept * row[j])
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def softmax_backward(begin, end, grad, shares, drawn, dropped, rescale, to_scores):
     """Compute the gradient of the scores from that of the weights, all (S, A, L, L)."""
     heads, columns = shares.shape[1], shares.shape[2]
@@ -238,7 +237,7 @@ def softmax_backward(begin, end, grad, shares, drawn, dropped, rescale, to_score
                     target[j] = rounded_to(to_scores, load(share[j]) * (row[j] - total))
 
 
-@njit(**OPTIONS)
+@compile_kernel
 def column_sums(begin, end, rows, sums):
     """Write the sums of the columns of `rows` (T, W) from `begin` to `end` to `sums` (W,)."""
     sums[:] = F(0.0)

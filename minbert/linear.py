@@ -36,13 +36,6 @@ class Linear(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs))
         self.kernel = "mkl"
 
-    def converted(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Return weight and bias in `dtype`, without gradients.
-
-        No copy is kept: PyTorch's fused optimisers change weights without a new version number.
-        """
-        return self.weight.detach().to(dtype), self.bias.detach().to(dtype)
-
     def forward(self, x: Tensor, addition: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         output = linear(x, self.weight, self.bias, self.kernel)
         return output if addition is None else output + addition(x)

@@ -6,12 +6,19 @@ library. A tensor of bfloat16 numbers is an int16 array for Numba, which has no 
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic, overload
+
+from minbert.user_cache import cache_folder
 
 F = np.float32
 I = np.int32  # noqa: E741
@@ -26,7 +33,39 @@ ACTIVATIONS = {  # name in `config.json`: its number
 
 # Not "nnan" and "ninf": a NaN in a row must reach the output.
 FLAGS = {"reassoc", "contract", "nsz", "arcp", "afn"}
-OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "fastmath": FLAGS, "error_model": "numpy"}
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FLAGS, "error_model": "numpy"}
+SOURCES = ("vector_math.py", "layer_kernels.py", "int8_kernels.py")
+
+
+def compile_kernel(function: Callable[..., None]) -> Callable[..., None]:
+    """Compile a kernel on first use, and keep it on disk as long as the sources are the same.
+
+    Numba alone would not notice a change of a function that the kernel calls from another file.
+    Without a folder to write to, each process compiles again.
+    """
+    folder = folder_of_kernels()
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder or "")
+    try:
+        compiled: Callable[..., None] = njit(cache=folder is not None, **OPTIONS)(function)
+        return compiled
+    finally:
+        config.CACHE_DIR = before
+
+
+@cache
+def folder_of_kernels() -> Path | None:
+    """Return a folder that is named after the sources: beside them, or in the user's cache."""
+    here = Path(__file__).parent
+    digest = sha256(b"".join((here / name).read_bytes() for name in SOURCES)).hexdigest()[:16]
+    for place in (here / "__pycache__", cache_folder()):
+        folder = place / f"kernels-{digest}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return None
 
 
 @intrinsic

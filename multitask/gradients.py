@@ -77,12 +77,9 @@ class GradientRows:
             self.used += 1
         if self.sparse is not None:
             gradient, self.sparse.grad = self.sparse.grad, None
-            if gradient is not None and not gradient.is_sparse:
-                raise ValueError(
-                    "expected a sparse gradient, found that of the previous step; zero it first"
-                )
             if gradient is None:
                 gradient = empty_sparse(self.sparse)
+            check_sparse(gradient)
             if new:
                 self.sparse_rows.append(gradient)
             else:
@@ -151,10 +148,11 @@ class GradientRows:
 
     def make_dense(self) -> None:
         """Make the sparse gradient dense where no rows are kept, in a single process."""
-        if self.sparse is not None:
-            gradient, self.sparse.grad = self.sparse.grad, self.zeros()
-            if gradient is not None:
-                self.sparse.grad.add_(gradient)
+        if self.sparse is None or self.sparse.grad is None:
+            return
+        gradient = self.sparse.grad
+        check_sparse(gradient)
+        self.sparse.grad = self.zeros().add_(gradient)
 
     def scattered(self, weights: np.ndarray) -> Tensor:
         """Return the sparse parameter's combined gradient as a dense tensor, for fused AdamW."""
@@ -186,6 +184,14 @@ def empty_sparse(parameter: Tensor) -> Tensor:
     return torch.sparse_coo_tensor(
         index, parameter.new_empty(0, parameter.shape[1]), parameter.shape, check_invariants=False
     )
+
+
+def check_sparse(gradient: Tensor) -> None:
+    """Raise ValueError for a dense gradient, which `write_back` or `make_dense` left."""
+    if not gradient.is_sparse:
+        raise ValueError(
+            "expected a sparse gradient, found that of the previous step; zero it first"
+        )
 
 
 def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> None:

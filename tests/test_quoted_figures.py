@@ -6,6 +6,7 @@ from statistics import fmean, stdev
 
 import pytest
 
+from benchmarks.few_shot import table
 from reports.cells import read_cell
 
 ROOT = Path(__file__).parents[1]
@@ -54,6 +55,7 @@ def quoted() -> Iterator[tuple[str, str]]:
         for file in ("bees/M7-surgery.json", "bees/M7.json")
     )
     yield "docs/choosing.md", f"mend: {surgery} overall with it and {plain} without"
+    yield "docs/own-data.md", table(RESULTS / "few-shot")
     together = read_cell(RESULTS / "sharing/together.json")["seeds"]
     found = [spread(dev("sharing/together.json", *of)) for of in OVERALL]
     found.append(spread([100 * run["dev"]["overall"] for run in together.values()]))

@@ -41,7 +41,7 @@ def encoder_of(**changes):
 @pytest.fixture
 def unfused(monkeypatch):
     """`unfused()` makes all layers compute as `Layer` is written."""
-    return lambda: monkeypatch.setattr(encoders, "fused_dtype", lambda hidden: None)
+    return lambda: monkeypatch.setattr(encoders, "fused_dtype", lambda *arguments: None)
 
 
 def results(encoder, precision="fp32", batch=None):
@@ -145,11 +145,31 @@ def test_layers_that_cannot_be_fused_are_computed_as_they_are_written(monkeypatc
     encoder = encoder_of()
     encoder.eval()(batch_of())
     encoder.train().double()(batch_of())
+    encoder.bfloat16()(batch_of())
+    long = encoder_of(hidden_dropout=0.0, attention_dropout=0.0, max_positions=200)
+    long(batch_of((150,)))
     monkeypatch.setattr(fused_layers, "has_bfloat16", lambda: False)
     with autocast(CPU, "bf16"):
         encoder.float()(batch_of())
     with pytest.raises(AssertionError, match="expected no fused layer"):
         encoder(batch_of())
+
+
+def test_the_backward_pass_frees_the_graph_and_notices_changed_weights():
+    encoder = encoder_of()
+    states = encoder(batch_of())
+    node = states.grad_fn
+    while type(node).__name__ != "FusedLayerBackward":
+        node = node.next_functions[0][0]
+    assert not [name for name, one in vars(node).items() if isinstance(one, torch.Tensor)]
+    states.sum().backward()
+    with pytest.raises(RuntimeError, match="after they have already been freed"):
+        _ = node.saved_tensors
+    states = encoder(batch_of())
+    with torch.no_grad():
+        encoder.layers[1].output_norm.weight.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        states.sum().backward()
 
 
 def test_several_threads_give_the_same_result():

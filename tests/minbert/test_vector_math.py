@@ -71,3 +71,30 @@ def test_bfloat16_is_rounded_and_read_as_by_pytorch():
     assert (bits[number] == wanted.view(torch.int16).numpy()[number]).all()
     assert np.isnan(back[~number]).all()
     assert np.array_equal(back[number], wanted.float().numpy()[number])
+
+
+def test_kernels_are_kept_by_their_sources_in_a_folder_that_can_be_written(tmp_path, monkeypatch):
+    places = vector_math.folder_of_kernels.__wrapped__
+    for name in vector_math.SOURCES:
+        (tmp_path / name).write_text("one")
+    monkeypatch.setattr(vector_math, "__file__", str(tmp_path / "vector_math.py"))
+    monkeypatch.setattr(vector_math, "cache_folder", lambda: tmp_path / "cache")
+    beside = places()
+    assert beside.parent == tmp_path / "__pycache__"
+    (tmp_path / "vector_math.py").write_text("two")
+    assert places() not in (beside, None)
+    (tmp_path / "__pycache__").rename(tmp_path / "old")
+    (tmp_path / "__pycache__").write_text("no folder")
+    assert places().parent == tmp_path / "cache"
+    (tmp_path / "cache").rename(tmp_path / "older")
+    (tmp_path / "cache").write_text("no folder")
+    assert places() is None
+    monkeypatch.setattr(vector_math, "folder_of_kernels", lambda: None)
+
+    def double(begin, end, numbers):
+        for i in range(begin, end):
+            numbers[i] *= 2
+
+    numbers = np.ones(3, np.float32)
+    vector_math.compile_kernel(double)(0, 2, numbers)
+    assert numbers.tolist() == [2, 2, 1]

@@ -162,4 +162,8 @@ def test_a_single_objective_without_rows_gets_a_dense_gradient():
         model.zero_grad(set_to_none=True)
     model.matrix.square().sum().backward()  # no word
     rows.make_dense()
-    assert torch.equal(model.word.weight.grad, torch.zeros(LINES, WIDTH))
+    assert model.word.weight.grad is None
+    model.objective([1], 1.0).backward()
+    rows.make_dense()
+    with pytest.raises(ValueError, match="found that of the previous step"):
+        rows.make_dense()
