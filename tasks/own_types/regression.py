@@ -34,7 +34,8 @@ def complete(
     if deviation <= LEAST_SPREAD * largest:  # the deviation of very small numbers may be 0
         raise DataError(
             f"{file}: {name}: expected a standard deviation of {LEAST_SPREAD:g} of the largest "
-            f"number or more, found {deviation:.3g} of {largest:.3g}; subtract a constant"
+            f"number or more, found {deviation:.3g} of {largest:.3g}; subtract a constant or use a "
+            "smaller unit"
         )
     return {"mean": mean, "deviation": deviation}
 

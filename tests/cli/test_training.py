@@ -23,6 +23,7 @@ from minbert import BiEncoder
 from tasks import build_task
 
 MAIN = ("--mode", "multitask", "--sampling", "annealed", "--pcgrad", "--encoder", "tiny")
+MAIN += ("--precision", "fp32")  # in this process as in others
 MIXED = ("--mode", "multitask", "--encoder", "tiny", "--epochs", "2", "--steps-per-epoch", "3")
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 
