@@ -55,7 +55,7 @@ def quoted() -> Iterator[tuple[str, str]]:
         for file in ("bees/M7-surgery.json", "bees/M7.json")
     )
     yield "docs/choosing.md", f"mend: {surgery} overall with it and {plain} without"
-    yield "docs/own-data.md", table(RESULTS / "few-shot")
+    yield from quoted_of_own_data()
     together = read_cell(RESULTS / "sharing/together.json")["seeds"]
     found = [spread(dev("sharing/together.json", *of)) for of in OVERALL]
     found.append(spread([100 * run["dev"]["overall"] for run in together.values()]))
@@ -66,6 +66,20 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "README.md", f"shared models with teachers | 3 runs | {' | '.join(found)} |"
     yield from quoted_of_bees()
     yield from quoted_of_sharing()
+
+
+def quoted_of_own_data() -> Iterator[tuple[str, str]]:
+    """Yield the rows on few labelled examples, and the recalls of a rare class."""
+    page = "docs/own-data.md"
+    for row in table(RESULTS / "few-shot").splitlines():
+        yield page, row
+    for loss in ("plain", "effective", "adjusted", "balanced", "focal"):
+        recalls = []
+        for run in read_cell(RESULTS / f"own-data/rare-sst2-{loss}.json")["seeds"].values():
+            supports = {c: one["support"] for c, one in run["by_class"]["dev"]["sst2"].items()}
+            rarest = min(supports, key=lambda name: supports[name])
+            recalls.append(100 * run["by_class"]["test"]["sst2"][rarest]["recall"])
+        yield page, spread(recalls)
 
 
 def quoted_of_bees() -> Iterator[tuple[str, str]]:
