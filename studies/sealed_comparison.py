@@ -69,7 +69,6 @@ class Content(TypedDict):
     """The keys of the file; `splits` and `leaks` are those of each configuration."""
 
     kind: str
-    command: str | None
     configurations: dict[Literal["A", "B"], dict[str, Any]]
     score: StoredScore
     rule: StoredRule

@@ -14,7 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from common.entry_point import command_line
 from common.environment import environment
 from common.errors import SettingsError, UserError
 from common.json_files import write_sealed
@@ -78,7 +77,6 @@ def compare_until_sure(
         configs[name], _ = with_precision(RunFolder(folder / f"{name}-seed1"), one, False)
     content: dict[str, Any] = {
         "kind": KIND,
-        "command": command_line(),
         "configurations": {name: stored_configuration(one) for name, one in configs.items()},
         "score": {"name": found.name, "metrics": dict(found.metrics)},
         "rule": {"margin": margin, "examples": examples},
