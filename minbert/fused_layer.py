@@ -36,10 +36,10 @@ def fused_dtype(layer: Layer, hidden: Tensor, layout: AttentionLayout) -> torch.
     """
     if hidden.device.type != "cpu" or torch.compiler.is_compiling() or torch.jit.is_tracing():
         return None
-    if {hidden.dtype, layer.output_norm.weight.dtype} - {torch.float32, torch.bfloat16}:
+    known = hidden.dtype in (torch.float32, torch.bfloat16)
+    if not known or layer.output_norm.weight.dtype != torch.float32:
         return None
-    long = layout.columns > SDPA_TOKENS and not layer.attention.dropout.active
-    if long or layer.output_norm.weight.dtype != torch.float32:
+    if layout.columns > SDPA_TOKENS and not layer.attention.dropout.active:
         return None
     if is_bfloat16(hidden):
         return torch.bfloat16 if has_bfloat16() else None
@@ -137,12 +137,12 @@ class FusedLayer(torch.autograd.Function):
         output = of_weight(grad, context), bias
         grad = input_gradient(grad, weights[1], kernel)
         grad = attend_backward(grad, attended, drawn[0], parts)
-        qkv = of_weight(grad, hidden), column_sums(grad)
         to_hidden = None
         if ctx.needs_input_grad[0]:
             to_hidden = input_gradient(grad, weights[0], kernel, residual)
         if not wanted:
             return to_hidden, None, *([None] * (len(ctx.needs_input_grad) - 2))
+        qkv = weight_gradient(grad, hidden, kernel), column_sums(grad)
         return to_hidden, None, *qkv, *output, *norm1, *up, *down, *norm2
 
 
