@@ -78,7 +78,12 @@ def main() -> None:
     )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument("--output", type=Path, help="write the figures as JSON")
+    sizes = parser.add_argument_group("only with smaller")
+    sizes.add_argument("--run", help="run on STS with --widths and --exits, to measure its sizes")
+    sizes.add_argument("--figure", type=Path, help="draw quality against speed, such as FILE.svg")
     args = parser.parse_args()
+    if (args.run or args.figure) and args.name != "smaller":
+        parser.error(f"--run and --figure: expected smaller, found {args.name}")
     if "int8" in args.precisions and args.name not in ("encode", "smaller"):
         parser.error(f"--precisions int8: expected encode or smaller, found {args.name}")
     quiet_peers()

@@ -1,12 +1,13 @@
-"""Quality against speed: encoders of less precision or width, static tables, quantised peers."""
+"""Quality against speed: precisions, static tables, quantised peers, and the sizes of a run."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,16 @@ from benchmarks import peers
 from benchmarks.encode import cosine
 from benchmarks.timing import in_rounds, make_result, rate_table, timed
 from minbert.bi_encoder import BiEncoder
+from minbert.config import ENCODING_PRECISIONS
+from multitask.config import RunConfig
+from reports.figures import MARKERS, blank_figure, heading, save_figure, styled
+from serving.run_encoder import encoder_of_run
 from serving.static import distil
 from tasks import build_task, data_folder
 from tasks.metrics import spearman
+from tasks.readers import Examples
 
-REFERENCE = "ours fp32"
+PRECISION_NAMES = tuple(f"{name}," for name in ENCODING_PRECISIONS)
 STATIC_WIDTHS = (256,)
 NEAREST = 10
 BUCKET = 64  # texts in a batch of a peer
@@ -63,6 +69,26 @@ def students(place: Place) -> dict[str, Side]:
     return found
 
 
+def sizes(model: BiEncoder, precisions: Sequence[str]) -> dict[str, Side]:
+    """Each size that an encoder was trained for, in each precision; the complete one in fp32 first.
+
+    The cosine to fp32 is given for widths; earlier layers have another space.
+    """
+    complete, found = model.size, {}
+    for precision in dict.fromkeys(["fp32", *precisions]):
+        for layers in model.sizes.exits or (complete.layers,):
+            for width in model.sizes.widths or (complete.width,):
+                encode = partial(model.smaller(width, layers).encode, precision=precision)
+                space = partial(first, width) if layers == complete.layers else None
+                name = f"{precision}, {layers} layers, {width} wide"
+                found[name] = Side(partial(encode, normalize=True), space)
+    return found
+
+
+def first(width: int, embeddings: np.ndarray) -> np.ndarray:
+    return embeddings[:, :width]
+
+
 def projected(projection: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
     return embeddings @ projection
 
@@ -100,19 +126,60 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     if args.device != "cpu":
         raise SystemExit("smaller: expected --device cpu")
     folder = data_folder(args.data)
-    model = BiEncoder.from_pretrained("minilm")
     train = [build_task(name).read(folder, "train").texts for name in ("sst", "qqp", "sts")]
     texts = [text for columns in train for column in columns for text in column]
-    sides = build_sides(Place(model, texts, args.precisions))
+    model = BiEncoder.from_pretrained("minilm")
+    sides = {"minilm": build_sides(Place(model, texts, args.precisions))}
+    if args.run:
+        run = encoder_of_run(Path(args.run), RunConfig())
+        sides["trained on STS with widths and exits"] = sizes(run, args.precisions)
     questions = [text for column in build_task("qqp").read(folder, "dev").texts for text in column]
-    found = compare(sides, questions[: args.texts], args.repetitions)
+    questions = questions[: args.texts]
     dev = build_task("sts").read(folder, "dev")
+    groups = {}
+    for name, several in sides.items():
+        title = f"{name}, {len(questions):,} questions, STS dev of {len(dev.texts[0]):,} pairs"
+        groups[title] = compare(several, questions, args.repetitions)
+        for side, figures in groups[title].items():
+            figures["spearman"] = sts_spearman(several[side], dev)
+    if args.figure:
+        draw(groups, args.figure)
+    return make_result(args, "sentences/s", groups)
+
+
+def sts_spearman(side: Side, dev: Examples) -> float:
+    """Return Spearman's correlation of cosines and labels of sentence pairs."""
+    scores = cosine(*(np.asarray(side.encode(column)) for column in dev.texts))
     assert dev.targets is not None, "dev has labels"
-    for name, side in sides.items():
-        scores = cosine(*(np.asarray(side.encode(column)) for column in dev.texts))
-        found[name]["spearman"] = spearman(scores, np.asarray(dev.targets))
-    group = f"minilm, {len(questions[: args.texts]):,} questions, STS dev of {len(scores):,} pairs"
-    return make_result(args, "sentences/s", {group: found})
+    return spearman(scores, np.asarray(dev.targets))
+
+
+@styled
+def draw(groups: Mapping[str, Mapping[str, Any]], file: Path) -> None:
+    """Draw one panel for each group: Spearman against sentences/s, a point for each side."""
+    figure = blank_figure(6.5 * len(groups), 5)
+    panels = figure.subplots(1, len(groups), squeeze=False)[0]
+    for axis, (title, sides) in zip(panels, groups.items(), strict=True):
+        name, _, detail = title.partition(", ")
+        heading(axis, name, detail)
+        for marker, (kind, several) in zip(MARKERS, by_kind(sides).items(), strict=False):
+            places = [(one["median"], 100 * one["spearman"]) for one in several.values()]
+            axis.plot(*zip(*places, strict=True), marker, label=kind)
+            for label, place in zip(several, places, strict=True):
+                axis.annotate(label, place, (4, 4), "data", "offset points", fontsize=8)
+        axis.set_xscale("log")
+        axis.set(xlabel="sentences/s", ylabel="STS dev, Spearman")
+        axis.legend(loc="lower left")
+    save_figure(figure, file)
+
+
+def by_kind(sides: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Group sides by the first words of their names: ours and each peer, or each precision."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, figures in sides.items():
+        kind, _, rest = name.partition(", " if name.startswith(PRECISION_NAMES) else " ")
+        found.setdefault(kind, {})[rest] = figures
+    return found
 
 
 def build_sides(place: Place) -> dict[str, Side]:
@@ -127,15 +194,16 @@ def build_sides(place: Place) -> dict[str, Side]:
 
 
 def compare(sides: dict[str, Side], texts: list[str], repetitions: int) -> dict[str, Any]:
-    """Return the sentences/s of each side, and its agreement with fp32."""
+    """Return the sentences/s of each side, and its agreement with the first one, in fp32."""
+    reference_name = next(iter(sides))
     embeddings: dict[str, np.ndarray] = {}
 
     def run(name: str) -> float:
         return timed(lambda: embeddings.update({name: np.asarray(sides[name].encode(texts))}))
 
     seconds = in_rounds({name: partial(run, name) for name in sides}, repetitions)
-    rates = rate_table(seconds, len(texts), REFERENCE)
-    reference = embeddings[REFERENCE]
+    rates = rate_table(seconds, len(texts), reference_name)
+    reference = embeddings[reference_name]
     near = nearest(reference)
     for name, found in embeddings.items():
         shared = [len(np.intersect1d(*pair)) for pair in zip(near, nearest(found), strict=True)]

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from minbert.config import LINEARS
-from minbert.linear import choose_linear, has_onednn, linear
+from minbert.linear import choose_linear, has_onednn, input_gradient, linear, weight_gradient
 from minbert.threads import in_threads
 
 SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers
@@ -76,27 +76,35 @@ def make_result(args: argparse.Namespace, unit: str, groups: dict[str, Any]) -> 
     }
 
 
-def gemm_seconds(tokens: float, layers: int, precision: str, device: torch.device) -> float:
-    """Return the seconds of only the linear layers' products, with this machine's fastest kernel.
+def gemm_seconds(
+    tokens: float, layers: int, precision: str, device: torch.device, training: bool = False
+) -> float:
+    """Return the seconds of only the linear layers' products, with this machine's fastest kernels.
 
-    This is the limit of any encoder of MiniLM's width on `tokens` tokens. On a CPU it is the faster
-    of products that all cores share and products that each core computes for itself.
+    This is the limit of any encoder of MiniLM's width on `tokens` tokens; with `training`, of a
+    forward and a backward pass. On a CPU it is the faster of products that all cores share and
+    products that each core computes for itself.
     """
-    seconds = products_seconds(precision, device)
+    seconds = products_seconds(precision, device, training)
     if device.type == "cpu":
         cores = torch.get_num_threads()
-        alone = in_threads(lambda _: products_seconds(precision, device), range(cores), cores)
+        alone = in_threads(
+            lambda _: products_seconds(precision, device, training), range(cores), cores
+        )
         seconds = min(seconds, max(alone) / cores)
     return seconds * layers * tokens / GEMM_TOKENS
 
 
-def products_seconds(precision: str, device: torch.device) -> float:
+def products_seconds(precision: str, device: torch.device, training: bool = False) -> float:
     """Return the seconds of a layer's products on GEMM_TOKENS tokens."""
     total = 0.0
     with torch.inference_mode():
         for inputs, outputs in SHAPES:
             shapes = (GEMM_TOKENS, inputs), (outputs, inputs)
-            total += min(timed_on(one, device) for one in kernels(precision, device, *shapes))
+            products = [kernels(precision, device, *shapes)]
+            if training:
+                products += gradient_kernels(precision, device, *shapes)
+            total += sum(min(timed_on(one, device) for one in several) for several in products)
     return total
 
 
@@ -110,16 +118,35 @@ def kernels(
         )
         sums = torch.empty(x_shape[0], weight_shape[0], dtype=torch.int32)
         return [partial(torch._int_mm, x, weight.t(), out=sums)]
-    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    x, weight = (
-        torch.randn(shape, dtype=dtype, device=device) for shape in (x_shape, weight_shape)
-    )
-    bias = torch.zeros(weight_shape[0], dtype=dtype, device=device)
-    names = LINEARS if has_onednn() and device.type == "cpu" else LINEARS[:1]
+    x, weight, bias = draw(precision, device, x_shape, weight_shape, (weight_shape[0],))
     return [
         partial(F.linear, x, weight, bias),
-        *(partial(linear, x, weight, bias, name) for name in names),
+        *(partial(linear, x, weight, bias, name) for name in kernel_names(device)),
     ]
+
+
+def gradient_kernels(
+    precision: str, device: torch.device, x_shape: tuple[int, int], weight_shape: tuple[int, int]
+) -> list[list[Callable[[], object]]]:
+    """Return the products of both gradients in a precision: of the inputs, and of the weight."""
+    grad_shape = x_shape[0], weight_shape[0]
+    x, weight, grad = draw(precision, device, x_shape, weight_shape, grad_shape)
+    names = kernel_names(device)
+    return [
+        [partial(input_gradient, grad, weight, name) for name in names],
+        [partial(weight_gradient, grad, x, name) for name in names],
+    ]
+
+
+def draw(precision: str, device: torch.device, *shapes: tuple[int, ...]) -> list[torch.Tensor]:
+    """Return normal random numbers of these shapes in the type of a precision."""
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    return [torch.randn(shape, dtype=dtype, device=device) for shape in shapes]
+
+
+def kernel_names(device: torch.device) -> tuple[str, ...]:
+    """Return the names of the kernels that this PyTorch has for a device."""
+    return LINEARS if has_onednn() and device.type == "cpu" else LINEARS[:1]
 
 
 def timed_on(work: Callable[[], object], device: torch.device) -> float:

@@ -6,6 +6,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from benchmarks.steps import (
     stepper,
     tokenised,
 )
-from benchmarks.timing import in_rounds, make_result, rate_table
+from benchmarks.timing import gemm_seconds, in_rounds, make_result, rate_table
 from minbert.batching import pack
 from minbert.bi_encoder import BiEncoder
 from minbert.precision import autocast
@@ -40,6 +41,7 @@ from tasks.readers import Examples
 
 Sides = dict[str, Callable[[], float]]
 BATCH = {"sts": 32, "simcse": 64, "smart": 32, "contrastive": 32}  # examples per step
+LAYERS = 6  # of MiniLM
 STEPS = {"sts": 4, "simcse": 2, "smart": 2, "contrastive": 4}  # per repetition
 SMART_PEER = "smart-pytorch on transformers"
 OBJECTIVES: dict[str, dict[str, Any]] = {
@@ -75,6 +77,9 @@ def sts(args: argparse.Namespace) -> dict[str, Any]:
 
         return plain_side(examples.texts, loss_of, batch, steps, precision, device, one_pass)
 
+    tokenizer = peers.plain_tokenizer()
+    lists = [ids for column in examples.texts for ids in tokenised(tokenizer, column)]
+    tokens = sum(map(len, lists)) / len(examples.texts[0])  # of a pair
     sides: Sides = {}
     with tempfile.TemporaryDirectory() as folder:
         for precision in dict.fromkeys(["fp32", *args.precisions]):
@@ -85,13 +90,23 @@ def sts(args: argparse.Namespace) -> dict[str, Any]:
                 sides["transformers fp32, two passes, random"] = plain(precision, one_pass=False)
             sides[f"transformers {precision}, one pass, bucketed"] = plain(precision, one_pass=True)
             sides[f"ours {precision}"] = training_loop(args, precision, Path(folder))
+            sides[limit_name(precision)] = partial(
+                gemm_seconds, tokens, LAYERS, precision, device, training=True
+            )
         found = in_rounds(sides, args.repetitions)
     table = rate_table(found, 1.0, "sentence-transformers trainer fp32")
+    for name, side in table.items():
+        if (limit := table.get(limit_name(name.split(",")[0].split()[-1]))) is not None:
+            side["share_of_limit"] = side["median"] / limit["median"]
     for precision in args.precisions:
         table[f"ours {precision}"]["gradient_difference"] = check_gradient(
             examples.sample(batch).texts, cosine_loss(targets[:batch]), precision, one_pass=True
         )
     return make_result(args, "pairs/s", {f"STS, {batch} pairs a step, fused AdamW": table})
+
+
+def limit_name(precision: str) -> str:
+    return f"limit of {precision} products"
 
 
 def training_loop(args: argparse.Namespace, precision: str, folder: Path) -> Callable[[], float]:

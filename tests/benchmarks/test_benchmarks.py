@@ -21,6 +21,7 @@ from benchmarks.mining import missed, sentences_of
 from benchmarks.timing import gemm_seconds, in_rounds, rate_table, seconds_table
 from common.json_files import read_json
 from minbert.bi_encoder import BiEncoder
+from minbert.sizes import Sizes
 from serving.mining import mine
 from tasks import data_folder
 
@@ -156,6 +157,31 @@ def test_static_students_are_compared_in_their_own_space(monkeypatch):
     assert 0 < found["nearest"] <= 1
 
 
+def test_each_trained_size_is_measured_and_drawn(tmp_path):
+    model = BiEncoder.from_pretrained("tiny")
+    model.sizes = Sizes(widths=(model.size.width, 8), exits=(model.size.layers, 1))
+    texts = sentences_of(data_folder("sample"), 30)
+    sides = smaller.sizes(model, ["bf16"])
+    assert len(sides) == 8
+    found = smaller.compare(sides, texts, 1)
+    narrow = found[f"fp32, {model.size.layers} layers, 8 wide"]
+    assert narrow["cosine_min"] == pytest.approx(1)  # the first dimensions of the complete one
+    assert "cosine_min" not in found["fp32, 1 layers, 8 wide"]
+    for figures in found.values():
+        figures["spearman"] = 0.5
+    smaller.draw({"tiny, 30 questions": found}, tmp_path / "sizes.svg")
+    drawing = (tmp_path / "sizes.svg").read_text()
+    for part in ("bf16", "1 layers, 8 wide", "tiny", "30 questions"):
+        assert part in drawing
+
+
+def test_a_run_is_refused_where_no_sizes_are_measured(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "encode", "--run", "runs/x"])
+    with pytest.raises(SystemExit):
+        __main__.main()
+    assert "--run and --figure: expected smaller, found encode" in capsys.readouterr().err
+
+
 def test_sides_without_their_packages_are_skipped(monkeypatch, capsys):
     monkeypatch.setattr(smaller, "SIDES", {smaller.openvino: ("no_such_package",)})
     assert smaller.build_sides(smaller.Place(BiEncoder.from_pretrained("tiny"), [], [])) == {}
@@ -230,6 +256,9 @@ def test_the_gemm_limit_is_proportional_to_the_tokens(precision, monkeypatch):
     one, two = (gemm_seconds(tokens, 6, precision, torch.device("cpu")) for tokens in (100, 10_000))
     assert two == pytest.approx(100 * one)
     assert one > 0
+    # A training step has three products for each one of the forward pass.
+    training = gemm_seconds(100, 6, precision, torch.device("cpu"), training=True)
+    assert training == pytest.approx(3 * one)
     assert timed
 
 
