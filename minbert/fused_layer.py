@@ -28,7 +28,7 @@ from minbert.linear import has_bfloat16, input_gradient, is_bfloat16, product, w
 if TYPE_CHECKING:
     from minbert.encoder import Layer
 
-INFERENCE_TOKENS = 512  # of a batch, at least, to load Numba for it
+INFERENCE_TOKENS = 512  # of a batch, at least, to load kernels for inference
 
 
 def fused_dtype(layer: Layer, hidden: Tensor, layout: AttentionLayout) -> torch.dtype | None:
@@ -66,7 +66,8 @@ def infers(layer: Layer, layout: AttentionLayout) -> bool:
         return False
     linear = layer.attention.qkv, layer.attention.output, layer.up, layer.down
     hooked = any(one._forward_hooks or one._forward_pre_hooks for one in linear)
-    return layout.batch.tokens >= INFERENCE_TOKENS and not hooked
+    batch = layout.batch
+    return batch.kernels and batch.tokens >= INFERENCE_TOKENS and not hooked
 
 
 def fused_layer(
@@ -185,7 +186,7 @@ def add_and_norm(
     """
     from minbert.layer_kernels import add_and_norm as kernel
 
-    out, normal = (torch.empty_like(states), torch.empty_like(states)) if keeps else (added, added[:0])
+    out, normal = (torch.empty_like(states) if keeps else part for part in (added, added[:0]))
     inverses = torch.empty(len(normal), dtype=torch.float32, device="cpu")
     inputs = array(states), array(added), *drawn.values, array(gain), array(shift), eps
     in_shares(kernel, len(states), *inputs, array(out), array(normal), array(inverses))

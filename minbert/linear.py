@@ -99,7 +99,10 @@ def has_bfloat16() -> bool:
 
 
 def onednn(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: tuple[str, str] = ("none", "")
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    activation: tuple[str, str] = ("none", ""),
 ) -> Tensor:
     """Compute x W^T + b with oneDNN, and a function of it; transposed views are not copied."""
     name, algorithm = activation
@@ -111,9 +114,14 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None, kernel: str) -> Tens
 
     `F.linear` in bfloat16 calls oneDNN, too, but writes the bias in a pass of its own.
     """
-    if uses_onednn(x, kernel) or (x.dtype == torch.bfloat16 and has_onednn()):
+    if has_pointwise(x, kernel):
         return onednn(x, weight, bias)
     return F.linear(x, weight, bias)
+
+
+def has_pointwise(x: Tensor, kernel: str) -> bool:
+    """Return whether `product` calls oneDNN by PyTorch's private op."""
+    return uses_onednn(x, kernel) or (x.dtype == torch.bfloat16 and has_onednn())
 
 
 ACTIVATIONS = {  # name in `config.json`: those of oneDNN
@@ -128,7 +136,7 @@ def activated_product(
     x: Tensor, weight: Tensor, bias: Tensor, kernel: str, activation: str
 ) -> Tensor | None:
     """Compute activation(x W^T + b) like `product`; None if its kernel has no activations."""
-    if uses_onednn(x, kernel) or (x.dtype == torch.bfloat16 and has_onednn()):
+    if has_pointwise(x, kernel):
         return onednn(x, weight, bias, ACTIVATIONS[activation])
     return None
 

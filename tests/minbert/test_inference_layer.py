@@ -1,6 +1,8 @@
-"""A layer in inference computes what `Layer` defines, and only where no graph and no hook is wanted."""
+"""A layer in inference computes what `Layer` defines, without a graph and without hooks."""
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from unittest import mock
 
@@ -8,9 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from minbert import bi_encoder as bi_encoders
 from minbert import encoder as encoders
 from minbert import fused_layer as fused_layers
 from minbert.batching import Batch
+from minbert.bi_encoder import BiEncoder
 from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
 from minbert.linear import has_bfloat16, has_onednn
@@ -170,5 +174,24 @@ def test_a_layer_with_a_graph_or_a_hook_or_few_tokens_is_computed_as_it_is_writt
         encoder.compile_layers("eager")
         encoder(batch)
         encoder = encoder_of()
+        encoder(replace(batch, kernels=False))
         monkeypatch.setattr(fused_layers, "INFERENCE_TOKENS", batch.tokens + 1)
         encoder(batch)
+
+
+def test_encode_uses_the_kernels_for_many_tokens_only(monkeypatch):
+    model, texts = BiEncoder.from_pretrained("tiny"), ["a cat", "one two three", "a dog sleeps"] * 5
+    calls = mock.Mock(wraps=encoders.inference_layer)
+    monkeypatch.setattr(encoders, "inference_layer", calls)
+    few = model.encode(texts)
+    assert not calls.called
+    monkeypatch.setattr(bi_encoders, "MANY_TOKENS", 10)
+    many = model.encode(texts)
+    assert calls.called
+    assert np.linalg.norm(many - few) <= 100 * rounding(512) * np.linalg.norm(few)
+
+
+def test_few_sentences_are_encoded_without_numba():
+    encode = "BiEncoder.from_pretrained('tiny').encode(['a'] * 300)"
+    code = f"import sys; from minbert import BiEncoder; {encode}; assert 'numba' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
