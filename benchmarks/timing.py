@@ -115,7 +115,10 @@ def kernels(
         torch.randn(shape, dtype=dtype, device=device) for shape in (x_shape, weight_shape)
     )
     bias = torch.zeros(weight_shape[0], dtype=dtype, device=device)
-    found = [partial(F.linear, x, weight, bias), partial(linear, x, weight, bias, "mkl")]
+    found: list[Callable[[], object]] = [
+        partial(F.linear, x, weight, bias),
+        partial(linear, x, weight, bias, "mkl"),
+    ]
     if device.type == "cpu" and has_onednn():
         found += [partial(product, x, weight, bias, name) for name in LINEARS]
     return found
