@@ -15,7 +15,14 @@ import torch
 import torch.nn.functional as F
 
 from minbert.config import LINEARS
-from minbert.linear import choose_linear, has_onednn, input_gradient, linear, weight_gradient
+from minbert.linear import (
+    choose_linear,
+    has_onednn,
+    input_gradient,
+    linear,
+    product,
+    weight_gradient,
+)
 from minbert.threads import in_threads
 
 SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers
@@ -119,10 +126,14 @@ def kernels(
         sums = torch.empty(x_shape[0], weight_shape[0], dtype=torch.int32)
         return [partial(torch._int_mm, x, weight.t(), out=sums)]
     x, weight, bias = draw(precision, device, x_shape, weight_shape, (weight_shape[0],))
-    return [
+    names = kernel_names(device)
+    found: list[Callable[[], object]] = [
         partial(F.linear, x, weight, bias),
-        *(partial(linear, x, weight, bias, name) for name in kernel_names(device)),
+        *(partial(linear, x, weight, bias, name) for name in names),
     ]
+    if device.type == "cpu":
+        found += [partial(product, x, weight, bias, name) for name in names]
+    return found
 
 
 def gradient_kernels(

@@ -142,6 +142,7 @@ class Batch:
     of sequences that the encoder reads separately, or None: `encoded` is the batch of these parts.
     With `texts` = 2, the first S / 2 sequences are the first texts of the examples, and the others
     are their second texts. One pass through the encoder thus embeds both texts of a pair.
+    `kernels`: whether inference on a CPU may load Numba's kernels, which takes half a second.
     """
 
     lengths: Tensor
@@ -151,6 +152,7 @@ class Batch:
     noise_place: str = NOISE_PLACES[0]
     texts: int = 1
     chunks: Tensor | None = None
+    kernels: bool = True
 
     def __post_init__(self) -> None:
         if self.noise_place not in NOISE_PLACES:

@@ -20,6 +20,7 @@ from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.dropout import Dropout, DropoutStream
 from minbert.fused_layer import fused_dtype, fused_layer
+from minbert.inference_layer import inference_layer
 from minbert.linear import Linear, shape_multiples
 
 
@@ -124,8 +125,9 @@ class Layer(nn.Module):
         self.compiled: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def forward(self, hidden: Tensor, layout: AttentionLayout, more: Additions = PLAIN) -> Tensor:
-        if self.training and more is PLAIN and (dtype := fused_dtype(self, hidden, layout)):
-            return fused_layer(self, hidden, layout, dtype)
+        if more is PLAIN and (dtype := fused_dtype(self, hidden, layout)):
+            fused = fused_layer if self.training else inference_layer
+            return fused(self, hidden, layout, dtype)
         attended = self.attention(hidden, layout, more)  # (T, H)
         if self.compiled is not None and not self.training and more is PLAIN:
             return self.compiled(hidden, attended)

@@ -28,22 +28,46 @@ from minbert.linear import has_bfloat16, input_gradient, is_bfloat16, product, w
 if TYPE_CHECKING:
     from minbert.encoder import Layer
 
+INFERENCE_TOKENS = 512  # of a batch, at least, to load kernels for inference
+
 
 def fused_dtype(layer: Layer, hidden: Tensor, layout: AttentionLayout) -> torch.dtype | None:
-    """Return the type of products for which `fused_layer` computes a layer; None if it cannot.
+    """Return the type of products for kernels between them; None for a layer as it is written.
 
-    Without dropout of attention, PyTorch's fused attention needs less memory for long texts.
+    In training, it is that of `fused_layer`, else of `minbert/inference_layer.py`.
     """
     if hidden.device.type != "cpu" or torch.compiler.is_compiling() or torch.jit.is_tracing():
         return None
-    known = hidden.dtype in (torch.float32, torch.bfloat16)
-    if not known or layer.output_norm.weight.dtype != torch.float32:
+    if hidden.dtype not in (torch.float32, torch.bfloat16):
         return None
-    if layout.columns > SDPA_TOKENS and not layer.attention.dropout.active:
+    if not (trains(layer, layout) if layer.training else infers(layer, layout)):
         return None
     if is_bfloat16(hidden):
         return torch.bfloat16 if has_bfloat16() else None
     return None if torch.is_autocast_enabled("cpu") else torch.float32
+
+
+def trains(layer: Layer, layout: AttentionLayout) -> bool:
+    """Return whether `fused_layer` serves for a layer in training.
+
+    Without dropout of attention, PyTorch's fused attention needs less memory for long texts.
+    """
+    if layer.output_norm.weight.dtype != torch.float32:
+        return False
+    return layout.columns <= SDPA_TOKENS or layer.attention.dropout.active
+
+
+def infers(layer: Layer, layout: AttentionLayout) -> bool:
+    """Return whether `inference_layer` serves for a layer in evaluation mode.
+
+    It makes no graph, and calls no hooks of linear layers.
+    """
+    if torch.is_grad_enabled() or layer.compiled is not None:
+        return False
+    linear = layer.attention.qkv, layer.attention.output, layer.up, layer.down
+    hooked = any(one._forward_hooks or one._forward_pre_hooks for one in linear)
+    batch = layout.batch
+    return batch.kernels and batch.tokens >= INFERENCE_TOKENS and not hooked
 
 
 def fused_layer(
@@ -101,7 +125,7 @@ class FusedLayer(torch.autograd.Function):
         drawn1 = DropoutBytes.draw(parts.dropout, *hidden.shape)
         middle, *normed1 = add_and_norm(hidden, added, drawn1, gain1, shift1, parts.eps[0])
         wide = product(middle, weights[2], biases[2], parts.kernel)  # (T, W)
-        active = activate(wide, parts)
+        active = activate(wide, parts.activation, torch.empty_like(wide))
         added = product(active, weights[3], biases[3], parts.kernel)  # (T, H)
         drawn2 = DropoutBytes.draw(parts.dropout, *hidden.shape)
         result, *normed2 = add_and_norm(middle, added, drawn2, gain2, shift2, parts.eps[1])
@@ -153,15 +177,17 @@ def add_and_norm(
     gain: Tensor,
     shift: Tensor,
     eps: np.float32,
+    keeps: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return norm(states + dropout(added)), all (T, H), and what the backward pass needs.
 
-    These are the numbers before gain and shift (T, H), and inverse standard deviations (T,).
+    These are the numbers before gain and shift (T, H), and inverse standard deviations (T,). If it
+    `keeps` nothing, they have no rows, and `added` gets the result.
     """
     from minbert.layer_kernels import add_and_norm as kernel
 
-    out, normal = torch.empty_like(states), torch.empty_like(states)
-    inverses = torch.empty(len(states), dtype=torch.float32, device="cpu")
+    out, normal = (torch.empty_like(states) if keeps else part for part in (added, added[:0]))
+    inverses = torch.empty(len(normal), dtype=torch.float32, device="cpu")
     inputs = array(states), array(added), *drawn.values, array(gain), array(shift), eps
     in_shares(kernel, len(states), *inputs, array(out), array(normal), array(inverses))
     return out, normal, inverses
@@ -184,12 +210,11 @@ def add_and_norm_backward(
     return states, added, (to_gain, to_shift), bias
 
 
-def activate(wide: Tensor, parts: LayerInputs) -> Tensor:
-    """Return the activation function of (T, W)."""
+def activate(wide: Tensor, activation: int, out: Tensor) -> Tensor:
+    """Write the activation function of (T, W) to `out`, which may be `wide`; return it."""
     from minbert.layer_kernels import activate as kernel
 
-    out = torch.empty_like(wide)
-    in_shares(kernel, len(wide), array(wide), parts.activation, array(out))
+    in_shares(kernel, len(wide), array(wide), activation, array(out))
     return out
 
 

@@ -36,7 +36,7 @@ def add_and_norm(
     """Compute out = norm(states + dropout(product)), all (T, H).
 
     `normal` (T, H) gets the numbers before gain and shift, and `inverses` (T,) the inverse standard
-    deviations, for the backward pass.
+    deviations, for the backward pass; without one, they have no rows. `out` may be `product`.
     """
     width = states.shape[1]
     row = np.empty(width, np.float32)
@@ -56,11 +56,12 @@ def add_and_norm(
         for j in range(width):
             variance += (row[j] - mean) * (row[j] - mean)
         inverse = F(1.0) / np.sqrt(variance / F(width) + eps)
-        inverses[t] = inverse
+        if len(inverses) > 0:
+            inverses[t] = inverse
+            for j in range(width):
+                normal[t, j] = rounded_to(normal, (row[j] - mean) * inverse)
         for j in range(width):
-            value = (row[j] - mean) * inverse
-            normal[t, j] = rounded_to(normal, value)
-            out[t, j] = rounded_to(out, value * gain[j] + shift[j])
+            out[t, j] = rounded_to(out, (row[j] - mean) * inverse * gain[j] + shift[j])
 
 
 @compile_kernel

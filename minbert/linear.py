@@ -98,16 +98,47 @@ def has_bfloat16() -> bool:
     return BFLOAT16
 
 
-def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute x W^T + b with oneDNN; transposed views are not copied."""
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+def onednn(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    activation: tuple[str, str] = ("none", ""),
+) -> Tensor:
+    """Compute x W^T + b with oneDNN, and a function of it; transposed views are not copied."""
+    name, algorithm = activation
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, name, [], algorithm)
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None, kernel: str) -> Tensor:
-    """Compute x W^T + b on a CPU, without a graph; all tensors have the same type."""
-    if uses_onednn(x, kernel):
+    """Compute x W^T + b on a CPU, without a graph; all tensors have the same type.
+
+    `F.linear` in bfloat16 calls oneDNN, too, but writes the bias in a pass of its own.
+    """
+    if has_pointwise(x, kernel):
         return onednn(x, weight, bias)
     return F.linear(x, weight, bias)
+
+
+def has_pointwise(x: Tensor, kernel: str) -> bool:
+    """Return whether `product` calls oneDNN by PyTorch's private op."""
+    return uses_onednn(x, kernel) or (x.dtype == torch.bfloat16 and has_onednn())
+
+
+ACTIVATIONS = {  # name in `config.json`: those of oneDNN
+    "gelu": ("gelu", "none"),
+    "gelu_new": ("gelu", "tanh"),
+    "gelu_pytorch_tanh": ("gelu", "tanh"),
+    "relu": ("relu", ""),
+}
+
+
+def activated_product(
+    x: Tensor, weight: Tensor, bias: Tensor, kernel: str, activation: str
+) -> Tensor | None:
+    """Compute activation(x W^T + b) like `product`; None if its kernel has no activations."""
+    if has_pointwise(x, kernel):
+        return onednn(x, weight, bias, ACTIVATIONS[activation])
+    return None
 
 
 def input_gradient(

@@ -34,7 +34,7 @@ ACTIVATIONS = {  # name in `config.json`: its number
 # Not "nnan" and "ninf": a NaN in a row must reach the output.
 FLAGS = {"reassoc", "contract", "nsz", "arcp", "afn"}
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FLAGS, "error_model": "numpy"}
-SOURCES = ("vector_math.py", "layer_kernels.py", "int8_kernels.py")
+SOURCES = ("vector_math.py", "attention_kernel.py", "layer_kernels.py", "int8_kernels.py")
 
 
 def compile_kernel(function: Callable[..., None]) -> Callable[..., None]:

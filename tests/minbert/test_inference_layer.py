@@ -1,0 +1,197 @@
+"""A layer in inference computes what `Layer` defines, without a graph and without hooks."""
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+
+from minbert import bi_encoder as bi_encoders
+from minbert import encoder as encoders
+from minbert import fused_layer as fused_layers
+from minbert.batching import Batch
+from minbert.bi_encoder import BiEncoder
+from minbert.config import EncoderConfig
+from minbert.encoder import random_encoder
+from minbert.linear import has_bfloat16, has_onednn
+from minbert.precision import autocast, in_bfloat16
+from tests.tolerances import rounding
+
+CONFIG = EncoderConfig(
+    vocab_size=50,
+    hidden_size=48,
+    num_layers=2,
+    num_heads=3,
+    intermediate_size=80,
+    max_positions=200,
+)
+LENGTHS = (3, 1, 20, 7, 33)
+
+
+def batch_of(lengths=LENGTHS):
+    ids = torch.randint(50, (sum(lengths),), generator=torch.Generator().manual_seed(0))
+    return Batch(torch.tensor(lengths), ids)
+
+
+def encoder_of(**changes):
+    """Return an encoder in evaluation mode with large random weights."""
+    encoder = random_encoder(replace(CONFIG, **changes))
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
+    return encoder.eval()
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """Use the kernels for batches of any size."""
+    monkeypatch.setattr(fused_layers, "INFERENCE_TOKENS", 1)
+
+
+@pytest.fixture
+def as_written(monkeypatch):
+    """`as_written(encoder, batch)` returns the states of `Layer` as it is written."""
+
+    def states(encoder, batch):
+        with monkeypatch.context() as patch, torch.inference_mode():
+            patch.setattr(encoders, "fused_dtype", lambda *arguments: None)
+            return encoder(batch)
+
+    return states
+
+
+def inferred(encoder, batch):
+    """Return the states, and check that they are those of `inference_layer`."""
+    calls = mock.Mock(wraps=encoders.inference_layer)
+    with mock.patch.object(encoders, "inference_layer", calls), torch.inference_mode():
+        states = encoder(batch)
+    assert calls.call_count == len(encoder.layers)
+    return states
+
+
+def distance(found, wanted):
+    return float((found - wanted).norm() / wanted.norm())
+
+
+@pytest.mark.parametrize("kernel", ["mkl", "onednn"])
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
+@pytest.mark.parametrize("lengths", [LENGTHS, (16,) * 4, (150, 2)])
+def test_float32_equals_the_layer_as_it_is_written(activation, kernel, lengths, as_written):
+    if kernel == "onednn" and not has_onednn():
+        pytest.skip("this PyTorch lacks oneDNN")
+    encoder, batch = encoder_of(activation=activation), batch_of(lengths)
+    encoder.use_linear(kernel)
+    # Two layers, each a chain of sums of at most 150 terms; PyTorch's sums round as much as ours.
+    tolerance = 50 * rounding(150)
+    assert distance(inferred(encoder, batch), as_written(encoder, batch)) <= tolerance
+
+
+@pytest.mark.skipif(not has_bfloat16(), reason="this CPU has no bfloat16 instructions")
+@pytest.mark.parametrize("converted", [True, False])
+def test_bfloat16_is_as_near_to_float32_as_the_layer_as_it_is_written(converted, as_written):
+    encoder, batch = encoder_of(), batch_of()
+    exact = as_written(encoder, batch)
+    half = in_bfloat16(encoder) if converted else encoder
+    with autocast(torch.device("cpu"), "fp32" if converted else "bf16"):
+        found, written = inferred(half, batch).float(), as_written(half, batch).float()
+    assert 0 < distance(found, exact) <= 2 * distance(written, exact)
+
+
+@pytest.mark.parametrize("width", [16, 20, 32])
+def test_attention_equals_a_loop_over_sequences_and_heads(width):
+    from minbert.attention_kernel import attend
+
+    heads, lengths = 3, (5, 1, 17, 16)
+    hidden, tokens = heads * width, sum(lengths)
+    qkv = torch.randn(tokens, 3 * hidden, generator=torch.Generator().manual_seed(0))
+    context = np.full((tokens, hidden), np.nan, np.float32)
+    ends = np.cumsum(lengths)
+    starts, scale = ends - lengths, np.float32(1 / math.sqrt(width))
+    attend(0, 2, qkv.numpy(), starts, np.array(lengths), heads, scale, context)
+    attend(2, 4, qkv.numpy(), starts, np.array(lengths), heads, scale, context)
+    for begin, end in zip(starts, ends, strict=True):
+        parts = qkv[begin:end].double().view(end - begin, 3, heads, width).permute(1, 2, 0, 3)
+        query, key, value = parts  # (A, L, D)
+        wanted = (query @ key.transpose(1, 2) / math.sqrt(width)).softmax(-1) @ value
+        found = torch.from_numpy(context[begin:end]).view(end - begin, heads, width)
+        assert distance(found.double(), wanted.transpose(0, 1)) <= 10 * rounding(width)
+
+
+def test_states_of_earlier_layers_are_kept(as_written):
+    encoder, batch = encoder_of(), batch_of()
+    with torch.inference_mode():
+        first, last = list(encoder.states(batch))
+        assert torch.equal(first, encoder.first_layers(1)(batch))
+    assert distance(last, as_written(encoder, batch)) <= 50 * rounding(80)
+
+
+def test_several_threads_give_the_same_result(as_written):
+    encoder, long = encoder_of(), batch_of((20,) * 10)  # 200 rows: three shares
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        states = inferred(encoder, long)
+    finally:
+        torch.set_num_threads(before)
+    assert distance(states, as_written(encoder, long)) <= 50 * rounding(80)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("kernel", ["mkl", "onednn"])
+def test_a_number_that_is_not_finite_reaches_the_output_of_its_sequence(kernel, value):
+    if kernel == "onednn" and not has_onednn():
+        pytest.skip("this PyTorch lacks oneDNN")
+    encoder, batch = encoder_of(), batch_of()
+    encoder.use_linear(kernel)
+    with torch.no_grad():
+        encoder.embeddings.word.weight[batch.ids[0], 5] = value
+    states, used = inferred(encoder, batch), batch.ids == batch.ids[0]
+    touched = torch.isin(batch.sequence, batch.sequence[used])
+    assert not states[touched].isfinite().any()
+    assert states[~touched].isfinite().all()
+
+
+def test_a_layer_with_a_graph_or_a_hook_or_few_tokens_is_computed_as_it_is_written(monkeypatch):
+    fused = mock.Mock(side_effect=AssertionError("expected no inference layer"))
+    monkeypatch.setattr(encoders, "inference_layer", fused)
+    encoder, batch = encoder_of(), batch_of()
+    encoder(batch).sum().backward()
+    assert encoder.layers[0].up.weight.grad is not None
+    seen = []
+    with torch.no_grad():
+        for layer in encoder.layers:
+            layer.up.register_forward_pre_hook(lambda module, inputs: seen.append(module))
+        encoder(batch)
+        assert seen == [layer.up for layer in encoder.layers]
+        encoder = encoder_of()
+        with pytest.raises(AssertionError, match="expected no inference layer"):
+            encoder(batch)
+        encoder.compile_layers("eager")
+        encoder(batch)
+        encoder = encoder_of()
+        encoder(replace(batch, kernels=False))
+        monkeypatch.setattr(fused_layers, "INFERENCE_TOKENS", batch.tokens + 1)
+        encoder(batch)
+
+
+def test_encode_uses_the_kernels_for_many_tokens_only(monkeypatch):
+    model, texts = BiEncoder.from_pretrained("tiny"), ["a cat", "one two three", "a dog sleeps"] * 5
+    calls = mock.Mock(wraps=encoders.inference_layer)
+    monkeypatch.setattr(encoders, "inference_layer", calls)
+    few = model.encode(texts)
+    assert not calls.called
+    monkeypatch.setattr(bi_encoders, "MANY_TOKENS", 10)
+    many = model.encode(texts)
+    assert calls.called
+    assert np.linalg.norm(many - few) <= 100 * rounding(512) * np.linalg.norm(few)
+
+
+def test_few_sentences_are_encoded_without_numba():
+    encode = "BiEncoder.from_pretrained('tiny').encode(['a'] * 300)"
+    code = f"import sys; from minbert import BiEncoder; {encode}; assert 'numba' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
