@@ -30,7 +30,7 @@ from multitask.user_methods import check_use
 from tasks.task_description import Folds
 
 DATA = ("data", "limit", "dev_limit", "test_limit")
-ENCODER = ("encoder", "pooling", *READING, "init", "widths", "exits", "freeze_encoder", "exit_alignment")
+ENCODER = ("encoder", "pooling", *READING, "init", "widths", "exits", "freeze_encoder")
 TRAINING = (
     *("epochs", "steps_per_epoch", "batch_size", "micro_batch", "class_balanced", "clip"),
     *("similarity_scale", "probe_epochs", "evaluate_every", "patience", "keep", "seed"),

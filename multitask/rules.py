@@ -86,9 +86,7 @@ def reading_rules(c: RunConfig) -> Iterator[str]:
 
 
 def size_rules(c: RunConfig) -> Iterator[str]:
-    """Widths, exits and their alignment; the limits of both are those of the encoder."""
-    if c.exit_alignment and not c.exits:
-        yield "exit_alignment: expected exits, found none"
+    """Repeated numbers in `widths` and `exits`; their limits are those of the encoder."""
     for key in ("widths", "exits"):
         values = getattr(c, key)
         for one in dict.fromkeys(values):

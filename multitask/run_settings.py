@@ -139,13 +139,6 @@ class RunSettings(Settings):
         help="also train embeddings of the states after layer N, from 1; the last layer is added",
         source="Li et al., 2024",
     )
-    exit_alignment: NonNegative = setting(
-        0.0,
-        metavar="W",
-        group="training",
-        help="weight of 1 - cosine of the embeddings after each exit and those after the last "
-        "layer, which receive no gradient of it",
-    )
     freeze_encoder: bool = setting(
         False, help="train only the heads, and adapters if there are any", group="training"
     )

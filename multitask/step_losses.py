@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from multitask.config import RunConfig
@@ -95,9 +94,8 @@ class StepLosses:
         soft = split.soft_targets(examples, targets.device)
         totals: dict[str, Tensor] = {}
         passes: list[EncoderPass] = []
-        first, cut = task.objectives[0], list(self.model.cut(by_exit))
-        count, widths = len(cut), len(cut) // len(by_exit)
-        for number, texts in enumerate(cut):
+        first, count = task.objectives[0], len(self.model.sizes)
+        for number, texts in enumerate(self.model.cut(by_exit)):
             outputs = self.model.heads[name](*texts)
             values = task.compute_losses(outputs, texts, targets)
             progress = step / self.total_steps
@@ -109,9 +107,6 @@ class StepLosses:
                 weight = 1 if regularizer.of_every_size else count  # divided by `count` below
                 values[first] = values[first] + weight * term.value
                 passes += term.passes
-            if number >= widths and self.config.exit_alignment:
-                distance = cosine_distance(texts, cut[number % widths])
-                values[first] = values[first] + self.config.exit_alignment * distance
             totals = {key: totals[key] + loss for key, loss in values.items()} if totals else values
         return totals if count == 1 else {k: one / count for k, one in totals.items()}, passes
 
@@ -121,9 +116,3 @@ class StepLosses:
         return [
             one for one in every if task.name in one.weights and (complete or one.of_every_size)
         ]
-
-
-def cosine_distance(texts: Embeddings, targets: Embeddings) -> Tensor:
-    """Return the mean of 1 - cosine of embeddings (B, H) and constant targets, a scalar."""
-    pairs = zip(texts, targets, strict=True)
-    return torch.stack([1 - F.cosine_similarity(u, v.detach()).mean() for u, v in pairs]).mean()

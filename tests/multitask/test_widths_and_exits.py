@@ -97,34 +97,6 @@ def test_the_loss_of_an_objective_is_the_mean_over_sizes(make_trainer, changes):
         assert_near_in_norm(found, gradients(trainer.model), terms)
 
 
-@pytest.mark.numeric
-@pytest.mark.parametrize("micro_batch", [None, 3])
-def test_earlier_exits_are_pulled_to_the_last_layer_which_gets_no_gradient(
-    make_trainer, micro_batch
-):
-    settings = {"micro_batch": micro_batch, "exit_alignment": 3.0, **SIZES, **ONCE}
-    trainer = make_trainer(dropout=False, batch_size=8, **settings)
-    batches = next_batches(trainer.streams, np.arange(len(trainer.tasks)))
-    rows = {name: drawn for name, (drawn,) in batches.items()}
-    expected = []
-    for name, losses in explicit_losses(trainer, rows).items():
-        batch, model = trainer.splits[name]["train"].batch(rows[name]), trainer.model
-        distances = []
-        for size in GRID:
-            last = embeddings(model, batch, Size(2, size.width), name)
-            pairs = zip(embeddings(model, batch, size, name), last, strict=True)
-            found = [1 - torch.cosine_similarity(u, v.detach()).mean() for u, v in pairs]
-            distances.append(torch.stack(found).mean() * (size.layers < 2))
-        expected.append(torch.stack(losses).mean() + 3.0 * torch.stack(distances).mean())
-    result = trainer.gradient(batches)
-    found = gradients(trainer.model)
-    terms, values = step_terms(trainer), torch.stack(expected)
-    assert_near(result.losses, values, terms, scale=float(values.abs().max()))
-    trainer.model.zero_grad(set_to_none=True)
-    values.sum().backward()
-    assert_near_in_norm(found, gradients(trainer.model), terms)
-
-
 @pytest.mark.parametrize("kind", [[np.arange(8)], [np.arange(0, 3), np.arange(3, 8)]])
 @pytest.mark.parametrize("training", [False, True])
 def test_the_leaves_of_every_exit_go_back_through_one_pass(make_trainer, kind, training):
@@ -278,7 +250,6 @@ def test_pretraining_has_sizes_too(tmp_path):
     [
         ({"widths": (8, 8)}, "widths: expected each number once, found 8 twice"),
         ({"exits": (1, 2, 1)}, "exits: expected each number once, found 1 twice"),
-        ({"widths": (8,), "exit_alignment": 1.0}, "exit_alignment: expected exits, found none"),
         ({"widths": (0,)}, "widths: expected a whole number from 1 to 1000000, found 0"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Self-distillation: the loss of every size against its definition, its texts, and what it refuses."""
+"""Self-distillation: the loss of every size against its definition, its texts, its refusals."""
 
 import math
 
@@ -63,7 +63,9 @@ def test_the_loss_is_the_mean_distance_of_every_size_to_the_encoder_before_the_r
             share = math.sqrt(sum(v[: size.width] ** 2) / sum(v**2))
             distances.append(1 - share * cosine(u, v[: size.width]))
     found = trainer.gradient({"self-distillation": [rows]}).losses[0]
-    assert_near(found, torch.tensor(distances).mean(), encoder_terms(model.encoder.config, 128), scale=1.0)
+    assert_near(
+        found, torch.tensor(distances).mean(), encoder_terms(model.encoder.config, 128), scale=1.0
+    )
 
 
 def test_a_run_reads_a_file_and_starts_others(tmp_path):
