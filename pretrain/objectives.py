@@ -146,7 +146,7 @@ class SimCSE(FileTextObjective, name="simcse"):
 class SelfDistillation(PretrainObjective, name="self-distillation"):
     """Embeddings of every size follow the complete ones of the encoder before the run."""
 
-    defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "lr": 2e-4}
+    defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "lr": 4e-4}
     compares_examples = False
     needs_sizes = True
     text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
