@@ -184,12 +184,7 @@ def build_model(
     config: RunConfig, chosen: Mapping[str, Task], device: torch.device, verbose: bool = False
 ) -> EncoderWithHeads:
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
-    source = config.encoder
-    if config.init is not None:
-        source = str(RunFolder(Path(config.init)).weights())
-    bi_encoder = BiEncoder.from_pretrained(
-        source, config.pooling, config.linear, config.max_tokens, config.long
-    )
+    source, bi_encoder = start_encoder(config)
     bilstm = isinstance(bi_encoder.encoder, BiLSTM)
     precision = training_precision(config, device, bilstm).precision
     if precision not in PRECISIONS:
@@ -229,6 +224,15 @@ def build_model(
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
+
+
+def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
+    """Return the folder or name of the encoder that a run starts from, and this encoder."""
+    source = config.encoder
+    if config.init is not None:
+        source = str(RunFolder(Path(config.init)).weights())
+    reading = (config.pooling, config.linear, config.max_tokens, config.long)
+    return source, BiEncoder.from_pretrained(source, *reading)
 
 
 def training_precision(config: RunConfig, device: torch.device, bilstm: bool) -> PrecisionChoice:

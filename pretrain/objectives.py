@@ -44,7 +44,7 @@ class PretrainObjective(Settings):
     `of_classes`: it reads labelled texts (`ClassObjective`). `of_pairs`: it reads texts that belong
     together (`PairObjective`). `compares_examples`: the other examples of a batch are negatives.
     `two_of_each_class`: a batch needs two examples of each of two classes. `needs_file`: it reads a
-    file of its own, not tasks.
+    file of its own, not tasks. `needs_sizes`: it needs several sizes of embeddings.
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {"batch_size": 64, "epochs": 1, "lr": 3e-5}
@@ -57,12 +57,13 @@ class PretrainObjective(Settings):
     compares_examples: ClassVar[bool] = True
     two_of_each_class: ClassVar[bool] = False
     needs_file: ClassVar[bool] = False
+    needs_sizes: ClassVar[bool] = False
 
     def tasks(self, config: RunConfig) -> dict[str, Task]:
         """Return the tasks of a pre-training run by name."""
         from pretrain.pretrain_tasks import text_task
 
-        return {self.name: text_task(self, config)}
+        return {self.name: text_task(self, self.source(config), self.loss)}
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         """Return the loss of a batch; texts of one group are not negatives of each other."""
@@ -137,12 +138,24 @@ class SimCSE(FileTextObjective, name="simcse"):
     loss = contrastive_loss
 
     def source(self, config: RunConfig) -> Texts:
-        from pretrain.pretrain_tasks import origin_of
-        from pretrain.texts import Texts, read_texts, sentences
+        from pretrain.pretrain_tasks import sentence_source
 
-        if self.text:
-            return Texts(partial(read_texts, self.text, self.text_column), self.text)
-        return Texts(partial(sentences, config.tasks, config.own_tasks), origin_of(config))
+        return sentence_source(self, config)
+
+
+class SelfDistillation(PretrainObjective, name="self-distillation"):
+    """Embeddings of every size follow the complete ones of the encoder before the run."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "lr": 4e-4}
+    compares_examples = False
+    needs_sizes = True
+    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
+    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
+
+    def tasks(self, config: RunConfig) -> dict[str, Task]:
+        from pretrain.self_distillation import self_distillation_task
+
+        return {self.name: self_distillation_task(self, config)}
 
 
 class NLI(TextObjective, name="nli"):

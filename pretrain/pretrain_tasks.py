@@ -27,10 +27,13 @@ from pretrain.texts import (
     pairs_with_negatives,
     positive_pairs,
     read_pairs,
+    read_texts,
+    sentences,
     training_sentences,
 )
 from tasks.base import Embeddings, Task, output_loss
 from tasks.kinds import Kind
+from tasks.labelled_files import Source
 from tasks.metrics import pearson, spearman
 from tasks.readers import sample_rows
 
@@ -72,19 +75,21 @@ class ClassProjection(nn.Module):
         return self.projection(embedding) if self.training else embedding
 
 
-def text_task(objective: PretrainObjective, config: RunConfig) -> Task:
+def text_task(
+    objective: PretrainObjective, source: Source, loss: Callable[[Embeddings, Tensor], Tensor]
+) -> Task:
     """Return the only task of a pre-training run on texts, named after its objective."""
     return Task(
         name=objective.name,
         kind=embedding_kind(
-            objective.loss,
+            loss,
             # Two unit embeddings: (B, 2H).
             scores=lambda texts: torch.cat([F.normalize(text) for text in texts], dim=1),
             metrics=similarity_metrics,
             main_metric="spearman",
             worst=-1.0,
         ),
-        source=objective.source(config),
+        source=source,
         build_head=partial(TextProjection, mlp=getattr(objective, "projection", False)),
         compares_examples=objective.compares_examples,
     )
@@ -129,6 +134,13 @@ def embedding_kind(loss: Callable[[Any, Tensor], Tensor] | ClassLoss, **function
 def origin_of(config: RunConfig) -> str:
     """Return a phrase for messages that names the source of the tasks' texts."""
     return f"the training files of {', '.join(config.tasks)}"
+
+
+def sentence_source(objective: Any, config: RunConfig) -> Texts:
+    """Return the sentences of tasks or of the objective's file, each paired with itself."""
+    if objective.text:
+        return Texts(partial(read_texts, objective.text, objective.text_column), objective.text)
+    return Texts(partial(sentences, config.tasks, config.own_tasks), origin_of(config))
 
 
 def pair_source(objective: PairObjective, config: RunConfig) -> Texts:

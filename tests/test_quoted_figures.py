@@ -66,6 +66,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "README.md", f"shared models with teachers | 3 runs | {' | '.join(found)} |"
     yield from quoted_of_bees()
     yield from quoted_of_sharing()
+    yield from quoted_of_sizes()
 
 
 def quoted_of_own_data() -> Iterator[tuple[str, str]]:
@@ -103,6 +104,16 @@ def quoted_of_bees() -> Iterator[tuple[str, str]]:
     for name, cells in places.items():
         found = [spread(dev(f"smart-place/{one}.json", "sts", "pearson"), 2) for one in cells]
         yield page, f"| {name} | {' | '.join([*found, ''][:2])} |".replace(" |  |", " | |")
+
+
+def quoted_of_sizes() -> Iterator[tuple[str, str]]:
+    """Yield the rows of docs/use.md on smaller embeddings: Spearman of STS by layers and width."""
+    shown = [(6, 384), (6, 128), (4, 384), (4, 128), (2, 384)]
+    for name, label in (("task", "the task's run only"), ("distilled", "after self-distillation")):
+        sizes = read_cell(RESULTS / f"exits/{name}.json")["sizes"]
+        found = {(one["layers"], one["width"]): one["dev"]["sts"]["spearman"] for one in sizes}
+        figures = " | ".join(f"{100 * found[size]:.1f}" for size in shown)
+        yield "docs/use.md", f"| {label} | {figures} |"
 
 
 def quoted_of_sharing() -> Iterator[tuple[str, str]]:
