@@ -19,18 +19,24 @@ if TYPE_CHECKING:
 
 def detail_of(found: Affinity) -> str:
     """Return estimator, number of measured batches, and seeds."""
-    return f"{found.estimator}; n = {found.rounds} batches per task, {seeds_text(found.seeds)}"
+    return f"{found.estimator}, {seeds_text(found.seeds)}; n = {found.rounds} batches"
+
+
+def unit_of(found: Affinity) -> tuple[int, str]:
+    """Return the factor with which gains are shown, and its unit."""
+    return (1, "mean cosine") if found.estimator == "gram" else (100, "gain in % of the loss")
 
 
 @styled
 def gain_map(found: Affinity) -> Figure:
     """Draw the gains of pairs, blue where a task helps; an asterisk marks clear ones."""
     one, tasks = found.chosen, found.tasks
-    scale, digits = (1, 3) if found.estimator == "gram" else (100, 2)
+    scale, unit = unit_of(found)
+    digits = 3 if scale == 1 else 2
     values = scale * one.pairs
     limit = float(np.abs(values).max()) or 1.0
     shown = np.where(np.eye(len(tasks), dtype=bool), np.nan, values)
-    figure, axis = new_figure(max(4.1, 1.9 + 0.62 * len(tasks)), 1.9 + 0.42 * len(tasks))
+    figure, axis = new_figure(max(5.2, 1.9 + 0.62 * len(tasks)), 2.6 + 0.4 * len(tasks))
     image = axis.imshow(shown, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
     axis.set_xticks(range(len(tasks)), tasks, rotation=30, ha="right")
     axis.set_yticks(range(len(tasks)), [f"with {name}" for name in tasks])
@@ -40,9 +46,8 @@ def gain_map(found: Affinity) -> Figure:
         text = f"{values[row, column]:z.{digits}f}" + ("*" if low > 0 or high < 0 else "")
         colour = "white" if abs(values[row, column]) > 0.6 * limit else "black"
         axis.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
-    unit = "mean cosine" if found.estimator == "gram" else "gain in % of the loss"
     figure.colorbar(image, ax=axis, label=unit).outline.set_visible(False)
-    heading(axis, "Gain of the task below", f"{detail_of(found)}\n* 95 % interval excludes 0")
+    heading(axis, "Gain of the task in the column", f"{detail_of(found)}\n* 95 % interval excludes 0")
     return figure
 
 
@@ -51,9 +56,10 @@ def task_tree(found: Affinity) -> Figure:
     """Draw the average linkage of the tasks: those joined at the left help each other most."""
     from scipy.cluster.hierarchy import dendrogram
 
-    figure, axis = new_figure(4.1, 1.5 + 0.32 * len(found.tasks))
+    figure, axis = new_figure(4.1, 2.2 + 0.3 * len(found.tasks))
+    scale, unit = unit_of(found)
     dendrogram(
-        linkage_of(found.chosen.pairs),
+        linkage_of(scale * found.chosen.affinities),
         labels=list(found.tasks),
         orientation="right",
         ax=axis,
@@ -63,7 +69,7 @@ def task_tree(found: Affinity) -> Figure:
     axis.invert_xaxis()
     axis.yaxis.tick_right()
     axis.grid(visible=False)
-    axis.set_xlabel("largest gain of a pair, minus theirs")
+    axis.set_xlabel(f"largest mean of two tasks minus theirs,\n{unit}")
     heading(axis, "Tasks that belong together", f"{detail_of(found)}\naverage linkage")
     return figure
 
@@ -81,7 +87,7 @@ def part_cosines(found: Affinity) -> PartCosines:
 def cosine_map(found: Affinity) -> Figure:
     """Draw the mean cosine of gradients, by pair of tasks and part of the encoder."""
     cosines = part_cosines(found)
-    width = max(4.1, 1.8 + 0.75 * len(cosines.pairs))
+    width = max(5.2, 1.8 + 0.75 * len(cosines.pairs))
     figure, axis = new_figure(width, 1.7 + 0.32 * len(cosines.parts))
     cosines.draw(axis)
     return figure

@@ -37,13 +37,15 @@ class Estimate:
 
     `pairs[i, j]` (m, m) is the gain of j from training with i only, 0 on the diagonal; `ends`
     (2, m, m) are its 95 % interval. `subsets` has the gains of further subsets: of all up to eight
-    tasks, else of random ones. `groupings` have at most 1, 2, ... groups.
+    tasks, else of random ones. `affinities[i, j]` (m, m) is the mean gain of j in those with i.
+    `groupings` have at most 1, 2, ... groups.
     """
 
     estimator: Estimator
     pairs: np.ndarray
     ends: np.ndarray
     subsets: Mapping[Tasks, np.ndarray]
+    affinities: np.ndarray
     groupings: Sequence[Grouping]
 
     @property
@@ -107,6 +109,7 @@ class Affinity:
         return {
             "gain_of_column_with_row": rounded(one.pairs),
             "interval_95": rounded(one.ends),
+            "mean_gain_of_column_with_row": rounded(one.affinities),
             "subsets": [
                 dict(zip(named(tasks), rounded(gains), strict=True))
                 for tasks, gains in one.subsets.items()
@@ -138,18 +141,18 @@ def estimate(
     rounds = [len(one.losses) for one in points]
     ends = intervals(estimator, pairs, rounds, seeds)
     matrix = as_matrix(pairs, estimator.gains(pairs), tasks)
-    if tasks <= EXACT:
-        subsets = gains_by_subset(estimator, subsets_of(tasks))
+    exact = tasks <= EXACT
+    chosen = subsets_of(tasks) if exact else random_subsets(tasks, SUBSETS, SIZE, seed=0)
+    subsets = gains_by_subset(estimator, chosen)
+    affinities = subset_means(subsets, tasks)
+    if exact:
         groupings = exact_groupings(subsets, groups)
     else:
-        subsets = gains_by_subset(estimator, random_subsets(tasks, SUBSETS, SIZE, seed=0))
         groupings = clustered_groupings(
-            subset_means(subsets, tasks),
-            lambda chosen: estimator.gains(np.array([chosen]))[0],
-            groups,
+            affinities, lambda one: estimator.gains(np.array([one]))[0], groups
         )
     both = np.stack([as_matrix(pairs, one, tasks) for one in ends])
-    return Estimate(estimator, matrix, both, subsets, groupings)
+    return Estimate(estimator, matrix, both, subsets, affinities, groupings)
 
 
 def as_matrix(pairs: np.ndarray, gains: np.ndarray, tasks: int) -> np.ndarray:
