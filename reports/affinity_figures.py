@@ -16,6 +16,8 @@ from reports.gradient_figures import PartCosines
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MAPPED = 6  # most tasks whose pairs are drawn by part of the encoder
+
 
 def detail_of(found: Affinity) -> str:
     """Return estimator, number of measured batches, and seeds."""
@@ -47,7 +49,9 @@ def gain_map(found: Affinity) -> Figure:
         colour = "white" if abs(values[row, column]) > 0.6 * limit else "black"
         axis.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
     figure.colorbar(image, ax=axis, label=unit).outline.set_visible(False)
-    heading(axis, "Gain of the task in the column", f"{detail_of(found)}\n* 95 % interval excludes 0")
+    heading(
+        axis, "Gain of the task in the column", f"{detail_of(found)}\n* 95 % interval excludes 0"
+    )
     return figure
 
 
@@ -100,6 +104,10 @@ def affinity_figures(found: Affinity) -> Mapping[str, list[Drawing]]:
         "Tree": ("tree", "Tasks by average linkage of their gains", task_tree),
         "Cosines": ("cosines", "Mean cosines of gradients by part of the encoder", cosine_map),
     }
+    count = len(found.tasks)
+    shown = {"Gains": True, "Tree": count > 2, "Cosines": count <= MAPPED}
     return {
-        title: [Drawing(name, what, draw(found))] for title, (name, what, draw) in several.items()
+        title: [Drawing(name, what, draw(found))]
+        for title, (name, what, draw) in several.items()
+        if shown[title]
     }
