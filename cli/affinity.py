@@ -31,9 +31,7 @@ KEYS = ("label_smoothing", *IMBALANCE)
 
 
 def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(
-        parser, ("sampling", "combiner", "adapter"), KEYS, defaults=SHORT, common=("test_limit",)
-    )
+    parser.flags = flags = training_flags(parser, (), KEYS, defaults=SHORT, common=("test_limit",))
     add_task_list(flags, CS224N)
     add_table(flags)
     flags.add_task_options(TASK_NAMES)

@@ -31,7 +31,7 @@ TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
 FLAGS = {
     **dict.fromkeys(("encode", "probe", "mine", "similar"), TINY),
-    **dict.fromkeys(("single", "multitask", "pretrain", "pareto"), SMALL),
+    **dict.fromkeys(("single", "multitask", "affinity", "pretrain", "pareto"), SMALL),
     "reproduce": [*TINY, "--epochs", "1"],
 }
 # What pages take from commands of the README.

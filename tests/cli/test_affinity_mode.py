@@ -90,7 +90,6 @@ def test_a_dry_run_shows_the_steps_of_the_joint_run_and_writes_nothing(run_affin
         (("--rounds", 3), "--rounds: expected"),
         (("--estimator", "cosine"), "invalid choice: 'cosine'"),
         (("--freeze-encoder",), "--freeze-encoder: expected an encoder in training"),
-        (("--sampling", "hybrid"), "--sampling hybrid: expected all tasks in every epoch"),
         (("--keep", "best"), "--keep: expected last, because each epoch is measured, found best"),
     ],
 )
