@@ -1,9 +1,8 @@
-"""Figures of affinities: gains as a map, tasks as a tree, cosines by part of the encoder."""
+"""Figures of affinities: gains as a map, tasks as a tree."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,12 +10,9 @@ import numpy as np
 from multitask.affinity.groups import linkage_of
 from multitask.affinity.result import Affinity
 from reports.figures import SOFT, Drawing, heading, new_figure, seeds_text, styled
-from reports.gradient_figures import PartCosines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-MAPPED = 6  # most tasks whose pairs are drawn by part of the encoder
 
 
 def detail_of(found: Affinity) -> str:
@@ -78,36 +74,10 @@ def task_tree(found: Affinity) -> Figure:
     return figure
 
 
-def part_cosines(found: Affinity) -> PartCosines:
-    """Return the mean cosines of all pairs by part of the encoder."""
-    pairs = list(combinations(range(len(found.tasks)), 2))
-    names = tuple(f"{found.tasks[i]} and {found.tasks[j]}" for i, j in pairs)
-    means = np.array([[part[i, j] for i, j in pairs] for part in found.cosines])
-    detail = f"mean of {found.rounds} steps, {seeds_text(found.seeds)}"
-    return PartCosines(found.parts, names, means, detail)
-
-
-@styled
-def cosine_map(found: Affinity) -> Figure:
-    """Draw the mean cosine of gradients, by pair of tasks and part of the encoder."""
-    cosines = part_cosines(found)
-    width = max(5.2, 1.8 + 0.75 * len(cosines.pairs))
-    figure, axis = new_figure(width, 1.7 + 0.32 * len(cosines.parts))
-    cosines.draw(axis)
-    return figure
-
-
 def affinity_figures(found: Affinity) -> Mapping[str, list[Drawing]]:
     """Return the drawings of a page by title of their section."""
-    several = {
-        "Gains": ("gains", "Gains of pairs of tasks, as in the table", gain_map),
-        "Tree": ("tree", "Tasks by average linkage of their gains", task_tree),
-        "Cosines": ("cosines", "Mean cosines of gradients by part of the encoder", cosine_map),
-    }
-    count = len(found.tasks)
-    shown = {"Gains": True, "Tree": count > 2, "Cosines": count <= MAPPED}
-    return {
-        title: [Drawing(name, what, draw(found))]
-        for title, (name, what, draw) in several.items()
-        if shown[title]
-    }
+    drawn = {"Gains": Drawing("gains", "Gains of pairs of tasks, as in the table", gain_map(found))}
+    if len(found.tasks) > 2:
+        what = "Tasks by average linkage of their gains"
+        drawn["Tree"] = Drawing("tree", what, task_tree(found))
+    return {title: [one] for title, one in drawn.items()}

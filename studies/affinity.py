@@ -23,7 +23,6 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run_folder import RunFolder
-from reports.figures import blank_figure, heading, save_figure, styled
 from reports.tables import markdown_table
 from studies.results import Cell
 from studies.runner import training
@@ -256,25 +255,6 @@ def page(report: Report) -> list[str]:
     ]
 
 
-@styled
-def draw(report: Report) -> None:
-    """Draw the real over the predicted gains of each estimator."""
-    real, every = real_gains(report), predictions(report)
-    if not real or not every:
-        return
-    figure = blank_figure(4 * len(ESTIMATORS), 3.6)
-    for axis, name in zip(figure.subplots(1, len(ESTIMATORS)), ESTIMATORS, strict=True):
-        pairs = np.concatenate(paired(every[name], real))
-        for task in np.unique(pairs[:, 2]).astype(int):
-            own = pairs[pairs[:, 2] == task]
-            marker = "os^DvPX*<"[task]
-            axis.plot(100 * own[:, 0], own[:, 1], marker, label=TASKS[task], linestyle="none")
-        axis.set(xlabel="predicted gain x 100", ylabel="real gain in points")
-        heading(axis, name, f"n = {len(pairs)} gains in {len(real)} subsets")
-    axis.legend(ncols=2)
-    save_figure(figure, report.results.folder / "gains.png")
-
-
 STUDY = Study(
     name="affinity",
     title="Do estimated affinities predict real gains?",
@@ -282,7 +262,6 @@ STUDY = Study(
     "a single task have equally many steps; weights of the last epoch; rates are the defaults.",
     cells=cells,
     page=page,
-    draw=draw,
     precision="bf16",
     limit=LIMIT,
     options=("seeds",),

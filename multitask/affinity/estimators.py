@@ -40,7 +40,7 @@ def mean_cosines(grams: np.ndarray) -> np.ndarray:
 
 
 def look_ahead(losses: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return Z[r, i, j] = 1 - L_j(after a step on i) / L_j (Fifty et al., 2021, Eq. 1): (R, m, m).
+    """Return Z[r, i, j] = 1 - L_j(after a step on i) / L_j (Fifty et al., 2021): (R, m, m).
 
     `losses` are (R, m), `after` (R, m, m).
     """
@@ -164,7 +164,7 @@ def ridges_of(values: np.ndarray, wanted: np.ndarray, radius: float) -> np.ndarr
 
 @dataclass(frozen=True)
 class LinearFits:
-    """Gains from linear models of the losses (after Grad-TAG; Li et al., 2024, section 3).
+    """Gains from linear models of the losses (after Grad-TAG; Li et al., 2024).
 
     The gain of a task is 1 minus its estimated loss after training on the subset, divided by that
     after training on it only; both are sums over the points. Both steps have the same length at

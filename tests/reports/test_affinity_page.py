@@ -120,7 +120,6 @@ def test_the_page_is_whole_escapes_names_and_is_the_same_again(three, many, tmp_
         write_report(found, tmp_path)
         assert (tmp_path / "affinity.html").read_text("utf-8") == page
     names = {file.name for file in (tmp_path / "figures").iterdir()}
-    assert names == {f"{n}.{kind}" for n in ("gains", "tree", "cosines") for kind in ("svg", "pdf")}
+    assert names == {f"{n}.{kind}" for n in ("gains", "tree") for kind in ("svg", "pdf")}
     two = affinity_of(("a", "b"), points(np.zeros((2, 2))), [7], "linear", 2, 60.0)
-    assert list(affinity_figures(two)) == ["Gains", "Cosines"]
-    assert list(affinity_figures(many)) == ["Gains", "Tree"]  # too many pairs for the third
+    assert list(affinity_figures(two)) == ["Gains"]  # two tasks are no tree

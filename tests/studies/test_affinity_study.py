@@ -121,8 +121,6 @@ def test_the_page_ranks_predictors_and_names_the_cost(report):
     )
     text = "\n".join(page(report))
     assert f"{len(subsets())} of {len(subsets())} subsets are finished" in text
-    affinity.draw(report)
-    assert (report.results.folder / "gains.png").stat().st_size > 10_000
 
 
 def test_naive_predictors_are_means_over_the_other_tasks():
