@@ -11,7 +11,7 @@ from common.errors import UserError
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.groups import Group, Grouping
 from multitask.affinity.result import Affinity
-from reports.affinity_figures import affinity_figures
+from reports.affinity_figures import UNITS, affinity_figures
 from reports.comparison_page import rendered
 from reports.comparison_tables import Section
 from reports.figures import Drawing, seeds_text, signed
@@ -21,8 +21,9 @@ PAGE, FIGURES = "affinity.html", "figures"
 MEANINGS = {
     "gram": "Gain: mean cosine of the gradients, over the parts of the encoder and the measured "
     "steps; below 0, the gradients are in conflict.",
-    "lookahead": "Gain: by how many per cent of it the loss of the task falls after a step on the "
-    "other task that lowers the other task's own loss by 1 %.",
+    "lookahead": "Gain: by how many per cent of it the loss of the task falls after one gradient "
+    "step on the other task. All tasks have the same rate, with which the steps on each of them "
+    "lower the sum of the losses by 1 %.",
     "linear": "Gain: by how many per cent of it the estimated loss of the task, after further "
     "training with the other task, is below that after further training without it.",
 }
@@ -38,8 +39,9 @@ RULES = {
 
 
 def shown_gain(value: float, estimator: str) -> str:
-    """Format a gain: a cosine with three digits, or per cent with two."""
-    return signed(value, 3) if estimator == "gram" else signed(100 * value, 2)
+    """Format a gain: a cosine, or per cent."""
+    scale, digits, _ = UNITS[estimator]
+    return signed(scale * value, digits)
 
 
 def verb(low: float, high: float) -> str:

@@ -14,27 +14,27 @@ from reports.figures import SOFT, Drawing, heading, new_figure, seeds_text, styl
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+UNITS = {  # of gains: factor, digits, name
+    "gram": (1, 3, "mean cosine"),
+    "lookahead": (100, 3, "gain in % of the loss"),
+    "linear": (100, 2, "gain in % of the loss"),
+}
+
 
 def detail_of(found: Affinity) -> str:
     """Return estimator, number of measured batches, and seeds."""
     return f"{found.estimator}, {seeds_text(found.seeds)}; n = {found.rounds} batches"
 
 
-def unit_of(found: Affinity) -> tuple[int, str]:
-    """Return the factor with which gains are shown, and its unit."""
-    return (1, "mean cosine") if found.estimator == "gram" else (100, "gain in % of the loss")
-
-
 @styled
 def gain_map(found: Affinity) -> Figure:
     """Draw the gains of pairs, blue where a task helps; an asterisk marks clear ones."""
     one, tasks = found.chosen, found.tasks
-    scale, unit = unit_of(found)
-    digits = 3 if scale == 1 else 2
+    scale, digits, unit = UNITS[found.estimator]
     values = scale * one.pairs
     limit = float(np.abs(values).max()) or 1.0
     shown = np.where(np.eye(len(tasks), dtype=bool), np.nan, values)
-    figure, axis = new_figure(max(5.2, 1.9 + 0.62 * len(tasks)), 2.6 + 0.4 * len(tasks))
+    figure, axis = new_figure(max(5.2, 1.9 + 0.7 * len(tasks)), 2.6 + 0.4 * len(tasks))
     image = axis.imshow(shown, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
     axis.set_xticks(range(len(tasks)), tasks, rotation=30, ha="right")
     axis.set_yticks(range(len(tasks)), [f"with {name}" for name in tasks])
@@ -57,7 +57,7 @@ def task_tree(found: Affinity) -> Figure:
     from scipy.cluster.hierarchy import dendrogram
 
     figure, axis = new_figure(4.1, 2.2 + 0.3 * len(found.tasks))
-    scale, unit = unit_of(found)
+    scale, _, unit = UNITS[found.estimator]
     dendrogram(
         linkage_of(scale * found.chosen.affinities),
         labels=list(found.tasks),

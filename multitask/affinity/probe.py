@@ -27,7 +27,7 @@ from multitask.shared_rows import Unit
 from multitask.step_losses import StepLosses
 from multitask.streams import make_pass
 
-SHARE = 0.01  # by which a look-ahead step lowers the loss of its own task, to first order
+SHARE = 0.01  # of the sum of the losses, by which a step on each task lowers it, to first order
 
 
 class Probe:
@@ -104,10 +104,9 @@ class Probe:
             task, loss = names[int(np.argmin(losses))], min(losses)
             raise RunError(f"affinity: expected losses of 0 or more, found {loss:.4g} of {task}")
         sketches = np.stack([self.sketch(place).cpu().numpy() for place in range(len(units))])
-        after = [
-            self.losses_after(units, place, SHARE * loss / square if square > 0 else 0.0)
-            for place, (loss, square) in enumerate(zip(losses, squares, strict=True))
-        ]
+        # One rate for all tasks (Fifty et al., 2021): each weighs as much as in the joint step.
+        rate = SHARE * sum(losses) / squares.sum() if squares.any() else 0.0
+        after = [self.losses_after(units, place, rate) for place in range(len(units))]
         self.rows.forget()
         return np.array(losses), np.array(after), np.stack(list(grams.values())), sketches
 

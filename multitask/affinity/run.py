@@ -74,7 +74,11 @@ def measure_affinity(
     config, folder = joint_config(config), Path(folder)
     check_folder(folder)
     points, origins, seconds = list[Measures](), list[int](), 0.0
-    first, _ = with_precision(RunFolder(folder / f"{RUN}{config.seed}"), config, overwrite)
+    # All seeds have the precision of the first one, also those that another machine goes on with.
+    begun = RunFolder(folder / f"{RUN}{config.seed}")
+    first, precision = with_precision(begun, config, overwrite)
+    if precision is not None:
+        print(precision, flush=True)
     for seed in range(config.seed, config.seed + seeds):
         run, kept = folder / f"{RUN}{seed}", folder / f"{MEASURES}{seed}"
         if overwrite:

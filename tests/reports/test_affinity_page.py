@@ -52,10 +52,10 @@ def many():
 def test_a_sentence_says_what_the_intervals_of_both_directions_say(three):
     found = sentences(three)
     assert re.fullmatch(
-        r"sst helps qqp \(\+5\.00 %, \+\d.* to \+\d.*\), and qqp helps sst \(\+4\.00 %, .*\)\.",
+        r"sst helps qqp \(\+5\.000 %, \+\d.* to \+\d.*\), and qqp helps sst \(\+4\.000 %, .*\)\.",
         found[0],
     )
-    assert found[1].startswith("sst hurts sts (−3.00 %, ")
+    assert found[1].startswith("sst hurts sts (−3.000 %, ")
     assert "but" not in found[1]
     assert "qqp has no clear effect on sts (" in found[2]
 
@@ -78,7 +78,7 @@ def test_the_table_has_the_gain_of_each_column_with_each_row(three):
     assert header == ["gain of", "sst", "qqp", "sts"]
     assert [row[0] for row in rows] == ["with sst", "with qqp", "with sts"]
     assert [rows[k][k + 1] for k in range(3)] == ["", "", ""]
-    assert rows[0][2:] == ["+5.00*", "−3.00*"]
+    assert rows[0][2:] == ["+5.000*", "−3.000*"]
 
 
 def test_groups_name_the_tasks_that_they_serve(three):
@@ -101,7 +101,7 @@ def test_above_eight_tasks_the_groups_are_clusters(many):
 
 
 def test_notes_say_what_a_gain_is_and_of_seeds_only_if_there_are_several(three):
-    assert "own loss by 1 %" in notes(three)
+    assert "the sum of the losses by 1 %" in notes(three)
     assert "and seeds" not in notes(three)
 
 
