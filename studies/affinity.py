@@ -10,6 +10,7 @@ on dev. With fewer steps for each task in larger subsets, a loss would only show
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -135,11 +136,15 @@ def predictions(report: Report) -> dict[str, Gains]:
             for one in subsets()
         }
 
-    found = {
-        name: mean_of(lambda f, one, task, n=name: f["predicted"][n][name_of(one)][task])
-        for name in ESTIMATORS
-    }
+    found = {name: mean_of(partial(predicted_gain, name)) for name in ESTIMATORS}
     return found | {COSINE: mean_of(mean_cosine), SIZE: mean_of(relative_size)}
+
+
+def predicted_gain(
+    estimator: str, figures: Mapping[str, Any], subset: Sequence[str], task: str
+) -> float:
+    """Return a stored prediction of an estimator."""
+    return figures["predicted"][estimator][name_of(subset)][task]
 
 
 def mean_cosine(figures: Mapping[str, Any], subset: Sequence[str], task: str) -> float:

@@ -12,6 +12,7 @@ EXACT = 8  # most tasks of the exact search
 TIE = 1e-12  # gains that differ by less are equal
 
 Tasks = tuple[int, ...]
+Values = Sequence[float] | np.ndarray  # one per task of a subset
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def subsets_of(tasks: int, least: int = 1) -> list[Tasks]:
     return [chosen for size in sizes for chosen in combinations(range(tasks), size)]
 
 
-def exact_groupings(gains: Mapping[Tasks, Sequence[float]], most: int) -> list[Grouping]:
+def exact_groupings(gains: Mapping[Tasks, Values], most: int) -> list[Grouping]:
     """Return the groupings with the largest total of at most 1, 2, ... `most` groups.
 
     `gains` has those of the tasks of every subset. A group may also train tasks that another one
@@ -63,7 +64,7 @@ def exact_groupings(gains: Mapping[Tasks, Sequence[float]], most: int) -> list[G
 
 
 def best_group_by_served(
-    gains: Mapping[Tasks, Sequence[float]], count: int
+    gains: Mapping[Tasks, Values], count: int
 ) -> dict[int, tuple[Group, float]]:
     """Return for each set of served tasks, as bits, the group with the largest sum of gains."""
     found: dict[int, tuple[Group, float]] = {}
@@ -100,7 +101,7 @@ def linkage_of(pairs: np.ndarray) -> np.ndarray:
 
 
 def clustered_groupings(
-    pairs: np.ndarray, gains: Callable[[Tasks], Sequence[float]], most: int
+    pairs: np.ndarray, gains: Callable[[Tasks], Values], most: int
 ) -> list[Grouping]:
     """Return the groupings of at most 1, 2, ... `most` groups, from cuts of the linkage.
 
@@ -119,7 +120,7 @@ def clustered_groupings(
     return found
 
 
-def subset_means(gains: Mapping[Tasks, Sequence[float]], tasks: int) -> np.ndarray:
+def subset_means(gains: Mapping[Tasks, Values], tasks: int) -> np.ndarray:
     """Return the affinities (m, m): [i, j] is j's mean gain in the subsets that contain i and j.
 
     The diagonal has its mean over all subsets (Li et al., 2024). A pair in no subset is NaN.
