@@ -23,6 +23,7 @@ GROUPS = {  # of the modes in --help
         "single": "train one task",
         "multitask": "train several tasks on one shared encoder",
         "pretrain": "train the encoder further on sentences, pairs or classes",
+        "affinity": "estimate which tasks help each other, from one short joint run",
         "pareto": "train once for each of several preferences between tasks",
         "probe": "fit a logistic regression on a frozen encoder's embeddings",
         "bilstm": "write an untrained BiLSTM encoder over the words of a task",
@@ -52,6 +53,7 @@ OTHER_MODES = {
     "single": "train training fit finetune fine_tune tune learn",
     "multitask": "train training fit finetune fine_tune tune learn mtl multi",
     "ensemble": "vote average soup merge",
+    "affinity": "grouping groups transfer",
     "pareto": "sweep",
     "evaluate": "test eval evaluation score validate check diagnose",
     "compare": "report comparison significance",
@@ -65,7 +67,7 @@ OTHER_MODES = {
 }
 FORMER = {"demo": "serve"}  # modes by their older names
 MODES = {name: text for modes in GROUPS.values() for name, text in modes.items()}
-TRAINING = ("single", "multitask", "pretrain", "pareto", "probe", "bilstm")
+TRAINING = ("single", "multitask", "affinity", "pretrain", "pareto", "probe", "bilstm")
 # Modes with --use.
 WITH_METHODS = (*TRAINING, "predict", "serve", "export", "encode", "mine", "similar")
 DISTRIBUTED = ("single", "multitask", "pretrain")  # modes with distributed training

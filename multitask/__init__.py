@@ -12,6 +12,7 @@ from minbert_multitask import check_packages
 check_packages(__name__)
 
 if TYPE_CHECKING:
+    from multitask.affinity.run import measure_affinity
     from multitask.callbacks import STOP
     from multitask.config import RunConfig
     from multitask.folds import cross_validate
@@ -19,13 +20,23 @@ if TYPE_CHECKING:
     from tasks.custom_tasks import task
     from tasks.table_tasks import table_tasks
 
-__all__ = ["STOP", "Run", "RunConfig", "cross_validate", "table_tasks", "task", "train"]
+__all__ = [
+    "STOP",
+    "Run",
+    "RunConfig",
+    "cross_validate",
+    "measure_affinity",
+    "table_tasks",
+    "task",
+    "train",
+]
 PLACES = {
     "RunConfig": "multitask.config",
     "Run": "multitask.training",
     "train": "multitask.training",
     "STOP": "multitask.callbacks",
     "cross_validate": "multitask.folds",
+    "measure_affinity": "multitask.affinity.run",
     "task": "tasks.custom_tasks",
     "table_tasks": "tasks.table_tasks",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,11 +13,13 @@ from torch import Tensor
 from minbert.linear import choose_device
 from multitask.assembly import start_encoder
 from multitask.config import RunConfig
-from pretrain.objectives import SelfDistillation
 from pretrain.pretrain_tasks import sentence_source, text_task
 from pretrain.texts import Columns, Make, Texts
 from tasks.base import Embeddings, Task
 from tasks.readers import Limit
+
+if TYPE_CHECKING:
+    from pretrain.objectives import SelfDistillation
 
 
 def self_distillation_task(objective: SelfDistillation, config: RunConfig) -> Task:

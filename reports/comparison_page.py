@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from reports.class_tables import class_tables
 from reports.comparison import Comparison
@@ -30,9 +31,6 @@ def comparison_page(
 
     Text from data, names of runs and settings is escaped.
     """
-    from jinja2 import Environment
-    from markupsafe import Markup
-
     systems = comparison.systems
     examples = []
     for task in tasks_of(systems):
@@ -41,19 +39,30 @@ def comparison_page(
             names = [one.system.name for one in having]
             similar = having[0].system.task(task).kind.columns is None
             examples.append((f"Disagreements on {task}", names, found, similar))
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     runs = sum(len(one.system.runs) for one in systems)
-    return environment.from_string(TEMPLATE.read_text("utf-8")).render(
+    return rendered(
+        "Comparison",
         names=[one.system.name for one in systems],
         summary=f"{len(systems)} systems, {runs} runs; scores on dev, which chose the best epochs.",
         verdicts=verdicts(comparison),
         tables=[*sections(comparison), *class_sections(comparison)],
         notes=NOTES,
-        # The figures are markup; their texts were escaped when they were drawn.
-        figures=[
-            (title, [(one.name, Markup(one.svg())) for one in several])
-            for title, several in drawings.items()
-        ],
+        drawings=drawings,
         disagreements=examples,
         folder=folder,
     )
+
+
+def rendered(title: str, *, drawings: Mapping[str, Sequence[Drawing]], **content: Any) -> str:
+    """Return the HTML text of the template with a title, drawings and further content."""
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    # The figures are markup; their texts were escaped when they were drawn.
+    figures = [
+        (name, [(one.name, Markup(one.svg())) for one in several])
+        for name, several in drawings.items()
+    ]
+    template = environment.from_string(TEMPLATE.read_text("utf-8"))
+    return template.render(title=title, figures=figures, **content)

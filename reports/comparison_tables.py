@@ -38,11 +38,15 @@ ALWAYS = ("encoder", "epochs", "batch_size", "lr", "limit")  # settings that are
 
 @dataclass(frozen=True)
 class Section:
-    """A title, a table, and the cells (row, column) with the best value of their column."""
+    """A title, a table, and the cells (row, column) with the best value of their column.
+
+    Cells with `numbers` are right-aligned on a page.
+    """
 
     title: str
     table: Table
     best: Cells = frozenset()
+    numbers: bool = True
 
 
 def score_section(systems: Sequence[ScoredSystem]) -> Section:
@@ -116,7 +120,7 @@ def system_section(systems: Sequence[ScoredSystem]) -> Section:
             ]
         )
     header = ["system", "tasks", "settings", "seeds", "runs", "training per seed", "machine"]
-    return Section("Systems", (header, rows))
+    return Section("Systems", (header, rows), numbers=False)
 
 
 def settings_text(runs: Sequence[StoredRun]) -> str:

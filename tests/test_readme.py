@@ -25,13 +25,13 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = {page.name: page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("*.md"))}
 MAIN_COMMAND = "--mode multitask --sampling annealed --pcgrad"
-ENCODER = {"README.md": "minilm", "python.md": "tiny"}
+ENCODER = {"README.md": "minilm", "python.md": "tiny", "affinity.md": "tiny"}
 OWN_TEST = "reproduce.md"  # tests/slow/test_reproduce_page.py
 TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
 FLAGS = {
     **dict.fromkeys(("encode", "probe", "mine", "similar"), TINY),
-    **dict.fromkeys(("single", "multitask", "pretrain", "pareto"), SMALL),
+    **dict.fromkeys(("single", "multitask", "affinity", "pretrain", "pareto"), SMALL),
     "reproduce": [*TINY, "--epochs", "1"],
 }
 # What pages take from commands of the README.
@@ -206,7 +206,7 @@ def test_messages_of_troubleshooting_are_those_that_are_printed(place, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["README.md", "python.md"])
+@pytest.mark.parametrize("page", ENCODER)
 def test_snippets_of_a_page_print_what_it_shows(page, place, monkeypatch, capsys):
     text = README if page == "README.md" else PAGES[page]
     small = partial(RunConfig, encoder=ENCODER[page])

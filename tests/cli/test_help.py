@@ -20,7 +20,7 @@ from tasks import TASKS
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
 OF_TASKS = ("single", "multitask", "pareto")
-TRAINING = (*OF_TASKS, "pretrain")
+TRAINING = (*OF_TASKS, "affinity", "pretrain")
 FLAGS = {  # the modes whose complete help shows them
     "--sampling --schedule --first-task --batches-per-step": ("multitask", "pareto"),
     "--pcgrad --preference --gradients --scl-weight": ("single", "multitask"),
@@ -28,7 +28,8 @@ FLAGS = {  # the modes whose complete help shows them
     "--distillation-weight --silver --calibrate": ("single", "multitask"),
     "--teacher": ("single", "multitask", "mine"),
     "--as-task --proposals --neighbours": ("mine",),
-    "--combiner --sst-head --qqp-head --qqp-loss --sts-head --sts-activation": OF_TASKS,
+    "--combiner": OF_TASKS,
+    "--sst-head --qqp-head --qqp-loss --sts-head --sts-activation": (*OF_TASKS, "affinity"),
     "--class-balanced --config --preset --resume --micro-batch --keep": TRAINING,
     "--objective": ("single", "multitask", "pretrain"),
     "--protocol --shots --drop-leaks --classes": (*TRAINING, "probe", "bilstm"),
@@ -42,7 +43,10 @@ FLAGS = {  # the modes whose complete help shows them
     "--texts": ("export",),
     "--width": ("export", "encode", "mine", "similar"),
     "--layers": ("encode", "mine", "similar", "bilstm"),
-    "--tasks": ("multitask", "pareto", "pretrain", "bilstm", "evaluate", "predict", "download"),
+    "--tasks": (
+        *("multitask", "affinity", "pareto", "pretrain", "bilstm", "evaluate", "predict"),
+        "download",
+    ),
     "--input": ("encode", "predict", "mine", "similar", "serve"),
     "--run": ("predict", "export", "serve", "mine", "similar", "encode"),
     "--linear": (*TRAINING, "encode", "probe", "predict", "mine", "similar", "serve"),
@@ -62,13 +66,15 @@ FLAGS = {  # the modes whose complete help shows them
     "--projection-head --hard-top-k": ("pretrain",),
     "--probabilities --coverage": ("predict",),
     "--gold --zip": ("evaluate",),
-    "--table --rows --seeds --further --stored-only": ("reproduce",),
+    "--table --rows --further --stored-only": ("reproduce",),
+    "--estimator --groups --rounds": ("affinity",),
+    "--seeds": ("reproduce", "affinity"),
 }
 COMMON_FLAGS = {  # shown by --help, too
     "--sampling": ("multitask", "pareto"),
     "--combiner": OF_TASKS,
     "--pcgrad --freeze-encoder": ("single", "multitask"),
-    "--test-limit": OF_TASKS,
+    "--test-limit": (*OF_TASKS, "affinity"),
     "--use": TRAINING,
     "--task --data --limit --encoder --epochs --lr --seed --output --dry-run --resume": TRAINING,
 }
@@ -153,7 +159,7 @@ def test_help_without_a_mode_lists_the_modes_in_groups(help_of, flags):
     assert list(found) == ["train", "judge", "use", "data"]
     names = {title: [line.split()[0] for line in lines] for title, lines in found.items()}
     assert names == {title: list(modes) for title, modes in cli.GROUPS.items()}
-    assert sum(map(len, names.values())) == len(cli.MODES) == 19
+    assert sum(map(len, names.values())) == len(cli.MODES) == 20
 
 
 @pytest.mark.parametrize("mode", cli.MODES)

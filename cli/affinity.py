@@ -1,0 +1,108 @@
+"""Estimate which tasks help each other: run.py --mode affinity --tasks sst sts qqp
+
+One short joint run on a part of the data, whose gradients are measured after each epoch. The same
+command goes on after an interruption.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from cli.multitask import add_task_list, distinct_tasks
+from cli.settings_flags import typed
+from cli.single import IMBALANCE
+from cli.task_names import add_table
+from cli.training import config_of, run_control, settings_file, show_plan, training_flags
+from common.entry_point import print_error, program
+from common.settings import Count
+from multitask.affinity.estimators import ESTIMATORS
+from multitask.affinity.run import DEFAULT, FILE, GROUPS, ROUNDS, joint_config, measure_affinity
+from multitask.run_folder import default_folder
+from tasks import CS224N, TASK_NAMES
+
+# Of a short run; its scores are not used.
+SHORT = {"limit": 2000, "dev_limit": 100, "test_limit": 10}
+GROUP = "affinity"
+KEYS = ("label_smoothing", *IMBALANCE)
+
+
+def add_flags(parser: Any) -> None:
+    parser.flags = flags = training_flags(parser, (), KEYS, defaults=SHORT, common=("test_limit",))
+    add_task_list(flags, CS224N)
+    add_table(flags)
+    flags.add_task_options(TASK_NAMES)
+
+    def add(key: str, help: str, **more: Any) -> None:
+        flags.add(key, GROUP, help, common=True, **more)
+
+    add(
+        "estimator",
+        "estimate that groups and report use: cosines of gradients, losses after a step on "
+        f"another task, or linear models of the losses (default: {DEFAULT}); all are stored",
+        choices=ESTIMATORS,
+        default=DEFAULT,
+    )
+    number = typed(Count)
+    text = f"largest number of groups of tasks (default: {GROUPS})"
+    add("groups", text, type=number, default=GROUPS, metavar="K")
+    add(
+        "rounds",
+        f"batches of each task that are measured after an epoch (default: {ROUNDS})",
+        type=typed(Annotated[int, Meta(ge=2, le=1000, multiple_of=2)]),
+        default=ROUNDS,
+        metavar="N",
+    )
+    add(
+        "seeds",
+        "joint runs, each with another seed (default: 1)",
+        type=number,
+        default=1,
+        metavar="N",
+    )
+
+
+def main(args: argparse.Namespace, parser: Any) -> int:
+    if args.resume:
+        parser.error("--resume: expected no such flag, because mode affinity always resumes")
+    tasks = distinct_tasks(args, parser)
+    from_file = settings_file(args)
+    for key, value in SHORT.items():
+        if getattr(args, key) is None:
+            setattr(args, key, from_file.get(key, value))
+    config = config_of(args, parser, parser.flags, tasks, mode="multitask")
+    if args.dry_run:
+        return show_plan(joint_config(config))
+    folder = Path(args.output or f"{default_folder(config)}-affinity")
+    try:
+        found = measure_affinity(
+            config,
+            folder,
+            estimator=args.estimator,
+            groups=args.groups,
+            rounds=args.rounds,
+            seeds=args.seeds,
+            overwrite=args.overwrite,
+            control=run_control(args),
+        )
+    except KeyboardInterrupt:
+        return print_error(program(), "interrupted; the same command goes on", 130)
+    from reports.affinity import (
+        FIGURES,
+        PAGE,
+        gain_table,
+        group_table,
+        notes,
+        verdict,
+        write_report,
+    )
+    from reports.tables import shown_table
+
+    write_report(found, folder)
+    print(f"\ngains by {found.estimator}:\n{shown_table(*gain_table(found))}")
+    print(f"\n{shown_table(*group_table(found))}\n\n{verdict(found)}\n{notes(found)}")
+    print(f"\n{FILE}, {PAGE}, {FIGURES} and the joint run: {folder}")
+    return 0

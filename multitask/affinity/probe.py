@@ -1,0 +1,174 @@
+"""Measurement of gradients and look-ahead losses after each epoch of a joint run."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from common.errors import RunError
+from common.progress import bar
+from multitask.affinity.measures import Measures
+from multitask.affinity.sketch import Sketch
+from multitask.assembly import assemble
+from multitask.callbacks import EpochEnd, TrainStart
+from multitask.config import RunConfig
+from multitask.distributed import Processes
+from multitask.gradients import GradientRows, check_finite
+from multitask.run_folder import RunFolder
+from multitask.sampling import generator
+from multitask.shared_rows import Unit
+from multitask.step_losses import StepLosses
+from multitask.streams import make_pass
+
+SHARE = 0.01  # of the sum of the losses, by which a step on each task lowers it, to first order
+
+
+class Probe:
+    """The tasks, the data and a model of its own, into which weights of the run are loaded.
+
+    Everything is computed in fp32 and without dropout, so that a loss before a step and one after
+    it are values of the same function. The run's own model and random generators are not touched.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self.config = config.changed(precision="fp32")
+        with redirect_stdout(io.StringIO()):  # the run prints the same notices
+            self.tasks, self.model, splits = assemble(self.config)
+        self.splits = {n: {"train": several["train"].separate} for n, several in splits.items()}
+        none = Processes()
+        self.losses = StepLosses(self.model, self.tasks, self.splits, {}, self.config, none)
+        sections = self.model.sections()
+        self.rows = GradientRows(sections, self.model.make_words_sparse())
+        self.sketch = Sketch(self.rows, config.seed)
+        self.parts = tuple(sections)
+
+    def measure(self, weights: Path, epoch: int, rounds: int) -> Measures:
+        """Return the measures with the weights of a folder, on at most `rounds` batches per task.
+
+        No training example is in two rounds. The batches depend on seed and epoch.
+        """
+        begin = time.perf_counter()
+        self.model.load(weights)
+        self.model.eval()
+        self.losses.epoch = epoch
+        batches = self.batches(epoch, rounds)
+        count = len(next(iter(batches.values())))
+        found = []
+        with bar(f"measure epoch {epoch}", "round", count) as progress:
+            for number in range(count):
+                found.append(self.measure_round([one[number] for one in batches.values()]))
+                progress.update()
+        losses, after, grams, sketches = (np.stack(several) for several in zip(*found, strict=True))
+        seconds = round(time.perf_counter() - begin, 2)
+        return Measures(losses, after, grams, sketches.astype(np.float32), self.parts, seconds)
+
+    def batches(self, epoch: int, rounds: int) -> dict[str, list[np.ndarray]]:
+        """Return an even number of batches of each task, at most `rounds`, from one pass."""
+        found = {}
+        for name, task in self.tasks.items():
+            shuffle = generator(self.config.seed, f"affinity of {name}", epoch)
+            found[name] = make_pass(self.config, task, self.splits[name]["train"])(shuffle)
+        count = min(rounds, *map(len, found.values())) // 2 * 2
+        if count < 2:
+            few = min(found, key=lambda name: len(found[name]))
+            size = self.config.batch_size
+            line = f"expected two batches of {size} or more training examples of each task"
+            raise RunError(f"affinity: {line}, found {len(found[few])} of {few}")
+        return {name: several[:count] for name, several in found.items()}
+
+    def measure_round(self, batches: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Return losses (m,), those after steps (m, m), Gram matrices (P, m, m), sketches (m, K).
+
+        Raise RunError for negative losses and NotFiniteError for gradients that are not finite.
+        """
+        units = [Unit((name,), [rows]) for name, rows in zip(self.tasks, batches, strict=True)]
+        losses = []
+        for place, unit in enumerate(units):
+            losses.append(self.loss(unit, differentiate=True))
+            self.rows.collect(place)
+        self.model.zero_grad(set_to_none=True)  # those of the heads
+        self.rows.reduce()
+        grams = self.rows.grams()
+        squares = np.diag(sum(grams.values()))
+        names = list(self.tasks)
+        check_finite("loss", losses, names)
+        check_finite("gradient", squares, names)
+        if min(losses) < 0:
+            task, loss = names[int(np.argmin(losses))], min(losses)
+            raise RunError(f"affinity: expected losses of 0 or more, found {loss:.4g} of {task}")
+        sketches = np.stack([self.sketch(place).cpu().numpy() for place in range(len(units))])
+        # One rate for all tasks (Fifty et al., 2021): each weighs as much as in the joint step.
+        rate = SHARE * sum(losses) / squares.sum() if squares.any() else 0.0
+        after = [self.losses_after(units, place, rate) for place in range(len(units))]
+        self.rows.forget()
+        return np.array(losses), np.array(after), np.stack(list(grams.values())), sketches
+
+    def loss(self, unit: Unit, differentiate: bool = False) -> float:
+        """Return the loss of a task on its batch, the sum of its objectives."""
+        total = 0.0
+        for part in self.losses.parts(unit):
+            found = self.losses.forward(unit, part, step=0)
+            loss = torch.stack(list(found.by_objective.values())).sum()
+            if differentiate:
+                found.backward(loss)
+            total += float(loss.detach())
+        return total
+
+    @torch.no_grad()
+    def losses_after(self, units: Sequence[Unit], place: int, rate: float) -> list[float]:
+        """Return the losses of all tasks after a gradient step on one; the weights come back."""
+        rows, words = self.rows, self.rows.sparse
+        moved: list[tuple[Tensor, Tensor]] = [
+            (parameter, step)
+            for parameter, step in zip(rows.dense, rows.slots(rows.buffer[place]), strict=True)
+        ]
+        before = [parameter.clone() for parameter, _ in moved]
+        for parameter, step in moved:
+            parameter.add_(step, alpha=-rate)
+        if words is not None:
+            lines = words[rows.sparse_indices]
+            words.index_add_(0, rows.sparse_indices, rows.sparse_values[place], alpha=-rate)
+        found = [self.loss(unit) for unit in units]
+        for (parameter, _), kept in zip(moved, before, strict=True):
+            parameter.copy_(kept)
+        if words is not None:
+            words[rows.sparse_indices] = lines
+        return found
+
+
+class MeasureEpochs:
+    """A callback that measures the weights of each epoch once, in `folder/epoch-N.npz`.
+
+    The weights are those in the run's `checkpoint/best`, which has the last epoch (`keep=last`).
+    If a run was killed while it measured, its next start measures before it trains on.
+    """
+
+    def __init__(self, folder: Path, rounds: int) -> None:
+        self.folder, self.rounds = folder, rounds
+        self.probe: Probe | None = None
+
+    def file(self, epoch: int) -> Path:
+        return self.folder / f"epoch-{epoch}-rounds-{self.rounds}.npz"
+
+    def on_train_begin(self, start: TrainStart) -> None:
+        self.config, self.run = start.config, RunFolder(start.folder)
+        # All epochs have the same number of steps.
+        if epoch := start.step * start.config.epochs // start.steps:
+            self.measure(epoch)
+
+    def on_epoch_end(self, end: EpochEnd) -> None:
+        self.measure(end.epoch)
+
+    def measure(self, epoch: int) -> None:
+        """Measure the current weights of the run unless this epoch's measures are stored."""
+        file, digest = self.file(epoch), self.config.digest()
+        if Measures.load(file, digest) is None:
+            self.probe = self.probe or Probe(self.config)
+            self.probe.measure(self.run.best, epoch, self.rounds).save(file, digest)

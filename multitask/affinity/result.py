@@ -1,0 +1,198 @@
+"""Estimates of all gains and the groups that follow from them, as arrays and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from typing import Any
+
+import numpy as np
+
+from multitask.affinity.estimators import (
+    ESTIMATORS,
+    Estimator,
+    intervals,
+    make_estimator,
+    mean_cosines,
+)
+from multitask.affinity.groups import (
+    EXACT,
+    Grouping,
+    Tasks,
+    clustered_groupings,
+    exact_groupings,
+    random_subsets,
+    subset_means,
+    subsets_of,
+)
+from multitask.affinity.measures import Measures
+
+SUBSETS, SIZE = 200, 4  # random subsets of more than EXACT tasks, and their size
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The gains by one estimator.
+
+    `pairs[i, j]` (m, m) is the gain of j from training with i only, 0 on the diagonal; `ends`
+    (2, m, m) are its 95 % interval. `subsets` has the gains of further subsets: of all up to eight
+    tasks, else of random ones. `affinities[i, j]` (m, m) is the mean gain of j in those with i.
+    `groupings` have at most 1, 2, ... groups.
+    """
+
+    estimator: Estimator
+    pairs: np.ndarray
+    ends: np.ndarray
+    subsets: Mapping[Tasks, np.ndarray]
+    affinities: np.ndarray
+    groupings: Sequence[Grouping]
+
+    @property
+    def best(self) -> Grouping:
+        """The grouping with the largest total gain, of the fewest groups."""
+        return max(self.groupings, key=lambda one: one.total)
+
+
+@dataclass(frozen=True)
+class Affinity:
+    """The result of `measure_affinity`.
+
+    `estimator` is the name of the chosen one among `estimates`. `cosines` (P, m, m) are means by
+    part of the encoder, from `rounds` measured batches per task in all. `training_seconds` and
+    `measuring_seconds` are those of all joint runs.
+    """
+
+    tasks: tuple[str, ...]
+    estimator: str
+    estimates: Mapping[str, Estimate]
+    parts: tuple[str, ...]
+    cosines: np.ndarray
+    seeds: tuple[int, ...]
+    rounds: int
+    training_seconds: float
+    measuring_seconds: float
+
+    @property
+    def chosen(self) -> Estimate:
+        """The estimate by the chosen estimator."""
+        return self.estimates[self.estimator]
+
+    def gains(self, *tasks: str, estimator: str | None = None) -> dict[str, float]:
+        """Return the estimated gain of each task of a subset, by the chosen or another estimator.
+
+        Raise ValueError for a task that was not measured.
+        """
+        places = [self.tasks.index(name) for name in tasks]
+        one = self.estimates[estimator or self.estimator].estimator
+        return dict(zip(tasks, one.gains(np.array([places]))[0].tolist(), strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything, gains as numbers by the names of tasks."""
+        return {
+            "tasks": list(self.tasks),
+            "estimator": self.estimator,
+            "seeds": list(self.seeds),
+            "rounds": self.rounds,
+            "training_seconds": self.training_seconds,
+            "measuring_seconds": self.measuring_seconds,
+            "cosines_by_part": dict(zip(self.parts, rounded(self.cosines), strict=True)),
+            "estimates": {name: self.estimate_json(one) for name, one in self.estimates.items()},
+        }
+
+    def estimate_json(self, one: Estimate) -> dict[str, Any]:
+        names = self.tasks
+
+        def named(tasks: Tasks) -> list[str]:
+            return [names[task] for task in tasks]
+
+        return {
+            "gain_of_column_with_row": rounded(one.pairs),
+            "interval_95": rounded(one.ends),
+            "mean_gain_of_column_with_row": rounded(one.affinities),
+            "subsets": [
+                dict(zip(named(tasks), rounded(gains), strict=True))
+                for tasks, gains in one.subsets.items()
+            ],
+            "groupings": [
+                {
+                    "groups": [
+                        {"train": named(group.tasks), "serve": named(group.serves)}
+                        for group in grouping.groups
+                    ],
+                    "total_gain": round(grouping.total, 6),
+                }
+                for grouping in one.groupings
+            ],
+        }
+
+
+def rounded(values: np.ndarray) -> Any:
+    """Return nested lists of the values with six digits after the point."""
+    return np.round(values, 6).tolist()
+
+
+def estimate(
+    estimator: Estimator, points: Sequence[Measures], seeds: Sequence[int], groups: int
+) -> Estimate:
+    """Return the gains of pairs and subsets, and groupings of at most `groups` groups."""
+    tasks = points[0].losses.shape[1]
+    pairs = np.array(list(combinations(range(tasks), 2)))
+    rounds = [len(one.losses) for one in points]
+    ends = intervals(estimator, pairs, rounds, seeds)
+    matrix = as_matrix(pairs, estimator.gains(pairs), tasks)
+    exact = tasks <= EXACT
+    chosen = subsets_of(tasks) if exact else random_subsets(tasks, SUBSETS, SIZE, seed=0)
+    subsets = gains_by_subset(estimator, chosen)
+    affinities = subset_means(subsets, tasks)
+    if exact:
+        groupings = exact_groupings(subsets, groups)
+    else:
+        groupings = clustered_groupings(
+            affinities, lambda one: estimator.gains(np.array([one]))[0], groups
+        )
+    both = np.stack([as_matrix(pairs, one, tasks) for one in ends])
+    return Estimate(estimator, matrix, both, subsets, affinities, groupings)
+
+
+def as_matrix(pairs: np.ndarray, gains: np.ndarray, tasks: int) -> np.ndarray:
+    """Return (m, m) with the gain of the column's task in each pair (n, 2) at [other, task]."""
+    found = np.zeros((tasks, tasks))
+    found[pairs[:, 0], pairs[:, 1]] = gains[:, 1]
+    found[pairs[:, 1], pairs[:, 0]] = gains[:, 0]
+    return found
+
+
+def gains_by_subset(estimator: Estimator, subsets: Sequence[Tasks]) -> dict[Tasks, np.ndarray]:
+    """Return the gains of the tasks of each subset."""
+    found: dict[Tasks, np.ndarray] = {}
+    for _, several in groupby(sorted(set(subsets), key=lambda one: (len(one), one)), key=len):
+        same = list(several)
+        found |= dict(zip(same, estimator.gains(np.array(same)), strict=True))
+    return found
+
+
+def affinity_of(
+    tasks: Sequence[str],
+    points: Sequence[Measures],
+    seeds: Sequence[int],
+    estimator: str,
+    groups: int,
+    training_seconds: float,
+) -> Affinity:
+    """Return all estimates of the measures of some points; `seeds` has the seed of each point."""
+    found = {
+        name: estimate(make_estimator(name, points), points, seeds, groups) for name in ESTIMATORS
+    }
+    cosines = np.concatenate([mean_cosines(one.grams) for one in points]).mean(0)
+    return Affinity(
+        tuple(tasks),
+        estimator,
+        found,
+        points[0].parts,
+        cosines,
+        tuple(dict.fromkeys(seeds)),
+        sum(len(one.losses) for one in points),
+        round(training_seconds, 1),
+        round(sum(one.seconds for one in points), 1),
+    )

@@ -1,0 +1,175 @@
+"""Tables and sentences about which tasks help each other, and their page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+from common.atomic_files import atomic_write_text
+from common.errors import UserError
+from multitask.affinity.estimators import ESTIMATORS
+from multitask.affinity.groups import Group, Grouping
+from multitask.affinity.result import Affinity
+from reports.affinity_figures import UNITS, affinity_figures
+from reports.comparison_page import rendered
+from reports.comparison_tables import Section
+from reports.figures import Drawing, seeds_text, signed
+from reports.tables import Table
+
+PAGE, FIGURES = "affinity.html", "figures"
+MEANINGS = {
+    "gram": "Gain: mean cosine of the gradients, over the parts of the encoder and the measured "
+    "steps; below 0, the gradients are in conflict.",
+    "lookahead": "Gain: by how many per cent of it the loss of the task falls after one gradient "
+    "step on the other task. All tasks have the same rate, with which the steps on each of them "
+    "lower the sum of the losses by 1 %.",
+    "linear": "Gain: by how many per cent of it the estimated loss of the task, after further "
+    "training with the other task, is below that after further training without it.",
+}
+NOTE = (
+    "An asterisk: the 95 % interval, from bootstrapping the measured steps{seeds}, excludes 0. In "
+    "a larger group, {rule}. These are estimates from a short joint run, not scores of trained "
+    "models; docs/affinity.md says what they cannot see."
+)
+RULES = {
+    "linear": "gains are estimated for the whole group",
+    "": "the gain of a task is the mean of those from the other tasks",
+}
+
+
+def shown_gain(value: float, estimator: str) -> str:
+    """Format a gain: a cosine, or per cent."""
+    scale, digits, _ = UNITS[estimator]
+    return signed(scale * value, digits)
+
+
+def verb(low: float, high: float) -> str:
+    """Return what an interval of a gain says about the effect of one task on another."""
+    return "helps" if low > 0 else "hurts" if high < 0 else "has no clear effect on"
+
+
+def sentence(found: Affinity, i: int, j: int) -> str:
+    """Return one sentence about a pair of tasks."""
+    one, name = found.chosen, found.estimator
+    first, second = found.tasks[i], found.tasks[j]
+
+    def values(other: int, task: int) -> str:
+        unit = "" if name == "gram" else " %"
+        shown = (one.pairs, *one.ends)
+        gain, low, high = (shown_gain(matrix[other, task], name) for matrix in shown)
+        return f"{gain}{unit}, {low} to {high}"
+
+    forward, back = (verb(*one.ends[:, a, b]) for a, b in ((i, j), (j, i)))
+    if name == "gram":
+        agree = {"helps": "agree", "hurts": "are in conflict"}.get(forward, "are unrelated")
+        return f"The gradients of {first} and {second} {agree} (cosine {values(i, j)})."
+    joint = "and" if forward == back else "but"
+    return (
+        f"{first} {forward} {second} ({values(i, j)}), {joint} "
+        f"{second} {back} {first} ({values(j, i)})."
+    )
+
+
+def sentences(found: Affinity) -> list[str]:
+    """Return one sentence per pair of tasks."""
+    return [sentence(found, i, j) for i, j in combinations(range(len(found.tasks)), 2)]
+
+
+def gain_table(found: Affinity, estimator: str | None = None) -> Table:
+    """Return the table of all gains; a row is the other task, a column the task that gains."""
+    name = estimator or found.estimator
+    one, rows = found.estimates[name], []
+    for i, other in enumerate(found.tasks):
+        row = [f"with {other}"]
+        for j in range(len(found.tasks)):
+            low, high = one.ends[:, i, j]
+            mark = "*" if low > 0 or high < 0 else ""
+            row.append("" if i == j else shown_gain(one.pairs[i, j], name) + mark)
+        rows.append(row)
+    return ["gain of", *found.tasks], rows
+
+
+def group_text(found: Affinity, group: Group) -> str:
+    """Return `sst + qqp`, or `sst + qqp for sst` if the group serves only some of its tasks."""
+    names = [" + ".join(found.tasks[t] for t in several) for several in (group.tasks, group.serves)]
+    return names[0] if group.tasks == group.serves else " for ".join(names)
+
+
+def grouping_text(found: Affinity, grouping: Grouping) -> str:
+    """Return the groups of a grouping in one line."""
+    return "; ".join(group_text(found, one) for one in grouping.groups)
+
+
+def group_table(found: Affinity) -> Table:
+    """Return the table of the groupings of at most 1, 2, ... groups."""
+    rows = [
+        [str(count), grouping_text(found, one), shown_gain(one.total, found.estimator)]
+        for count, one in enumerate(found.chosen.groupings, 1)
+    ]
+    return ["groups at most", "trained together", "sum of gains"], rows
+
+
+def verdict(found: Affinity) -> str:
+    """Return the groups with the largest estimated gain, in one sentence."""
+    best = found.chosen.best
+    total = shown_gain(best.total, found.estimator)
+    groups = len(best.groups)
+    return (
+        f"Of at most {len(found.chosen.groupings)} groups, {groups} "
+        f"{'has' if groups == 1 else 'have'} the largest sum of gains ({total}, by "
+        f"{found.estimator}): {grouping_text(found, best)}."
+    )
+
+
+def cost_text(found: Affinity) -> str:
+    """Return the time of the joint runs and of the measurement."""
+    return (
+        f"{seeds_text(found.seeds)}; {found.rounds} batches of each task measured; training "
+        f"{found.training_seconds:.0f} s, measurement {found.measuring_seconds:.0f} s."
+    )
+
+
+def notes(found: Affinity) -> str:
+    """Return what a gain means, and the limits of the estimates."""
+    seeds = " and seeds" if len(found.seeds) > 1 else ""
+    rule = RULES.get(found.estimator, RULES[""])
+    return f"{MEANINGS[found.estimator]} {NOTE.format(seeds=seeds, rule=rule)}"
+
+
+def affinity_page(found: Affinity, drawings: Mapping[str, Sequence[Drawing]]) -> str:
+    """Return the HTML text of the page with these drawings by title of their section."""
+    pairs = [f"{a} and {b}" for a, b in combinations(found.tasks, 2)]
+    others = [name for name in ESTIMATORS if name != found.estimator]
+    tables = [
+        Section(f"Gains by {found.estimator}, of the task in the column", gain_table(found)),
+        Section(
+            "Pairs",
+            (["pair", "estimate"], [[a, b] for a, b in zip(pairs, sentences(found), strict=True)]),
+            numbers=False,
+        ),
+        Section("Groups", group_table(found), numbers=False),
+        *(Section(f"Beside it: gains by {name}", gain_table(found, name)) for name in others),
+    ]
+    return rendered(
+        "Affinity",
+        names=list(found.tasks),
+        summary=cost_text(found),
+        verdicts=[verdict(found)],
+        tables=tables,
+        notes=" ".join([notes(found), *(f"{name}: {MEANINGS[name]}" for name in others)]),
+        drawings=drawings,
+        folder=FIGURES,
+    )
+
+
+def write_report(found: Affinity, folder: Path) -> None:
+    """Write `affinity.html` and the figures beside it; raise UserError if that is impossible."""
+    drawings = affinity_figures(found)
+    try:
+        (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+        atomic_write_text(folder / PAGE, affinity_page(found, drawings))
+        for one in (one for several in drawings.values() for one in several):
+            one.save(folder / FIGURES)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from error

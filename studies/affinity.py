@@ -1,0 +1,273 @@
+"""Do estimated affinities predict real gains? run.py --mode reproduce --table affinity --data DIR
+
+One cell measures the affinities of nine tasks in a joint run. The other cells really train single
+tasks and a fixed, seeded choice of subsets. All train equally long: in each of EPOCHS epochs, every
+task has one pass over its LIMIT examples, one batch per step, whether it is alone or in a subset.
+A subset differs from the single task only in the further gradients of its steps; no epoch is chosen
+on dev. With fewer steps for each task in larger subsets, a loss would only show the missing steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from multitask.affinity.estimators import ESTIMATORS
+from multitask.affinity.run import RUN, measure_affinity
+from multitask.assembly import plain_tasks
+from multitask.config import RunConfig
+from multitask.control import RunControl
+from multitask.run_folder import RunFolder
+from reports.tables import markdown_table
+from studies.results import Cell
+from studies.runner import training
+from studies.study import Report, Study, StudyRequest, notes_of
+from tasks import data_folder
+from tasks.metrics import spearman
+
+TASKS = ("sst", "qqp", "sts", "sst2", "mrpc", "rte", "cola", "qnli", "trec")
+CHOSEN = {2: 22, 3: 12, 4: 4, 6: 3, 9: 1}  # number of subsets by size
+SEEDS, EPOCHS, LIMIT, BATCH = (11711, 1, 2), 3, 2000, 16
+ESTIMATE = "estimate"
+COSINE, SIZE = "mean cosine of a run", "task size"  # naive predictors
+DRAWS = 1000  # bootstrap samples of the subsets
+
+Gains = Mapping[tuple[str, ...], Mapping[str, float]]  # subset -> task -> gain
+
+
+def subsets() -> list[tuple[str, ...]]:
+    """Return the subsets that are trained, the same on every machine."""
+    generator, found = np.random.default_rng(2021), []
+    for size, count in CHOSEN.items():
+        every = list(combinations(TASKS, size))
+        found += [every[k] for k in sorted(generator.choice(len(every), count, replace=False))]
+    return found
+
+
+def name_of(tasks: Sequence[str]) -> str:
+    """Return the name of a cell: the number of tasks, and the tasks."""
+    return "-".join([str(len(tasks)), *tasks])
+
+
+def cells(request: StudyRequest) -> list[Cell]:
+    epochs = request.epochs or EPOCHS
+    limit = request.base.limit if isinstance(request.base.limit, int) else LIMIT
+    base = request.base.changed(
+        epochs=epochs,
+        steps_per_epoch=-(-limit // BATCH),
+        batch_size=BATCH,
+        keep="last",
+        drop_leaks=True,
+        test_limit=10,  # its scores are not used
+    )
+    joint = base.changed(mode="multitask", tasks=TASKS)
+    trained = [
+        Cell(
+            name_of(one),
+            base.changed(
+                mode="multitask" if len(one) > 1 else "single", tasks=one, evaluate_every=epochs
+            ),
+            SEEDS,
+            dev_scores,
+        )
+        for one in [*((task,) for task in TASKS), *subsets()]
+    ]
+    return [Cell(ESTIMATE, joint, SEEDS, estimated), *trained]
+
+
+def dev_scores(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """Train a run and return its figures, without those of the few test examples."""
+    return {key: one for key, one in training(config, folder).items() if key != "test"}
+
+
+def estimated(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """Measure affinities; return predicted gains of all trained subsets, and their cost."""
+    found = measure_affinity(config, folder, control=RunControl(every_epoch=True))
+    metrics = RunFolder(folder / f"{RUN}{config.seed}").metrics() or {}
+    data = data_folder(config.data)
+    return {
+        "predicted": {
+            name: {name_of(one): found.gains(*one, estimator=name) for one in subsets()}
+            for name in ESTIMATORS
+        },
+        "conflicts": metrics["conflicts"],
+        "sizes": {n: len(t.read(data, "train").ids) for n, t in plain_tasks(config).items()},
+        "training_seconds": found.training_seconds,
+        "measuring_seconds": found.measuring_seconds,
+        "environment": metrics["environment"],
+    }
+
+
+def real_gains(report: Report, seeds: Sequence[int] = SEEDS) -> Gains:
+    """Return the gain of each task in each trained subset, in points of its main dev metric.
+
+    It is the mean over those of the seeds that the subset and the single task both have.
+    """
+    tasks = plain_tasks(report.cell(ESTIMATE).config)
+    found: dict[tuple[str, ...], dict[str, float]] = {}
+    for one in subsets():
+        for task in one:
+            path = "dev", task, tasks[task].kind.main_metric
+            joint, alone = (
+                report.results.values(report.cell(name_of(names)), *path)
+                for names in (one, (task,))
+            )
+            if common := [seed for seed in seeds if seed in joint and seed in alone]:
+                gain = 100 * fmean(joint[seed] - alone[seed] for seed in common)
+                found.setdefault(one, {})[task] = gain
+    return found
+
+
+def predictions(report: Report) -> dict[str, Gains]:
+    """Return the predicted gains of each predictor, means over the seeds of the estimate."""
+    several = list(report.results.figures_by_seed(report.cell(ESTIMATE)).values())
+    if not several:
+        return {}
+
+    def mean_of(value: Callable[[Any, tuple[str, ...], str], float]) -> Gains:
+        return {
+            one: {task: fmean(value(figures, one, task) for figures in several) for task in one}
+            for one in subsets()
+        }
+
+    found = {name: mean_of(partial(predicted_gain, name)) for name in ESTIMATORS}
+    return found | {COSINE: mean_of(mean_cosine), SIZE: mean_of(relative_size)}
+
+
+def predicted_gain(
+    estimator: str, figures: Mapping[str, Any], subset: Sequence[str], task: str
+) -> float:
+    """Return a stored prediction of an estimator."""
+    return figures["predicted"][estimator][name_of(subset)][task]
+
+
+def mean_cosine(figures: Mapping[str, Any], subset: Sequence[str], task: str) -> float:
+    """Return the mean cosine of a task with the others, which every joint run reports."""
+    cosines = {
+        frozenset(p.split(" and ")): c["mean_cosine"] for p, c in figures["conflicts"].items()
+    }
+    return fmean(cosines[frozenset((task, other))] for other in subset if other != task)
+
+
+def relative_size(figures: Mapping[str, Any], subset: Sequence[str], task: str) -> float:
+    """Return the logarithm of the others' mean size to the task's: small tasks might gain more.
+
+    The sizes are those of the whole training files; the runs read LIMIT examples of each.
+    """
+    sizes = figures["sizes"]
+    return float(np.log(fmean(sizes[other] for other in subset if other != task) / sizes[task]))
+
+
+def paired(predicted: Gains, real: Gains) -> list[np.ndarray]:
+    """Return (n, 3) per subset: predicted gain, real gain, index of the task."""
+    return [
+        np.array([(predicted[one][task], gain, TASKS.index(task)) for task, gain in gains.items()])
+        for one, gains in real.items()
+    ]
+
+
+def within_tasks(pairs: np.ndarray) -> float:
+    """Return the mean of the rank correlations within each task, of those with three pairs."""
+    groups = [pairs[pairs[:, 2] == task] for task in np.unique(pairs[:, 2])]
+    found = [spearman(one[:, 0], one[:, 1]) for one in groups if len(one) > 2]
+    return fmean(found) if found else float("nan")
+
+
+def rank_correlation(by_subset: Sequence[np.ndarray], measure: Any) -> tuple[float, float, float]:
+    """Return a rank correlation and its 95 % interval, from bootstrapping the subsets."""
+    generator, count = np.random.default_rng(0), len(by_subset)
+    draws = []
+    for _ in range(DRAWS):
+        drawn = generator.integers(0, count, count)
+        draws.append(measure(np.concatenate([by_subset[k] for k in drawn])))
+    low, high = np.nanpercentile(draws, (2.5, 97.5))
+    return measure(np.concatenate(by_subset)), float(low), float(high)
+
+
+def overall_rank(pairs: np.ndarray) -> float:
+    return spearman(pairs[:, 0], pairs[:, 1])
+
+
+def agreement_rows(report: Report) -> list[list[str]]:
+    """Return a row per predictor, and one of the gains of one seed as those of the others."""
+    real, rows = real_gains(report), []
+    every = predictions(report)
+    if len(SEEDS) > 1 and all(real_gains(report, [seed]) for seed in SEEDS[:2]):
+        every["real gain of one seed, the first"] = real_gains(report, SEEDS[:1])
+    for name, predicted in every.items():
+        target = real_gains(report, SEEDS[1:]) if name.startswith("real") else real
+        by_subset = paired(predicted, {one: g for one, g in target.items() if one in predicted})
+        row = [name]
+        for measure in (overall_rank, within_tasks):
+            row.append("{:.2f} ({:.2f} to {:.2f})".format(*rank_correlation(by_subset, measure)))
+        rows.append([*row, str(sum(map(len, by_subset)))])
+    return rows
+
+
+def cost_text(report: Report) -> str:
+    """Return the time of the estimate as a share of that of the trained cells, per seed."""
+    results = report.results
+    estimate = results.figures_by_seed(report.cell(ESTIMATE)).values()
+    spent = fmean(one["training_seconds"] + one["measuring_seconds"] for one in estimate)
+    names = [name_of(one) for one in [*((task,) for task in TASKS), *real_gains(report)]]
+    trained = sum(
+        fmean(results.values(report.cell(name), "training_seconds").values()) for name in names
+    )
+    return (
+        f"The estimate took {spent / 60:.0f} minutes per seed, {spent / trained:.1%} of the "
+        f"{trained / 60:.0f} minutes of training of the {len(names)} cells beside it; all "
+        f"{2 ** len(TASKS) - 1} subsets would need far more."
+    )
+
+
+def page(report: Report) -> list[str]:
+    """Return the parts of the page: rank correlations, cost, and all gains."""
+    parts = [notes_of(STUDY, report.request), report.omitted()]
+    real, every = real_gains(report), predictions(report)
+    if len(real) < 2 or not every:
+        return [
+            *parts,
+            "The estimate and two subsets with their single tasks are not finished yet.",
+        ]
+    rows = [
+        [
+            " + ".join(one),
+            task,
+            f"{gain:+.1f}",
+            *(f"{100 * every[name][one][task]:+.2f}" for name in ESTIMATORS),
+        ]
+        for one, gains in real.items()
+        for task, gain in gains.items()
+    ]
+    header = ["predictor", "Spearman, all", "Spearman within a task, mean", "gains"]
+    return [
+        *parts,
+        report.results.measured(report.cells),
+        f"{len(real)} of {len(subsets())} subsets are finished. Real gains: difference of the main "
+        "dev metric from the single task in points, mean over the seeds that both have. 95 % "
+        f"intervals from bootstrapping the subsets, {DRAWS:,} samples.",
+        markdown_table(header, agreement_rows(report)),
+        cost_text(report),
+        "## Predicted and real gains",
+        "Predictions times 100; their units differ (docs/affinity.md), so that only ranks count.",
+        markdown_table(["subset", "task", "real gain", *ESTIMATORS], rows),
+    ]
+
+
+STUDY = Study(
+    name="affinity",
+    title="Do estimated affinities predict real gains?",
+    notes=f"every task trains on one batch of {BATCH} per step in every cell, so that a subset and "
+    "a single task have equally many steps; weights of the last epoch; rates are the defaults.",
+    cells=cells,
+    page=page,
+    precision="bf16",
+    limit=LIMIT,
+    options=("seeds",),
+)

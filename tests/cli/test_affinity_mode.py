@@ -1,0 +1,98 @@
+"""Mode affinity: the files that it writes, own tasks, resuming in a step, refusals."""
+
+import json
+import signal
+
+import pytest
+from run_files import SAMPLE, config
+
+from multitask.trainer import Trainer
+
+SMALL = ("--encoder", "tiny", "--limit", 24, "--epochs", 2, "--batch-size", 4, "--rounds", 2)
+COMMAND = ("--mode", "affinity", "--tasks", "sst", "sts", *SMALL)
+
+
+@pytest.fixture
+def run_affinity(run_ok, small):
+    return lambda *more: run_ok(*COMMAND, "--data", small, *more)
+
+
+def estimates(folder):
+    return json.loads((folder / "affinity.json").read_text())["estimates"]
+
+
+def test_a_command_writes_json_page_figures_and_an_ordinary_run(run_affinity, tmp_path):
+    folder = tmp_path / "affinity"
+    shown = run_affinity("--output", folder).stdout
+    assert "gains by lookahead:\ngain of " in shown
+    assert "groups at most  trained together" in shown
+    assert f"affinity.json, affinity.html, figures and the joint run: {folder}" in shown
+    assert {path.name for path in folder.iterdir()} >= {
+        *("affinity.json", "affinity.html", "figures", "joint-seed11711", "measures-seed11711")
+    }
+    stored = config(folder / "joint-seed11711")
+    wanted = {"tasks": ["sst", "sts"], "keep": "last", "dev_limit": 100, "test_limit": 10}
+    assert {key: stored[key] for key in wanted} == wanted
+    again = run_affinity("--output", folder, "--estimator", "linear", "--groups", 1).stdout
+    assert "holds this run, finished" in again
+    assert "gains by linear:" in again
+    assert len(estimates(folder)["gram"]["groupings"]) == 1
+
+
+def test_own_tasks_and_tables_are_measured(run_ok, tmp_path, small):
+    tickets = (
+        "--data-file",
+        SAMPLE / "own" / "tickets.csv",
+        "--text",
+        "text",
+        "--group",
+        "customer",
+    )
+    labels = ("--labels", "topic", "tags")
+    command = ("--mode", "affinity", "--tasks", "sst", *tickets, *labels, "--data", small)
+    run_ok(*command, *SMALL, "--output", tmp_path / "a")
+    found = estimates(tmp_path / "a")["lookahead"]["subsets"]
+    assert [list(one) for one in found][-1] == ["sst", "topic", "tags"]
+
+
+def test_a_run_that_is_interrupted_in_a_step_goes_on(
+    run_affinity, run, small, tmp_path, monkeypatch
+):
+    run_affinity("--output", tmp_path / "whole")
+    taken, train_step = 0, Trainer.train_step
+
+    def interrupted(trainer, drawn):
+        nonlocal taken
+        taken += 1
+        if taken == 8:  # of the second epoch
+            signal.raise_signal(signal.SIGINT)
+        return train_step(trainer, drawn)
+
+    monkeypatch.setattr(Trainer, "train_step", interrupted)
+    stopped = run(*COMMAND, "--data", small, "--output", tmp_path / "broken")
+    assert stopped.returncode == 130
+    assert "interrupted; the same command goes on" in stopped.stderr
+    run_affinity("--output", tmp_path / "broken")
+    assert estimates(tmp_path / "broken") == estimates(tmp_path / "whole")
+
+
+def test_a_dry_run_shows_the_steps_of_the_joint_run_and_writes_nothing(run_affinity, cwd):
+    shown = run_affinity("--dry-run").stdout
+    assert len([line for line in shown.splitlines() if line.lstrip().startswith(("1 ", "2 "))]) >= 2
+    assert not list(cwd.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (("--tasks", "sst"), "--tasks: expected two or more, found sst"),
+        (("--resume",), "mode affinity always resumes"),
+        (("--rounds", 3), "--rounds: expected"),
+        (("--estimator", "cosine"), "invalid choice: 'cosine'"),
+        (("--freeze-encoder",), "--freeze-encoder: expected an encoder in training"),
+        (("--keep", "best"), "--keep: expected last, because each epoch is measured, found best"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_one_line(flags, line, error_line, tmp_path):
+    assert line in error_line(2, *COMMAND, *flags, "--output", tmp_path / "run")
+    assert not (tmp_path / "run").exists()

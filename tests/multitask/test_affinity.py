@@ -1,0 +1,296 @@
+"""Measurement of a joint run: gradients, look-ahead losses, sketches, resuming, refusals."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from plain import plain_losses, step_terms
+from tolerances import DEVIATIONS, assert_near, assert_near_in_norm
+
+from common.errors import RunError, SettingsError
+from multitask import RunConfig, measure_affinity, train
+from multitask.affinity.measures import Measures
+from multitask.affinity.probe import SHARE, Probe
+from multitask.affinity.run import FILE, faults
+from multitask.affinity.sketch import Sketch
+from multitask.gradients import GradientRows
+from multitask.run_folder import RunFolder
+
+JOINT = RunConfig(
+    tasks=("sst", "sts", "qqp"),
+    encoder="tiny",
+    limit=24,
+    dev_limit=10,
+    test_limit=10,
+    epochs=2,
+    batch_size=4,
+)
+
+
+@pytest.fixture
+def probe():
+    one = Probe(JOINT)
+    one.model.eval()
+    return one
+
+
+@pytest.fixture
+def batches(probe):
+    return [several[0] for several in probe.batches(1, 2).values()]
+
+
+def weights_of(probe):
+    return {name: value.clone() for name, value in probe.model.state_dict().items()}
+
+
+def explicit_gradients(probe, batches):
+    """The gradient (D,) of each task on the shared parameters, from a plain pass, and its loss."""
+    shared = [p for several in probe.model.sections().values() for p in several]
+    probe.model.encoder.embeddings.word.sparse = False
+    found, losses = [], []
+    for name, rows in zip(probe.tasks, batches, strict=True):
+        values, _ = plain_losses(probe, name, rows)
+        loss = torch.stack(list(values.values())).sum()
+        gradients = torch.autograd.grad(loss, shared, allow_unused=True)
+        flat = [
+            (torch.zeros_like(p) if g is None else g).flatten()
+            for p, g in zip(shared, gradients, strict=True)
+        ]
+        found.append(torch.cat(flat))
+        losses.append(float(loss.detach()))
+    probe.model.encoder.embeddings.word.sparse = True
+    return shared, torch.stack(found), losses
+
+
+# One round
+
+
+def test_a_round_leaves_weights_and_gradients_as_they_were(probe, batches):
+    before = weights_of(probe)
+    probe.measure_round(batches)
+    after = probe.model.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+    assert all(one.grad is None for one in probe.model.parameters())
+
+
+def test_losses_and_gram_matrices_are_those_of_explicit_gradients(probe, batches):
+    losses, _, grams, _ = probe.measure_round(batches)
+    _, rows, expected = explicit_gradients(probe, batches)
+    terms = step_terms(probe)
+    assert_near(losses, expected, terms)
+    exact = rows.double() @ rows.double().T
+    scale = float(torch.diagonal(exact).max())
+    assert_near(grams.sum(0), exact, 2 * terms, scale=scale)
+
+
+def test_losses_after_a_step_are_those_of_an_explicit_step(probe, batches):
+    losses, after, _, _ = probe.measure_round(batches)
+    shared, rows, before = explicit_gradients(probe, batches)
+    kept = [p.detach().clone() for p in shared]
+    expected = np.zeros_like(after)
+    rate = SHARE * sum(before) / float((rows.double() ** 2).sum())
+    for i, row in enumerate(rows):
+        with torch.no_grad():
+            for p, step in zip(shared, row.split([p.numel() for p in shared]), strict=True):
+                p.sub_(rate * step.view_as(p))
+            for j, name in enumerate(probe.tasks):
+                values, _ = plain_losses(probe, name, batches[j])
+                expected[i, j] = float(torch.stack(list(values.values())).sum())
+            for p, old in zip(shared, kept, strict=True):
+                p.copy_(old)
+    assert_near(after, expected, step_terms(probe))
+    # To first order, the steps on all tasks together lower the sum of the losses by SHARE.
+    fall = (losses - np.diagonal(after)).sum() / losses.sum()
+    assert SHARE / 2 < fall < 2 * SHARE
+
+
+def test_no_example_is_measured_twice_after_an_epoch_and_epochs_have_other_batches(probe):
+    several = probe.batches(1, 100)
+    for rows in several.values():
+        assert len(rows) == 24 // JOINT.batch_size
+        assert len(set(np.concatenate(rows).tolist())) == 24
+    assert len(probe.batches(1, 4)["sst"]) == 4
+    other = probe.batches(2, 100)["sst"]
+    assert not all(np.array_equal(a, b) for a, b in zip(several["sst"], other, strict=True))
+
+
+def test_too_few_examples_and_negative_losses_are_refused(probe, batches, monkeypatch):
+    few = Probe(JOINT.changed(limit=4))
+    with pytest.raises(RunError, match=r"two batches of 4 or more training examples .* found 1 of"):
+        few.batches(1, 16)
+    monkeypatch.setattr(probe, "loss", lambda unit, differentiate=False: -1.0)
+    with pytest.raises(RunError, match="expected losses of 0 or more, found -1 of sst"):
+        probe.measure_round(batches)
+
+
+# Sketches
+
+
+def rows_of(probe, batches):
+    """The rows of gradients of a round, and the same as one matrix (m, D)."""
+    for place, (name, rows) in enumerate(zip(probe.tasks, batches, strict=True)):
+        values, _ = plain_losses(probe, name, rows)
+        torch.stack(list(values.values())).sum().backward()
+        probe.rows.collect(place)
+    probe.rows.reduce()
+    dense = torch.stack(probe.rows.buffer[: len(batches)])
+    words = torch.zeros(len(batches), *probe.rows.sparse.shape)
+    words[:, probe.rows.sparse_indices] = probe.rows.sparse_values
+    return torch.cat([dense, words.flatten(1)], 1).double()
+
+
+def test_with_a_column_per_coordinate_a_sketch_keeps_products_exactly(probe, batches):
+    whole = rows_of(probe, batches)
+    columns = whole.shape[1]
+    sketch = Sketch(probe.rows, seed=1, columns=columns)
+    found = torch.stack([sketch(place) for place in range(len(batches))]).double()
+    assert_near_in_norm(found @ found.T, whole @ whole.T, 1)
+    assert torch.equal(found.abs(), whole.abs())
+
+
+def test_products_of_sketches_are_near_those_of_gradients(probe, batches):
+    whole = rows_of(probe, batches)
+    exact, columns = whole @ whole.T, 1021
+    lengths = exact.diagonal().sqrt()
+    for seed in range(3):
+        sketch = Sketch(probe.rows, seed, columns)
+        found = torch.stack([sketch(place) for place in range(len(batches))]).double()
+        errors = (found @ found.T - exact) / torch.outer(lengths, lengths)
+        # Their standard deviation is at most sqrt(2 / columns), for a vector with itself.
+        assert float(errors.abs().max()) < DEVIATIONS * np.sqrt(2 / columns)
+
+
+def test_the_sketch_of_a_seed_is_the_same_again():
+    parameters = {"a": [torch.nn.Parameter(torch.zeros(30))]}
+    found = []
+    for _ in range(2):
+        rows = GradientRows(parameters)
+        parameters["a"][0].grad = torch.arange(30.0)
+        rows.collect(0)
+        found.append(Sketch(rows, 7, columns=11)(0))
+    assert torch.equal(*found)
+
+
+# Files and runs
+
+
+def test_measures_are_read_as_written_and_belong_to_one_run(tmp_path):
+    shapes = ((2, 3), (2, 3, 3), (2, 1, 3, 3), (2, 3, 5))
+    one = Measures(*(np.random.default_rng(0).normal(size=s) for s in shapes), ("layer 1",), 1.5)
+    file = tmp_path / "measures" / "one.npz"
+    assert Measures.load(file, "a") is None
+    one.save(file, "a")
+    found = Measures.load(file, "a")
+    assert (found.parts, found.seconds) == (("layer 1",), 1.5)
+    assert all(
+        np.array_equal(getattr(found, n), getattr(one, n)) for n in ("losses", "after", "grams")
+    )
+    assert Measures.load(file, "b") is None
+    file.write_bytes(b"PK")
+    with pytest.raises(RunError, match=r"one\.npz: expected measures of gradients"):
+        Measures.load(file, "a")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("affinity")
+    return folder, measure_affinity(JOINT, folder, rounds=4, seeds=2)
+
+
+def without_times(folder):
+    found = json.loads((folder / FILE).read_text())
+    return {key: one for key, one in found.items() if not key.endswith("seconds")}
+
+
+def test_the_joint_run_is_the_run_that_is_trained_without_measurement(measured, tmp_path):
+    folder, _ = measured
+    plain = train(JOINT.changed(mode="multitask", keep="last", patience=None), tmp_path / "plain")
+    for run in (folder / "joint-seed11711", plain.folder):
+        assert RunFolder(run).metrics() is not None
+    weights = [
+        (RunFolder(run).best / "model.safetensors").read_bytes()
+        for run in (folder / "joint-seed11711", plain.folder)
+    ]
+    assert weights[0] == weights[1]
+
+
+def test_the_result_has_all_estimates_and_is_the_content_of_the_file(measured):
+    folder, found = measured
+    assert found.seeds == (11711, 11712)
+    assert found.rounds == 2 * JOINT.epochs * 4
+    stored = json.loads((folder / FILE).read_text())
+    assert stored == found.to_json()
+    assert list(stored["estimates"]) == ["gram", "lookahead", "linear"]
+    for one in found.estimates.values():
+        assert len(one.subsets) == 7
+        low, high = one.ends
+        assert (low <= high).all()
+        assert one.groupings[-1].total >= one.groupings[0].total
+    pair = found.gains("sts", "sst", estimator="linear")
+    assert pair["sst"] == found.estimates["linear"].pairs[1, 0]
+    with pytest.raises(ValueError, match="not in tuple"):
+        found.gains("sst", "rte")
+
+
+def test_a_second_call_measures_nothing_and_one_for_more_rounds_says_how(measured, monkeypatch):
+    folder, _ = measured
+    before = without_times(folder)
+    monkeypatch.setattr(Probe, "measure", None)
+    measure_affinity(JOINT, folder, rounds=4, seeds=2)
+    assert without_times(folder) == before
+    with pytest.raises(RunError, match=r"rounds-6.npz: expected the measures .* --overwrite"):
+        measure_affinity(JOINT, folder, rounds=6)
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_a_run_that_is_stopped_while_it_measures_goes_on(epoch, measured, tmp_path, monkeypatch):
+    measure = Probe.measure
+
+    def stop(self, weights, number, rounds):
+        if number == epoch:
+            raise KeyboardInterrupt
+        return measure(self, weights, number, rounds)
+
+    monkeypatch.setattr(Probe, "measure", stop)
+    with pytest.raises(KeyboardInterrupt):
+        measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
+    monkeypatch.setattr(Probe, "measure", measure)
+    measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
+    assert without_times(tmp_path) == without_times(measured[0])
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"tasks": ("sst",)}, "tasks: expected two or more, found sst"),
+        ({"freeze_encoder": True}, "freeze_encoder: expected an encoder in training"),
+        ({"probe_epochs": 1}, "probe_epochs: expected an encoder in training"),
+        ({"sampling": "hybrid"}, "sampling hybrid: expected all tasks in every epoch"),
+        ({"keep": "best"}, "keep: expected last, because each epoch is measured, found best"),
+        ({"patience": 2}, "patience: expected None"),
+    ],
+)
+def test_configurations_without_gradients_of_all_tasks_are_refused(changes, line, tmp_path):
+    with pytest.raises(SettingsError, match=line):
+        measure_affinity(JOINT.changed(**changes), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_arguments_and_folders_are_refused(tmp_path):
+    known = {"estimator": "gram", "groups": 2, "rounds": 4, "seeds": 1}
+    assert not list(faults(JOINT, **known))
+    for name, value, line in (
+        ("estimator", "grams", "found 'grams'; did you mean gram?"),
+        ("rounds", 3, "rounds: expected an even number from 2, found 3"),
+        ("groups", 0, "groups: expected a number from 1, found 0"),
+        ("seeds", 0, "seeds: expected a number from 1, found 0"),
+    ):
+        (found,) = faults(JOINT, **known | {name: value})
+        assert line in found
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(RunError, match=r"mode affinity, found notes.txt; choose another --output"):
+        measure_affinity(JOINT, tmp_path)
