@@ -54,6 +54,11 @@ class Kind:
         """Return the number of probabilities of an example, or None for a single number."""
         return self.classes or self.labels
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the classes or labels, or their numbers; none for a single number."""
+        return self.class_names or tuple(map(str, range(self.columns or 0)))
+
     def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
         """Return the metrics of the predictions from scores (B, C) or (B,)."""
         return self.metrics(self.predictions(scores), targets)
@@ -62,11 +67,7 @@ class Kind:
         """Return precision, recall, F1 and support of each class or label; none for numbers."""
         if self.columns is None:
             return {}
-        return by_class(predictions, targets, self.class_names or range_names(self.columns))
-
-
-def range_names(count: int) -> tuple[str, ...]:
-    return tuple(map(str, range(count)))
+        return by_class(predictions, targets, self.names)
 
 
 def argmax(scores: np.ndarray) -> np.ndarray:
