@@ -37,7 +37,6 @@ from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
 from tasks.kinds import on_scale, smoothed, with_macro_f1
 from tasks.labelled_files import Source
-from tasks.metrics import METRICS
 from tasks.objectives import with_objective
 from tasks.protocols import apply_protocol
 from tasks.readers import limit_of, to_number
@@ -117,9 +116,7 @@ def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
         available = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
         raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
     return {
-        name: replace(
-            task, kind=replace(kinds[name], main_metric=metric, worst=METRICS[metric].worst)
-        )
+        name: replace(task, kind=replace(kinds[name], main_metric=metric))
         if metric in known.get(name, ())
         else task
         for name, task in tasks.items()
