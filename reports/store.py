@@ -18,7 +18,7 @@ from multitask.run_folder import Figures, RunFolder
 from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
 from multitask.unfinished import finished_epochs
-from tasks import MULTI_LABEL, SIMILARITIES, CustomTasks, find_task
+from tasks import TASKS, CustomTasks, TaskOptions, find_task
 from tasks.metrics import MAIN_METRICS, METRICS, metric_error
 from tasks.predictions import (
     PredictionError,
@@ -76,8 +76,9 @@ class StoredRun:
 
     def main_metric(self, task: str) -> str:
         """Return the main metric of a task without importing PyTorch."""
-        plain = "similarity" if task in SIMILARITIES else "classification"
-        built_in = "multi-label" if task in MULTI_LABEL else plain
+        options = TASKS.get(task, TaskOptions)
+        plain = "similarity" if options.similarity else "classification"
+        built_in = "multi-label" if options.several else plain
         return MAIN_METRICS[self.own_tasks.get(task, {}).get("type", built_in)]
 
     @property

@@ -24,7 +24,7 @@ from reports.cells import check_config, read_cell, write_cell
 from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import text_table
 from studies.arguments import positive, seed, share
-from tasks import SIMILARITIES, TASK_NAMES
+from tasks import TASKS
 
 
 def configuration(args: argparse.Namespace) -> RunConfig:
@@ -95,7 +95,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.balance", description=__doc__)
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
     parser.add_argument(
-        "--task", choices=[t for t in TASK_NAMES if t not in SIMILARITIES], default="sst"
+        "--task",
+        choices=[name for name, task in TASKS.items() if not task.similarity],
+        default="sst",
     )
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--limit", type=positive(int), default=4000, help="training examples")
