@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from reports.tables import shown_table
 from tasks import TASK_NAMES, in_order
 from tasks.kinds import Kind
 from tasks.metrics import overall
-from tasks.predictions import PredictionError, Scores, read_scores_of, scores_name
+from tasks.predictions import PredictionError, Scores, read_scores_of
 from tasks.task_description import NAME, output_signature
 
 SPLITS = ("dev", "test")
@@ -34,7 +33,7 @@ def tasks_of_run(run: Path) -> tuple[str, ...]:
     found = tuple(
         task
         for task in in_order([*TASK_NAMES, *own_tasks_of([run])])
-        if (run / "predictions" / scores_name(task, "dev")).exists()
+        if RunFolder(run).scores(task, "dev").exists()
     )
     if not found:
         raise PredictionError(
@@ -89,15 +88,14 @@ def names_of(runs: Sequence[Path]) -> dict[str, Path]:
 def read_splits(task: str, runs: Mapping[str, Path], kind: Kind) -> dict[str, dict[str, Scores]]:
     """Return scores of a task by split and run; skip test with a message if some runs lack it."""
     files = {
-        split: {name: run / "predictions" / scores_name(task, split) for name, run in runs.items()}
+        split: {name: RunFolder(run).scores(task, split) for name, run in runs.items()}
         for split in SPLITS
     }
-    read_one = partial(read_scores_of, classes=kind.columns, several=kind.labels is not None)
     found = {}
     for split, several in files.items():
         without = [str(runs[name]) for name, file in several.items() if not file.exists()]
         if split == "dev" or not without:
-            found[split] = {name: read_one(file) for name, file in several.items()}
+            found[split] = {name: read_scores_of(file, kind) for name, file in several.items()}
         elif len(without) < len(runs):
             print(f"{task}: {split} skipped, no predictions found in {', '.join(without)}")
     return found

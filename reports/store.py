@@ -23,7 +23,6 @@ from tasks.metrics import MAIN_METRICS, METRICS, metric_error
 from tasks.predictions import (
     PredictionError,
     Scores,
-    scores_name,
     write_predictions,
     write_scores,
 )
@@ -222,5 +221,5 @@ def write_merged_run(
                 if output is not None:
                     file = target / output.name(split)
                     write_predictions(file, output, table.ids, table.predictions)
-                write_scores(target / scores_name(task, split), table)
+                write_scores(place.scores(task, split), table)
         write_sealed(folder / "metrics.json", metrics)

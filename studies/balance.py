@@ -53,7 +53,7 @@ def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
     The weights of pull and push are normalised to add up to 1.
     """
     (task,) = config.tasks
-    steps = list(read_steps(folder / "telemetry.jsonl"))
+    steps = list(read_steps(RunFolder(folder).steps))
     names = [f"{task}/pull", f"{task}/push"]
     losses = np.array([[line["losses"][name] for name in names] for line in steps])
     weights = np.array([[line["weights"][name] for name in names] for line in steps])
