@@ -19,7 +19,7 @@ from reports.store import StoredRun, check_output, read_run, write_merged_run
 from reports.tables import shown_table
 from tasks import TASK_NAMES, in_order
 from tasks.kinds import Kind
-from tasks.metrics import overall
+from tasks.metrics import OVERALL, overall
 from tasks.predictions import PredictionError, Scores, read_scores_of
 from tasks.task_description import NAME, output_signature
 
@@ -163,7 +163,7 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
         merged = result["dev"][task][metric]
         gain = f"{merged - max(scores.values()):+.4f}"
         rows.append([task, "ensemble", "", metric, f"{merged:.4f}", gain])
-    for name in ("overall", "overall_plain_mean"):
+    for name in OVERALL:
         if name in result["dev"]:
             rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
     return shown_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)

@@ -19,7 +19,7 @@ from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
 from multitask.unfinished import finished_epochs
 from tasks import TASKS, CustomTasks, TaskOptions, find_task
-from tasks.metrics import MAIN_METRICS, METRICS, metric_error
+from tasks.metrics import MAIN_METRICS, METRICS, OVERALL, metric_error
 from tasks.predictions import (
     PredictionError,
     Scores,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
 
 
-OVERALL = ("overall", "overall_plain_mean")
 CONTENT = {
     "dev": Figures,
     "test": dict[str, dict[str, float]],
