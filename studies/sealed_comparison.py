@@ -7,7 +7,7 @@ differences over resamples of the examples, durations and the rule. Predictions 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -21,7 +21,7 @@ from multitask.config import RunConfig
 from reports.confidence import PRECISION
 from reports.leaks import audit
 from reports.seed_pairs import DevScore, SeedPair, resampled_covariance, score_of
-from reports.stopping import ERROR, OF_EXAMPLES, Conclusion, Population, Rule, conclude
+from reports.stopping import ERROR, OF_EXAMPLES, Conclusion, Rule, conclude
 from studies.runner import drawn_split, file_digests, hash_examples
 from tasks import data_folder
 from tasks.described import FILES as DATA_FILES
@@ -57,21 +57,13 @@ class StoredScore(TypedDict):
     examples: dict[str, int]
 
 
-class StoredRule(TypedDict):
-    margin: float
-    examples: Population
-    resolution: float
-    most_seeds: int
-    budget: float | None
-
-
 class Content(TypedDict):
     """The keys of the file; `splits` and `leaks` are those of each configuration."""
 
     kind: str
     configurations: dict[Literal["A", "B"], dict[str, Any]]
     score: StoredScore
-    rule: StoredRule
+    rule: Rule
     method: Numbers
     data: dict[str, str]
     splits: dict[Literal["A", "B"], dict[str, str]]
@@ -151,6 +143,9 @@ def read_comparison(file: Path) -> dict[str, Any]:
         raise UserError(f"{file}: expected a comparison until sure, found: {error}") from error
     of_both = [content[key] for key in ("configurations", "splits", "leaks")]
     of_both += [one[key] for one in content["pairs"] for key in ("metrics", "scores", "seconds")]
+    names = [one.name for one in fields(Rule)]
+    if content["rule"].keys() != set(names):
+        raise UserError(f"{file}: rule: expected {', '.join(names)}, found others")
     if content["kind"] != KIND or any(one.keys() != set(NAMES) for one in of_both):
         raise UserError(f"{file}: expected a {KIND} of A and B, found {content['kind']!r}")
     return content
