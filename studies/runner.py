@@ -28,7 +28,7 @@ from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
 from pretrain.texts import read_nli_triplets
 from reports.cells import cell as cell_of_run
-from reports.leaks import audit
+from reports.leaks import audit, leak_table
 from reports.tables import markdown_table, text_table
 from studies.faults import left_out_notice
 from studies.results import Cell, Results, has_affected_run
@@ -170,9 +170,9 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
     files = sorted({file for one in cells if (file := one.config.flat().get("nli"))})
     further = {Path(file).name: read_nli_triplets(Path(file))[0] for file in files}
     tasks = tuple(dict.fromkeys([*CS224N, *(name for one in cells for name in one.config.tasks)]))
-    *tables, damaged = audit(tasks, data_folder(cells[0].config.data), further)
-    parts = zip(("sentences", "pairs"), tables, strict=True)
-    found = [(what, table) for what, table in parts if table[1]]
+    *counts, damaged = audit(tasks, data_folder(cells[0].config.data), further)
+    parts = zip(("sentences", "pairs"), counts, strict=True)
+    found = [(what, leak_table(several)) for what, several in parts if several]
     for what, table in found:
         print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
     text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in found)

@@ -19,7 +19,7 @@ from common.json_files import read_sealed
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from reports.confidence import PRECISION
-from reports.leaks import audit
+from reports.leaks import Counts, audit
 from reports.seed_pairs import DevScore, SeedPair, resampled_covariance, score_of
 from reports.stopping import ERROR, OF_EXAMPLES, Conclusion, Rule, conclude
 from studies.runner import drawn_split, file_digests, hash_examples
@@ -90,21 +90,20 @@ def data_record(configs: Mapping[str, RunConfig], seed: int) -> dict[str, Any]:
             for task in tasks.values()
             for split in task.source.splits
         }
-        *tables, damaged = audit([*tasks.values()], data_folder(config.data))
+        *counts, damaged = audit([*tasks.values()], data_folder(config.data))
         if damaged:
             raise UserError(damaged[0])
-        parts = zip(("sentences", "pairs"), tables, strict=True)
-        leaks[name] = {what: dict(counted_leaks(*table)) for what, table in parts}
+        parts = zip(("sentences", "pairs"), counts, strict=True)
+        leaks[name] = {what: without_itself(several) for what, several in parts}
     return {"data": file_digests(configs.values()), "splits": splits, "leaks": leaks}
 
 
-def counted_leaks(
-    header: Sequence[str], rows: Sequence[Sequence[str]]
-) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield each held-out split with its number of texts, and how many of them others have."""
-    for held, *counts in rows:
-        named = zip(header[1:], counts, strict=True)
-        yield held, {name: int(count.replace(",", "")) for name, count in named if count}
+def without_itself(counts: Counts) -> dict[str, dict[str, int]]:
+    """Return counts of texts without those of a split in itself."""
+    return {
+        held: {name: count for name, count in found.items() if count is not None}
+        for held, found in counts.items()
+    }
 
 
 def pairs_content(pairs: Sequence[SeedPair], score: DevScore) -> dict[str, Any]:
