@@ -30,7 +30,7 @@ from multitask.run_folder import RunFolder
 from multitask.splits import load_splits
 from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
-from tasks import CS224N, build_task, data_folder, find_task
+from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
 from tasks.data import Split
 from tasks.heads import InitializesFromNames
@@ -75,8 +75,7 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     held_out: dict[str, Source] | None = course if config.drop_leaks else None
     tasks: dict[str, Task] = {}
     for name in (*config.main_tasks, *config.auxiliary):
-        options = config.options_of(name)
-        task = find_task(name, config.own_tasks) if options is None else options.build()
+        task = config.options_of(name).build()
         if task.kind.similarities:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
         if share := smoothing_of(config, name):

@@ -47,9 +47,24 @@ class TaskOptions(Settings):
         return False
 
     @property
+    def has_classes(self) -> bool:
+        """Return whether each example has one class, not a number or several labels."""
+        return not (self.similarity or self.several)
+
+    @property
+    def has_columns(self) -> bool:
+        """Return whether each example has one class or several labels, not a number."""
+        return not self.similarity
+
+    @property
+    def joint(self) -> bool:
+        """Return whether the examples are pairs that are encoded as one sequence."""
+        return getattr(self, "pair", "bi") == "joint"
+
+    @property
     def vectors(self) -> int:
         """Return the number of embeddings of an example: one for pairs in one sequence."""
-        return 1 if getattr(self, "pair", "bi") == "joint" else self.texts
+        return 1 if self.joint else self.texts
 
 
 class SST(TaskOptions, name="sst"):
