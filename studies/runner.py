@@ -257,11 +257,9 @@ def drawing_settings(config: RunConfig, task: str, split: str) -> list[str]:
     found = []
     if classes := config.task_options.get(task, {}).get("classes"):
         found.append(f"{classes} classes")
-    # Few-shot splits the dev file without shots and seed; other protocols draw dev from train.
     drawn = config.protocol.values()
-    if config.protocol.counts_examples and split != "test":
-        if config.protocol.name != "few-shot" or split == "train":
-            found += [f"{drawn['shots']}", f"seed {config.seed}"]
+    if config.protocol.draws_by_seed(split):
+        found += [f"{drawn['shots']}", f"seed {config.seed}"]
         if "imbalance" in drawn:
             found.append(f"ratio {drawn['imbalance']:g}")
     return found

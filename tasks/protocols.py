@@ -47,6 +47,10 @@ class Protocol(Settings):
         """Return whether the protocol itself sets the number of examples."""
         return hasattr(self, "shots")
 
+    def draws_by_seed(self, split: str) -> bool:
+        """Return whether shots and seed determine the examples of a split."""
+        return self.counts_examples and split != "test"
+
 
 SHOTS = "labelled examples of each class"
 MAX_DEV = 500  # examples of dev (Moukafih et al., 2022, section 4.1)
@@ -70,6 +74,9 @@ class FewShots(Protocol, name="few-shot"):
 
     removes_leaks_first = True
     shots: Count | None = setting(None, help="labelled examples in all, balanced over the classes")
+
+    def draws_by_seed(self, split: str) -> bool:
+        return split == "train"  # dev is split without them
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
         shots, names, test = needed(self.shots), task.kind.names, labelled_test(task)
