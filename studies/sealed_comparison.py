@@ -22,7 +22,7 @@ from reports.confidence import PRECISION
 from reports.leaks import Counts, audit
 from reports.seed_pairs import DevScore, SeedPair, resampled_covariance, score_of
 from reports.stopping import ERROR, OF_EXAMPLES, Conclusion, Rule, conclude
-from studies.runner import drawn_split, file_digests, hash_examples
+from studies.data_records import drawn_split, file_digests, hash_examples
 from tasks import data_folder
 from tasks.described import FILES as DATA_FILES
 from tasks.metrics import METRICS, metric_error

@@ -26,7 +26,8 @@ from multitask.stored_config import read_settings, without_paths
 from reports.seed_pairs import DevScore, SeedPair, check_comparable, dev_score, score_pair
 from reports.stopping import A_BETTER, B_BETTER, OPEN, SMALL, Population, Rule
 from reports.tables import shown_table
-from studies.runner import drawing_settings, long_training
+from studies.data_records import drawing_settings
+from studies.runner import long_training
 from studies.sealed_comparison import (
     KIND,
     METHOD,
