@@ -28,11 +28,12 @@ from multitask.evaluation import (
     score_splits,
 )
 from multitask.methods import is_default
+from multitask.rays import pull_and_push
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
 from multitask.start import holds_finished, make_ready, with_kernel, with_precision, write_ids
 from multitask.teachers import check_teachers, soft_targets, with_soft_targets, write_teachers
-from multitask.telemetry import conflict_summary, pull_and_push
+from multitask.telemetry import conflict_summary, read_steps
 from multitask.trainer import Trainer
 from tasks.base import Task
 from tasks.data import Split
@@ -173,7 +174,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         result["training_losses"] = mean_losses(model, tasks, train, config.measured_examples)
     if processes.first:
         if (balance := getattr(config.objective, "balance", None)) is not None:
-            result["rays"] = pull_and_push(RunFolder(folder).steps, balance.preference)
+            result["rays"] = pull_and_push(read_steps(RunFolder(folder).steps), balance.preference)
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
         if calibrations:

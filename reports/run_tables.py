@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from multitask.rays import ray_text
 from reports.class_tables import ByClass, class_table
 from reports.store import StoredRun
 from reports.tables import Table, shown, shown_table
@@ -137,8 +138,6 @@ def summary(result: dict[str, Any]) -> str:
 
     There is a column for `test` if the labels of any task's test examples are known.
     """
-    from multitask.telemetry import ray_text  # imports PyTorch, which a table of runs does not need
-
     further = {key: result[key] for key in ("before", "test") if key in result}
     rows = metric_rows(result["dev"], *further.values())
     calibrated = result.get("calibration")

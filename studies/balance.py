@@ -16,10 +16,11 @@ import numpy as np
 from common.entry_point import start
 from multitask.config import RunConfig
 from multitask.control import RunControl
+from multitask.rays import ray_text
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.stored_config import without_paths
-from multitask.telemetry import ray_text, read_steps
+from multitask.telemetry import read_steps
 from reports.cells import check_config, read_cell, write_cell
 from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import text_table
