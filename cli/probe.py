@@ -37,8 +37,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if not config.options_of(tasks[0]).has_classes:
         parser.error(f"--task: expected a task with classes, found {tasks[0]}")
 
+    from multitask.precision import with_precision
     from multitask.run_folder import RunFolder, default_folder
-    from multitask.start import with_precision
     from pretrain.probe import linear_evaluation
     from reports.store import check_output, write_merged_run
     from reports.tables import shown_table

@@ -13,18 +13,16 @@ import torch
 
 from common.errors import RunError, SettingsError, one_line
 from minbert.bi_encoder import BiEncoder
-from minbert.bilstm import BiLSTM, BiLSTMConfig
+from minbert.bilstm import BiLSTM
 from minbert.config import PRECISIONS
-from minbert.folder import read_config
 from minbert.linear import choose_device, warn_if_slow
-from minbert.precision import PrecisionChoice, choose_precision
 from minbert.sizes import trained_sizes
-from minbert.sources import NAMED_ENCODERS, find_folder
 from multitask.config import RunConfig
 from multitask.imbalance import imbalance_of
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.objective_rules import smoothing_of
+from multitask.precision import training_precision
 from multitask.rules import reading_rules
 from multitask.run_folder import RunFolder
 from multitask.splits import load_splits
@@ -225,27 +223,6 @@ def build_model(
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
-
-
-def training_precision(config: RunConfig, device: torch.device, bilstm: bool) -> PrecisionChoice:
-    """Return the precision of a run; for `auto`, one that its encoder and its methods allow."""
-    choice = choose_precision(config.precision, device, bilstm)
-    if config.precision == "auto":
-        for one in config.regularizers:
-            if one.precision_fault(choice.precision):
-                return PrecisionChoice("fp32", f"{one.name} with these settings needs it")
-    return choice
-
-
-def precision_before_loading(config: RunConfig) -> PrecisionChoice:
-    """Return the precision of a run, which depends on the kind of its encoder."""
-    source = config.encoder
-    if config.init is not None:
-        source = str(RunFolder(Path(config.init)).published_weights())
-    bilstm = source not in NAMED_ENCODERS and isinstance(
-        read_config(find_folder(source)), BiLSTMConfig
-    )
-    return training_precision(config, choose_device(config.device), bilstm)
 
 
 def same_adapter(config: RunConfig, stored: Mapping[str, Any]) -> bool:

@@ -28,10 +28,11 @@ from multitask.evaluation import (
     score_splits,
 )
 from multitask.methods import is_default
+from multitask.precision import with_kernel, with_precision
 from multitask.rays import pull_and_push
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
-from multitask.start import holds_finished, make_ready, with_kernel, with_precision, write_ids
+from multitask.start import holds_finished, make_ready, write_ids
 from multitask.teachers import check_teachers, soft_targets, with_soft_targets, write_teachers
 from multitask.telemetry import conflict_summary, read_steps
 from multitask.trainer import Trainer

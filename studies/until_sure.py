@@ -20,8 +20,8 @@ from common.json_files import write_sealed
 from common.progress import duration
 from multitask.config import RunConfig, check_complete
 from multitask.older_versions import upgraded
+from multitask.precision import with_precision
 from multitask.run_folder import RunFolder
-from multitask.start import with_precision
 from multitask.stored_config import read_settings, without_paths
 from reports.seed_pairs import DevScore, SeedPair, check_comparable, dev_score, score_pair
 from reports.stopping import A_BETTER, B_BETTER, OPEN, SMALL, Population, Rule
