@@ -153,6 +153,7 @@ def check_flags(args: argparse.Namespace) -> None:
 
 def compare_until_sure(args: argparse.Namespace) -> int:
     """Train pairs of runs until the comparison is settled, and print its result."""
+    from reports.stopping import Rule
     from studies import until_sure
 
     first, other = (
@@ -165,9 +166,9 @@ def compare_until_sure(args: argparse.Namespace) -> int:
             other,
             folder,
             args.margin,
-            examples=args.examples or "sampled",
+            examples=args.examples or Rule.examples,
             budget=args.budget,
-            most_seeds=args.most_seeds or until_sure.MOST_SEEDS,
+            most_seeds=args.most_seeds or Rule.most_seeds,
             score=args.score,
         )
     except KeyboardInterrupt:

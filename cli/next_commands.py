@@ -10,7 +10,6 @@ from pathlib import Path
 from common.entry_point import program_command
 from common.terminal import highlighted
 from multitask.config import RunConfig
-from tasks import find_task
 
 # By the number of texts of an example; a tab separates the texts of a pair.
 EXAMPLES = {
@@ -37,11 +36,7 @@ def next_commands(config: RunConfig, folder: Path, use: Sequence[str] = ()) -> s
 
 def after_training(config: RunConfig, run: str, use: list[str]) -> Iterator[tuple[str, str]]:
     """Yield commands for a run of tasks: predict, compare, and the page or an export."""
-    several = [(name, config.options_of(name)) for name in config.main_tasks]
-    texts = max(
-        (find_task(name, config.own_tasks) if options is None else options.build()).texts
-        for name, options in several
-    )
+    texts = max(config.options_of(name).build().texts for name in config.main_tasks)
     predict = command("--mode", "predict", "--run", run, *use)
     yield f"{EXAMPLES[texts]} | {predict}", "predict a text of your own"
     if not config.outside_tasks:

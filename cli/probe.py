@@ -14,7 +14,6 @@ from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
 from cli.training import DATA, add_drop_leaks, add_use, config_of
 from multitask.methods import methods
-from multitask.objective_rules import has_classes
 from multitask.run_settings import MACHINE, READING
 from tasks import CS224N, TASK_NAMES, TASKS
 
@@ -35,11 +34,11 @@ def add_flags(parser: Any) -> None:
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = only_task(args, parser)
     config = config_of(args, parser, parser.flags, tasks, mode="probe")
-    if not has_classes(config, tasks[0]):
+    if not config.options_of(tasks[0]).has_classes:
         parser.error(f"--task: expected a task with classes, found {tasks[0]}")
 
+    from multitask.precision import with_precision
     from multitask.run_folder import RunFolder, default_folder
-    from multitask.start import with_precision
     from pretrain.probe import linear_evaluation
     from reports.store import check_output, write_merged_run
     from reports.tables import shown_table

@@ -81,15 +81,15 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     corpus = None
     sentences = read_sentence_list(Path(args.input), args.column) if args.input else []
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
-    precision = model.model.bi_encoder.choose_precision(machine.precision)
-    model.precision = precision.precision
+    choice = model.model.bi_encoder.choose_precision(machine.precision)
+    precision = choice.precision
     for task in (None, *model.model.adapters):  # errors and compilation before the first request
-        model.encoder(model.precision, task)
+        model.encoder(precision, task)
     if sentences:
         RunFolder(Path(args.run)).check_embeds_texts()
         if names := ", ".join(model.model.adapters):
             print(f"search: embeddings of the shared encoder, without the adapters of {names}")
-        embeddings = embeddings_of(sentences, model.model.bi_encoder, model.precision)
+        embeddings = embeddings_of(sentences, model.model.bi_encoder, precision)
         corpus = Corpus(Path(args.input).name, sentences, embeddings)
     run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
@@ -97,11 +97,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     with socket.create_server((args.host, args.port)) as listening:
         port = listening.getsockname()[1]
         local = listening.getsockname()[0].startswith("127.")
-        report_precision(machine.precision, precision)
+        report_precision(machine.precision, choice)
         print(f"open http://{args.host}:{port}/ in a browser; press Ctrl-C to stop", flush=True)
         if not local:
             print("others can open it: its examples are built-in texts, none of dev", flush=True)
         load = Load(args.batch_tokens, args.batch_wait / 1000, args.queue)
-        app = make_app(model, corpus, hosts, run, dev_examples=local, load=load)
+        app = make_app(model, corpus, hosts, run, local, load, precision)
         server_of(app).run(sockets=[listening])
     return 0

@@ -96,6 +96,6 @@ def first_example(task: Task, examples: Examples) -> str:
     if examples.targets is None:
         return texts
     target = examples.targets[0]
-    if task.kind.classes and task.kind.class_names:
-        return f"{texts} -> {task.kind.class_names[int(target)]}"
+    if task.kind.classes:
+        return f"{texts} -> {task.kind.names[int(target)]}"
     return f"{texts} -> {task.output.show(target) if task.output else f'{target:g}'}"

@@ -247,8 +247,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
 def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
-    from multitask.assembly import precision_before_loading
     from multitask.dry_run import dry_run_rows
+    from multitask.precision import precision_before_loading
     from multitask.presets import preset_of
     from reports.tables import shown_table
 

@@ -13,31 +13,28 @@ import torch
 
 from common.errors import RunError, SettingsError, one_line
 from minbert.bi_encoder import BiEncoder
-from minbert.bilstm import BiLSTM, BiLSTMConfig
+from minbert.bilstm import BiLSTM
 from minbert.config import PRECISIONS
-from minbert.folder import read_config
 from minbert.linear import choose_device, warn_if_slow
-from minbert.precision import PrecisionChoice, choose_precision
 from minbert.sizes import trained_sizes
-from minbert.sources import NAMED_ENCODERS, find_folder
 from multitask.config import RunConfig
 from multitask.imbalance import imbalance_of
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.objective_rules import smoothing_of
+from multitask.precision import training_precision
 from multitask.rules import reading_rules
 from multitask.run_folder import RunFolder
 from multitask.splits import load_splits
 from multitask.stored_config import settings_of
 from multitask.unfinished import warn_if_unfinished
-from tasks import CS224N, build_task, data_folder, find_task
+from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
 from tasks.data import Split
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
 from tasks.kinds import on_scale, smoothed, with_macro_f1
 from tasks.labelled_files import Source
-from tasks.metrics import METRICS
 from tasks.objectives import with_objective
 from tasks.protocols import apply_protocol
 from tasks.readers import limit_of, to_number
@@ -76,8 +73,7 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     held_out: dict[str, Source] | None = course if config.drop_leaks else None
     tasks: dict[str, Task] = {}
     for name in (*config.main_tasks, *config.auxiliary):
-        options = config.options_of(name)
-        task = find_task(name, config.own_tasks) if options is None else options.build()
+        task = config.options_of(name).build()
         if task.kind.similarities:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
         if share := smoothing_of(config, name):
@@ -117,9 +113,7 @@ def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
         available = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
         raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
     return {
-        name: replace(
-            task, kind=replace(kinds[name], main_metric=metric, worst=METRICS[metric].worst)
-        )
+        name: replace(task, kind=replace(kinds[name], main_metric=metric))
         if metric in known.get(name, ())
         else task
         for name, task in tasks.items()
@@ -233,27 +227,6 @@ def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
         source = str(RunFolder(Path(config.init)).weights())
     reading = (config.pooling, config.linear, config.max_tokens, config.long)
     return source, BiEncoder.from_pretrained(source, *reading)
-
-
-def training_precision(config: RunConfig, device: torch.device, bilstm: bool) -> PrecisionChoice:
-    """Return the precision of a run; for `auto`, one that its encoder and its methods allow."""
-    choice = choose_precision(config.precision, device, bilstm)
-    if config.precision == "auto":
-        for one in config.regularizers:
-            if one.precision_fault(choice.precision):
-                return PrecisionChoice("fp32", f"{one.name} with these settings needs it")
-    return choice
-
-
-def precision_before_loading(config: RunConfig) -> PrecisionChoice:
-    """Return the precision of a run, which depends on the kind of its encoder."""
-    source = config.encoder
-    if config.init is not None:
-        source = str(RunFolder(Path(config.init)).published_weights())
-    bilstm = source not in NAMED_ENCODERS and isinstance(
-        read_config(find_folder(source)), BiLSTMConfig
-    )
-    return training_precision(config, choose_device(config.device), bilstm)
 
 
 def same_adapter(config: RunConfig, stored: Mapping[str, Any]) -> bool:

@@ -29,6 +29,7 @@ from multitask.settings_by_name import (
 )
 from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
+from tasks.custom_tasks import OwnTaskOptions
 from tasks.task_description import from_json
 
 TRAINED = ("single", "multitask", "pretrain", "pareto")
@@ -161,10 +162,10 @@ class RunConfig(RunSettings):
         """The known tasks by name, without those over the user's own files."""
         return TASKS | {one.name: one for one in self.outside_tasks}
 
-    def options_of(self, task: str) -> TaskOptions | None:
-        """Return the options of a task; None for one over the user's own files."""
+    def options_of(self, task: str) -> TaskOptions | OwnTaskOptions:
+        """Return the options of a task, or the same facts about one over the user's own files."""
         if task in self.own_tasks:
-            return None
+            return OwnTaskOptions(task, self.own_tasks[task])
         return self.task_classes[task](**self.task_options.get(task, {}))
 
     def flat(self) -> dict[str, Any]:

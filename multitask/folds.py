@@ -15,8 +15,8 @@ from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
+from multitask.precision import with_precision
 from multitask.run_folder import RunFolder
-from multitask.start import with_precision
 from tasks.task_description import TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from multitask.objective_rules import ONE, has_classes, has_own_loss, smoothing_of
-from multitask.settings_by_name import has_similarities
+from multitask.objective_rules import ONE, has_own_loss, smoothing_of
 from tasks.imbalance import Imbalance
-from tasks.own_types import predicts
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -20,19 +18,12 @@ SETTINGS = ("class_weights", "focal_gamma", "logit_adjustment")
 OWN = "class_weights"  # key of the description of an own task
 
 
-def has_columns(c: RunConfig, task: str) -> bool:
-    """Whether a task has classes or several labels, not a number."""
-    if task in c.own_tasks:
-        return predicts(c.own_tasks[task]) in ("class", "labels")
-    return not has_similarities(vars(c), task)
-
-
 def value_of(c: RunConfig, key: str, task: str) -> Any:
     """Return a setting of a task; None for one that it does not apply to."""
     value = getattr(c, key)
     if isinstance(value, Mapping):
         return value.get(task)
-    return value if has_columns(c, task) else None
+    return value if c.options_of(task).has_columns else None
 
 
 def imbalance_of(c: RunConfig, task: str) -> Imbalance | None:
@@ -74,14 +65,14 @@ def imbalance_rules(c: RunConfig) -> Iterator[str]:
 
 def task_rules(c: RunConfig, key: str, task: str) -> Iterator[str]:
     """What one of the settings, used for a task, is not combined with."""
-    if not has_columns(c, task):
+    if not c.options_of(task).has_columns:
         yield f"{key}: expected tasks with classes or several labels, found {task}"
         return
     if task not in c.own_tasks and has_own_loss(c, task):
         yield f"{key} and loss of {task}: {ONE}"
     if smoothing_of(c, task):
         yield f"{key} and label_smoothing of {task}: {ONE}"
-    if has_classes(c, task) and c.objective is not None:
+    if c.options_of(task).has_classes and c.objective is not None:
         yield f"{key} and objective {c.objective.name}: {ONE}"
-    if has_classes(c, task) and c.class_balanced and key != "focal_gamma":
+    if c.options_of(task).has_classes and c.class_balanced and key != "focal_gamma":
         yield f"{key} and class_balanced: {ONE}, for both correct the numbers of examples"

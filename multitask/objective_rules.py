@@ -10,42 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from multitask.combiners.base import WithPreference
 from multitask.methods import is_default, methods
-from multitask.settings_by_name import has_similarities
-from tasks.own_types import TYPES, predicts
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
-
-
-def two_vectors(config: RunConfig, task: str) -> bool:
-    """Whether the examples of a task are pairs with an embedding for each text."""
-    own = config.own_tasks.get(task)
-    if own is not None:
-        return len(own.get("texts", ())) == 2 and not own.get("joint")
-    options = config.options_of(task)
-    return options is not None and not options.similarity and options.vectors > 1
-
-
-def one_sequence(config: RunConfig, task: str) -> bool:
-    """Whether the examples of a task are pairs that are encoded as one sequence."""
-    own = config.own_tasks.get(task)
-    if own is not None:
-        return bool(own.get("joint"))
-    return getattr(config.options_of(task), "pair", "bi") == "joint"
-
-
-def has_classes(config: RunConfig, task: str) -> bool:
-    """Whether each example of a task has one class, not a similarity or several labels."""
-    options = config.options_of(task)
-    if options is None:
-        return predicts(config.own_tasks[task]) == "class"
-    return not options.several and not has_similarities(vars(config), task)
-
-
-def task_objectives(config: RunConfig, task: str) -> tuple[str, ...]:
-    """Return the names of the objectives of a task that is trained by its own loss."""
-    options = config.options_of(task)
-    return (task,) if options is None else options.objectives
 
 
 def smoothing_of(config: RunConfig, task: str) -> float:
@@ -53,14 +20,12 @@ def smoothing_of(config: RunConfig, task: str) -> float:
     share = config.label_smoothing
     if isinstance(share, Mapping):
         return share.get(task, 0.0)
-    return share if has_classes(config, task) else 0.0
+    return share if config.options_of(task).has_classes else 0.0
 
 
 def has_own_loss(config: RunConfig, task: str) -> bool:
     """Whether a task is trained by another loss, of its options or its type, than cross-entropy."""
     options = config.options_of(task)
-    if options is None:
-        return TYPES[config.own_tasks[task]["type"]].own_loss
     return options.own_loss or len(options.objectives) > 1
 
 
@@ -68,8 +33,8 @@ def objectives_of(config: RunConfig) -> dict[str, tuple[str, ...]]:
     """Return each task's objectives, as `Task.objectives` gives them."""
     return {
         task: config.objective.terms_of(task)
-        if hasattr(config.objective, "terms_of") and has_classes(config, task)
-        else task_objectives(config, task)
+        if hasattr(config.objective, "terms_of") and config.options_of(task).has_classes
+        else config.options_of(task).objectives
         for task in config.tasks
     }
 
@@ -96,7 +61,7 @@ def task_training_rules(c: RunConfig) -> Iterator[str]:
     """Training on tasks: objectives, where gradients are combined, and by what."""
     if c.mode and not is_default("projection_head", c.projection_head):
         yield f"projection_head: expected mode pretrain, found {c.mode}"
-    if not any(has_classes(c, task) for task in c.tasks):
+    if not any(c.options_of(task).has_classes for task in c.tasks):
         tasks = ", ".join(c.tasks)
         if c.objective is not None:
             yield f"objective {c.objective.name}: expected a task with classes, found {tasks}"
@@ -121,7 +86,7 @@ def smoothing_rules(c: RunConfig) -> Iterator[str]:
     if c.label_smoothing and not isinstance(c.label_smoothing, Mapping) and not smooth:
         yield f"{name}: expected a task with classes, found {', '.join(c.tasks)}"
     for task in smooth:
-        if not has_classes(c, task):
+        if not c.options_of(task).has_classes:
             yield f"{name}: expected tasks with classes, found {task}"
         if has_own_loss(c, task):
             yield f"{name} and loss of {task}: {ONE}"
@@ -168,7 +133,7 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
     if not hasattr(objective, "of_task"):
         return
     name = f"objective {objective.name}"
-    classes = [task for task in c.tasks if has_classes(c, task)]
+    classes = [task for task in c.tasks if c.options_of(task).has_classes]
     for key in ("freeze_encoder", "probe_epochs"):
         if not objective.trains_only_heads and getattr(c, key):
             yield f"{name} and {key}: {ONE}, for the objective trains more than heads"
@@ -181,7 +146,7 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
         if objective.own_head and "head" in c.task_options.get(task, {}):
             yield f"task_options: {task}: head: expected another objective than {objective.name}"
     for task in classes:
-        if objective.single_embedding and two_vectors(c, task):
+        if objective.single_embedding and c.options_of(task).vectors > 1:
             yield f"{name}: expected single texts or pair joint, found {task}"
     if objective.initializes_from_names and c.init is not None:
         yield f"label_start names and init: {ONE}"
@@ -249,8 +214,8 @@ def pretraining_task_rules(c: RunConfig, objective: Any) -> Iterator[str]:
         if objective.of_pairs and objective.file is None and task not in PAIRED:
             names = " or ".join(PAIRED)
             yield f"tasks: expected {names} with objective {objective.name}, found {task}"
-        if objective.of_classes and not has_classes(c, task):
+        if objective.of_classes and not c.options_of(task).has_classes:
             yield f"objective {objective.name}: expected tasks with classes, found {task}"
-        if objective.of_classes and two_vectors(c, task):
+        if objective.of_classes and c.options_of(task).vectors > 1:
             line = "expected single texts or pair joint"
             yield f"objective {objective.name}: {line}, found {task}"

@@ -17,9 +17,7 @@ from multitask.methods import methods, owners
 from multitask.objective_rules import (
     ONE,
     combined_objectives,
-    has_classes,
     objective_rules,
-    one_sequence,
     pretraining_rules,
     task_training_rules,
     weights_by_task,
@@ -80,7 +78,7 @@ def length_rules(c: RunConfig) -> Iterator[str]:
 
 def reading_rules(c: RunConfig) -> Iterator[str]:
     """What is read of long texts."""
-    joint = [task for task in c.tasks if one_sequence(c, task)]
+    joint = [task for task in c.tasks if c.options_of(task).joint]
     if c.long != "head" and joint:
         yield f"long: expected head for pairs in one sequence ({', '.join(joint)}), found {c.long}"
 
@@ -116,7 +114,7 @@ def frozen_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
 
 def example_rules(c: RunConfig) -> Iterator[str]:
     """Which examples are used, and on which scale their labels are."""
-    similar = [task for task in c.tasks if not has_classes(c, task)]
+    similar = [task for task in c.tasks if not c.options_of(task).has_classes]
     if c.protocol.counts_examples and c.limit is not None:
         yield f"limit and shots: {ONE}"
     for key in ("limit", "label_smoothing", *imbalance.SETTINGS):
@@ -208,7 +206,11 @@ def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
     """
     yield from frozen_rules(c, given)
     own_pooling = getattr(c.objective, "own_pooling", False)
-    if own_pooling and "pooling" in given and all(has_classes(c, task) for task in c.tasks):
+    if (
+        own_pooling
+        and "pooling" in given
+        and all(c.options_of(task).has_classes for task in c.tasks)
+    ):
         yield f"pooling: expected another objective, for {c.objective.name} has its own"
     unused = {key for key in c.unused() if key in given and given[key] != 0}
     for key in sorted(unused - {"leaks_of", "similarity_scale"}):

@@ -28,16 +28,18 @@ from multitask.evaluation import (
     score_splits,
 )
 from multitask.methods import is_default
+from multitask.precision import with_kernel, with_precision
+from multitask.rays import pull_and_push
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
-from multitask.start import holds_finished, make_ready, with_kernel, with_precision, write_ids
+from multitask.start import holds_finished, make_ready, write_ids
 from multitask.teachers import check_teachers, soft_targets, with_soft_targets, write_teachers
-from multitask.telemetry import conflict_summary, pull_and_push
+from multitask.telemetry import conflict_summary, read_steps
 from multitask.trainer import Trainer
 from tasks.base import Task
 from tasks.data import Split
 from tasks.metrics import overall
-from tasks.predictions import Scores, scores_name, write_predictions, write_scores
+from tasks.predictions import Scores, write_predictions, write_scores
 
 
 def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()) -> dict[str, Any]:
@@ -173,7 +175,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         result["training_losses"] = mean_losses(model, tasks, train, config.measured_examples)
     if processes.first:
         if (balance := getattr(config.objective, "balance", None)) is not None:
-            result["rays"] = pull_and_push(folder / "telemetry.jsonl", balance.preference)
+            result["rays"] = pull_and_push(read_steps(RunFolder(folder).steps), balance.preference)
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
         if calibrations:
@@ -251,16 +253,18 @@ def write_split(
     scores: Mapping[str, np.ndarray],
 ) -> None:
     """Write the predictions and probabilities of every task that is not auxiliary for a split."""
-    target = folder / "predictions"
+    place = RunFolder(folder)
     for name, task in tasks.items():
         if task.output is None or task.auxiliary or name not in scores:
             continue
         found = splits[name][split]
         examples, predictions = found.examples, task.kind.predictions(scores[name])
-        write_predictions(target / task.output.name(split), task.output, examples.ids, predictions)
+        write_predictions(
+            place.predictions / task.output.name(split), task.output, examples.ids, predictions
+        )
         ids, left_out = np.array(examples.ids), found.calibrates
         table = Scores(ids, scores[name], examples.targets, selected_on=left_out)
-        write_scores(target / scores_name(name, split), table)
+        write_scores(place.scores(name, split), table)
 
 
 STOPPED = "stopped by a callback"

@@ -27,6 +27,7 @@ from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.stored_config import belongs_to_run, read_config, settings_of
 from tasks.metrics import metric_error
+from tasks.predictions import scores_name
 
 CODE = "code"  # copies of the user's files with methods, never executed
 SOFT_TARGETS = "soft-targets"  # what the run says about the training examples of its students
@@ -99,6 +100,10 @@ class RunFolder:
     @property
     def predictions(self) -> Path:
         return self.path / "predictions"
+
+    def scores(self, task: str, split: str) -> Path:
+        """Return the file with a task's probabilities or similarities on a split."""
+        return self.predictions / scores_name(task, split)
 
     def stored(self) -> dict[str, Any] | None:
         """Return the content of `config.json`; None without one, RunError if it is invalid."""

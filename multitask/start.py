@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from common.errors import RunError
 from common.json_files import write_json
-from minbert.config import PRECISIONS
 from multitask.config import RunConfig, path_settings
-from multitask.older_versions import FORMER_DEFAULTS
 from multitask.run_folder import CODE, FOLDERS, RunFolder
 from multitask.stored_config import as_paths, belongs_to_run
 from multitask.user_methods import source_of
@@ -19,50 +17,6 @@ from tasks.described import FILES as DATA_FILES
 
 if TYPE_CHECKING:
     from tasks.data import Split  # which loads torch
-
-
-def with_precision(
-    folder: RunFolder, config: RunConfig, overwrite: bool
-) -> tuple[RunConfig, str | None]:
-    """Return the configuration with a precision in place of `auto`, and a line about the choice.
-
-    A resumed run keeps its precision, also on another machine. The line is None if a precision was
-    requested.
-    """
-    if config.precision != "auto":
-        return config, None
-    from minbert.precision import PrecisionChoice  # loads torch
-    from multitask.assembly import precision_before_loading
-
-    began = None if overwrite else folder.stored()
-    if began is None:
-        choice = precision_before_loading(config)
-    else:
-        found = began.get("precision", FORMER_DEFAULTS["precision"])
-        if found not in PRECISIONS:
-            known, file = " or ".join(PRECISIONS), folder.path / "config.json"
-            raise RunError(f"{file}: precision: expected {known}, found {found!r}")
-        choice = PrecisionChoice(found, "the run began with it")
-    return config.changed(precision=choice.precision), str(choice)
-
-
-def with_kernel(folder: RunFolder, config: RunConfig, overwrite: bool) -> tuple[RunConfig, str]:
-    """Return the configuration with a kernel in place of `auto`, and the reason for the choice.
-
-    A resumed run keeps its kernel, because the noise of a new measurement must not change the
-    arithmetic.
-    """
-    began = folder.stored() if config.linear == "auto" and not overwrite else None
-    if began is not None:
-        kernel = began.get("linear", "mkl")
-        if kernel not in ("mkl", "onednn"):
-            file = folder.path / "config.json"
-            raise RunError(f"{file}: linear: expected mkl or onednn, found {kernel!r}")
-        return config.changed(linear=kernel), "the run began with it"
-    from minbert.linear import choose_linear  # loads torch
-
-    choice = choose_linear(config.linear)
-    return config.changed(linear=choice.kernel), choice.reason
 
 
 def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite: bool) -> bool:

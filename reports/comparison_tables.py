@@ -30,9 +30,8 @@ from reports.tables import (
     text_table,
 )
 from reports.verdict import verdicts
-from tasks.metrics import is_error
+from tasks.metrics import OVERALL, is_error
 
-OVERALL = ("overall", "overall_plain_mean")
 ALWAYS = ("encoder", "epochs", "batch_size", "lr", "limit")  # settings that are always shown
 
 

@@ -40,14 +40,6 @@ PRECISION = 0.05
 FEWEST = 3  # differences of the first bounded interval with this k
 
 
-def log_martingale(differences: Sequence[float], mean: float, k: float = PRECISION) -> float:
-    """Return log G_n(m) of differences (n,), which are not all equal to the candidate `mean`."""
-    x = np.asarray(differences, np.float64) - mean
-    n, total, squares = len(x), float(x.sum()), float((x * x).sum())
-    whole = (n + k) * squares
-    return 0.5 * math.log(k / (n + k)) - 0.5 * n * math.log1p(-total * total / whole)
-
-
 def half_width(n: int, deviation: float, alpha: float, k: float = PRECISION) -> float:
     """Return half of the interval's length for n differences with a standard `deviation`.
 

@@ -21,7 +21,7 @@ def confusion(one: ScoredSystem, task: str) -> Figure:
     """
     counts = np.sum([confusion_counts(one, task, seed) for seed in one.seeds(task)], axis=0)
     share = counts / np.maximum(1, counts.sum(1, keepdims=True))
-    names = class_names(one, task, len(counts))
+    names = [wrapped(name, 14) for name in one.system.task(task).kind.names]
     figure, axis = new_figure(4.1, 3.3 if len(names) < 3 else 4.3)
     axis.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (row, column), number in np.ndenumerate(counts):
@@ -53,12 +53,6 @@ def confusion(one: ScoredSystem, task: str) -> Figure:
     return figure
 
 
-def class_names(one: ScoredSystem, task: str, classes: int) -> list[str]:
-    """Return the names of the classes, wrapped; their numbers if the task names none."""
-    names = one.system.task(task).kind.class_names or tuple(map(str, range(classes)))
-    return [wrapped(name, 14) for name in names]
-
-
 def confusion_counts(one: ScoredSystem, task: str, seed: int) -> np.ndarray:
     """Count examples by label and prediction (C, C)."""
     scores = one.scores[task, seed]
@@ -72,7 +66,7 @@ def confusion_counts(one: ScoredSystem, task: str, seed: int) -> np.ndarray:
 def confusion_text(one: ScoredSystem, task: str) -> str:
     """Return the content of a confusion matrix for screen readers."""
     counts = np.sum([confusion_counts(one, task, seed) for seed in one.seeds(task)], axis=0)
-    names = one.system.task(task).kind.class_names or tuple(map(str, range(len(counts))))
+    names = one.system.task(task).kind.names
     rows = [
         f"label {name}: predicted "
         + ", ".join(f"{n} {other}" for n, other in zip(row, names, strict=True))

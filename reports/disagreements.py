@@ -90,12 +90,11 @@ def answers_of(task: Task, table: Aligned, row: int) -> tuple[str, tuple[Answer,
     """Return the label and the systems' predictions of a row, as text."""
     assert table.targets is not None
     label, predictions = table.targets[row], table.predictions[:, row]
+    names = task.kind.names
     if task.kind.classes is not None:
-        names = task.kind.class_names or tuple(map(str, range(task.kind.classes)))
         answers = [Answer(names[int(one)], bool(one == label)) for one in predictions]
         return names[int(label)], tuple(answers)
     if task.kind.labels is not None:
-        names = task.kind.class_names
         right = (predictions == label).all(-1)
         several = [label_names(names, one) for one in predictions]
         return label_names(names, label), tuple(map(Answer, several, right.tolist()))

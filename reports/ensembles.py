@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from reports.store import StoredRun, check_output, read_run, write_merged_run
 from reports.tables import shown_table
 from tasks import TASK_NAMES, in_order
 from tasks.kinds import Kind
-from tasks.metrics import overall
-from tasks.predictions import PredictionError, Scores, read_scores_of, scores_name
+from tasks.metrics import OVERALL, overall
+from tasks.predictions import PredictionError, Scores, read_scores_of
 from tasks.task_description import NAME, output_signature
 
 SPLITS = ("dev", "test")
@@ -34,7 +33,7 @@ def tasks_of_run(run: Path) -> tuple[str, ...]:
     found = tuple(
         task
         for task in in_order([*TASK_NAMES, *own_tasks_of([run])])
-        if (run / "predictions" / scores_name(task, "dev")).exists()
+        if RunFolder(run).scores(task, "dev").exists()
     )
     if not found:
         raise PredictionError(
@@ -89,15 +88,14 @@ def names_of(runs: Sequence[Path]) -> dict[str, Path]:
 def read_splits(task: str, runs: Mapping[str, Path], kind: Kind) -> dict[str, dict[str, Scores]]:
     """Return scores of a task by split and run; skip test with a message if some runs lack it."""
     files = {
-        split: {name: run / "predictions" / scores_name(task, split) for name, run in runs.items()}
+        split: {name: RunFolder(run).scores(task, split) for name, run in runs.items()}
         for split in SPLITS
     }
-    read_one = partial(read_scores_of, classes=kind.columns, several=kind.labels is not None)
     found = {}
     for split, several in files.items():
         without = [str(runs[name]) for name, file in several.items() if not file.exists()]
         if split == "dev" or not without:
-            found[split] = {name: read_one(file) for name, file in several.items()}
+            found[split] = {name: read_scores_of(file, kind) for name, file in several.items()}
         elif len(without) < len(runs):
             print(f"{task}: {split} skipped, no predictions found in {', '.join(without)}")
     return found
@@ -165,7 +163,7 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
         merged = result["dev"][task][metric]
         gain = f"{merged - max(scores.values()):+.4f}"
         rows.append([task, "ensemble", "", metric, f"{merged:.4f}", gain])
-    for name in ("overall", "overall_plain_mean"):
+    for name in OVERALL:
         if name in result["dev"]:
             rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
     return shown_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)

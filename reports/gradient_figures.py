@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
 from reports.figures import heading, new_figure, styled, wrapped
 from reports.store import StoredRun
@@ -21,7 +22,7 @@ POINTS = 60  # per curve over steps; each is the mean of nearby steps
 
 def telemetry_of(run: StoredRun) -> list[dict[str, Any]]:
     """Return the logged steps of a run, or none if it has no telemetry."""
-    file = run.folder / "telemetry.jsonl"
+    file = RunFolder(run.folder).steps
     return list(read_steps(file)) if file.exists() else []
 
 

@@ -12,6 +12,10 @@ from tasks.base import Task
 from tasks.readers import normalise_text
 from tasks.text_files import DataError, file_exists
 
+# Held-out split -> its number of distinct texts, and how many of them each other corpus has; None
+# stands for the split itself.
+Counts = dict[str, dict[str, int | None]]
+
 
 @dataclass(frozen=True)
 class TextSet:
@@ -66,24 +70,32 @@ def audit(
     tasks: Sequence[str | Task],
     folder: Path,
     further: Mapping[str, Sequence[Sequence[str]]] | None = None,
-) -> tuple[Table, Table, list[str]]:
-    """Return the tables of sentences and of pairs, and one error line per unreadable file.
+) -> tuple[Counts, Counts, list[str]]:
+    """Return the counts of sentences and of pairs, and one error line per unreadable file.
 
-    `tasks` are names, or tasks with their own files. A table has one row per held-out split and one
-    column per training corpus. `further` are other training texts by name, such as those of
-    pre-training. Test splits are also compared with dev, which selects the best epoch.
+    `tasks` are names, or tasks with their own files. `further` are other training texts by name,
+    such as those of pre-training. Test splits are also compared with dev, which selects the best
+    epoch.
     """
     seen, held, damaged = read_text_sets(tasks, folder)
     seen += [text_set(name, texts) for name, texts in (further or {}).items()]
     dev = [part for part in held if part.name.endswith(" dev")]
-    columns = seen + dev
-    header = ["held out", "distinct", *(part.name for part in columns)]
 
-    def row(one: TextSet, kind: str) -> list[str]:
+    def count(one: TextSet, kind: str) -> dict[str, int | None]:
         own = getattr(one, kind)
-        shared = ("" if o is one else f"{len(own & getattr(o, kind)):,}" for o in columns)
-        return [one.name, f"{len(own):,}", *shared]
+        shared = {o.name: None if o is one else len(own & getattr(o, kind)) for o in seen + dev}
+        return {"distinct": len(own), **shared}
 
-    sentences = [row(one, "sentences") for one in held]
-    pairs = [row(one, "pairs") for one in held if one.pairs]
-    return (header, sentences), (header, pairs), damaged
+    sentences = {one.name: count(one, "sentences") for one in held}
+    pairs = {one.name: count(one, "pairs") for one in held if one.pairs}
+    return sentences, pairs, damaged
+
+
+def leak_table(counts: Counts) -> Table:
+    """Return a table with a row for each held-out split and a column for each other corpus."""
+    header = ["held out", *next(iter(counts.values()), {})]
+    rows = [
+        [name, *("" if n is None else f"{n:,}" for n in found.values())]
+        for name, found in counts.items()
+    ]
+    return header, rows

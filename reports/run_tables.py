@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from multitask.rays import ray_text
 from reports.class_tables import ByClass, class_table
 from reports.store import StoredRun
 from reports.tables import Table, shown, shown_table
 from tasks import in_order
-from tasks.metrics import LEADERBOARD
+from tasks.metrics import LEADERBOARD, OVERALL
 
 SCORE = (
     "score: mean of the main dev metrics, correlations scaled to 0..1; compare only runs of the "
@@ -65,6 +66,21 @@ def columns_of(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
 def score_text(value: float | None) -> str:
     """Format a score; None, as for a test set without labels, becomes an empty string."""
     return "" if value is None else f"{value:.4f}"
+
+
+def metric_rows(dev: Mapping[str, Any], *others: Mapping[str, Any]) -> list[list[str]]:
+    """Return a row per task and metric of dev, with those of `others`, then the overall scores."""
+    rows = [
+        [task, name, *(score_text(one.get(task, {}).get(name)) for one in (dev, *others))]
+        for task, found in dev.items()
+        if isinstance(found, Mapping)
+        for name in found
+    ]
+    return rows + [
+        ["all", name, score_text(dev[name]), *("" for _ in others)]
+        for name in OVERALL
+        if name in dev
+    ]
 
 
 def blanks(dev: Mapping[str, Any], further: dict[Any, Any]) -> Iterator[str]:
@@ -122,25 +138,8 @@ def summary(result: dict[str, Any]) -> str:
 
     There is a column for `test` if the labels of any task's test examples are known.
     """
-    from multitask.telemetry import ray_text  # imports PyTorch, which a table of runs does not need
-
     further = {key: result[key] for key in ("before", "test") if key in result}
-    rows = [
-        [
-            task,
-            name,
-            score_text(value),
-            *(score_text(o.get(task, {}).get(name)) for o in further.values()),
-        ]
-        for task, found in result["dev"].items()
-        if isinstance(found, dict)
-        for name, value in found.items()
-    ]
-    rows += [
-        ["all", name, f"{result['dev'][name]:.4f}", *("" for _ in further)]
-        for name in ("overall", "overall_plain_mean")
-        if name in result["dev"]
-    ]
+    rows = metric_rows(result["dev"], *further.values())
     calibrated = result.get("calibration")
     lines = [
         shown_table(["task", "metric", "dev", *further], rows),

@@ -25,9 +25,9 @@ with a wrong verdict, whatever the true difference is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -54,6 +54,18 @@ class Rule:
     resolution: float = 0.0
     most_seeds: int = 20
     budget: float | None = None
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with values out of their range."""
+        if not self.margin > 0:
+            yield f"margin: expected points above 0, found {self.margin!r}"
+        if self.budget is not None and not self.budget > 0:
+            yield f"budget: expected seconds above 0, found {self.budget!r}"
+        if self.most_seeds < 1:
+            yield f"most_seeds: expected a whole number from 1, found {self.most_seeds!r}"
+        if self.examples not in get_args(Population):
+            known = ", ".join(get_args(Population))
+            yield f"examples: expected one of {known}, found {self.examples!r}"
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,11 @@ from multitask.run_folder import Figures, RunFolder
 from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
 from multitask.unfinished import finished_epochs
-from tasks import MULTI_LABEL, SIMILARITIES, CustomTasks, find_task
-from tasks.metrics import MAIN_METRICS, METRICS, metric_error
+from tasks import TASKS, CustomTasks, TaskOptions, find_task
+from tasks.metrics import MAIN_METRICS, METRICS, OVERALL, metric_error
 from tasks.predictions import (
     PredictionError,
     Scores,
-    scores_name,
     write_predictions,
     write_scores,
 )
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
 
 
-OVERALL = ("overall", "overall_plain_mean")
 CONTENT = {
     "dev": Figures,
     "test": dict[str, dict[str, float]],
@@ -76,8 +74,9 @@ class StoredRun:
 
     def main_metric(self, task: str) -> str:
         """Return the main metric of a task without importing PyTorch."""
-        plain = "similarity" if task in SIMILARITIES else "classification"
-        built_in = "multi-label" if task in MULTI_LABEL else plain
+        options = TASKS.get(task, TaskOptions)
+        plain = "similarity" if options.similarity else "classification"
+        built_in = "multi-label" if options.several else plain
         return MAIN_METRICS[self.own_tasks.get(task, {}).get("type", built_in)]
 
     @property
@@ -221,5 +220,5 @@ def write_merged_run(
                 if output is not None:
                     file = target / output.name(split)
                     write_predictions(file, output, table.ids, table.predictions)
-                write_scores(target / scores_name(task, split), table)
+                write_scores(place.scores(task, split), table)
         write_sealed(folder / "metrics.json", metrics)

@@ -200,9 +200,7 @@ def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -
             yield f"{file}: {outside} values are outside of the scale, whose range is {span:g}"
     scores = file.parent / scores_name(task.name, split)
     if scores.exists():
-        selected = read_scores_of(
-            scores, task.kind.columns, task.kind.labels is not None
-        ).selected_on
+        selected = read_scores_of(scores, task.kind).selected_on
         if selected is not None and selected.any():
             yield (
                 f"{file}: {int(selected.sum())} of these {len(selected)} examples selected the "

@@ -18,9 +18,8 @@ from reports.store import StoredRun, read_run
 from reports.tables import shown
 from tasks import CS224N, in_order
 from tasks.base import Task
-from tasks.kinds import Kind
 from tasks.metrics import overall
-from tasks.predictions import Scores, read_scores_of, scores_name
+from tasks.predictions import Scores, read_scores_of
 
 # Settings in which the runs of one system may differ. Single-task runs of several tasks and seeds
 # form a system, as do multi-task runs of several seeds.
@@ -192,14 +191,11 @@ def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
 
     Examples on which any of the systems was selected are left out for all systems.
     """
-
-    def read(folder: Path, name: str, kind: Kind) -> Scores:
-        file = folder / "predictions" / scores_name(name, "dev")
-        return read_scores_of(file, kind.columns, several=kind.labels is not None)
-
     cells = [(system, *cell) for system in systems for cell in system.cells.items()]
     scores = {
-        (task, seed, folder): read(folder, task, system.task(task).kind)
+        (task, seed, folder): read_scores_of(
+            RunFolder(folder).scores(task, "dev"), system.task(task).kind
+        )
         for system, (task, seed), folder in with_bar("read scores", "cell", cells)
     }
     seen: dict[str, set[str]] = {}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multitask.config import RunConfig
-from reports.run_tables import CALIBRATED, calibration_table, size_table
+from reports.run_tables import CALIBRATED, calibration_table, metric_rows, size_table
 from reports.tables import markdown_table
 from serving.card_reader import reader
 from serving.head_formulas import exported_heads
@@ -211,18 +211,6 @@ def lengths(model: MultiTaskModel, metrics: Mapping[str, Any]) -> list[list[str]
     return rows
 
 
-def figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
-
-
 def scores(metrics: Mapping[str, Any]) -> list[list[str]]:
-    """Return one row per task and metric, then the overall scores."""
-    test = metrics.get("test", {})
-    rows = [
-        [task, name, f"{value:.4f}", figure(test.get(task, {}).get(name))]
-        for task, found in metrics["dev"].items()
-        if isinstance(found, Mapping)
-        for name, value in found.items()
-    ]
-    totals = {n: v for n, v in metrics["dev"].items() if not isinstance(v, Mapping)}
-    return rows + [["all", name, f"{value:.4f}", ""] for name, value in totals.items()]
+    """Return one row per task and metric of dev and test, then the overall scores."""
+    return metric_rows(metrics["dev"], metrics.get("test", {}))

@@ -56,7 +56,7 @@ def reader(model: MultiTaskModel, place: str) -> str:
         clean, source = cleaning
         functions |= {part: None for part in (source, CORN if "corn(" in formula else "") if part}
         arguments = "u, v" if task.texts == 2 else "u"
-        names = list(column_names(model, name))
+        names = list(task.kind.names)
         heads.append(f"    {name!r}: ({clean}, lambda {arguments}: {formula}, {names!r}),")
         columns = [["a film to love"], ["a play to love"]][: task.texts]
         examples.append(", ".join(map(repr, (name, *columns))))
@@ -80,12 +80,3 @@ def reason_without_reader(model: MultiTaskModel, name: str) -> str | None:
     if cleaning_of(model.tasks_by_name[name]) is None:
         return "needs its texts cleaned by further code"
     return None
-
-
-def column_names(model: MultiTaskModel, name: str) -> tuple[str, ...]:
-    """Return the names of a task's classes or labels; none for a number."""
-    task = model.tasks_by_name[name]
-    kind, show = task.kind, task.output.show if task.output else str
-    if kind.labels is None and kind.classes is not None and not kind.class_names:
-        return tuple(show(value) for value in range(kind.classes))
-    return kind.class_names

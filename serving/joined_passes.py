@@ -56,14 +56,19 @@ def prediction_request(
     return PredictionRequest(rows, tokens)
 
 
-def answers(model: MultiTaskModel, requests: Sequence[AnyRequest]) -> list[AnyAnswer]:
+def answers(
+    model: MultiTaskModel, requests: Sequence[AnyRequest], precision: str = "fp32"
+) -> list[AnyAnswer]:
     """Return the predictions by task, or the embeddings (n, H), of each request, in their order.
 
     All predictions need one pass of the encoder, and all embeddings another one.
     """
     predict = [one for one in requests if isinstance(one, PredictionRequest)]
     embed = [one for one in requests if isinstance(one, EmbeddingRequest)]
-    predictions, embeddings = iter(predicted(model, predict)), iter(embedded(model, embed))
+    predictions, embeddings = (
+        iter(predicted(model, predict, precision)),
+        iter(embedded(model, embed, precision)),
+    )
     return [
         next(predictions) if isinstance(one, PredictionRequest) else next(embeddings)
         for one in requests
@@ -71,7 +76,7 @@ def answers(model: MultiTaskModel, requests: Sequence[AnyRequest]) -> list[AnyAn
 
 
 def predicted(
-    model: MultiTaskModel, requests: Sequence[PredictionRequest]
+    model: MultiTaskModel, requests: Sequence[PredictionRequest], precision: str
 ) -> list[dict[str, Prediction]]:
     """Return the predictions of each request, with one pass for the rows of all."""
     widths = [texts_of_ranking(model, one) for one in requests]
@@ -79,7 +84,7 @@ def predicted(
         parts = {n: [i for i, width in enumerate(widths) if width == n] for n in set(widths)}
         found: dict[int, dict[str, Prediction]] = {}
         for rows in parts.values():
-            several = predicted(model, [requests[row] for row in rows])
+            several = predicted(model, [requests[row] for row in rows], precision)
             found |= dict(zip(rows, several, strict=True))
         return [found[row] for row in range(len(requests))]
     asking = {
@@ -92,7 +97,7 @@ def predicted(
     }
     scores = {
         name: iter(split_rows(found, [len(one.rows) for one in asking[name]]))
-        for name, found in model.scores(tokens, model.precision).items()
+        for name, found in model.scores(tokens, precision).items()
     }
     return [
         model.predictions(one.rows, one.by_task, {name: next(scores[name]) for name in one.by_task})
@@ -109,14 +114,16 @@ def texts_of_ranking(model: MultiTaskModel, request: PredictionRequest) -> int:
     return len(request.rows[0]) if flexible else 0
 
 
-def embedded(model: MultiTaskModel, requests: Sequence[EmbeddingRequest]) -> list[np.ndarray]:
+def embedded(
+    model: MultiTaskModel, requests: Sequence[EmbeddingRequest], precision: str
+) -> list[np.ndarray]:
     """Return the embeddings (n, H) of each request, with one pass per adapter."""
     found: dict[int, np.ndarray] = {}
     for task in dict.fromkeys(one.task for one in requests):
         some = [place for place, one in enumerate(requests) if one.task == task]
         bi_encoder = model.model.bi_encoder_of(task)
         tokens = concatenated([requests[place].texts for place in some])
-        encoder = model.encoder(model.precision, task)
+        encoder = model.encoder(precision, task)
         vectors = bi_encoder.encode_window(encoder, tokens, False, lambda done: None)
         parts = split_rows(vectors, [len(requests[place].texts) for place in some])
         found |= dict(zip(some, parts, strict=True))

@@ -57,7 +57,6 @@ class MultiTaskModel:
         self.model, self.config = model.eval(), config
         self.calibrations = calibrations or {}
         self.tasks_by_name = build_tasks(config)
-        self.precision = "fp32"  # of the requests of a server
         self.encoders: dict[tuple[str, str | None], nn.Module] = {}
 
     @classmethod

@@ -44,7 +44,7 @@ class Prediction:
 
 def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarray) -> Prediction:
     """Convert scores (n, C) or (n,) to values and labels; rows that are `empty` have no label."""
-    values, names = task.kind.predictions(scores), task.kind.class_names
+    values, names = task.kind.predictions(scores), task.kind.names
     show = task.output.show if task.output else str
     shares: np.ndarray | None = scores
     if task.kind.labels is not None:
@@ -53,7 +53,6 @@ def prediction(task: Task, scores: np.ndarray, empty: np.ndarray, cut: np.ndarra
         labels, shares = [show(value) for value in values], None
         values = np.array([float(one) for one in labels])
     else:
-        names = names or tuple(show(value) for value in range(task.kind.classes))
         labels = [names[int(value)] for value in values]
     labels = ["" if nothing else label for nothing, label in zip(empty, labels, strict=True)]
     return Prediction(task.name, values, labels, empty, cut, names, shares)

@@ -58,15 +58,17 @@ def make_app(
     run: Run | None = None,
     dev_examples: bool = True,
     load: Load = Load(),
+    precision: str = "fp32",
 ) -> FastAPI:
     """Build the application: the page at `/`, and its JSON interface, described at `/openapi.json`.
 
     Only requests for `hosts` are accepted, so that pages of other sites cannot send any. Without
     `dev_examples`, the page offers built-in texts instead of texts of the dev data.
+    `precision` is that of the encoder: fp32, bf16 or int8.
     """
     app = FastAPI(title="Predictions for sentences", docs_url=None, redoc_url=None)
     metrics = ServerMetrics()
-    batcher = batcher_of(model, metrics, load)
+    batcher = batcher_of(model, metrics, load, precision)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     add_refusals(app)
     add_information(app, about(model, corpus, run or Run(), dev_examples), metrics, batcher)
@@ -77,12 +79,12 @@ def make_app(
 
 
 def batcher_of(
-    model: MultiTaskModel, metrics: ServerMetrics, load: Load
+    model: MultiTaskModel, metrics: ServerMetrics, load: Load, precision: str
 ) -> Batcher[AnyRequest, AnyAnswer]:
     """Return the queue of the model's requests, whose passes are counted."""
 
     def counted(requests: Sequence[AnyRequest]) -> list[AnyAnswer]:
-        found = answers(model, requests)
+        found = answers(model, requests, precision)
         metrics.count_pass(len(requests), sum(one.tokens for one in requests))
         return found
 

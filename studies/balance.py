@@ -16,15 +16,16 @@ import numpy as np
 from common.entry_point import start
 from multitask.config import RunConfig
 from multitask.control import RunControl
+from multitask.rays import ray_text
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.stored_config import without_paths
-from multitask.telemetry import ray_text, read_steps
+from multitask.telemetry import read_steps
 from reports.cells import check_config, read_cell, write_cell
 from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import text_table
 from studies.arguments import positive, seed, share
-from tasks import SIMILARITIES, TASK_NAMES
+from tasks import TASKS
 
 
 def configuration(args: argparse.Namespace) -> RunConfig:
@@ -53,7 +54,7 @@ def measured(folder: Path, config: RunConfig) -> dict[str, Any]:
     The weights of pull and push are normalised to add up to 1.
     """
     (task,) = config.tasks
-    steps = list(read_steps(folder / "telemetry.jsonl"))
+    steps = list(read_steps(RunFolder(folder).steps))
     names = [f"{task}/pull", f"{task}/push"]
     losses = np.array([[line["losses"][name] for name in names] for line in steps])
     weights = np.array([[line["weights"][name] for name in names] for line in steps])
@@ -95,7 +96,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.balance", description=__doc__)
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
     parser.add_argument(
-        "--task", choices=[t for t in TASK_NAMES if t not in SIMILARITIES], default="sst"
+        "--task",
+        choices=[name for name, task in TASKS.items() if not task.similarity],
+        default="sst",
     )
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--limit", type=positive(int), default=4000, help="training examples")

@@ -16,13 +16,14 @@ import numpy as np
 
 from multitask.calibration import COVERAGE, SHARE
 from multitask.config import RunConfig
+from multitask.run_folder import RunFolder
 from reports.tables import markdown_table, mean_and_spread
 from studies.results import Cell
 from studies.runner import long_training
 from studies.study import Report, Study, StudyRequest, notes_of
 from tasks import build_task
 from tasks.calibration import report
-from tasks.predictions import read_scores, scores_name
+from tasks.predictions import read_scores
 
 CALIBRATED = ("trec", "sst2", "cola", "qnli")
 DRAWS = 5
@@ -42,7 +43,7 @@ SEEDS, EPOCHS, RARE_EPOCHS = (11711, 1, 2), 3, 6
 def calibrated_training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Train a run and measure the calibration by each of `DRAWS` thirds of dev on the others."""
     found, (name,) = long_training(config, folder), config.tasks
-    scores = read_scores(folder / "predictions" / scores_name(name, "dev"))
+    scores = read_scores(RunFolder(folder).scores(name, "dev"))
     calibrator = build_task(name).kind.calibrator
     assert calibrator is not None
     assert scores.targets is not None

@@ -14,9 +14,9 @@ from multitask.combiners.pareto_mtl import preference_rays
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.evaluation import mean_losses
+from multitask.precision import with_precision
 from multitask.run import complete
 from multitask.run_folder import RunFolder
-from multitask.start import with_precision
 from reports.cells import write_cell
 from reports.front import Front, draw_fronts
 

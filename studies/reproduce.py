@@ -9,8 +9,9 @@ from itertools import islice
 
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError, UserError
+from studies.data_records import record_data, write_leaks
 from studies.results import Cell, Results
-from studies.runner import record_data, run_cells, write_leaks
+from studies.runner import run_cells
 from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
 from studies.tuning import SEEDS, Search, points_left, tune, tuned_settings
 

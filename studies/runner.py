@@ -1,51 +1,37 @@
-"""Training of a study's cells, and a record of the data which they use.
+"""Training of a study's cells.
 
 Several workers may share the folders: each takes the runs on which no other works.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from common.atomic_files import atomic_write_text, file_lock
+from common.atomic_files import file_lock
 from common.errors import UserError
-from common.json_files import digest, read_json, write_json
 from common.progress import duration
-from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
-from pretrain.texts import read_nli_triplets
 from reports.cells import cell as cell_of_run
-from reports.leaks import audit
-from reports.tables import markdown_table, text_table
+from studies.data_records import record_examples
 from studies.faults import left_out_notice
 from studies.results import Cell, Results, has_affected_run
-from tasks import CS224N, data_folder
-from tasks.base import Task
-from tasks.data import read_split
-from tasks.readers import Examples, limit_of
 
 KEPT = (
     *("dev", "test", "best_epoch", "steps", "combiner_steps", "rays", "training_seconds"),
     "seconds",
 )
 SHORT = RunControl(resume=True, every_epoch=False)  # for hundreds of runs of a few minutes
-READING = (
-    "Distinct sentences, and pairs in either order, of each held-out split that another split has "
-    "too; letters and digits are compared. SimCSE reads the sentences of the training splits."
-)
 
 
 def training(config: RunConfig, folder: Path) -> dict[str, Any]:
@@ -160,114 +146,3 @@ def run_and_store(one: Cell, seed: int, results: Results, runs: Path, record_dra
     results.add(one, seed, one.run_function(config, folder), runs)
     if not one.keeps_folder:
         shutil.rmtree(folder)
-
-
-def write_leaks(cells: Sequence[Cell], results: Path) -> None:
-    """Print the leak audit of the cells' data and write it to `leaks.md` in `results`.
-
-    It always includes all CS224N tasks: an encoder may come from a run of another task.
-    """
-    files = sorted({file for one in cells if (file := one.config.flat().get("nli"))})
-    further = {Path(file).name: read_nli_triplets(Path(file))[0] for file in files}
-    tasks = tuple(dict.fromkeys([*CS224N, *(name for one in cells for name in one.config.tasks)]))
-    *tables, damaged = audit(tasks, data_folder(cells[0].config.data), further)
-    parts = zip(("sentences", "pairs"), tables, strict=True)
-    found = [(what, table) for what, table in parts if table[1]]
-    for what, table in found:
-        print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
-    text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in found)
-    unread = "".join(f"\nNot audited: {one}\n" for one in damaged)
-    print(unread, end="", flush=True)
-    atomic_write_text(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n{unread}")
-
-
-def record_data(cells: Sequence[Cell], results: Path) -> None:
-    """Write `data.json`: a hash of each file that the cells read.
-
-    Raises UserError if a file differs from the recorded one. A cell's configuration does not show
-    this, because it names the data folder without its path.
-    """
-    results.mkdir(parents=True, exist_ok=True)
-    file, found = results / "data.json", file_digests([one.config for one in cells])
-    if not found:
-        raise UserError(f"{cells[0].config.data}: expected data of the cells' tasks, found none")
-    mismatch = (
-        "expected the file that the cells here were made from, found another in "
-        f"{cells[0].config.data}; use another --results to keep both"
-    )
-    if (merged := record(file, found, mismatch)) is not None:
-        write_json(file, merged)
-
-
-def file_digests(configs: Iterable[RunConfig]) -> dict[str, str]:
-    """Return a hash of the file of each task and split that the configurations read."""
-    found: dict[str, str] = {}
-    for config in configs:
-        folder = data_folder(config.data)
-        for name, task in plain_tasks(config).items():
-            for split in task.source.splits:
-                path = Path(task.source.where(folder, split))
-                if f"{name} {split}" not in found and path.is_file():
-                    found[f"{name} {split}"] = digest(path)
-    return found
-
-
-def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:
-    """Return the stored record with further entries, or None without any.
-
-    Raises UserError with the text `mismatch` if a stored entry differs.
-    """
-    known = read_json(file, UserError) if file.exists() else {}
-    for key, value in found.items():
-        if known.get(key, value) != value:
-            raise UserError(f"{file}: {key}: {mismatch}")
-    return None if found.keys() <= known.keys() else {**known, **found}
-
-
-def record_examples(config: RunConfig, results: Path, locks: Path) -> None:
-    """Record the examples of a configuration's splits, or compare them with the recorded ones.
-
-    Each task and protocol has a file `ids-TASK-PROTOCOL.json` with a hash of each split's texts and
-    labels, and its ids. Ids of training examples are recorded only if they are drawn by number and
-    seed. Raises UserError if the file has other examples.
-    """
-    for name, task in plain_tasks(config).items():
-        drawn = {}
-        for split in task.source.splits:
-            key, examples = drawn_split(config, task, split)
-            drawn[f"{key}, hash"] = hash_examples(examples)
-            if config.protocol.counts_examples or split != "train":
-                drawn[key] = " ".join(examples.ids)
-        file = results / f"ids-{name}-{config.protocol.name}.json"
-        with file_lock(locks / file.name):
-            merged = record(file, drawn, "expected these examples, found others drawn")
-            if merged is not None:
-                atomic_write_text(file, json.dumps(merged, indent=2, sort_keys=True) + "\n")
-
-
-def drawn_split(config: RunConfig, task: Task, split: str) -> tuple[str, Examples]:
-    """Return the name of a split with the settings that determine it, and its examples."""
-    key = ", ".join([split, *drawing_settings(config, task.name, split)])
-    limit = {"train": limit_of(config.limit, task.name), "dev": config.dev_limit}.get(split)
-    return key, read_split(task, data_folder(config.data), split, limit)
-
-
-def drawing_settings(config: RunConfig, task: str, split: str) -> list[str]:
-    """Return the settings, besides task and protocol, that determine a split's examples."""
-    found = []
-    if classes := config.task_options.get(task, {}).get("classes"):
-        found.append(f"{classes} classes")
-    # Few-shot splits the dev file without shots and seed; other protocols draw dev from train.
-    drawn = config.protocol.values()
-    if config.protocol.counts_examples and split != "test":
-        if config.protocol.name != "few-shot" or split == "train":
-            found += [f"{drawn['shots']}", f"seed {config.seed}"]
-        if "imbalance" in drawn:
-            found.append(f"ratio {drawn['imbalance']:g}")
-    return found
-
-
-def hash_examples(examples: Examples) -> str:
-    """Return the SHA-256 of texts and labels, in order."""
-    targets = [] if examples.targets is None else examples.targets.tolist()
-    return hashlib.sha256(json.dumps([examples.texts, targets]).encode()).hexdigest()

@@ -7,7 +7,7 @@ differences over resamples of the examples, durations and the rule. Predictions 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -19,10 +19,10 @@ from common.json_files import read_sealed
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from reports.confidence import PRECISION
-from reports.leaks import audit
+from reports.leaks import Counts, audit
 from reports.seed_pairs import DevScore, SeedPair, resampled_covariance, score_of
-from reports.stopping import ERROR, OF_EXAMPLES, Conclusion, Population, Rule, conclude
-from studies.runner import drawn_split, file_digests, hash_examples
+from reports.stopping import ERROR, OF_EXAMPLES, Conclusion, Rule, conclude
+from studies.data_records import drawn_split, file_digests, hash_examples
 from tasks import data_folder
 from tasks.described import FILES as DATA_FILES
 from tasks.metrics import METRICS, metric_error
@@ -57,21 +57,13 @@ class StoredScore(TypedDict):
     examples: dict[str, int]
 
 
-class StoredRule(TypedDict):
-    margin: float
-    examples: Population
-    resolution: float
-    most_seeds: int
-    budget: float | None
-
-
 class Content(TypedDict):
     """The keys of the file; `splits` and `leaks` are those of each configuration."""
 
     kind: str
     configurations: dict[Literal["A", "B"], dict[str, Any]]
     score: StoredScore
-    rule: StoredRule
+    rule: Rule
     method: Numbers
     data: dict[str, str]
     splits: dict[Literal["A", "B"], dict[str, str]]
@@ -98,21 +90,20 @@ def data_record(configs: Mapping[str, RunConfig], seed: int) -> dict[str, Any]:
             for task in tasks.values()
             for split in task.source.splits
         }
-        *tables, damaged = audit([*tasks.values()], data_folder(config.data))
+        *counts, damaged = audit([*tasks.values()], data_folder(config.data))
         if damaged:
             raise UserError(damaged[0])
-        parts = zip(("sentences", "pairs"), tables, strict=True)
-        leaks[name] = {what: dict(counted_leaks(*table)) for what, table in parts}
+        parts = zip(("sentences", "pairs"), counts, strict=True)
+        leaks[name] = {what: without_itself(several) for what, several in parts}
     return {"data": file_digests(configs.values()), "splits": splits, "leaks": leaks}
 
 
-def counted_leaks(
-    header: Sequence[str], rows: Sequence[Sequence[str]]
-) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield each held-out split with its number of texts, and how many of them others have."""
-    for held, *counts in rows:
-        named = zip(header[1:], counts, strict=True)
-        yield held, {name: int(count.replace(",", "")) for name, count in named if count}
+def without_itself(counts: Counts) -> dict[str, dict[str, int]]:
+    """Return counts of texts without those of a split in itself."""
+    return {
+        held: {name: count for name, count in found.items() if count is not None}
+        for held, found in counts.items()
+    }
 
 
 def pairs_content(pairs: Sequence[SeedPair], score: DevScore) -> dict[str, Any]:
@@ -151,6 +142,9 @@ def read_comparison(file: Path) -> dict[str, Any]:
         raise UserError(f"{file}: expected a comparison until sure, found: {error}") from error
     of_both = [content[key] for key in ("configurations", "splits", "leaks")]
     of_both += [one[key] for one in content["pairs"] for key in ("metrics", "scores", "seconds")]
+    names = [one.name for one in fields(Rule)]
+    if content["rule"].keys() != set(names):
+        raise UserError(f"{file}: rule: expected {', '.join(names)}, found others")
     if content["kind"] != KIND or any(one.keys() != set(NAMES) for one in of_both):
         raise UserError(f"{file}: expected a {KIND} of A and B, found {content['kind']!r}")
     return content

@@ -113,9 +113,10 @@ class Study:
     parts of the page below title and command. `wanted` returns whether a cell is requested, by
     default if its name begins with a row. `draw` draws figures of stored cells. `train_and_draw`
     draws figures of additional runs after the page, and returns whether the page shows them.
-    `searches` returns the cells whose settings can be chosen on dev, with their grids.
-    `options` are flags that only some studies accept. An `audited` study records hashes of its
-    data files and a leak audit, any other study the examples that each run drew.
+    `searches` returns the cells whose settings can be chosen on dev, with their grids. `options`
+    are flags that only some studies accept. `data` describes the training data of a request without
+    a limit. An `audited` study records hashes of its data files and a leak audit, any other study
+    the examples that each run drew.
     """
 
     name: str
@@ -135,6 +136,7 @@ class Study:
     audited: bool = False
     few_seeds: bool = False  # by default only the first seed
     limit_per_class: bool = False
+    data: str = "all training data"  # without a limit
     folder: str | None = None  # in results/ and runs/; None stands for the name
     page_file: str | None = None  # beside the folder in results/; None stands for its name
 
@@ -204,16 +206,11 @@ def tuning_part(study: Study, report: Report) -> list[str]:
 def notes_of(study: Study, request: StudyRequest) -> str:
     """Return notes that a reader needs before comparing our figures with a paper's."""
     base, epochs = request.base, request.epochs
-    data = "all training data"
+    data = study.data
     if base.limit is not None:
         whole = isinstance(base.limit, int)
         many = f"{base.limit:,}" if whole else f"a share of {base.limit:g} of the"
         unit = "a class" if study.limit_per_class else "a task"
         data = f"{many} training examples of {unit}"
-    elif study.limit_per_class:
-        data = (
-            "at most 5,000 training examples a class of two, 1,000 a class of more, all of MRPC, "
-            "RTE and CoLA"
-        )
     counted = f"{epochs} epochs" if epochs else "the numbers of epochs named by the study"
     return f"Ours: encoder {base.encoder}, {data}, {counted}, {base.precision}; {study.notes}"

@@ -21,8 +21,9 @@ from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from reports.cells import check_config, read_cell, write_cell
 from reports.tables import Table, shown
+from studies.data_records import record_examples
 from studies.results import Cell, Results, find_run_fault
-from studies.runner import record_examples, run_cells
+from studies.runner import run_cells
 
 FOLDER = "tuning"
 SEEDS = 3  # per point

@@ -10,7 +10,7 @@ same call goes on where an interrupted one stopped.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,14 @@ from common.json_files import write_sealed
 from common.progress import duration
 from multitask.config import RunConfig, check_complete
 from multitask.older_versions import upgraded
+from multitask.precision import with_precision
 from multitask.run_folder import RunFolder
-from multitask.start import with_precision
 from multitask.stored_config import read_settings, without_paths
 from reports.seed_pairs import DevScore, SeedPair, check_comparable, dev_score, score_pair
 from reports.stopping import A_BETTER, B_BETTER, OPEN, SMALL, Population, Rule
 from reports.tables import shown_table
-from studies.runner import drawing_settings, long_training
+from studies.data_records import drawing_settings
+from studies.runner import long_training
 from studies.sealed_comparison import (
     KIND,
     METHOD,
@@ -41,7 +42,6 @@ from studies.sealed_comparison import (
 from tasks import find_task
 
 FILE = "until-sure.json"
-MOST_SEEDS = 20
 REASONS = {
     "budget": "the budget is spent",
     "most seeds": "the largest number of seeds is reached",
@@ -57,9 +57,9 @@ def compare_until_sure(
     folder: Path,
     margin: float,
     *,
-    examples: Population = "sampled",
-    budget: float | None = None,
-    most_seeds: int = MOST_SEEDS,
+    examples: Population = Rule.examples,
+    budget: float | None = Rule.budget,
+    most_seeds: int = Rule.most_seeds,
     score: str | None = None,
 ) -> dict[str, Any]:
     """Compare two configurations, called A and B; return what the sealed file holds.
@@ -72,14 +72,16 @@ def compare_until_sure(
     """
     configs = dict(zip(NAMES, (first, other), strict=True))
     found = check_request(configs, score)
-    check_rule(margin, budget, most_seeds, examples)
+    rule = Rule(margin, examples, most_seeds=most_seeds, budget=budget)
+    for fault in rule.faults():
+        raise SettingsError(fault)
     for name, one in configs.items():  # all seeds have the precision of the first one
         configs[name], _ = with_precision(RunFolder(folder / f"{name}-seed1"), one, False)
     content: dict[str, Any] = {
         "kind": KIND,
         "configurations": {name: stored_configuration(one) for name, one in configs.items()},
         "score": {"name": found.name, "metrics": dict(found.metrics)},
-        "rule": {"margin": margin, "examples": examples},
+        "rule": asdict(rule),
         "method": METHOD,
         **data_record(configs, seed=1),
         "environment": environment(),
@@ -90,8 +92,7 @@ def compare_until_sure(
     while True:
         pairs.append(train_pair(configs, len(pairs) + 1, folder, found))
         counts = count_examples(pairs)
-        resolution = found.resolution(counts)
-        rule = Rule(margin, examples, resolution, most_seeds, budget)
+        rule = replace(rule, resolution=found.resolution(counts))
         content["score"]["examples"] = counts
         content |= {"rule": asdict(rule)} | pairs_content(pairs, found)
         conclusion = concluded(content)
@@ -151,18 +152,6 @@ def check_earlier(file: Path, content: Mapping[str, Any]) -> None:
                     f"{file}: {name}: expected {begun!r}, with which the comparison began, found "
                     f"{wanted!r}; choose another --output"
                 )
-
-
-def check_rule(margin: float, budget: float | None, most_seeds: int, examples: str) -> None:
-    """Raise SettingsError for values out of their range."""
-    if not margin > 0:
-        raise SettingsError(f"margin: expected points above 0, found {margin!r}")
-    if budget is not None and not budget > 0:
-        raise SettingsError(f"budget: expected seconds above 0, found {budget!r}")
-    if most_seeds < 1:
-        raise SettingsError(f"most_seeds: expected a whole number from 1, found {most_seeds!r}")
-    if examples not in ("sampled", "fixed"):
-        raise SettingsError(f"examples: expected one of sampled, fixed, found {examples!r}")
 
 
 def count_examples(pairs: list[SeedPair]) -> dict[str, int]:

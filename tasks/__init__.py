@@ -10,17 +10,12 @@ from minbert_multitask import check_packages
 
 check_packages(__name__)
 
-from tasks.catalog import DECLARED, PAIRS
+from tasks.catalog import DECLARED
 from tasks.registry import (
-    CLASSES,
-    CLUE,
     CS224N,
-    GLUE,
     MANY_CLASSES,
-    MULTI_LABEL,
+    PAIRS,
     PULL_PUSH,
-    REVIEWS,
-    SIMILARITIES,
     TASK_NAMES,
     TASKS,
     TaskOptions,
@@ -32,17 +27,11 @@ if TYPE_CHECKING:
     from tasks.base import Task
 
 __all__ = [
-    "CLASSES",
-    "CLUE",
     "CS224N",
     "DECLARED",
-    "GLUE",
     "MANY_CLASSES",
-    "MULTI_LABEL",
     "PAIRS",
     "PULL_PUSH",
-    "REVIEWS",
-    "SIMILARITIES",
     "TASKS",
     "TASK_NAMES",
     "TaskOptions",

@@ -15,7 +15,7 @@ from torch import nn
 
 from losses import distance_loss, pair_contrastive_loss
 from tasks.base import Loss, Task, embedding_loss, output_loss
-from tasks.catalog import DECLARED, MOODS, PAIRS, REVIEWS, TOPICS
+from tasks.catalog import DECLARED, MOODS, REVIEWS, STARS, TOPICS
 from tasks.closure import Closure, with_closure
 from tasks.heads import (
     CosineSimilarity,
@@ -37,9 +37,7 @@ from tasks.readers import (
 )
 from tasks.splits import PartedSource, first_classes, joined_texts
 
-PAIR_OPTIONS = ("bi", "joint")
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
-SST_CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
 STS_SCALE = 5.0
 PAIR = ("sentence1", "sentence2")
 SST_HEADS: dict[str, Callable[..., nn.Module]] = {
@@ -98,8 +96,8 @@ def sst(head: str = "hidden", loss: str = "cross-entropy") -> Task:
     The classes are ordered: the losses `corn` and `distance` use this. With `corn` the head has an
     output less than there are classes.
     """
-    classes = len(SST_CLASSES)
-    kind = classification(classes, names=SST_CLASSES)
+    classes = len(STARS)
+    kind = classification(classes, names=STARS)
     kinds = {
         "cross-entropy": kind,
         "corn": corn(kind),
@@ -178,16 +176,17 @@ def sts(head: str = "hidden", activation: str = "relu", pair: str = "bi") -> Tas
     )
 
 
-def declared_task(name: str, pair: str = PAIR_OPTIONS[0], classes: str | None = None) -> Task:
+def declared_task(name: str, pair: str = "bi", classes: str | None = None) -> Task:
     """Return a task of GLUE or CLUE with a softmax layer on the embedding of a sentence.
 
     Pairs are encoded separately, with BEES' head for pairs (`bi`), or as one sequence
     `[CLS] a [SEP] b [SEP]` with the softmax layer (`joint`). `classes` keeps only the first ones.
     """
     declared = DECLARED[name]
-    count, joint = int(classes or len(declared.labels)), pair == "joint"
+    count, pairs = int(classes or len(declared.labels)), len(declared.texts) == 2
+    joint = pairs and pair == "joint"
     head: Callable[[int], nn.Module] = partial(SoftmaxClassifier, classes=count, dropout=DROPOUT)
-    if name in PAIRS and not joint:
+    if pairs and not joint:
         head = partial(PairClassifier, classes=count, difference=True)
     names = declared.names
     if not names and not any(label.isdigit() for label in declared.labels):
@@ -214,7 +213,7 @@ def declared_task(name: str, pair: str = PAIR_OPTIONS[0], classes: str | None = 
         source=files if count == len(declared.labels) else first_classes(files, count),
         build_head=head,
         output=class_file(name, "Predicted_Label", count),
-        joint=joint and name in PAIRS,
+        joint=joint,
         texts=len(declared.texts),
     )
 

@@ -146,5 +146,3 @@ REVIEWS = {
 }
 
 DECLARED = GLUE | CLUE
-# Tasks whose pairs of texts may be encoded as one sequence.
-PAIRS = ("qqp", "sts", *(name for name, declared in DECLARED.items() if len(declared.texts) == 2))

@@ -18,11 +18,11 @@ from common.settings import plain, short_repr
 from tasks.described import checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.own_types import TYPES, type_of_lists
-from tasks.own_types.base import Parts
+from tasks.own_types.base import OwnType, Parts
 from tasks.registry import TASKS, TaskOptions, task_suggestion
 from tasks.splits import PartedSource
 from tasks.table_splits import TableSource, TableSplit
-from tasks.task_description import NAME, TaskDescription
+from tasks.task_description import NAME, TaskDescription, from_json
 from tasks.task_inference import complete_description
 
 if TYPE_CHECKING:
@@ -41,6 +41,49 @@ class CustomTask:
     @property
     def name(self) -> str:
         return self.described.name
+
+
+@dataclass(frozen=True)
+class OwnTaskOptions:
+    """What `TaskOptions` says about a built-in task, about one of the user's own, as described."""
+
+    name: str
+    described: Mapping[str, Any]
+
+    @property
+    def type(self) -> OwnType:
+        return TYPES[self.described["type"]]
+
+    @property
+    def texts(self) -> int:
+        return len(self.described["texts"])
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def own_loss(self) -> bool:
+        return self.type.own_loss
+
+    @property
+    def has_classes(self) -> bool:
+        return self.type.predicts == "class"
+
+    @property
+    def has_columns(self) -> bool:
+        return self.type.predicts in ("class", "labels")
+
+    @property
+    def joint(self) -> bool:
+        return bool(self.described.get("joint"))
+
+    @property
+    def vectors(self) -> int:
+        return 1 if self.joint else self.texts
+
+    def build(self) -> Task:
+        return build_custom_task(from_json(self.name, self.described))
 
 
 def task(

@@ -218,7 +218,7 @@ def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[
         if task.kind.labels is not None:  # its false positives count
             what, count, end = "labels", partial(np.sum, axis=0), ""
         counts = [count(one) for one in (train, dev)]
-        titles = task.kind.class_names
+        titles = task.kind.names
         rare = [title for title, n in zip(titles, counts[0] + counts[1], strict=True) if n == 1]
         unseen = [title for title, n in zip(titles, counts[1], strict=True) if not n]
         if rare:

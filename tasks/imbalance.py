@@ -123,7 +123,6 @@ def weights_line(task: Task, how: Imbalance, targets: np.ndarray) -> str:
 
     kind = task.kind
     weights = weights_of(kind, how, training_counts(kind, targets)).tolist()
-    names = kind.class_names or tuple(map(str, range(len(weights))))
     several = "labels, relative to their absence" if kind.labels is not None else "classes"
-    pairs = [f"{name} {weight:.3g}" for name, weight in zip(names, weights, strict=True)]
+    pairs = [f"{name} {weight:.3g}" for name, weight in zip(kind.names, weights, strict=True)]
     return f"weights of {several}: {listed(pairs, 12)}"

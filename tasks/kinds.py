@@ -25,14 +25,14 @@ class Kind:
 
     `loss(outputs, targets)` -> a scalar; `scores(outputs)` -> (B, C) probabilities or (B,) values,
     both float32; `predictions(scores)` -> (B,); `metrics(predictions, targets)` -> values by name.
-    The metric `main_metric`, from `worst` to 1, selects the best epoch. `divergence(outputs,
-    outputs)`, if defined, measures the distance of two predictions of the same examples. `classes`
-    is the number of classes, if an example has one of them, and `labels` the number of labels, if
-    an example may have several; `class_names` are their readable names. With several labels
-    predictions and targets are (B, C). `logits(outputs)`, if defined, are those of the classes or
-    labels, (B, C), of which the losses for rare classes are made. `calibrator` calibrates the
-    scores; None if nothing does. `similarities`: the values are on a scale that the setting
-    `similarity_scale` changes for the loss.
+    The metric `main_metric` selects the best epoch. `divergence(outputs, outputs)`, if defined,
+    measures the distance of two predictions of the same examples. `classes` is the number of
+    classes, if an example has one of them, and `labels` the number of labels, if an example may
+    have several; `class_names` are their readable names. With several labels predictions and
+    targets are (B, C). `logits(outputs)`, if defined, are those of the classes or labels, (B, C),
+    of which the losses for rare classes are made. `calibrator` calibrates the scores; None if
+    nothing does. `similarities`: the values are on a scale that the setting `similarity_scale`
+    changes for the loss.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -40,7 +40,6 @@ class Kind:
     predictions: Callable[[np.ndarray], np.ndarray]
     metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
     main_metric: str
-    worst: float
     divergence: Callable[[Outputs, Outputs], Tensor] | None = None
     classes: int | None = None
     class_names: tuple[str, ...] = ()
@@ -54,6 +53,16 @@ class Kind:
         """Return the number of probabilities of an example, or None for a single number."""
         return self.classes or self.labels
 
+    @property
+    def worst(self) -> float:
+        """Return the worst value of the main metric; 0 for one that is not in `METRICS`."""
+        return METRICS[self.main_metric].worst if self.main_metric in METRICS else 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the classes or labels, or their numbers; none for a single number."""
+        return self.class_names or tuple(map(str, range(self.columns or 0)))
+
     def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
         """Return the metrics of the predictions from scores (B, C) or (B,)."""
         return self.metrics(self.predictions(scores), targets)
@@ -62,11 +71,7 @@ class Kind:
         """Return precision, recall, F1 and support of each class or label; none for numbers."""
         if self.columns is None:
             return {}
-        return by_class(predictions, targets, self.class_names or range_names(self.columns))
-
-
-def range_names(count: int) -> tuple[str, ...]:
-    return tuple(map(str, range(count)))
+        return by_class(predictions, targets, self.names)
 
 
 def argmax(scores: np.ndarray) -> np.ndarray:
@@ -91,7 +96,6 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         predictions=argmax,
         metrics=metric_function(*metrics),
         main_metric=MAIN_METRICS["classification"],
-        worst=0.0,
         divergence=symmetric_kl,
         classes=classes,
         class_names=names,
@@ -140,7 +144,6 @@ def ordinal(classes: int, names: tuple[str, ...] = ()) -> Kind:
         corn(classification(classes, names=names)),
         metrics=metric_function("quadratic_kappa", "accuracy"),
         main_metric=MAIN_METRICS["ordinal"],
-        worst=-1.0,
     )
 
 
@@ -157,7 +160,6 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
         predictions=lambda scores: (scores > 0.5).astype(np.int64),
         metrics=metric_function("accuracy", "micro_f1", "macro_f1", "matthews"),
         main_metric=MAIN_METRICS["multi-label"],
-        worst=0.0,
         divergence=lambda logits, others: (
             labels * symmetric_kl(two_logits(logits), two_logits(others))
         ),
@@ -181,7 +183,6 @@ def similarity(scale: float) -> Kind:
         predictions=identity,
         metrics=metric_function("pearson", "spearman"),
         main_metric=MAIN_METRICS["similarity"],
-        worst=-1.0,
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
         calibrator=NUMBERS,
         similarities=True,
@@ -200,7 +201,6 @@ def regression(mean: float, deviation: float) -> Kind:
         predictions=identity,
         metrics=metric_function("pearson", "spearman", "mae"),
         main_metric=MAIN_METRICS["regression"],
-        worst=-1.0,
         divergence=squared_difference,
         calibrator=NUMBERS,
     )
@@ -220,7 +220,6 @@ def ranking() -> Kind:
         predictions=identity,
         metrics=metric_function("order_accuracy"),
         main_metric=MAIN_METRICS["ranking"],
-        worst=0.0,
         divergence=lambda logits, others: symmetric_kl(two_logits(logits), two_logits(others)),
     )
 

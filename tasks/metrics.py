@@ -145,8 +145,9 @@ METRICS: dict[str, Metric] = {
 }
 
 
+OVERALL = ("overall", "overall_plain_mean")  # the keys of `overall`
 # Worst values of further figures.
-FURTHER = {"overall": 0.0, "overall_plain_mean": -1 / 3, "f1_by_class": 0.0}
+FURTHER = {**dict(zip(OVERALL, (0.0, -1 / 3), strict=True)), "f1_by_class": 0.0}
 FURTHER |= {"precision": 0.0, "recall": 0.0}
 RANGES: dict[str, tuple[float, float]] = {
     **{name: (min(one.worst, one.best), max(one.worst, one.best)) for name, one in METRICS.items()},
@@ -220,7 +221,8 @@ def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
         return {}
     sst, qqp, sts = (metrics[task][metric] for task, metric in LEADERBOARD.items())
     # Some reports give the plain mean.
-    return {"overall": overall_score(sst, qqp, sts), "overall_plain_mean": (sst + qqp + sts) / 3}
+    both = overall_score(sst, qqp, sts), (sst + qqp + sts) / 3
+    return dict(zip(OVERALL, both, strict=True))
 
 
 def correlation(function: Callable[..., Any], x: np.ndarray, y: np.ndarray) -> float:

@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common.atomic_files import atomic_path, atomic_write_text, check_regular
 from common.errors import UserError
+
+if TYPE_CHECKING:
+    from tasks.kinds import Kind
 
 FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
 # NumPy's dtype kinds and numbers of axes of the arrays in a file of scores.
@@ -183,14 +186,12 @@ def read_scores(path: Path) -> Scores:
     return found
 
 
-def read_scores_of(path: Path, classes: int | None, several: bool = False) -> Scores:
-    """Read the scores of a task with `classes` classes, or of similarities for None.
-
-    With `several` labels per example, `classes` is the number of labels.
+def read_scores_of(path: Path, kind: Kind) -> Scores:
+    """Read the scores of a task of this kind.
 
     Raises PredictionError for values of another shape, and for invalid targets or predictions.
     """
-    found = read_scores(path)
+    found, classes, several = read_scores(path), kind.columns, kind.labels is not None
     shape = found.values.shape[1:]
     if shape != (() if classes is None else (classes,)):
         expected = "similarities" if classes is None else f"probabilities of {classes} classes"

@@ -47,6 +47,10 @@ class Protocol(Settings):
         """Return whether the protocol itself sets the number of examples."""
         return hasattr(self, "shots")
 
+    def draws_by_seed(self, split: str) -> bool:
+        """Return whether shots and seed determine the examples of a split."""
+        return self.counts_examples and split != "test"
+
 
 SHOTS = "labelled examples of each class"
 MAX_DEV = 500  # examples of dev (Moukafih et al., 2022, section 4.1)
@@ -71,8 +75,11 @@ class FewShots(Protocol, name="few-shot"):
     removes_leaks_first = True
     shots: Count | None = setting(None, help="labelled examples in all, balanced over the classes")
 
+    def draws_by_seed(self, split: str) -> bool:
+        return split == "train"  # dev is split without them
+
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        shots, names, test = needed(self.shots), class_names(task), labelled_test(task)
+        shots, names, test = needed(self.shots), task.kind.names, labelled_test(task)
 
         def make(examples: Examples, split: str, where: str) -> Examples:
             if split == "train":
@@ -111,7 +118,7 @@ class CappedClasses(Protocol, name="capped"):
     shots: Count | None = setting(None, help=SHOTS)
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        shots, classes = needed(self.shots), len(class_names(task))
+        shots, classes = needed(self.shots), len(task.kind.names)
 
         def choose(examples: Examples, split: str, where: str) -> list[np.ndarray]:
             chosen = []
@@ -176,12 +183,6 @@ def needed(shots: int | None) -> int:
     return shots
 
 
-def class_names(task: Task) -> tuple[str, ...]:
-    """Return the names of the classes, or their numbers."""
-    assert task.kind.classes is not None, "checked when the configuration was made"
-    return task.kind.class_names or tuple(map(str, range(task.kind.classes)))
-
-
 def labelled_test(task: Task) -> str:
     """Return the split whose labelled examples are test: test if it has labels, else dev."""
     source = task.source
@@ -233,7 +234,7 @@ def few_per_class(source: Source, task: Task, shots: int, ratio: float, seed: in
     With a `ratio` above 1 the rarest class has `shots` examples, the most frequent `ratio` times as
     many, the others numbers on a geometric scale (Cao et al., 2019).
     """
-    names = class_names(task)
+    names = task.kind.names
 
     def choose(examples: Examples, split: str, where: str) -> list[np.ndarray]:
         shuffled = by_class(examples, len(names), seed)

@@ -47,9 +47,24 @@ class TaskOptions(Settings):
         return False
 
     @property
+    def has_classes(self) -> bool:
+        """Return whether each example has one class, not a number or several labels."""
+        return not (self.similarity or self.several)
+
+    @property
+    def has_columns(self) -> bool:
+        """Return whether each example has one class or several labels, not a number."""
+        return not self.similarity
+
+    @property
+    def joint(self) -> bool:
+        """Return whether the examples are pairs that are encoded as one sequence."""
+        return getattr(self, "pair", "bi") == "joint"
+
+    @property
     def vectors(self) -> int:
         """Return the number of embeddings of an example: one for pairs in one sequence."""
-        return 1 if getattr(self, "pair", "bi") == "joint" else self.texts
+        return 1 if self.joint else self.texts
 
 
 class SST(TaskOptions, name="sst"):
@@ -194,9 +209,6 @@ def catalog_task(name: str, texts: int, classes: int) -> type[CatalogTask]:
 
 
 CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
-GLUE, CLUE = tuple(catalog.GLUE), tuple(catalog.CLUE)
-SIMILARITIES = ("sts",)  # tasks that predict numbers, not classes
-MULTI_LABEL = ("etpc",)  # tasks with several labels per example
 REVIEWS = {"cfimdb": 2, **{name: len(one.names) for name, one in catalog.REVIEWS.items()}}
 CLASSES = {name: len(one.labels) for name, one in DECLARED.items()} | REVIEWS
 # Tasks that may be restricted to their first classes.
@@ -210,6 +222,8 @@ TASKS: dict[str, type[TaskOptions]] = {
     ETPC.name: ETPC,
 }
 TASK_NAMES = tuple(TASKS)
+# Tasks whose pairs of texts may be encoded as one sequence.
+PAIRS = tuple(name for name, task in TASKS.items() if "pair" in task.by_key())
 # Tasks, and other words for them, in lower case with underscores, for suggestions.
 OTHER_NAMES = {
     "sst": "sentiment sentiments sst5 sst_5 stanford_sentiment sentiment_analysis",

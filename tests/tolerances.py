@@ -15,12 +15,16 @@ before it. A test of such a stage gives the factor as `scale`.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from minbert.bilstm import BiLSTMConfig
 from minbert.config import EncoderConfig
+
+if TYPE_CHECKING:
+    from serving import MultiTaskModel
 
 DEVIATIONS = 6
 
@@ -70,6 +74,12 @@ def encoder_terms(config: EncoderConfig | BiLSTMConfig, tokens: int) -> int:
     # Queries, keys and values; scores; softmax and mean of the values; output.
     attention = width + width // config.num_heads + 2 * tokens + width
     return norm + config.num_layers * (attention + norm + width + inner + norm) + tokens
+
+
+def model_terms(model: MultiTaskModel) -> int:
+    """The same for a loaded run and texts of any length."""
+    config = model.model.bi_encoder.encoder.config
+    return encoder_terms(config, config.max_tokens)
 
 
 def gradient_terms(config: EncoderConfig | BiLSTMConfig, tokens: int) -> int:

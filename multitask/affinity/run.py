@@ -19,7 +19,6 @@ from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.run_folder import RunFolder
-from multitask.start import with_precision
 
 if TYPE_CHECKING:
     from multitask.affinity.probe import MeasureEpochs
@@ -67,6 +66,7 @@ def measure_affinity(
         RunError: for a folder with other content, and for measures that are missing.
     """
     from multitask.affinity.probe import MeasureEpochs
+    from multitask.precision import with_precision
     from multitask.run import complete
 
     for fault in faults(config, estimator, groups, rounds, seeds):

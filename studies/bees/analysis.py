@@ -13,7 +13,7 @@ from multitask.config import RunConfig
 from multitask.run_folder import RunFolder
 from studies.runner import long_training
 from tasks import data_folder
-from tasks.predictions import read_scores_of, scores_name
+from tasks.predictions import read_scores_of
 
 # Words of negation in SST, which separates "n't" from its verb.
 NEGATIONS = {
@@ -33,8 +33,7 @@ def analysis_of(config: RunConfig, folder: Path) -> dict[str, dict[str, float]]:
     for name, task in plain_tasks(config).items():
         if name not in ("sst", "sts"):
             continue
-        file = RunFolder(folder).predictions / scores_name(name, "dev")
-        scores = read_scores_of(file, task.kind.classes)
+        scores = read_scores_of(RunFolder(folder).scores(name, "dev"), task.kind)
         assert scores.targets is not None
         predicted = scores.predicted(task.kind.predictions)
         if name == "sts":

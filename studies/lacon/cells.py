@@ -14,12 +14,13 @@ import numpy as np
 
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
+from multitask.run_folder import RunFolder
 from studies.results import Cell
 from studies.runner import training
 from studies.tuning import Search, Tuned, changes_of, rates
 from tasks import MANY_CLASSES, PAIRS, data_folder
 from tasks.lacon import HEADS
-from tasks.predictions import read_scores, scores_name
+from tasks.predictions import read_scores
 from tasks.readers import limit_of
 
 METHODS = {
@@ -247,7 +248,7 @@ def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
     limit = limit_of(config.limit, task)
     train = plain_tasks(config)[task].read(data_folder(config.data), "train", limit)
     assert train.targets is not None
-    scores = read_scores(folder / "predictions" / scores_name(task, "test"))
+    scores = read_scores(RunFolder(folder).scores(task, "test"))
     classes = scores.values.shape[1]
     found["training_counts"] = np.bincount(train.targets, minlength=classes).tolist()
     if scores.targets is not None:

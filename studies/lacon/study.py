@@ -223,4 +223,6 @@ STUDY = Study(
     train_and_draw=draw_maps_of_runs,
     options=("seeds", "pooling", "batch_size", "tune"),
     limit_per_class=True,
+    data="at most 5,000 training examples a class of two, 1,000 a class of more, all of MRPC, RTE "
+    "and CoLA",
 )

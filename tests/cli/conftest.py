@@ -1,5 +1,6 @@
 """The command line within the process, small data, and runs that several tests use."""
 
+import io
 import shutil
 import subprocess
 import sys
@@ -138,3 +139,9 @@ def interrupted(finished, stopped, tmp_path) -> tuple[Path, list[str]]:
     """A copy of the same run stopped after its first epoch, and its command with --output."""
     copy = Path(shutil.copytree(stopped(), tmp_path / "interrupted"))
     return copy, [*finished[1], "--output", str(copy)]
+
+
+@pytest.fixture
+def stdin(monkeypatch) -> Callable[[bytes], None]:
+    """`stdin(text)` sets the standard input."""
+    return lambda text: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))

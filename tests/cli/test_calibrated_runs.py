@@ -5,7 +5,6 @@ import io
 import json
 import re
 import signal
-import sys
 
 import numpy as np
 import pytest
@@ -126,11 +125,6 @@ def test_sets_hold_what_is_probable_enough_and_intervals_stay_on_the_scale(model
 
 def table(text):
     return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
-
-
-@pytest.fixture
-def stdin(monkeypatch):
-    return lambda text: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
 
 
 def test_predict_adds_columns_for_a_coverage(calibrated, model, run_ok, stdin):

@@ -92,7 +92,7 @@ def test_choices_of_settings_equal_the_registries():
     from minbert.batching import NOISE_PLACES
     from minbert.config import ENCODING_PRECISIONS, LINEARS
     from minbert.pooling import POOLINGS
-    from tasks import PAIRS, TASK_NAMES, built_in
+    from tasks import TASK_NAMES
     from tasks.built_in import QQP_HEADS, QQP_LOSSES, SST_HEADS, STS_HEADS
     from tasks.heads import ACTIVATIONS
     from tasks.metrics import METRICS
@@ -113,9 +113,6 @@ def test_choices_of_settings_equal_the_registries():
     }.items():
         assert set(choices(settings, name)) == set(expected), name
     assert set(TASKS) == set(TASK_NAMES)
-    with_pairs = {name for name, task in TASKS.items() if "pair" in task.by_key()}
-    assert with_pairs == set(PAIRS)
-    assert {choices(TASKS[name], "pair") for name in PAIRS} == {built_in.PAIR_OPTIONS}
 
 
 def test_declared_defaults_and_objectives_equal_those_of_the_built_tasks():

@@ -9,7 +9,6 @@ from common.errors import SettingsError
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.methods import methods
-from multitask.objective_rules import has_classes
 from tasks import TASK_NAMES, build_task
 from tasks.heads import InitializesFromNames, PoolsTokens
 from tasks.objectives import Objective, with_objective
@@ -25,7 +24,7 @@ OF_TASKS = {
 def test_tasks_with_classes_are_known_without_building_them():
     for name in TASK_NAMES:
         settings = RunConfig(mode="single", tasks=(name,))
-        assert has_classes(settings, name) == (build_task(name).kind.classes is not None)
+        assert settings.options_of(name).has_classes == (build_task(name).kind.classes is not None)
 
 
 @pytest.mark.parametrize("name", OF_TASKS)

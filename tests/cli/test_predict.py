@@ -23,12 +23,6 @@ def predict(finished, cwd):
     return ("--mode", "predict", "--run", finished[0])
 
 
-@pytest.fixture
-def stdin(monkeypatch):
-    """`stdin(text)` sets the standard input."""
-    return lambda text: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
-
-
 def read(text, delimiter="\t"):
     return list(csv.reader(io.StringIO(text), delimiter=delimiter))
 

@@ -1,6 +1,7 @@
 """Golden vectors and random batches for the tests of losses."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,7 @@ def drawn(labels, seed=0, width=6):
 def mean(terms):
     """The mean of a list of numbers, zero of none."""
     return sum(terms) / len(terms) if terms else 0.0
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))

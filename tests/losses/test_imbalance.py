@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from loss_cases import every_batch, mean
+from loss_cases import every_batch, mean, sigmoid
 from torch.autograd import gradcheck
 
 from losses import (
@@ -40,10 +40,6 @@ def several(count, dtype=torch.float64):
 
 def float64(values):
     return torch.tensor(values, dtype=torch.float64)
-
-
-def sigmoid(x):
-    return 1 / (1 + math.exp(-x))
 
 
 def of_classes(logits, labels, gamma=0, weights=(1,) * CLASSES, shift=(0,) * CLASSES):

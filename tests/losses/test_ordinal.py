@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from loss_cases import every_batch, mean
+from loss_cases import every_batch, mean, sigmoid
 
 from losses import corn_log_probabilities, corn_loss, distance_loss
 from tests.tolerances import assert_near
@@ -16,10 +16,6 @@ CLASSES = 5
 def outputs(count, width, seed=0, dtype=torch.float64):
     torch.manual_seed(seed)
     return torch.randn(count, width, dtype=dtype) * 3
-
-
-def sigmoid(x):
-    return 1 / (1 + math.exp(-x))
 
 
 def decisions(logits, labels):

@@ -39,9 +39,7 @@ def use_whole_batches(trainer, micro_batch=None):
     """Make the trainer's only task, of pairs, one whose loss compares the examples of a batch."""
     (name,) = trainer.tasks
     task = trainer.tasks[name]
-    kind = Kind(
-        lambda outputs, targets: simcse_loss(*outputs, TEMPERATURE), None, None, None, "", 0.0
-    )
+    kind = Kind(lambda outputs, targets: simcse_loss(*outputs, TEMPERATURE), None, None, None, "")
     trainer.model.heads[name] = torch.nn.Module()
     trainer.model.heads[name].forward = lambda u, v: (u, v)
     tasks = {name: replace(task, kind=kind, compares_examples=True)}

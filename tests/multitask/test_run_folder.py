@@ -12,8 +12,9 @@ from common.json_files import write_json
 from minbert import linear
 from minbert.linear import LinearChoice
 from multitask.config import RunConfig
+from multitask.precision import with_kernel
 from multitask.run_folder import Metrics, RunFolder, default_folder, run_of_predictions
-from multitask.start import holds_finished, make_ready, with_kernel
+from multitask.start import holds_finished, make_ready
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
 FINISHED = {

@@ -10,18 +10,20 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, trapezoid
 from scipy.stats import norm
 
-from reports.confidence import (
-    FEWEST,
-    PRECISION,
-    half_width,
-    log_martingale,
-    mean_interval,
-)
+from reports.confidence import FEWEST, PRECISION, half_width, mean_interval
 
 ALPHAS = (0.01, 0.04, 0.05, 0.2)
 differences = st.lists(st.integers(-1000, 1000).map(lambda n: n / 8), min_size=3, max_size=12)
 spread = differences.filter(lambda x: np.ptp(x) > 0.5)
 DRAWN = np.random.default_rng(0).normal(0.7, 1.3, 12)
+
+
+def log_martingale(x: np.ndarray | list[float], mean: float, k: float = PRECISION) -> float:
+    """Log G_n(m) of differences x (n,), which are not all equal to the candidate `mean`."""
+    x = np.asarray(x, np.float64) - mean
+    n, total, squares = len(x), float(x.sum()), float((x * x).sum())
+    whole = (n + k) * squares
+    return 0.5 * math.log(k / (n + k)) - 0.5 * n * math.log1p(-total * total / whole)
 
 
 def integrated(x: np.ndarray, k: float) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tolerances import assert_near, encoder_terms
+from tolerances import assert_near, model_terms
 
 import tasks.heads
 import tasks.sample
@@ -70,11 +70,6 @@ def expected(model, name):
     return found.values if found.probabilities is None else found.probabilities
 
 
-def terms(model):
-    config = model.model.bi_encoder.encoder.config
-    return encoder_terms(config, config.max_tokens)
-
-
 @pytest.mark.slow
 def test_onnx_runtime_gives_the_scores_of_every_head(model, tmp_path):
     from onnxruntime import InferenceSession
@@ -100,7 +95,7 @@ def test_onnx_runtime_gives_the_scores_of_every_head(model, tmp_path):
         vectors = pooled(model.tasks_by_name[name])
         inputs = {one.name: vectors[-1] for one in heads.get_inputs()} | {"first": vectors[0]}
         (found,) = heads.run([output], inputs)
-        assert_near(found, expected(model, name), terms(model))
+        assert_near(found, expected(model, name), model_terms(model))
         assert output.endswith("values" if found.ndim == 1 else "probabilities")
     names, page = {}, (tmp_path / "README.md").read_text("utf-8")
     for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:2]:
@@ -121,7 +116,7 @@ def test_the_reader_in_the_card_gives_the_scores_of_every_head(model, tmp_path):
     assert list(names["HEADS"]) == list(model.tasks)
     for name, one in model.tasks_by_name.items():
         found = names["predict"](name, *[TEXTS, OTHERS][: one.texts]).numpy()
-        assert_near(found, expected(model, name), terms(model))
+        assert_near(found, expected(model, name), model_terms(model))
         columns = names["HEADS"][name][2]
         assert len(columns) == (found.shape[1] if found.ndim > 1 else 0)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tolerances import assert_near, encoder_terms
+from tolerances import assert_near, encoder_terms, model_terms
 
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig, task
@@ -96,11 +96,6 @@ def test_requests_that_arrive_during_a_pass_share_the_next_one():
     assert passes == [1, 7]
 
 
-def terms(model):
-    config = model.model.bi_encoder.encoder.config
-    return encoder_terms(config, config.max_tokens)
-
-
 @pytest.mark.filterwarnings("ignore::common.errors.EmptyTextWarning")
 def test_joined_requests_have_the_answers_of_separate_ones(model):
     tokenizer = model.model.bi_encoder.tokenizer
@@ -114,16 +109,16 @@ def test_joined_requests_have_the_answers_of_separate_ones(model):
     requests[1:1] = [EmbeddingRequest(tokenizer(texts), unit) for unit in (True, False)]
     found = answers(model, requests)
     for unit, vectors in ((True, found[1]), (False, found[2])):
-        assert_near(vectors, model.encode(texts, normalize=unit), terms(model))
+        assert_near(vectors, model.encode(texts, normalize=unit), model_terms(model))
     for (rows, tasks), several in zip(asked, [found[0], *found[3:]], strict=True):
         alone = model.predict([row if len(row) > 1 else row[0] for row in rows], tasks)
         assert several.keys() == alone.keys()
         for name, one in several.items():
             assert one.labels == alone[name].labels or name == "sts"
-            assert_near(one.values, alone[name].values, terms(model))
+            assert_near(one.values, alone[name].values, model_terms(model))
             np.testing.assert_array_equal(one.empty, alone[name].empty)
             if one.probabilities is not None:
-                assert_near(one.probabilities, alone[name].probabilities, terms(model))
+                assert_near(one.probabilities, alone[name].probabilities, model_terms(model))
 
 
 def test_fifty_clients_at_the_same_time_get_their_own_answers(model):
@@ -168,12 +163,14 @@ def test_fifty_clients_at_the_same_time_get_their_own_answers(model):
         alone = model.predict(texts[:1], ["sst"])["sst"]
         assert sst["label"] == alone.labels[0]
         shares = [one["share"] for one in sst["classes"]]
-        assert_near(np.array(shares), alone.probabilities[0], terms(model))
+        assert_near(np.array(shares), alone.probabilities[0], model_terms(model))
         pairs = model.predict([tuple(texts), tuple(texts[::-1])], ["qqp", "sts"])
         for row, answer in enumerate(rows["rows"]):
             assert answer["qqp"]["label"] == pairs["qqp"].labels[row]
-            assert_near(np.array(answer["sts"]["value"]), pairs["sts"].values[row], terms(model))
-        assert_near(np.array(vectors["embeddings"]), model.encode(texts), terms(model))
+            assert_near(
+                np.array(answer["sts"]["value"]), pairs["sts"].values[row], model_terms(model)
+            )
+        assert_near(np.array(vectors["embeddings"]), model.encode(texts), model_terms(model))
 
 
 def test_one_text_and_two_of_a_ranking_are_joined_with_their_like():

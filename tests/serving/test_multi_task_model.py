@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tolerances import assert_near, encoder_terms
+from tolerances import assert_near, model_terms
 
 import cli
 from common.errors import RunError, TruncationWarning
@@ -16,11 +16,6 @@ def dev(task):
     return build_task(task).read(data_folder("sample"), "dev")
 
 
-def terms(model):
-    config = model.model.bi_encoder.encoder.config
-    return encoder_terms(config, config.max_tokens)
-
-
 @pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
 def test_predictions_equal_those_of_the_run(model, trained, task):
     kept = read_scores(trained / "predictions" / scores_name(task, "dev"))
@@ -28,7 +23,7 @@ def test_predictions_equal_those_of_the_run(model, trained, task):
     texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
     found = model.predict(texts, [task])[task]
     values = found.values if found.probabilities is None else found.probabilities
-    assert_near(values, kept.values, terms(model))
+    assert_near(values, kept.values, model_terms(model))
 
 
 def test_pairs_are_predicted_by_all_heads(model):
@@ -40,7 +35,7 @@ def test_pairs_are_predicted_by_all_heads(model):
     assert_near(found["sst"].probabilities.sum(1), [1, 1], 2 * 5)  # rounded, and added up
     alone = model.predict(["A cat sleeps.", "The sun."])
     assert set(alone) == {"sst"}
-    assert_near(alone["sst"].probabilities, found["sst"].probabilities, terms(model))
+    assert_near(alone["sst"].probabilities, found["sst"].probabilities, model_terms(model))
 
 
 def test_joint_and_single_predictions_are_equal(model):
@@ -48,7 +43,7 @@ def test_joint_and_single_predictions_are_equal(model):
     together = model.predict(pairs)
     for task in model.tasks:
         alone = model.predict(pairs, [task])[task]
-        assert_near(alone.values, together[task].values, terms(model))
+        assert_near(alone.values, together[task].values, model_terms(model))
 
 
 def test_each_distinct_text_is_encoded_once(model, monkeypatch):
@@ -70,7 +65,7 @@ def test_a_stream_is_the_same_in_windows(model, monkeypatch):
     windows = list(model.predict_stream(iter(pairs)))
     assert [len(rows) for rows, _ in windows] == [4, 4, 2]
     values = np.concatenate([found["sts"].values for _, found in windows])
-    assert_near(values, model.predict(pairs)["sts"].values, terms(model))
+    assert_near(values, model.predict(pairs)["sts"].values, model_terms(model))
     with pytest.raises(RunError, match="row 2: expected as many texts as in the rows before"):
         list(model.predict_stream(iter([("a", "b"), ("c",)])))
 
@@ -113,7 +108,7 @@ def test_a_head_that_pools_tokens_itself(tmp_path):
     kept = read_scores(run / "predictions" / scores_name("sst", "dev"))
     model = MultiTaskModel.load(run)
     found = model.predict(dev("sst").texts[0])["sst"]
-    assert_near(found.probabilities, kept.values, terms(model))
+    assert_near(found.probabilities, kept.values, model_terms(model))
 
 
 def test_truncated_rows_are_counted_in_one_warning(model, monkeypatch):

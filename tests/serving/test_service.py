@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from tolerances import assert_near, encoder_terms
+from tolerances import assert_near, model_terms
 
 import cli
 from serving.answers import Corpus, Run
@@ -22,12 +22,6 @@ from serving.examples import BUILT_IN, examples_of
 from serving.request_models import MOST
 from serving.service import make_app
 from tasks import data_folder
-
-
-def terms(model):
-    config = model.model.bi_encoder.encoder.config
-    return encoder_terms(config, config.max_tokens)
-
 
 SENTENCES = ["A cat sleeps.", "The <b>sun</b> is up.", "A dog barks."]
 
@@ -233,7 +227,7 @@ def test_embeddings_are_those_of_the_encoder(client, model):
     assert [one is None for one in found["embeddings"]] == [False, True, True, False]
     assert found["cut"] == [False] * 4
     shown = found["embeddings"][0], found["embeddings"][3]
-    assert_near(np.array(shown), model.encode([texts[0], texts[3]]), terms(model))
+    assert_near(np.array(shown), model.encode([texts[0], texts[3]]), model_terms(model))
     unit = client.post("/encode", json={"texts": ["A cat."], "normalize": True}).json()
     assert np.linalg.norm(unit["embeddings"][0]) == pytest.approx(1, abs=1e-6)
 

@@ -16,8 +16,9 @@ from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies import runner
 from studies.claims import verdict_table
+from studies.data_records import record_examples
 from studies.results import Results
-from studies.runner import record_examples, run_cells
+from studies.runner import run_cells
 from studies.scl_moo.cells import BALANCED, CONTROLS, METHODS, SEEDS, SHOTS, TASKS, Experiments
 from studies.scl_moo.claims import method_claims
 from studies.scl_moo.study import is_wanted

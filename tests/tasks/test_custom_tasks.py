@@ -14,8 +14,9 @@ from tasks.data import small_split_notices
 from tasks.described import DescriptionError, parse_description
 from tasks.readers import Examples
 from tasks.task_description import NAME, TaskDescription, from_json, is_reserved
-from tasks.task_inference import complete_description, description_lines
+from tasks.task_inference import description_lines
 from tasks.text_files import DataError
+from tests.tasks.sources import described
 
 ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]
 PAIR = "type=classification,text=english,text=german,label=same?"
@@ -28,11 +29,6 @@ def file(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("\n".join(["english,german,same?", *lines]) + "\n")
     return path
-
-
-def described(text):
-    name = text.partition("=")[0]
-    return complete_description(name, parse_description(text))
 
 
 def test_a_flag_describes_a_task(file):

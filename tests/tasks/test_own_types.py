@@ -16,22 +16,18 @@ from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
 from multitask.assembly import plain_tasks
 from tasks import find_task
-from tasks.described import DescriptionError, parse_description
+from tasks.described import DescriptionError
 from tasks.own_types import TYPES
 from tasks.task_description import from_json
-from tasks.task_inference import complete_description, description_lines
+from tasks.task_inference import description_lines
 from tasks.text_files import DataError
+from tests.tasks.sources import described
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
 REPLIES, ALIKE = (REQUESTS.with_name(name) for name in ("replies.csv", "alike.csv"))
 MINUTES = f"minutes={REPLIES}:type=regression,text=better,label=minutes"
 QUALITY = f"quality={REPLIES}:type=ranking,text=better,text=worse"
 URGENCY = f"urgency={REQUESTS}:type=ordinal,text=message,label=urgency"
-
-
-def described(text):
-    name = text.partition("=")[0]
-    return complete_description(name, parse_description(text))
 
 
 def built(found):

@@ -11,6 +11,7 @@ import multitask
 from reports.diagnosis import diagnose
 from reports.prediction_names import read_headers
 from tasks import build_task
+from tasks.kinds import multi_label
 from tasks.predictions import read_scores_of, write_predictions
 from tasks.text_files import DataError
 
@@ -89,7 +90,7 @@ def test_a_run_writes_the_courses_files_and_scores(tmp_path):
     with file.open(newline="") as opened:
         header, *rows = csv.reader(opened, delimiter="\t")
     assert header == ["id", "Predicted_Paraphrase_Types"]
-    scores = read_scores_of(file.parent / "etpc-dev-probabilities.npz", 7, several=True)
+    scores = read_scores_of(file.parent / "etpc-dev-probabilities.npz", multi_label(7))
     assert rows[0] == [str(scores.ids[0]), str((scores.values[0] > 0.5).astype(int).tolist())]
     found = [
         one for one in diagnose(read_headers(file), tmp_path) if one.predictions.task == "etpc"

@@ -5,6 +5,7 @@ import pytest
 
 from reports.submissions import check_predictions
 from tasks import build_task
+from tasks.kinds import classification, similarity
 from tasks.predictions import (
     PredictionError,
     PredictionFile,
@@ -117,7 +118,7 @@ def test_scores_of_another_task(arrays, classes, expected, tmp_path):
     given = {"values": np.full((2, 3), 1 / 3), "targets": np.array([0, 2])} | arrays
     write_scores(tmp_path / "p.npz", Scores(np.array(["a", "b"]), **given))
     with pytest.raises(PredictionError, match=expected):
-        read_scores_of(tmp_path / "p.npz", classes)
+        read_scores_of(tmp_path / "p.npz", classification(classes) if classes else similarity(5.0))
 
 
 @pytest.mark.parametrize("predictions", [None, np.array([1, 0])])

@@ -1,0 +1,84 @@
+"""The precision and the kernel of a run: those for `auto`, and those that a resumed run keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from common.errors import RunError
+from minbert import linear
+from minbert.bilstm import BiLSTMConfig
+from minbert.config import LINEARS, PRECISIONS
+from minbert.folder import read_config
+from minbert.precision import PrecisionChoice, choose_precision
+from minbert.sources import NAMED_ENCODERS, find_folder
+from multitask.config import RunConfig
+from multitask.run_folder import RunFolder
+
+BEGAN = "the run began with it"
+
+
+def training_precision(config: RunConfig, device: torch.device, bilstm: bool) -> PrecisionChoice:
+    """Return the precision of a run; for `auto`, one that its encoder and its methods allow."""
+    choice = choose_precision(config.precision, device, bilstm)
+    if config.precision == "auto":
+        for one in config.regularizers:
+            if one.precision_fault(choice.precision):
+                return PrecisionChoice("fp32", f"{one.name} with these settings needs it")
+    return choice
+
+
+def precision_before_loading(config: RunConfig) -> PrecisionChoice:
+    """Return the precision of a run, which depends on the kind of its encoder."""
+    source = config.encoder
+    if config.init is not None:
+        source = str(RunFolder(Path(config.init)).published_weights())
+    bilstm = source not in NAMED_ENCODERS and isinstance(
+        read_config(find_folder(source)), BiLSTMConfig
+    )
+    return training_precision(config, linear.choose_device(config.device), bilstm)
+
+
+def with_precision(
+    folder: RunFolder, config: RunConfig, overwrite: bool
+) -> tuple[RunConfig, str | None]:
+    """Return the configuration with a precision in place of `auto`, and a line about the choice.
+
+    A resumed run keeps its precision, also on another machine. The line is None if a precision was
+    requested.
+    """
+    if config.precision != "auto":
+        return config, None
+    found = None if overwrite else stored_choice(folder, "precision", PRECISIONS)
+    choice = precision_before_loading(config) if found is None else PrecisionChoice(found, BEGAN)
+    return config.changed(precision=choice.precision), str(choice)
+
+
+def with_kernel(folder: RunFolder, config: RunConfig, overwrite: bool) -> tuple[RunConfig, str]:
+    """Return the configuration with a kernel in place of `auto`, and the reason for the choice.
+
+    A resumed run keeps its kernel, because the noise of a new measurement must not change the
+    arithmetic.
+    """
+    keeps = config.linear == "auto" and not overwrite
+    if keeps and (found := stored_choice(folder, "linear", LINEARS)) is not None:
+        return config.changed(linear=found), BEGAN
+    choice = linear.choose_linear(config.linear)
+    return config.changed(linear=choice.kernel), choice.reason
+
+
+def stored_choice(folder: RunFolder, key: str, known: Sequence[str]) -> str | None:
+    """Return the value of a setting with which a run began; None for a new run.
+
+    A run of a version without the setting began with the first value of `known`. Raise RunError for
+    other values.
+    """
+    if (began := folder.stored()) is None:
+        return None
+    found = began.get(key, known[0])
+    if found not in known:
+        file = folder.path / "config.json"
+        raise RunError(f"{file}: {key}: expected {' or '.join(known)}, found {found!r}")
+    return found

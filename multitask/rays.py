@@ -1,0 +1,64 @@
+"""The distance of a run of SCL-MOO from the ray of EPO's preference. No torch is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from multitask.combiners.nested import VERTEX
+from tasks import task_and_term
+
+LAST = 100  # last steps, whose mean is compared
+FAR = 0.1  # with a larger difference, and mostly at a vertex, the ray counts as out of reach
+
+
+def pull_and_push(
+    steps: Iterable[Mapping[str, Any]], preference: Sequence[float]
+) -> dict[str, dict[str, Any]]:
+    """Return preference times objective, a mean over the last steps, for tasks with pull and push.
+
+    `steps` are the lines of a `telemetry.jsonl`.
+
+    `apart` is the difference as a share of the larger value, 0 on the ray. `at_a_vertex` is the
+    share of the `steps` in which one objective had no influence. The objectives are measured from
+    their ideal points (the ray of Mahapatra and Rajan, 2020).
+    """
+    found: dict[str, tuple[list[list[float]], list[bool]]] = {}
+    for line in steps:
+        for name in line["losses"]:
+            task, term = task_and_term(name)
+            if term == "pull":
+                both = [line["losses"][f"{task}/{one}"] for one in ("pull", "push")]
+                given = [line["weights"][f"{task}/{one}"] for one in ("pull", "push")]
+                losses, vertices = found.setdefault(task, ([], []))
+                losses.append(both)
+                vertices.append(max(given) > VERTEX * sum(given))
+    return {
+        task: ray_summary(np.array(losses[-LAST:]) * np.array(preference), vertices[-LAST:])
+        for task, (losses, vertices) in found.items()
+    }
+
+
+def ray_summary(scaled: np.ndarray, vertices: Sequence[bool]) -> dict[str, Any]:
+    pull, push = (float(value) for value in scaled.mean(0))
+    top = max(pull, push)
+    return {
+        "steps": len(scaled),
+        "pull": round(pull, 6),
+        "push": round(push, 6),
+        "apart": round(abs(pull - push) / top, 4) if top > 0 else 0.0,
+        "at_a_vertex": round(float(np.mean(vertices)), 4),
+    }
+
+
+def ray_text(task: str, found: dict[str, Any]) -> str:
+    """Return the values of a task as one line of text."""
+    line = (
+        f"{task}: preference x pull and push, last {found['steps']} steps: {found['pull']:.4f} "
+        f"and {found['push']:.4f}, {found['apart']:.0%} apart"
+    )
+    if found["apart"] > FAR and found["at_a_vertex"] > 0.5:
+        line += f"; at a vertex in {found['at_a_vertex']:.0%} of them: the ray is out of reach here"
+    return line
