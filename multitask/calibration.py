@@ -12,7 +12,8 @@ import numpy as np
 
 from common.errors import RunError
 from common.json_files import read_sealed, write_sealed
-from multitask.run_folder import CALIBRATION, REMEDY
+from multitask.metrics_file import REMEDY
+from multitask.run_folder import CALIBRATION
 from tasks.base import Task
 from tasks.calibration import Calibration, fewest_scores, report
 from tasks.data import Split

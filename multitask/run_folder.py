@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
-
-import msgspec
+from typing import Any
 
 from common.atomic_files import file_lock, kind_of, remove
 from common.errors import RunError
-from common.json_files import read_json, read_sealed, write_json
+from common.json_files import read_json, write_json
 from multitask.checkpoint_folders import (
     BEST,
     CONFIG,
@@ -25,8 +23,8 @@ from multitask.checkpoint_folders import (
 )
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
+from multitask.metrics_file import OF_TRAINING, read_metrics
 from multitask.stored_config import belongs_to_run, read_config, settings_of
-from tasks.metrics import metric_error
 from tasks.predictions import scores_name
 
 CODE = "code"  # copies of the user's files with methods, never executed
@@ -38,21 +36,6 @@ CALIBRATION = "calibration.json"  # in an exported folder, too
 FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, CALIBRATION, "config.json")
 EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 LOCK = "run.lock"
-REMEDY = "restore it, or --overwrite the run"
-Figures = dict[str, dict[str, float] | float]  # per task, and overall
-
-
-class Metrics(TypedDict):
-    """The content of `metrics.json`; further keys are not checked."""
-
-    dev: Figures
-    best_epoch: int
-    epochs: int
-    steps: int
-    combiner_steps: dict[str, int]
-    training_seconds: float
-    examples_per_second: float
-    seconds: float
 
 
 def default_folder(config: RunConfig) -> Path:
@@ -147,28 +130,21 @@ class RunFolder:
         return encoder
 
     def metrics(self) -> dict[str, Any] | None:
-        """Return the metrics of a run; None if it is not finished."""
+        """Return the metrics of a trained run; None if it is not finished."""
         metrics = self.read_metrics()
-        try:
-            msgspec.convert(metrics, Metrics | None)
-        except msgspec.ValidationError as error:
+        if lacking := [key for key in OF_TRAINING if metrics is not None and key not in metrics]:
             file = self.path / "metrics.json"
-            raise RunError(f"{file}: expected the metrics of a run, found: {error}") from error
+            raise RunError(f"{file}: expected the metrics of a run, found no {lacking[0]}")
         return metrics
 
     def read_metrics(self) -> dict[str, Any] | None:
-        """Return the content of `metrics.json`, None without one; raise RunError if it was edited.
+        """Return the metrics of a run or of a merge of runs; None without a `metrics.json`.
 
-        Files of older versions have no checksum and are not checked. The checksum is required if
-        `checkpoint/best` holds the configuration, because the same versions write both.
+        Raise RunError if it is not valid. Its checksum is required if `checkpoint/best` holds the
+        configuration, because the same versions write both.
         """
         file = self.path / "metrics.json"
-        if not file.exists():
-            return None
-        content = read_sealed(file, RunError, REMEDY, required=(self.best / CONFIG).exists())
-        if wrong := metric_error(content.get("dev", {})):
-            raise RunError(f"{file}: dev: {wrong}; {REMEDY}")
-        return content
+        return read_metrics(file, (self.best / CONFIG).exists()) if file.exists() else None
 
     def weights(self, config: Mapping[str, object] | None = None) -> Path:
         """Return the folder with the weights of the best epoch, or of an export.

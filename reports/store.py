@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
 from common.json_files import write_sealed
-from common.settings import accepts
 from multitask.checkpoint_folders import publish
 from multitask.config import former_defaults, step_batches
 from multitask.older_versions import upgraded
-from multitask.run_folder import Figures, RunFolder
+from multitask.run_folder import RunFolder
 from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
 from multitask.unfinished import finished_epochs
 from tasks import TASKS, CustomTasks, TaskOptions, find_task
-from tasks.metrics import MAIN_METRICS, METRICS, OVERALL, metric_error
+from tasks.metrics import MAIN_METRICS, METRICS
 from tasks.predictions import (
     PredictionError,
     Scores,
@@ -33,17 +32,6 @@ if TYPE_CHECKING:
 
 # Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
-
-
-CONTENT = {
-    "dev": Figures,
-    "test": dict[str, dict[str, float]],
-    "by_class": dict[str, dict[str, dict[str, dict[str, float]]]],
-    "history": list[dict[str, Any]],
-    "members": dict[str, dict[str, Any]],
-    "cut_texts": dict[str, tuple[int, int]],
-    "calibration": dict[str, dict[str, float]],
-}
 
 
 @dataclass(frozen=True)
@@ -155,26 +143,7 @@ def read_run(folder: Path) -> StoredRun:
         check_stored(config)
     except UserError as error:
         raise UserError(f"{file}: {error}") from error
-    return StoredRun(folder, upgraded(config), read_metrics(folder))
-
-
-def read_metrics(folder: Path) -> dict[str, Any] | None:
-    """Return the metrics of a run or None; raise UserError if the file is not valid."""
-    found, file = RunFolder(folder).read_metrics(), folder / "metrics.json"
-    if found is None:
-        return None
-    for key, hint in CONTENT.items():
-        if key in found and not accepts(hint, found[key]):
-            raise UserError(f"{file}: {key}: expected metrics, found {str(found[key])[:60]!r}")
-    for task, metrics in found.get("dev", {}).items():
-        if isinstance(metrics, float) != (task in OVERALL):
-            raise UserError(f"{file}: dev: {task}: expected a run's metrics, found {metrics!r}")
-    if not all({"epoch", "dev"} <= entry.keys() for entry in found.get("history", [])):
-        raise UserError(f"{file}: history: expected epochs with their dev scores, found others")
-    # Numbers of texts are no metrics, whatever the name of their task is.
-    if wrong := metric_error({k: found[k] for k in CONTENT if k in found and k != "cut_texts"}):
-        raise UserError(f"{file}: {wrong}")
-    return found
+    return StoredRun(folder, upgraded(config), RunFolder(folder).read_metrics())
 
 
 def check_output(

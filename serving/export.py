@@ -26,7 +26,6 @@ from multitask.calibration import write_calibration
 from multitask.methods import UserMethods
 from multitask.run_folder import CALIBRATION, EXPORTED, RunFolder
 from multitask.stored_config import without_paths
-from reports.store import read_metrics
 from serving.card import card
 from serving.card_reader import reason_without_reader
 from serving.head_formulas import exported_heads, reason_without, shown_scores
@@ -196,7 +195,7 @@ def export(
         raise UserError(f"--format {kind}: expected a transformer, found a BiLSTM")
     if kind == "onnx" and util.find_spec("onnx") is None:
         raise UserError(f"--format onnx: {missing('onnx')}")
-    metrics = read_metrics(run) or {}
+    metrics = RunFolder(run).read_metrics() or {}
     if task is not None or model.model.adapters:
         model, metrics = merged(model, metrics, task)
     with atomic_path(folder, overwrite) as new:

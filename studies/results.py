@@ -13,7 +13,8 @@ from common.atomic_files import file_lock
 from common.errors import UserError
 from common.settings import accepts
 from multitask.config import RunConfig
-from multitask.run_folder import Figures, RunFolder
+from multitask.metrics_file import Figures
+from multitask.run_folder import RunFolder
 from multitask.stored_config import without_paths
 from reports.cells import check_config, read_cell, run_of_cell, write_cell
 from studies.faults import Fault, find_fault

@@ -12,8 +12,9 @@ from common.json_files import write_json
 from minbert import linear
 from minbert.linear import LinearChoice
 from multitask.config import RunConfig
+from multitask.metrics_file import OF_TRAINING
 from multitask.precision import with_kernel
-from multitask.run_folder import Metrics, RunFolder, default_folder, run_of_predictions
+from multitask.run_folder import RunFolder, default_folder, run_of_predictions
 from multitask.start import holds_finished, make_ready
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
@@ -78,7 +79,7 @@ def test_a_finished_run_stays_as_it_is(tmp_path):
     assert prepare(tmp_path, resume=True)
 
 
-@pytest.mark.parametrize("key", Metrics.__annotations__)
+@pytest.mark.parametrize("key", OF_TRAINING)
 def test_metrics_without_a_figure_are_refused_in_one_line(tmp_path, key):
     write_json(tmp_path / "metrics.json", FINISHED)
     assert RunFolder(tmp_path).metrics() == FINISHED

@@ -1,0 +1,38 @@
+"""The content of metrics.json: what is refused, and what a task may be named."""
+
+import pytest
+
+from common.errors import RunError
+from common.json_files import write_sealed
+from multitask.run_folder import RunFolder
+
+
+@pytest.mark.parametrize("name", ["overall-satisfaction", "recall", "precision", "f1"])
+def test_tasks_may_have_the_names_of_metrics(name, tmp_path):
+    content = {
+        "dev": {name: {"accuracy": 0.5}},
+        "by_class": {"dev": {name: {"recall": {"recall": 0.5, "support": 320}}}},
+        "cut_texts": {name: [0, 320]},
+        "history": [],
+    }
+    write_sealed(tmp_path / "metrics.json", content)
+    assert RunFolder(tmp_path).read_metrics()["cut_texts"] == {name: [0, 320]}
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ({"dev": {"sst": 0.5}}, r"dev: sst: expected a run's metrics, found 0\.5"),
+        ({"dev": {"overall": {"accuracy": 0.5}}}, "dev: overall: expected a run's metrics"),
+        (
+            {"test": {"sst": {"accuracy": 1.5}}},
+            "accuracy: expected a number from 0 to 1",
+        ),
+        ({"history": [{"epoch": 1}]}, "history: expected epochs with their dev scores"),
+        ({"cut_texts": {"sst": [1]}}, r"expected the metrics of a run, found: .*cut_texts"),
+    ],
+)
+def test_impossible_metrics_are_refused_with_their_place(content, fault, tmp_path):
+    write_sealed(tmp_path / "metrics.json", content)
+    with pytest.raises(RunError, match=rf"metrics\.json: {fault}"):
+        RunFolder(tmp_path).read_metrics()
