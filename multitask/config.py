@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from inspect import Parameter, Signature
@@ -95,17 +95,13 @@ class RunConfig(RunSettings):
             raise RunError(str(error)) from error
         follows = {
             "mode": mode_of(vars(config)),
-            "batches_per_step": step_batches(settings),
+            "batches_per_step": default_batches(config.mode, config.tasks, config.schedule),
             "similarity_scale": default_scale(vars(config)),
             "gradients": default_gradients(vars(config)),
         }
         given = {k: v for k, v in config.flat().items() if k not in follows or v != follows[k]}
         object.__setattr__(config, "given", given)
-        for name, described in config.own_tasks.items():
-            from_json(name, described)
-        for name in config.tasks:
-            if name not in config.task_classes and name not in config.own_tasks:
-                raise RunError(f"tasks: expected names of tasks, found {name!r}")
+        check_tasks(config.tasks, config.own_tasks, config.task_classes)
         return config
 
     def changed(self, **settings: Any) -> RunConfig:
@@ -124,8 +120,7 @@ class RunConfig(RunSettings):
         """Batches of one optimiser step: by default one of each task."""
         if self.batches_per_step is not None:
             return self.batches_per_step
-        alone = self.schedule.one_batch or self.pretrains
-        return 1 if alone else max(1, len(self.tasks))
+        return default_batches(self.mode, self.tasks, self.schedule)
 
     @property
     def main_tasks(self) -> tuple[str, ...]:
@@ -225,8 +220,24 @@ def copied(value: Any) -> Any:
 def step_batches(content: Mapping[str, Any]) -> int:
     """Return the default batches per step of a stored configuration."""
     schedule = methods("schedule").get(str(content.get("schedule")))
-    alone = getattr(schedule, "one_batch", False) or content["mode"] == "pretrain"
-    return 1 if alone else max(1, len(content["tasks"]))
+    return default_batches(content["mode"], content["tasks"], schedule)
+
+
+def default_batches(mode: str, tasks: Sequence[str], schedule: object) -> int:
+    """Return the default batches per step: one of each task, unless the schedule steps on one."""
+    alone = getattr(schedule, "one_batch", False) or mode == "pretrain"
+    return 1 if alone else max(1, len(tasks))
+
+
+def check_tasks(
+    names: Iterable[str], own: Mapping[str, Mapping[str, object]], known: Container[str]
+) -> None:
+    """Raise RunError for a damaged description of an own task, or a name that is not known."""
+    for name, described in own.items():
+        from_json(name, described)
+    for name in names:
+        if name not in known and name not in own:
+            raise RunError(f"tasks: expected names of tasks, found {name!r}")
 
 
 def check_complete(config: RunConfig) -> None:

@@ -13,13 +13,12 @@ from common.errors import RunError, SettingsError, UserError
 from common.json_files import read_json
 from common.settings import accepts, convert, expected, hints_of, short_repr
 from multitask.checkpoint_folders import CONFIG, CheckpointError
-from multitask.config import RunConfig, difference, path_settings
+from multitask.config import RunConfig, check_tasks, difference, path_settings
 from multitask.methods import ROLES, UserMethods, methods, owners
 from multitask.run_settings import MACHINE, READING
 from multitask.settings_by_name import METHODS
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES
-from tasks.task_description import from_json
 
 
 def reading_of(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,12 +50,8 @@ def check_stored(content: Mapping[str, Any]) -> None:
             raise RunError(
                 f"{role}: expected the name of a method, found {short_repr(content[role])}"
             )
-    own = content.get("own_tasks", {})
-    for name, described in own.items():
-        from_json(name, described)
-    for name in content.get("tasks", ()):
-        if name not in (*TASKS, *own) and not content.get("use"):
-            raise RunError(f"tasks: expected names of tasks, found {name!r}")
+    names = () if content.get("use") else content.get("tasks", ())  # a user's file may have tasks
+    check_tasks(names, content.get("own_tasks", {}), TASKS)
 
 
 def belongs_to_run(folder: Path, config: Mapping[str, object]) -> bool:
