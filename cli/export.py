@@ -11,13 +11,8 @@ from typing import Any
 
 from cli.settings_flags import USE, USE_AGAIN, path, typed
 from common.settings import Count, Seed
+from serving.export_kinds import DEFAULT, KINDS
 
-FORMATS = {
-    "sentence-transformers": "SentenceTransformer(DIR) returns the same embeddings",
-    "transformers": "AutoModel and AutoTokenizer open it",
-    "onnx": "also model.onnx, from ids and mask to embeddings, and heads.onnx, to scores",
-    "static": "a table of token vectors, fitted to the encoder; without heads and word order",
-}
 STATIC = ("width", "texts", "column", "seed")  # settings of this format
 
 
@@ -26,10 +21,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=path, required=True, metavar="DIR", help="output folder")
     parser.add_argument(
         "--format",
-        choices=tuple(FORMATS),
-        default="sentence-transformers",
-        help="; ".join(f"{name}: {text}" for name, text in FORMATS.items())
-        + " (default: sentence-transformers)",
+        choices=tuple(KINDS),
+        default=DEFAULT,
+        help="; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
+        + f" (default: {DEFAULT})",
     )
     parser.add_argument(
         "--task",

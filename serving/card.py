@@ -10,8 +10,7 @@ from typing import Any
 from multitask.config import RunConfig
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows, size_table
 from reports.tables import markdown_table
-from serving.card_reader import reader
-from serving.head_formulas import exported_heads
+from serving.export_kinds import DOWNLOAD, KINDS
 from serving.model import MultiTaskModel
 from tasks.described import FILES
 from tasks.heads import PoolsTokens
@@ -24,34 +23,6 @@ STS_CAVEAT = (
     "The CS224N split of STS reshuffles STS-B: an encoder that has seen official STS-B has seen "
     "part of this dev set."
 )
-SENTENCES = """```python
-from sentence_transformers import SentenceTransformer
-
-embeddings = SentenceTransformer("{folder}").encode(["A cat sleeps."])
-```"""
-PLAIN = """```python
-from transformers import AutoModel, AutoTokenizer
-
-tokenizer, model = AutoTokenizer.from_pretrained("{folder}"), AutoModel.from_pretrained("{folder}")
-hidden = model(**tokenizer(["A cat sleeps."], return_tensors="pt")).last_hidden_state
-```"""
-ONNX = """```python
-from onnxruntime import InferenceSession
-from transformers import AutoTokenizer
-
-inputs = AutoTokenizer.from_pretrained("{folder}")(["A cat sleeps."], return_tensors="np")
-inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
-embeddings, pooled = InferenceSession("{folder}/model.onnx").run(None, inputs)
-```"""
-ONNX_HEADS = """`heads.onnx` maps `pooled`, the embeddings before any normalisation, of texts
-(`first`) and of the second texts of pairs (`second`) to one output per task.
-
-```python
-heads = InferenceSession("{folder}/heads.onnx")
-inputs = {{one.name: pooled for one in heads.get_inputs()}}
-found = dict(zip([one.name for one in heads.get_outputs()], heads.run(None, inputs)))
-```"""
-DOWNLOAD = "from huggingface_hub import snapshot_download\n"
 # The folders before a file name in an absolute path or in one that begins with ~ or .. .
 PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
 CALIBRATION = (
@@ -63,7 +34,6 @@ SMALLER = (
     "sentence-transformers), and after earlier layers. `BiEncoder.encode(width=..., layers=...)` "
     "computes them; the sizes are in `sizes.json`. Scores on dev:"
 )
-USES = {"sentence-transformers": SENTENCES, "transformers": PLAIN, "onnx": ONNX}
 HEADS = """```python
 from serving import MultiTaskModel
 
@@ -95,8 +65,8 @@ def card(
         + own_pooling(model)
         + joint_pairs(model),
         "## Use",
-        USES[kind].format(folder=folder),
-        *heads_elsewhere(model, kind, folder, place),
+        KINDS[kind].use.format(folder=folder),
+        *KINDS[kind].heads_elsewhere(model, folder, place),
         "The heads are in `heads.safetensors`, which this toolkit loads:",
         heads,
         "## Training",
@@ -132,21 +102,6 @@ def long_texts(model: MultiTaskModel) -> list[str]:
         f"{read[tokenizer.long]}. Other libraries cut them after their head, and so get other "
         "embeddings of such texts."
     ]
-
-
-def heads_elsewhere(model: MultiTaskModel, kind: str, folder: str, place: str) -> list[str]:
-    """Return how to use the heads without this toolkit, as far as an export of this kind can."""
-    found = []
-    if kind == "onnx" and exported_heads(model):
-        found += [ONNX_HEADS.format(folder=folder)]
-    if kind == "sentence-transformers" and (code := reader(model, place)):
-        found += ["The same predictions need only sentence-transformers, torch and safetensors:"]
-        found += [
-            code.replace("import torch\n", f"{DOWNLOAD}import torch\n", 1)
-            if place.startswith("snapshot")
-            else code
-        ]
-    return found
 
 
 def own_pooling(model: MultiTaskModel) -> str:

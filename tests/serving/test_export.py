@@ -8,13 +8,13 @@ import pytest
 from tolerances import assert_near, encoder_terms
 
 import cli
-from cli.export import FORMATS
 from common.atomic_files import OLD, temporary_name
 from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
 from serving import MultiTaskModel
 from serving.card import without_places
 from serving.export import export
+from serving.export_kinds import KINDS
 
 TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no", "Größe? 🙂 " * 20]
 
@@ -152,7 +152,7 @@ def test_a_bilstm_is_refused(tmp_path):
     assert cli.main(["--mode", "bilstm", "--tasks", "sst", *small, "--output", str(words)]) == 0
     train = ("--mode", "single", "--task", "sst", "--encoder", str(words), "--limit", "20")
     assert cli.main([*train, "--epochs", "1", "--dev-limit", "9", "--output", str(run)]) == 0
-    for kind in FORMATS:
+    for kind in KINDS:
         with pytest.raises(UserError, match="expected a transformer, found a BiLSTM"):
             export(run, tmp_path / "out", kind)
 

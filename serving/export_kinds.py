@@ -1,0 +1,149 @@
+"""The kinds of an export: what each is for, its files, and the code in its card.
+
+No torch is imported here, because the command line names the kinds in its help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from serving.model import MultiTaskModel
+
+SENTENCES = """```python
+from sentence_transformers import SentenceTransformer
+
+embeddings = SentenceTransformer("{folder}").encode(["A cat sleeps."])
+```"""
+PLAIN = """```python
+from transformers import AutoModel, AutoTokenizer
+
+tokenizer, model = AutoTokenizer.from_pretrained("{folder}"), AutoModel.from_pretrained("{folder}")
+hidden = model(**tokenizer(["A cat sleeps."], return_tensors="pt")).last_hidden_state
+```"""
+ONNX = """```python
+from onnxruntime import InferenceSession
+from transformers import AutoTokenizer
+
+inputs = AutoTokenizer.from_pretrained("{folder}")(["A cat sleeps."], return_tensors="np")
+inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
+embeddings, pooled = InferenceSession("{folder}/model.onnx").run(None, inputs)
+```"""
+ONNX_HEADS = """`heads.onnx` maps `pooled`, the embeddings before any normalisation, of texts
+(`first`) and of the second texts of pairs (`second`) to one output per task.
+
+```python
+heads = InferenceSession("{folder}/heads.onnx")
+inputs = {{one.name: pooled for one in heads.get_inputs()}}
+found = dict(zip([one.name for one in heads.get_outputs()], heads.run(None, inputs)))
+```"""
+DOWNLOAD = "from huggingface_hub import snapshot_download\n"
+
+
+def write_for_sentence_transformers(model: MultiTaskModel, folder: Path) -> None:
+    """Write encoder, tokenizer and heads, with the modules of pooling and normalisation."""
+    model.model.save(folder)
+
+
+def write_for_transformers(model: MultiTaskModel, folder: Path) -> None:
+    """Write encoder, tokenizer and heads, without files of sentence-transformers."""
+    from minbert.folder import save_encoder, write_limit
+    from minbert.sizes import write_sizes
+
+    bi_encoder = model.model.bi_encoder
+    save_encoder(bi_encoder.encoder, folder)
+    bi_encoder.tokenizer.save(folder)
+    model.model.save_heads(folder)
+    # The run's token limit, in a file that transformers does not read.
+    write_limit(folder, bi_encoder.tokenizer.max_tokens, bi_encoder.tokenizer.lower)
+    write_sizes(folder, bi_encoder.sizes)
+
+
+def write_with_onnx(model: MultiTaskModel, folder: Path) -> None:
+    """Write the files for sentence-transformers, and the graphs of encoder and heads."""
+    from serving.onnx_export import write_heads, write_onnx
+
+    write_for_sentence_transformers(model, folder)
+    write_onnx(model.model.bi_encoder, folder / "model.onnx")
+    write_heads(model, folder / "heads.onnx")
+
+
+def without_reader(model: MultiTaskModel, task: str) -> str | None:
+    """Return why the code of the card does not have a head; None if it does."""
+    from serving.card_reader import reason_without_reader
+
+    return reason_without_reader(model, task)
+
+
+def without_graph(model: MultiTaskModel, task: str) -> str | None:
+    """Return why `heads.onnx` does not have a head; None if it does."""
+    from serving.head_formulas import reason_without
+
+    return reason_without(model, task)
+
+
+def code_of_reader(model: MultiTaskModel, folder: str, place: str) -> list[str]:
+    """Return code that predicts with sentence-transformers, torch and safetensors only."""
+    from serving.card_reader import reader
+
+    if not (code := reader(model, place)):
+        return []
+    if place.startswith("snapshot"):
+        code = code.replace("import torch\n", f"{DOWNLOAD}import torch\n", 1)
+    return ["The same predictions need only sentence-transformers, torch and safetensors:", code]
+
+
+def code_of_graph(model: MultiTaskModel, folder: str, place: str) -> list[str]:
+    """Return code that uses `heads.onnx`, if there is one."""
+    from serving.head_formulas import exported_heads
+
+    return [ONNX_HEADS.format(folder=folder)] if exported_heads(model) else []
+
+
+@dataclass(frozen=True)
+class ExportKind:
+    """A kind of export.
+
+    `help` says what it is for. `write` writes encoder, tokenizer and heads to an empty folder; None
+    for a student of the encoder, which `static_export.py` writes with a card of its own. `package`
+    must be installed for it. The card has the code `use`, with the name of the folder. For other
+    libraries, `reason_without` says why a head is not in the export (None: it is, or the kind has
+    no such part), and `heads_elsewhere` returns the parts of the card about the heads, from the
+    folder's name and the code that names its place.
+    """
+
+    help: str
+    write: Callable[[MultiTaskModel, Path], None] | None
+    use: str = ""
+    package: str | None = None
+    reason_without: Callable[[MultiTaskModel, str], str | None] = lambda model, task: None
+    heads_elsewhere: Callable[[MultiTaskModel, str, str], list[str]] = lambda *_: []
+
+
+KINDS = {
+    "sentence-transformers": ExportKind(
+        "SentenceTransformer(DIR) returns the same embeddings",
+        write_for_sentence_transformers,
+        SENTENCES,
+        reason_without=without_reader,
+        heads_elsewhere=code_of_reader,
+    ),
+    "transformers": ExportKind(
+        "AutoModel and AutoTokenizer open it", write_for_transformers, PLAIN
+    ),
+    "onnx": ExportKind(
+        "also model.onnx, from ids and mask to embeddings, and heads.onnx, to scores",
+        write_with_onnx,
+        ONNX,
+        package="onnx",
+        reason_without=without_graph,
+        heads_elsewhere=code_of_graph,
+    ),
+    "static": ExportKind(
+        "a table of token vectors, fitted to the encoder; without heads and word order", None
+    ),
+}
+DEFAULT = "sentence-transformers"
