@@ -15,14 +15,8 @@ import torch
 import torch.nn.functional as F
 
 from minbert.config import LINEARS
-from minbert.linear import (
-    choose_linear,
-    has_onednn,
-    input_gradient,
-    linear,
-    product,
-    weight_gradient,
-)
+from minbert.kernel_choice import choose_linear
+from minbert.linear import has_onednn, input_gradient, linear, product, weight_gradient
 from minbert.threads import in_threads
 
 SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers

@@ -175,7 +175,7 @@ def load_encoder(
     Its embeddings have the size of --width and --layers.
     """
     from minbert.bi_encoder import BiEncoder
-    from minbert.linear import choose_device
+    from minbert.device import choose_device
     from multitask.run_folder import RunFolder
     from serving.run_encoder import encoder_of_run
 

@@ -117,7 +117,7 @@ def add_result_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from minbert.linear import choose_device
+    from minbert.device import choose_device
     from reports.tables import shown_table
     from studies.cost import cost_table
     from studies.reproduce import check_request, planned_cells, reproduce

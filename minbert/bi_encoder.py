@@ -29,7 +29,7 @@ from minbert.folder import (
     tokenizer_of,
     write_sentence_settings,
 )
-from minbert.linear import choose_linear
+from minbert.kernel_choice import choose_linear
 from minbert.pooling import POOLINGS, Pool
 from minbert.precision import (
     PrecisionChoice,

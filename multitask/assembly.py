@@ -15,7 +15,7 @@ from common.errors import RunError, SettingsError, one_line
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.config import PRECISIONS
-from minbert.linear import choose_device, warn_if_slow
+from minbert.device import choose_device, warn_if_slow
 from minbert.sizes import trained_sizes
 from multitask.config import RunConfig
 from multitask.imbalance import imbalance_of

@@ -8,9 +8,10 @@ from pathlib import Path
 import torch
 
 from common.errors import RunError
-from minbert import linear
+from minbert import kernel_choice
 from minbert.bilstm import BiLSTMConfig
 from minbert.config import LINEARS, PRECISIONS
+from minbert.device import choose_device
 from minbert.folder import read_config
 from minbert.precision import PrecisionChoice, choose_precision
 from minbert.sources import NAMED_ENCODERS, find_folder
@@ -38,7 +39,7 @@ def precision_before_loading(config: RunConfig) -> PrecisionChoice:
     bilstm = source not in NAMED_ENCODERS and isinstance(
         read_config(find_folder(source)), BiLSTMConfig
     )
-    return training_precision(config, linear.choose_device(config.device), bilstm)
+    return training_precision(config, choose_device(config.device), bilstm)
 
 
 def with_precision(
@@ -65,7 +66,7 @@ def with_kernel(folder: RunFolder, config: RunConfig, overwrite: bool) -> tuple[
     keeps = config.linear == "auto" and not overwrite
     if keeps and (found := stored_choice(folder, "linear", LINEARS)) is not None:
         return config.changed(linear=found), BEGAN
-    choice = linear.choose_linear(config.linear)
+    choice = kernel_choice.choose_linear(config.linear)
     return config.changed(linear=choice.kernel), choice.reason
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from common.environment import now
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
-from minbert.linear import choose_linear
+from minbert.kernel_choice import choose_linear
 from multitask.averaging import averaged
 from multitask.callbacks import Callbacks, TrainStart, epoch_end, trackers
 from multitask.checkpoint import Checkpoints, Progress, check_same_start

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from minbert.linear import choose_device
+from minbert.device import choose_device
 from multitask.assembly import start_encoder
 from multitask.config import RunConfig
 from pretrain.pretrain_tasks import sentence_source, text_task

@@ -52,7 +52,8 @@ def encode_file(
             meanwhile.submit(find_folder, config.encoder)
         from minbert.adapters import AdaptedEncoder
         from minbert.bi_encoder import BiEncoder
-        from minbert.linear import choose_device, choose_linear, warn_if_slow
+        from minbert.device import choose_device, warn_if_slow
+        from minbert.kernel_choice import choose_linear
         from serving.run_encoder import encoder_of_run, report_precision
 
     device = choose_device(config.device)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from common.errors import RunError, SharedEncoderWarning
 from minbert.bi_encoder import BiEncoder
-from minbert.linear import choose_device
+from minbert.device import choose_device
 from minbert.precision import PrecisionChoice
 from multitask.assembly import load_trained
 from multitask.config import RunConfig

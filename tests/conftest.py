@@ -72,7 +72,7 @@ def remember_linear(kernel: str) -> None:
     """What `auto` finds in this cache, in processes of any number of threads."""
     import torch
 
-    from minbert.linear import LinearChoice, this_machine, write_cache
+    from minbert.kernel_choice import LinearChoice, this_machine, write_cache
 
     choices = {}
     for threads in range(1, max(os.cpu_count() or 1, torch.get_num_threads()) + 1):

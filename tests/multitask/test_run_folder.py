@@ -9,8 +9,8 @@ import pytest
 from common.atomic_files import NEW, OLD, temporary_name
 from common.errors import RunError, UserError
 from common.json_files import write_json
-from minbert import linear
-from minbert.linear import LinearChoice
+from minbert import kernel_choice
+from minbert.kernel_choice import LinearChoice
 from multitask.config import RunConfig
 from multitask.metrics_file import OF_TRAINING
 from multitask.precision import with_kernel
@@ -145,7 +145,7 @@ def chosen(kernel):
 
 
 def test_a_new_run_stores_the_kernel_that_was_chosen(tmp_path, monkeypatch):
-    monkeypatch.setattr(linear, "choose_linear", chosen("onednn"))
+    monkeypatch.setattr(kernel_choice, "choose_linear", chosen("onednn"))
     config, reason = with_kernel(RunFolder(tmp_path / "run"), CONFIG, overwrite=False)
     assert (config.linear, reason) == ("onednn", "measured")
     prepare(tmp_path / "run", config)
@@ -153,7 +153,7 @@ def test_a_new_run_stores_the_kernel_that_was_chosen(tmp_path, monkeypatch):
 
 
 def test_a_resumed_run_keeps_its_kernel(tmp_path, monkeypatch):
-    monkeypatch.setattr(linear, "choose_linear", chosen("onednn"))
+    monkeypatch.setattr(kernel_choice, "choose_linear", chosen("onednn"))
     write_json(tmp_path / "config.json", replace(CONFIG, linear="mkl").to_json())
     assert with_kernel(RunFolder(tmp_path), CONFIG, overwrite=False)[0].linear == "mkl"
     assert with_kernel(RunFolder(tmp_path), CONFIG, overwrite=True)[0].linear == "onednn"
