@@ -32,9 +32,11 @@ def imbalance_of(c: RunConfig, task: str) -> Imbalance | None:
     The weights in the description of an own task replace those of the run. Pre-training and probing
     do not train by the tasks' losses.
     """
+    if c.mode in ("pretrain", "probe"):  # in which tasks may have the names of objectives
+        return None
     weights, gamma, tau = (value_of(c, key, task) for key in SETTINGS)
     weights = c.own_tasks.get(task, {}).get(OWN) or weights
-    if c.mode in ("pretrain", "probe") or not (weights or gamma or tau):
+    if not (weights or gamma or tau):
         return None
     return Imbalance(weights, c.effective_beta, gamma or 0.0, tau or 0.0)
 
