@@ -120,9 +120,7 @@ STUDY = Study(
     folder="scl_moo",
     title="SCL-MOO, beside ours",
     notes="the paper's is roberta-base, and does not tell its numbers of epochs. Nothing was "
-    "chosen on test. The claims are not tested fairly: few-shot runs have 30 steps on [CLS] of an "
-    "encoder that averages its tokens (minilm), and on all data only LS and EPO have batches "
-    "balanced by class.",
+    "chosen on test.",
     cells=lambda request: experiments(request).every(),
     page=page,
     wanted=is_wanted,
