@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.few_shot import table
 from reports.cells import read_cell
+from reports.comparison import paired_p
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -55,6 +56,12 @@ def quoted() -> Iterator[tuple[str, str]]:
         for file in ("bees/M7-surgery.json", "bees/M7.json")
     )
     yield "docs/choosing.md", f"mend: {surgery} overall with it and {plain} without"
+    runs = [read_cell(RESULTS / f"bees/{name}.json")["seeds"] for name in ("M7-surgery", "M7")]
+    pairs = [100 * (runs[0][s]["dev"]["overall"] - runs[1][s]["dev"]["overall"]) for s in runs[1]]
+    changed = f"{fmean(pairs):.2f} with p" if fmean(pairs) > 0 else "lower"
+    yield "docs/choosing.md", f"a difference of {changed} {paired_p(pairs):.2f}"
+    line = f"overall score by {fmean(pairs):+.2f} (three seeds, p {paired_p(pairs):.2f}: not shown)"
+    yield "README.md", line
     yield from quoted_of_own_data()
     together = read_cell(RESULTS / "sharing/together.json")["seeds"]
     found = [spread(dev("sharing/together.json", *of)) for of in OVERALL]
@@ -65,6 +72,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     found.append(mean([100 * merged["dev"]["overall"]]))
     yield "README.md", f"shared models with teachers | 3 runs | {' | '.join(found)} |"
     yield from quoted_of_bees()
+    yield from quoted_of_scl_moo()
     yield from quoted_of_sharing()
     yield from quoted_of_sizes()
 
@@ -114,6 +122,30 @@ def quoted_of_sizes() -> Iterator[tuple[str, str]]:
         found = {(one["layers"], one["width"]): one["dev"]["sts"]["spearman"] for one in sizes}
         figures = " | ".join(f"{100 * found[size]:.1f}" for size in shown)
         yield "docs/use.md", f"| {label} | {figures} |"
+
+
+def quoted_of_scl_moo() -> Iterator[tuple[str, str]]:
+    """Yield what LS and EPO gain over CE and CE + SCL with the same batches, few examples."""
+    tests = {}
+    for method in ("ls", "epo", "ce-balanced", "scl-balanced"):
+        cells = [f"scl_moo/few-shot-sst2-{shots}-{method}.json" for shots in (20, 50, 100)]
+        seeds = [read_cell(RESULTS / cell)["seeds"] for cell in cells]
+        tests[method] = [
+            fmean(100 * runs[seed]["test"]["sst2"]["accuracy"] for runs in seeds)
+            for seed in seeds[0]
+        ]
+
+    def gains(other: str, sign: str = "") -> str:
+        several = (
+            [mine - theirs for mine, theirs in zip(tests[one], tests[other], strict=True)]
+            for one in ("ls", "epo")
+        )
+        return " and ".join(f"{fmean(found):{sign}.1f}" for found in several)
+
+    yield "README.md", f"CE + LS and CE + EPO are {gains('ce-balanced')} points above CE"
+    page = "docs/scl-moo.md"
+    yield page, f"CE + LS and CE + EPO are {gains('ce-balanced')} points above cross-entropy"
+    yield page, f"not above CE + SCL with these batches ({gains('scl-balanced', '+')}, p"
 
 
 def quoted_of_sharing() -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studies.claims import Claim, Test, limit_reason, pooling_reason, tuning_reason
+from studies.claims import Claim, Pairs, Test, limit_reason, pooling_reason, tuning_reason
 from studies.scl_moo import cells as scl_moo
 from studies.scl_moo.tables import TITLES, Accuracies
 
@@ -14,17 +14,24 @@ def method_claims(results: Accuracies) -> list[Claim]:
     """Return whether LS and EPO are better than CE and CE + SCL, with few examples and with all."""
     found = []
     for number, (where, source) in enumerate((("few-shot", "Table 2"), ("all data", "Table 3"))):
-        tests = [
-            Test(
-                f"{TITLES[one]} - {TITLES[other]}",
-                results.pairs(one, other)[number],
-                unfair(results, one, other, where == "few-shot"),
-            )
-            for one in OURS
-            for other in AGAINST
-        ]
+        tests = []
+        for one in OURS:
+            for other in AGAINST:
+                pairs = results.pairs(one, other)[number]
+                name = f"{TITLES[one]} - {TITLES[other]}{on_tasks(pairs)}"
+                tests.append(Test(name, pairs, unfair(results, one, other, where == "few-shot")))
         found.append(Claim(f"LS and EPO are better than the baselines, {where}", source, tests))
     return found
+
+
+def on_tasks(pairs: Pairs) -> str:
+    """Return ` on sst2, mrpc`, the tasks of the pairs; empty without pairs.
+
+    The first part of a pair's key is the name of a task, or that of a cell, with the task in it.
+    """
+    words = {word for name, _ in pairs for word in name.split("-")}
+    tasks = [task for task in scl_moo.TASKS if task in words]
+    return f" on {', '.join(tasks)}" if tasks else ""
 
 
 def unfair(results: Accuracies, one: str, other: str, few: bool) -> list[str]:
