@@ -142,7 +142,7 @@ class Batch:
     of sequences that the encoder reads separately, or None: `encoded` is the batch of these parts.
     With `texts` = 2, the first S / 2 sequences are the first texts of the examples, and the others
     are their second texts. One pass through the encoder thus embeds both texts of a pair.
-    `kernels`: whether inference on a CPU may load Numba's kernels, which takes half a second.
+    `kernels`: whether inference on a CPU uses Numba's kernels, which are loaded in half a second.
     """
 
     lengths: Tensor

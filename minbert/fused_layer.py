@@ -28,8 +28,6 @@ from minbert.linear import has_bfloat16, input_gradient, is_bfloat16, product, w
 if TYPE_CHECKING:
     from minbert.encoder import Layer
 
-INFERENCE_TOKENS = 512  # of a batch, at least, to load kernels for inference
-
 
 def fused_dtype(layer: Layer, hidden: Tensor, layout: AttentionLayout) -> torch.dtype | None:
     """Return the type of products for kernels between them; None for a layer as it is written.
@@ -66,8 +64,7 @@ def infers(layer: Layer, layout: AttentionLayout) -> bool:
         return False
     linear = layer.attention.qkv, layer.attention.output, layer.up, layer.down
     hooked = any(one._forward_hooks or one._forward_pre_hooks for one in linear)
-    batch = layout.batch
-    return batch.kernels and batch.tokens >= INFERENCE_TOKENS and not hooked
+    return layout.batch.kernels and not hooked
 
 
 def fused_layer(

@@ -1,28 +1,31 @@
-"""The precision and the kernel of a run: those for `auto`, and those that a resumed run keeps."""
+"""The precision and the kernel of a run: those for `auto`, and those that a resumed run keeps.
+
+No torch is imported here at module level.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from common.errors import RunError
-from minbert import kernel_choice
-from minbert.bilstm import BiLSTMConfig
 from minbert.config import LINEARS, PRECISIONS
-from minbert.device import choose_device
-from minbert.folder import read_config
-from minbert.precision import PrecisionChoice, choose_precision
-from minbert.sources import NAMED_ENCODERS, find_folder
 from multitask.config import RunConfig
 from multitask.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    import torch
+
+    from minbert.precision import PrecisionChoice
 
 BEGAN = "the run began with it"
 
 
 def training_precision(config: RunConfig, device: torch.device, bilstm: bool) -> PrecisionChoice:
     """Return the precision of a run; for `auto`, one that its encoder and its methods allow."""
+    from minbert.precision import PrecisionChoice, choose_precision
+
     choice = choose_precision(config.precision, device, bilstm)
     if config.precision == "auto":
         for one in config.regularizers:
@@ -33,6 +36,11 @@ def training_precision(config: RunConfig, device: torch.device, bilstm: bool) ->
 
 def precision_before_loading(config: RunConfig) -> PrecisionChoice:
     """Return the precision of a run, which depends on the kind of its encoder."""
+    from minbert.bilstm import BiLSTMConfig
+    from minbert.device import choose_device
+    from minbert.folder import read_config
+    from minbert.sources import NAMED_ENCODERS, find_folder
+
     source = config.encoder
     if config.init is not None:
         source = str(RunFolder(Path(config.init)).published_weights())
@@ -52,6 +60,8 @@ def with_precision(
     """
     if config.precision != "auto":
         return config, None
+    from minbert.precision import PrecisionChoice
+
     found = None if overwrite else stored_choice(folder, "precision", PRECISIONS)
     choice = precision_before_loading(config) if found is None else PrecisionChoice(found, BEGAN)
     return config.changed(precision=choice.precision), str(choice)
@@ -66,6 +76,8 @@ def with_kernel(folder: RunFolder, config: RunConfig, overwrite: bool) -> tuple[
     keeps = config.linear == "auto" and not overwrite
     if keeps and (found := stored_choice(folder, "linear", LINEARS)) is not None:
         return config.changed(linear=found), BEGAN
+    from minbert import kernel_choice
+
     choice = kernel_choice.choose_linear(config.linear)
     return config.changed(linear=choice.kernel), choice.reason
 

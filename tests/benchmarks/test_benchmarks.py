@@ -96,7 +96,7 @@ def test_retrieval(measured):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "sides"), [("train-step", 7), ("simcse-step", 4)])
+@pytest.mark.parametrize(("name", "sides"), [("train-step", 9), ("simcse-step", 4)])
 def test_train_steps(measured, small_steps, name, sides):
     (found,) = measured(name).values()
     assert len(found) == sides

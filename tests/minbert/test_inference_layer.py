@@ -12,7 +12,6 @@ import torch
 
 from minbert import bi_encoder as bi_encoders
 from minbert import encoder as encoders
-from minbert import fused_layer as fused_layers
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
 from minbert.config import EncoderConfig
@@ -45,12 +44,6 @@ def encoder_of(**changes):
         for parameter in encoder.parameters():
             parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
     return encoder.eval()
-
-
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch):
-    """Use the kernels for batches of any size."""
-    monkeypatch.setattr(fused_layers, "INFERENCE_TOKENS", 1)
 
 
 @pytest.fixture
@@ -175,8 +168,6 @@ def test_a_layer_with_a_graph_or_a_hook_or_few_tokens_is_computed_as_it_is_writt
         encoder(batch)
         encoder = encoder_of()
         encoder(replace(batch, kernels=False))
-        monkeypatch.setattr(fused_layers, "INFERENCE_TOKENS", batch.tokens + 1)
-        encoder(batch)
 
 
 def test_encode_uses_the_kernels_for_many_tokens_only(monkeypatch):
