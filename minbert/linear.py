@@ -110,7 +110,20 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None, kernel: str) -> Tens
 
 def has_pointwise(x: Tensor, kernel: str) -> bool:
     """Return whether `product` calls oneDNN by PyTorch's private op."""
-    return uses_onednn(x, kernel) or (x.dtype == torch.bfloat16 and has_onednn())
+    return uses_onednn(x, kernel) or (x.dtype == torch.bfloat16 and has_onednn_bfloat16())
+
+
+@cache
+def has_onednn_bfloat16() -> bool:
+    """Return whether the private op computes in bfloat16 here.
+
+    Besides the CPU, it depends on the instruction sets that oneDNN may use (ONEDNN_MAX_CPU_ISA).
+    """
+    numbers = torch.zeros(2, 2, dtype=torch.bfloat16, device="cpu")
+    try:
+        return has_onednn() and onednn(numbers, numbers) is not None
+    except RuntimeError:  # no kernel
+        return False
 
 
 ACTIVATIONS = {  # name in `config.json`: those of oneDNN

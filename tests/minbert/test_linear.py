@@ -81,3 +81,16 @@ def test_autocast_keeps_master_weights_and_their_gradients_in_float32(native, mo
     for tensor in (x, layer.weight, layer.bias):
         assert tensor.grad.dtype == torch.float32
     assert relative_error(layer.weight.grad, x.detach().sum(0).expand(4, 8)) <= 2**-6
+
+
+def test_bfloat16_products_do_without_a_kernel_of_onednn(monkeypatch):
+    def refused(*args):
+        raise RuntimeError("could not create a primitive descriptor")
+
+    x, weight, bias, _ = (t.bfloat16() for t in case(5, 4, 3))
+    kernels.has_onednn_bfloat16.cache_clear()
+    with monkeypatch.context() as limited:
+        limited.setattr(kernels, "onednn", refused)
+        assert torch.equal(kernels.product(x, weight, bias, "mkl"), F.linear(x, weight, bias))
+        assert kernels.activated_product(x, weight, bias, "mkl", "gelu") is None
+    kernels.has_onednn_bfloat16.cache_clear()
