@@ -25,7 +25,6 @@ from tasks import build_task, data_folder
 from tasks.metrics import spearman
 from tasks.readers import Examples
 
-PRECISION_NAMES = tuple(f"{name}," for name in ENCODING_PRECISIONS)
 STATIC_WIDTHS = (256,)
 NEAREST = 10
 BUCKET = 64  # texts in a batch of a peer
@@ -162,23 +161,31 @@ def draw(groups: Mapping[str, Mapping[str, Any]], file: Path) -> None:
     for axis, (title, sides) in zip(panels, groups.items(), strict=True):
         name, _, detail = title.partition(", ")
         heading(axis, name, detail)
-        for marker, (kind, several) in zip(MARKERS, by_kind(sides).items(), strict=False):
-            places = [(one["median"], 100 * one["spearman"]) for one in several.values()]
-            axis.plot(*zip(*places, strict=True), marker, label=kind)
-            for label, place in zip(several, places, strict=True):
-                axis.annotate(label, place, (4, 4), "data", "offset points", fontsize=8)
+        kinds, places = by_kind(sides), []
+        for marker, (kind, several) in zip(MARKERS, kinds.items(), strict=False):
+            points = [(one["median"], 100 * one["spearman"]) for one in several.values()]
+            axis.plot(*zip(*points, strict=True), marker, label=kind)
+            # The labels of precisions are the same: those of the first one serve for all.
+            if not places or kind not in ENCODING_PRECISIONS:
+                places += zip(points, several, strict=True)
+        for number, (place, label) in enumerate(sorted(places)):
+            height = (4, -12)[number % 2]  # above and below in turn, as neighbours are near
+            axis.annotate(label, place, (4, height), "data", "offset points", fontsize=8)
         axis.set_xscale("log")
         axis.set(xlabel="sentences/s", ylabel="STS dev, Spearman")
+        axis.margins(x=0.15)
         axis.legend(loc="lower left")
     save_figure(figure, file)
 
 
 def by_kind(sides: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Group sides by the first words of their names: ours and each peer, or each precision."""
+    """Group sides by library, with the precision as label, or by precision, with the size."""
     found: dict[str, dict[str, Any]] = {}
     for name, figures in sides.items():
-        kind, _, rest = name.partition(", " if name.startswith(PRECISION_NAMES) else " ")
-        found.setdefault(kind, {})[rest] = figures
+        kind, _, label = name.partition(", ")
+        if kind not in ENCODING_PRECISIONS:
+            kind, _, label = kind.rpartition(" ")
+        found.setdefault(kind, {})[label] = figures
     return found
 
 

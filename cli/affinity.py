@@ -70,8 +70,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--resume: expected no such flag, because mode affinity always resumes")
     tasks = distinct_tasks(args, parser)
     from_file = settings_file(args)
+    has_shots = args.shots is not None or "shots" in from_file
     for key, value in SHORT.items():
-        if getattr(args, key) is None:
+        if getattr(args, key) is None and not (key == "limit" and has_shots):
             setattr(args, key, from_file.get(key, value))
     config = config_of(args, parser, parser.flags, tasks, mode="multitask")
     if args.dry_run:

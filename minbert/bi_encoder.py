@@ -245,13 +245,14 @@ class BiEncoder(nn.Module):
         encoder = self.encoder_in(precision)
         normalize = self.normalize if normalize is None else normalize
         with bar("encode", "sentence", total) as progress:
-            done = 0
+            done, many = 0, False
             for texts in windows(sentences, WINDOW, size_of):
                 check_texts(texts, done)
                 done += len(texts)
                 tokens = self.tokenizer(texts)
+                many = many or len(tokens.ids) >= MANY_TOKENS  # the last window is computed alike
                 window = self.encode_window(
-                    encoder, tokens, normalize, progress.update, batch_size=batch_size
+                    encoder, tokens, normalize, progress.update, batch_size=batch_size, kernels=many
                 )
                 yield window, int(tokens.truncated.sum())
 
@@ -298,19 +299,20 @@ class BiEncoder(nn.Module):
         pool: Pool | None = None,
         width: int | None = None,
         batch_size: int | None = None,
+        kernels: bool | None = None,
     ) -> np.ndarray:
         """Encode the tokens of n sentences as `numpy.float32 (n, H)`, in order.
 
         `pool`, with this output `width`, replaces the model's pooling. `batch_size` limits the
-        sentences of a pass.
+        sentences of a pass. `kernels`: see `Batch`; None for those of many tokens.
         """
         result = torch.empty(len(tokens), width or self.width, device=self.device)
-        many = len(tokens.ids) >= MANY_TOKENS
+        kernels = len(tokens.ids) >= MANY_TOKENS if kernels is None else kernels
 
         def encode_rows(rows: np.ndarray) -> int:
             # Both are settings of a thread. The precision is that of `encoder`.
             with torch.inference_mode(), torch.autocast(self.device.type, enabled=False):
-                batch = replace(pack([tokens], rows), kernels=many)
+                batch = replace(pack([tokens], rows), kernels=kernels)
                 (embeddings,) = self.pooled(encoder, batch, pool)
                 result[to_device(torch.from_numpy(rows), self.device)] = embeddings
             return len(rows)

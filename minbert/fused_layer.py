@@ -58,13 +58,14 @@ def trains(layer: Layer, layout: AttentionLayout) -> bool:
 def infers(layer: Layer, layout: AttentionLayout) -> bool:
     """Return whether `inference_layer` serves for a layer in evaluation mode.
 
-    It makes no graph, and calls no hooks of linear layers.
+    It makes no graph, has no dropout, and calls no hooks of the modules in the layer.
     """
-    if torch.is_grad_enabled() or layer.compiled is not None:
+    if torch.is_grad_enabled() or layer.compiled is not None or not layout.batch.kernels:
         return False
-    linear = layer.attention.qkv, layer.attention.output, layer.up, layer.down
-    hooked = any(one._forward_hooks or one._forward_pre_hooks for one in linear)
-    return layout.batch.kernels and not hooked
+    if layer.dropout.active or layer.attention.dropout.active:
+        return False
+    inner = (module for module in layer.modules() if module is not layer)
+    return not any(one._forward_hooks or one._forward_pre_hooks for one in inner)
 
 
 def fused_layer(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,9 @@ OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FLAGS, "error_model": "num
 SOURCES = ("vector_math.py", "attention_kernel.py", "layer_kernels.py", "int8_kernels.py")
 
 
+CACHE_SETTING = Lock()  # threads may load modules with kernels at the same time
+
+
 def compile_kernel(function: Callable[..., None]) -> Callable[..., None]:
     """Compile a kernel on first use, and keep it on disk as long as the sources are the same.
 
@@ -44,12 +48,13 @@ def compile_kernel(function: Callable[..., None]) -> Callable[..., None]:
     Without a folder to write to, each process compiles again.
     """
     folder = folder_of_kernels()
-    before, config.CACHE_DIR = config.CACHE_DIR, str(folder or "")
-    try:
-        compiled: Callable[..., None] = njit(cache=folder is not None, **OPTIONS)(function)
-        return compiled
-    finally:
-        config.CACHE_DIR = before
+    with CACHE_SETTING:
+        before, config.CACHE_DIR = config.CACHE_DIR, str(folder or "")
+        try:
+            compiled: Callable[..., None] = njit(cache=folder is not None, **OPTIONS)(function)
+            return compiled
+        finally:
+            config.CACHE_DIR = before
 
 
 @cache

@@ -34,12 +34,16 @@ STOP = "stop"  # what on_epoch_end returns to end training; the best epoch so fa
 
 @dataclass(frozen=True)
 class TrainStart:
-    """What is known before the first step; `step` is above 0 in a resumed run."""
+    """What is known before the first step; `step` is above 0 in a resumed run.
+
+    `epochs` are those that were evaluated, each with its weights in a checkpoint.
+    """
 
     folder: Path
     config: RunConfig
     step: int
     steps: int  # of the whole run
+    epochs: int = 0
 
 
 @dataclass(frozen=True)

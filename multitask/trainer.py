@@ -99,7 +99,8 @@ class Trainer:
         # With several processes, none may stop before the others, which wait for its messages.
         try:
             with self.interrupts.deferred() if self.processes.count > 1 else nullcontext():
-                start = TrainStart(self.folder, self.config, self.progress.step, self.total_steps)
+                step, epochs, _ = self.position
+                start = TrainStart(self.folder, self.config, step, self.total_steps, epochs)
                 self.callbacks.call("on_train_begin", start)
                 self.train_and_score()
         except KeyboardInterrupt:

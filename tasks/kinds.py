@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,6 +48,11 @@ class Kind:
     calibrator: Calibrator | None = None
     logits: Callable[[Outputs], Tensor] | None = None
     similarities: bool = False
+
+    def __post_init__(self) -> None:
+        if math.isinf(self.worst):  # it scales the score that selects an epoch
+            expected = "expected a metric with a worst value"
+            raise ValueError(f"main_metric: {expected}, found {self.main_metric}")
 
     @property
     def columns(self) -> int | None:

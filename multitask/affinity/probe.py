@@ -135,7 +135,8 @@ class Probe:
         if words is not None:
             lines = words[rows.sparse_indices]
             words.index_add_(0, rows.sparse_indices, rows.sparse_values[place], alpha=-rate)
-        found = [self.loss(unit) for unit in units]
+        with torch.enable_grad():  # by the same operators as the losses before the step
+            found = [self.loss(unit) for unit in units]
         for (parameter, _), kept in zip(moved, before, strict=True):
             parameter.copy_(kept)
         if words is not None:
@@ -159,9 +160,8 @@ class MeasureEpochs:
 
     def on_train_begin(self, start: TrainStart) -> None:
         self.config, self.run = start.config, RunFolder(start.folder)
-        # All epochs have the same number of steps.
-        if epoch := start.step * start.config.epochs // start.steps:
-            self.measure(epoch)
+        if start.epochs:
+            self.measure(start.epochs)
 
     def on_epoch_end(self, end: EpochEnd) -> None:
         self.measure(end.epoch)

@@ -12,10 +12,12 @@ import torch
 
 from minbert import bi_encoder as bi_encoders
 from minbert import encoder as encoders
+from minbert.attention import AttentionLayout
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
 from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
+from minbert.fused_layer import infers
 from minbert.linear import has_bfloat16, has_onednn
 from minbert.precision import autocast, in_bfloat16
 from tests.tolerances import rounding
@@ -180,6 +182,26 @@ def test_encode_uses_the_kernels_for_many_tokens_only(monkeypatch):
     many = model.encode(texts)
     assert calls.called
     assert np.linalg.norm(many - few) <= 100 * rounding(512) * np.linalg.norm(few)
+
+
+def test_the_last_window_of_a_call_is_computed_as_the_others(monkeypatch):
+    model, texts = BiEncoder.from_pretrained("tiny"), ["a cat", "one two three"] * 4
+    calls = mock.Mock(wraps=encoders.inference_layer)
+    monkeypatch.setattr(encoders, "inference_layer", calls)
+    monkeypatch.setattr(bi_encoders, "WINDOW", 6)
+    monkeypatch.setattr(bi_encoders, "MANY_TOKENS", 20)
+    model.encode(texts)  # 27 tokens, then 9
+    assert calls.call_count == 2 * len(model.encoder.layers)
+
+
+@pytest.mark.parametrize("module", ["dropout", "attention.dropout"])
+def test_active_dropout_in_evaluation_is_that_of_the_layer_as_it_is_written(module):
+    layer = encoder_of(hidden_dropout=0.1, attention_dropout=0.1).layers[0]
+    layout = AttentionLayout(batch_of(), CONFIG.num_heads)
+    with torch.no_grad():
+        assert infers(layer, layout)
+        layer.get_submodule(module).train()
+        assert not infers(layer, layout)
 
 
 def test_few_sentences_are_encoded_without_numba():

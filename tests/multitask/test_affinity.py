@@ -16,6 +16,7 @@ from multitask.affinity.run import FILE, faults
 from multitask.affinity.sketch import Sketch
 from multitask.gradients import GradientRows
 from multitask.run_folder import RunFolder
+from multitask.trainer import Trainer
 
 JOINT = RunConfig(
     tasks=("sst", "sts", "qqp"),
@@ -256,6 +257,25 @@ def test_a_run_that_is_stopped_while_it_measures_goes_on(epoch, measured, tmp_pa
     with pytest.raises(KeyboardInterrupt):
         measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
     monkeypatch.setattr(Probe, "measure", measure)
+    measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
+    assert without_times(tmp_path) == without_times(measured[0])
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_a_run_that_is_stopped_while_it_scores_measures_the_weights_of_each_epoch(
+    epoch, measured, tmp_path, monkeypatch
+):
+    evaluate = Trainer.evaluate
+
+    def stop(self):
+        if len(self.progress.history) == epoch - 1:
+            raise KeyboardInterrupt
+        return evaluate(self)
+
+    monkeypatch.setattr(Trainer, "evaluate", stop)
+    with pytest.raises(KeyboardInterrupt):
+        measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
+    monkeypatch.setattr(Trainer, "evaluate", evaluate)
     measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
     assert without_times(tmp_path) == without_times(measured[0])
 
