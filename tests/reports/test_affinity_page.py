@@ -105,7 +105,7 @@ def test_notes_say_what_a_gain_is_and_of_seeds_only_if_there_are_several(three):
     assert "and seeds" not in notes(three)
 
 
-@pytest.mark.filterwarnings("error")  # of figures that are too small for their texts
+@pytest.mark.filterwarnings("error::UserWarning")  # of figures that are too small for their texts
 def test_the_page_is_whole_escapes_names_and_is_the_same_again(three, many, tmp_path):
     for found in (three, many):
         write_report(found, tmp_path)

@@ -176,8 +176,8 @@ def test_claims_are_tested(tmp_path, better):
     fair = replace(few, tests=[replace(test, reasons=()) for test in few.tests])
     verdicts = {row[0].split(": ")[1]: row[1] for row in verdict_table([fair])[1]}
     expected = "holds" if better > 0 else "does not hold"
-    assert verdicts["CE + EPO - CE (Table 2)"] == expected
-    assert verdicts["CE + LS - CE (Table 2)"] == "not shown"
+    assert verdicts["CE + EPO - CE on sst2, rte (Table 2)"] == expected
+    assert verdicts["CE + LS - CE on sst2, rte (Table 2)"] == "not shown"
     assert {row[1] for row in verdict_table([few])[1]} == {"not tested fairly"}
     balance = "only LS and EPO have class-balanced batches"
     assert [balance in test.reasons for test in few.tests] == [True, True, False, False] * 2
