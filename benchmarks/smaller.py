@@ -161,8 +161,8 @@ def draw(groups: Mapping[str, Mapping[str, Any]], file: Path) -> None:
     for axis, (title, sides) in zip(panels, groups.items(), strict=True):
         name, _, detail = title.partition(", ")
         heading(axis, name, detail)
-        kinds, places = by_kind(sides), []
-        for marker, (kind, several) in zip(MARKERS, kinds.items(), strict=False):
+        places: list[tuple[tuple[float, float], str]] = []
+        for marker, (kind, several) in zip(MARKERS, by_kind(sides).items(), strict=False):
             points = [(one["median"], 100 * one["spearman"]) for one in several.values()]
             axis.plot(*zip(*points, strict=True), marker, label=kind)
             # The labels of precisions are the same: those of the first one serve for all.
