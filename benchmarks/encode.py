@@ -12,7 +12,17 @@ import numpy as np
 import torch
 
 from benchmarks import peers
-from benchmarks.timing import gemm_seconds, in_rounds, make_result, rate_table, spread, timed
+from benchmarks.timing import (
+    LAYERS,
+    gemm_seconds,
+    in_rounds,
+    limit_name,
+    make_result,
+    rate_table,
+    share_of_limit,
+    spread,
+    timed,
+)
 from minbert.bi_encoder import BiEncoder
 from minbert.config import PRECISIONS
 from minbert.int8_layers import LEAST, MEAN
@@ -20,7 +30,6 @@ from tasks import build_task, data_folder
 
 PEER = "sentence-transformers fp32, batch 32"
 BATCH_SIZES = (16, 32, 64, 128)  # candidates for sentence-transformers' best
-LAYERS = 6
 SIZES = (1_000, 10_000)  # sentences of all pairs
 PAIRS = 512  # for timing the cross-encoder
 BLOCK = 1_000  # rows of the similarity matrix at a time
@@ -79,14 +88,12 @@ def compare(
     def limit(precision: str) -> Callable[[], float]:
         return lambda: gemm_seconds(tokens, LAYERS, precision, device)
 
-    limits = {f"limit of {p} products": limit(p) for p in precisions}
+    limits = {limit_name(precision): limit(precision) for precision in precisions}
     found = in_rounds({name: side(name) for name in encoders} | limits, repetitions)
     sides = rate_table(found, len(texts), PEER)
     for name, cosines in ((n, cosine(e, embeddings[PEER])) for n, e in embeddings.items()):
-        precision = next((one for one in precisions if one in name), "fp32")
-        bound = sides.get(f"limit of {precision} products")
         sides[name] |= {
-            "share_of_limit": sides[name]["median"] / bound["median"] if bound else None,
+            "share_of_limit": share_of_limit(sides, name, precisions),
             "cosine_min": float(cosines.min()),
             "cosine_mean": float(cosines.mean()),
         }

@@ -6,7 +6,7 @@ import argparse
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from minbert.linear import has_onednn, input_gradient, linear, product, weight_g
 from minbert.threads import in_threads
 
 SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers
+LAYERS = 6  # of MiniLM
 GEMM_TOKENS = 2048
 
 
@@ -94,6 +95,23 @@ def gemm_seconds(
         )
         seconds = min(seconds, max(alone) / cores)
     return seconds * layers * tokens / GEMM_TOKENS
+
+
+def limit_name(precision: str) -> str:
+    """Return the name of the side that times only the products in a precision."""
+    return f"limit of {precision} products"
+
+
+def share_of_limit(
+    sides: Mapping[str, Mapping[str, float]], name: str, precisions: Sequence[str]
+) -> float | None:
+    """Return a side's rate as a share of the limit of the precision in its name, else of fp32.
+
+    None if this limit is not among the sides.
+    """
+    precision = next((one for one in precisions if one in name), "fp32")
+    bound = sides.get(limit_name(precision))
+    return sides[name]["median"] / bound["median"] if bound else None
 
 
 def products_seconds(precision: str, device: torch.device, training: bool = False) -> float:

@@ -30,7 +30,15 @@ from benchmarks.steps import (
     stepper,
     tokenised,
 )
-from benchmarks.timing import gemm_seconds, in_rounds, make_result, rate_table
+from benchmarks.timing import (
+    LAYERS,
+    gemm_seconds,
+    in_rounds,
+    limit_name,
+    make_result,
+    rate_table,
+    share_of_limit,
+)
 from minbert.batching import pack
 from minbert.bi_encoder import BiEncoder
 from minbert.precision import autocast
@@ -41,7 +49,6 @@ from tasks.readers import Examples
 
 Sides = dict[str, Callable[[], float]]
 BATCH = {"sts": 32, "simcse": 64, "smart": 32, "contrastive": 32}  # examples per step
-LAYERS = 6  # of MiniLM
 STEPS = {"sts": 4, "simcse": 2, "smart": 2, "contrastive": 4}  # per repetition
 SMART_PEER = "smart-pytorch on transformers"
 OBJECTIVES: dict[str, dict[str, Any]] = {
@@ -95,18 +102,14 @@ def sts(args: argparse.Namespace) -> dict[str, Any]:
             )
         found = in_rounds(sides, args.repetitions)
     table = rate_table(found, 1.0, "sentence-transformers trainer fp32")
-    for name, side in table.items():
-        if (limit := table.get(limit_name(name.split(",")[0].split()[-1]))) is not None:
-            side["share_of_limit"] = side["median"] / limit["median"]
+    limits = [limit_name(precision) for precision in args.precisions]
+    for name in table.keys() - limits:
+        table[name]["share_of_limit"] = share_of_limit(table, name, args.precisions)
     for precision in args.precisions:
         table[f"ours {precision}"]["gradient_difference"] = check_gradient(
             examples.sample(batch).texts, cosine_loss(targets[:batch]), precision, one_pass=True
         )
     return make_result(args, "pairs/s", {f"STS, {batch} pairs a step, fused AdamW": table})
-
-
-def limit_name(precision: str) -> str:
-    return f"limit of {precision} products"
 
 
 def training_loop(args: argparse.Namespace, precision: str, folder: Path) -> Callable[[], float]:

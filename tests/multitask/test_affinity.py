@@ -244,6 +244,16 @@ def test_a_second_call_measures_nothing_and_one_for_more_rounds_says_how(measure
         measure_affinity(JOINT, folder, rounds=6)
 
 
+def check_stopped(owner, method, stop, measured, folder, monkeypatch):
+    """Check that a measurement that `stop` interrupts goes on to the uninterrupted one's result."""
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, stop)
+        with pytest.raises(KeyboardInterrupt):
+            measure_affinity(JOINT, folder, rounds=4, seeds=2)
+    measure_affinity(JOINT, folder, rounds=4, seeds=2)
+    assert without_times(folder) == without_times(measured[0])
+
+
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_a_run_that_is_stopped_while_it_measures_goes_on(epoch, measured, tmp_path, monkeypatch):
     measure = Probe.measure
@@ -253,12 +263,7 @@ def test_a_run_that_is_stopped_while_it_measures_goes_on(epoch, measured, tmp_pa
             raise KeyboardInterrupt
         return measure(self, weights, number, rounds)
 
-    monkeypatch.setattr(Probe, "measure", stop)
-    with pytest.raises(KeyboardInterrupt):
-        measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
-    monkeypatch.setattr(Probe, "measure", measure)
-    measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
-    assert without_times(tmp_path) == without_times(measured[0])
+    check_stopped(Probe, "measure", stop, measured, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
@@ -272,12 +277,7 @@ def test_a_run_that_is_stopped_while_it_scores_measures_the_weights_of_each_epoc
             raise KeyboardInterrupt
         return evaluate(self)
 
-    monkeypatch.setattr(Trainer, "evaluate", stop)
-    with pytest.raises(KeyboardInterrupt):
-        measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
-    monkeypatch.setattr(Trainer, "evaluate", evaluate)
-    measure_affinity(JOINT, tmp_path, rounds=4, seeds=2)
-    assert without_times(tmp_path) == without_times(measured[0])
+    check_stopped(Trainer, "evaluate", stop, measured, tmp_path, monkeypatch)
 
 
 # Settings
