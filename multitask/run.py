@@ -195,9 +195,9 @@ def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
         "steps": progress.step,
         "combiner_steps": progress.statuses,
         "conflicts": conflict_summary(progress.conflicts),
-        "training_seconds": round(progress.seconds, 1),
+        "training_seconds": round(progress.seconds, 3),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
-        "seconds": round(time.perf_counter() - begin, 1),
+        "seconds": round(time.perf_counter() - begin, 3),
         "environment": environment(device)
         | {"date": trainer.began, "processes": trainer.processes.count},
         # Per task: training texts truncated to the encoder's limit, and all training texts.

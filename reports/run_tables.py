@@ -148,8 +148,8 @@ def summary(result: dict[str, Any]) -> str:
         *size_lines(result.get("sizes", [])),
         *class_lines(result.get("by_class", {}).get("dev", {})),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
-        f"{result['steps']} steps in {result['training_seconds']} s "
-        f"({result['examples_per_second']} examples/s), {result['seconds']} s in all",
+        f"{result['steps']} steps in {result['training_seconds']:.1f} s "
+        f"({result['examples_per_second']} examples/s), {result['seconds']:.1f} s in all",
     ]
     if set(result["combiner_steps"]) != {"summed"}:
         lines += [f"{n} steps: {status}" for status, n in result["combiner_steps"].items()]

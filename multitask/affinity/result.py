@@ -193,6 +193,6 @@ def affinity_of(
         cosines,
         tuple(dict.fromkeys(seeds)),
         sum(len(one.losses) for one in points),
-        round(training_seconds, 1),
-        round(sum(one.seconds for one in points), 1),
+        round(training_seconds, 3),
+        round(sum(one.seconds for one in points), 3),
     )
