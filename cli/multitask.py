@@ -29,6 +29,17 @@ def add_flags(parser: Any) -> None:
         metavar="TASK",
     )
     add_pcgrad(flags)
+    flags.add(
+        "branch",
+        "adapter",
+        "give each task its own layers, which begin as copies of the shared ones: those with these "
+        "numbers, the last K (top-K), or with auto those whose gradients conflict in the run of "
+        "--init; short for --adapter copies with --adapter-layers, --adapter-top-layers or "
+        "--adapter-conflict-layers",
+        True,
+        nargs="+",
+        metavar="LAYER",
+    )
     flags.add_task_options(TASK_NAMES)
 
 

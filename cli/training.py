@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,6 +16,7 @@ from common.errors import SettingsError
 from common.progress import is_main_process
 from common.settings import Count, Name, Settings, convert
 from minbert.config import TrainingPrecision
+from multitask.adapters import Copies
 from multitask.callbacks import TrackerName
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
@@ -182,10 +183,7 @@ def config_of(
     check_use(convert("use", dict[str, str], from_file.pop("use", {})), parser.outside)
     if from_file.get("mode", mode["mode"]) != mode["mode"]:
         raise SettingsError(f"config: expected mode {mode['mode']}, found {from_file['mode']}")
-    if getattr(args, "pcgrad", False):
-        if given.get("combiner", args.pcgrad) != args.pcgrad:
-            raise SettingsError(f"pcgrad and combiner {given['combiner']}: expected one combiner")
-        given["combiner"] = args.pcgrad
+    add_short_forms(given, args)
     if leaks := getattr(args, "drop_leaks", None):
         given |= {"drop_leaks": True, "leaks_of": leaks}
     kept = {name: one for name, one in from_file.get("own_tasks", {}).items() if name in tasks}
@@ -197,6 +195,33 @@ def config_of(
     for fault in unused_faults(config, given):
         raise SettingsError(fault)
     return config
+
+
+def add_short_forms(given: dict[str, Any], args: argparse.Namespace) -> None:
+    """Add the settings for which `--pcgrad` and `--branch` are short."""
+    if getattr(args, "pcgrad", False):
+        if given.get("combiner", args.pcgrad) != args.pcgrad:
+            raise SettingsError(f"pcgrad and combiner {given['combiner']}: expected one combiner")
+        given["combiner"] = args.pcgrad
+    if branch := getattr(args, "branch", None):
+        for key in ("adapter_layers", "adapter_top_layers", "adapter_conflict_layers"):
+            if key in given:
+                raise SettingsError(f"branch and {key}: expected at most one of them")
+        given.setdefault("adapter", Copies.name)
+        given |= branch_settings(branch)
+
+
+def branch_settings(values: Sequence[str]) -> dict[str, Any]:
+    """Return the settings for the values of `--branch`: auto, top-K, or numbers of layers."""
+    first = values[0]
+    if len(values) == 1 and first == "auto":
+        return {"adapter_conflict_layers": first}
+    if len(values) == 1 and first.startswith("top-") and first[4:].isdecimal():
+        return {"adapter_top_layers": int(first[4:])}
+    if all(one.isdecimal() for one in values):
+        return {"adapter_layers": tuple(map(int, values))}
+    expected = "auto, top-K such as top-2, or numbers of layers"
+    raise SettingsError(f"branch: expected {expected}, found {' '.join(values)}")
 
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Low-rank additions to the layers of a transformer: LoRA and projected attention layers.
+"""Adapters of a transformer: LoRA, projected attention layers, and the base class of all.
 
 An encoder may get an adapter in a forward pass. The adapter says, layer by layer, which values are
-added where; the encoder's own weights stay as they are.
+added where, or which layer is used instead; the encoder's own weights stay as they are.
 
 Shapes: T tokens of the batch, H hidden width, r rank.
 """
@@ -25,7 +25,7 @@ from minbert.dropout import Dropout
 from minbert.linear import linear
 
 if TYPE_CHECKING:
-    from minbert.encoder import Embeddings, Encoder
+    from minbert.encoder import Begin, Embeddings, Encoder
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,38 @@ PLAIN = Additions()
 
 
 class EncoderAdapter(nn.Module):
-    """Trained additions to the layers of an encoder, without the encoder's weights."""
+    """Trained additions to the layers of an encoder, or layers in place of its own.
 
-    def additions(self) -> Sequence[Additions]:
-        """Return the additions to each layer of the encoder."""
-        raise NotImplementedError
+    `places` are the indices from 0 of the layers that differ from the encoder's.
+    """
 
-    def deltas(self) -> dict[str, Tensor]:
-        """Return what is added to weights of the encoder (out, in), float64, by parameter name.
+    places: tuple[int, ...] = ()
 
-        Raise EncoderError if the additions are no changes of weights, by default.
+    def additions(self, count: int) -> Sequence[Additions]:
+        """Return the additions to each of the first `count` layers of the encoder."""
+        return [PLAIN] * count
+
+    def in_place_of(self, layers: nn.ModuleList) -> Sequence[nn.Module]:
+        """Return the layers of a forward pass in place of those of the encoder."""
+        return list(layers)
+
+    def start_from(self, encoder: Encoder) -> None:
+        """Begin with the encoder's present weights, if the adapter depends on them."""
+
+    def merge_into(self, encoder: Encoder) -> None:
+        """Change the weights of an encoder so that it computes the same without the adapter.
+
+        Raise EncoderError if this is impossible, by default.
         """
         found = type(self).__name__
         raise EncoderError(f"expected an adapter that can be merged into weights, found {found}")
+
+    def converted(self, dtype: torch.dtype) -> EncoderAdapter:
+        """Return the adapter for an encoder with weights of this type.
+
+        By default, it is the adapter itself, which computes in the type of its inputs.
+        """
+        return self
 
 
 class AdaptedEncoder(nn.Module):
@@ -82,12 +101,17 @@ class AdaptedEncoder(nn.Module):
     def embeddings(self) -> Embeddings:
         return self.encoder.embeddings
 
+    @property
+    def layers(self) -> Sequence[nn.Module]:
+        """The layers of a forward pass, some of which may be the adapter's."""
+        return self.adapter.in_place_of(self.encoder.layers)
+
     def forward(self, batch: Batch) -> Tensor:
         return self.encoder(batch, self.adapter)
 
-    def states(self, batch: Batch) -> Iterator[Tensor]:
+    def states(self, batch: Batch, begin: Begin | None = None) -> Iterator[Tensor]:
         """Yield the hidden states (T, H) after each layer, as they are computed."""
-        return self.encoder.states(batch, self.adapter)
+        return self.encoder.states(batch, self.adapter, begin)
 
     def first_layers(self, count: int) -> AdaptedEncoder:
         """Return the encoder that ends after `count` layers, with the same adapter."""
@@ -99,13 +123,9 @@ class AdaptedEncoder(nn.Module):
         Both compute the same, up to rounding (Hu et al., 2022, section 4.1). Raise EncoderError for
         an adapter that cannot be merged.
         """
-        deltas, result = self.adapter.deltas(), copy.deepcopy(self.encoder)
+        result = copy.deepcopy(self.encoder)
         with torch.no_grad():
-            for name, delta in deltas.items():
-                if int(name.split(".")[1]) >= len(result.layers):
-                    continue  # of an encoder with its first layers only
-                weight = result.get_parameter(name)
-                weight.copy_(weight.double() + delta)
+            self.adapter.merge_into(result)
         return result
 
 
@@ -175,7 +195,7 @@ class LowRankAdapter(EncoderAdapter):
         alpha: float,
     ) -> None:
         super().__init__()
-        self.num_layers, scale = config.num_layers, alpha / rank
+        self.places, scale = tuple(layers), alpha / rank
         hidden, wide = config.hidden_size, config.intermediate_size
         sizes = {"output": (hidden, hidden), "up": (hidden, wide), "down": (wide, hidden)}
         self.layers = nn.ModuleDict()
@@ -197,18 +217,16 @@ class LowRankAdapter(EncoderAdapter):
             assert isinstance(parts, nn.ModuleDict)
             yield int(layer), {n: cast(LowRank | LowRankQKV, part) for n, part in parts.items()}
 
-    def additions(self) -> list[Additions]:
-        every = [PLAIN] * self.num_layers
-        for layer, parts in self.by_layer():
-            every[layer] = Additions(**parts)
-        return every
+    def additions(self, count: int) -> list[Additions]:
+        own = {layer: Additions(**parts) for layer, parts in self.by_layer()}
+        return [own.get(layer, PLAIN) for layer in range(count)]
 
-    def deltas(self) -> dict[str, Tensor]:
-        return {
-            f"layers.{layer}.{WEIGHTS[name]}.weight": part.delta()
-            for layer, parts in self.by_layer()
-            for name, part in parts.items()
-        }
+    def merge_into(self, encoder: Encoder) -> None:
+        for layer, parts in self.by_layer():
+            if layer < len(encoder.layers):  # else an encoder with its first layers only
+                for name, part in parts.items():
+                    weight = encoder.get_parameter(f"layers.{layer}.{WEIGHTS[name]}.weight")
+                    weight.copy_(weight.double() + part.delta())
 
 
 class ProjectedAttention(EncoderAdapter):
@@ -226,7 +244,7 @@ class ProjectedAttention(EncoderAdapter):
         self, config: EncoderConfig, layers: Collection[int], rank: int, shared: bool
     ) -> None:
         super().__init__()
-        self.num_layers, self.shared = config.num_layers, shared
+        self.places, self.shared = tuple(layers), shared
         names = [str(layer) for layer in layers]
         places, width = (["shared"] if shared else names), config.hidden_size
         # Drawn with BERT's initialisation.
@@ -239,11 +257,9 @@ class ProjectedAttention(EncoderAdapter):
         )
         self.dropout = Dropout(config.attention_dropout)
 
-    def additions(self) -> list[Additions]:
-        every = [PLAIN] * self.num_layers
-        for layer in self.qkv:
-            every[int(layer)] = Additions(parallel=partial(self.parallel, layer))
-        return every
+    def additions(self, count: int) -> list[Additions]:
+        own = {int(n): Additions(parallel=partial(self.parallel, n)) for n in self.qkv}
+        return [own.get(layer, PLAIN) for layer in range(count)]
 
     def parallel(self, layer: str, hidden: Tensor, layout: AttentionLayout) -> Tensor:
         place = "shared" if self.shared else layer

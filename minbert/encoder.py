@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -148,6 +148,16 @@ class Layer(nn.Module):
         return self.output_norm(output if parallel is None else output + parallel)
 
 
+class Begin(NamedTuple):
+    """The number of layers that a batch has passed, and its states (T, H) after them."""
+
+    layers: int
+    hidden: Tensor
+
+
+NO_ADAPTER = EncoderAdapter()
+
+
 class Encoder(TokenEncoder):
     """Encoder of tokens into hidden states (T, H) of the last layer."""
 
@@ -164,18 +174,23 @@ class Encoder(TokenEncoder):
             last = hidden
         return last
 
-    def states(self, batch: Batch, adapter: EncoderAdapter | None = None) -> Iterator[Tensor]:
-        """Yield the hidden states (T, H) after each layer, as they are computed."""
+    def states(
+        self, batch: Batch, adapter: EncoderAdapter | None = None, begin: Begin | None = None
+    ) -> Iterator[Tensor]:
+        """Yield the hidden states (T, H) after each layer, as they are computed.
+
+        With `begin` only those after later layers, from states that are already known.
+        """
         batch = batch.encoded
         self.begin_pass(batch)
-        additions = [PLAIN] * len(self.layers) if adapter is None else adapter.additions()
-        additions = additions[: len(self.layers)]
-        hidden = self.embeddings(batch)
+        adapter = adapter or NO_ADAPTER
+        layers, additions = adapter.in_place_of(self.layers), adapter.additions(len(self.layers))
+        done, hidden = begin or Begin(0, self.embeddings(batch))
         layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies
             hidden = F.pad(hidden, (0, 0, 0, more))
         dtype = hidden.dtype
-        for layer, addition in zip(self.layers, additions, strict=True):
+        for layer, addition in zip(layers[done:], additions[done:], strict=True):
             hidden = layer(hidden, layout, addition)
             yield (hidden[: batch.tokens] if more else hidden).to(dtype)
 

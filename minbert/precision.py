@@ -64,12 +64,12 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
 def in_bfloat16(encoder: AnyEncoder) -> Encoder | AdaptedEncoder:
     """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM.
 
-    An adapter is not copied: it computes in the type of its inputs.
+    Low-rank adapters are not copied: they compute in the type of their inputs.
     """
     if isinstance(encoder, AdaptedEncoder):
         half = in_bfloat16(encoder.encoder)
         assert isinstance(half, Encoder)
-        return AdaptedEncoder(half, encoder.adapter)
+        return AdaptedEncoder(half, encoder.adapter.converted(torch.bfloat16))
     if not isinstance(encoder, Encoder):
         raise EncoderError("bf16: expected a transformer, found a BiLSTM; use fp32 for it")
     half = frozen_copy(encoder, torch.bfloat16)

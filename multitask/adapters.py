@@ -1,15 +1,16 @@
-"""Adapters: low-rank parts of the shared encoder that belong to single tasks.
+"""Adapters: parts of the shared encoder that belong to single tasks.
 
-The computations are in `minbert/adapters.py`. No torch is imported here at module level.
+The computations are in `minbert/adapters.py` and `minbert/layer_copies.py`. No torch is imported
+here at module level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from common.errors import RunError, UserError
-from common.settings import Count, Positive, Settings, setting
+from common.settings import Count, Name, Positive, Settings, setting
 
 if TYPE_CHECKING:
     from minbert.adapters import EncoderAdapter
@@ -20,25 +21,38 @@ class Adapter(Settings, prefix="adapter_"):
     """Trained parts of the encoder of which each task has its own, beside the shared weights.
 
     The parts of a task follow only its own losses, as heads do; a combiner of gradients does not
-    see them. Flags and JSON have `adapter_` before each setting.
+    see them. Flags and JSON have `adapter_` before each setting. `rate` is the optimiser's setting
+    that `lr` replaces.
     """
 
+    rate: ClassVar[str] = "head_lr"
+    only: tuple[Name, ...] = setting((), help="tasks with adapters (default: all of the run)")
     layers: tuple[Count, ...] = setting(
         (), help="numbers of the layers with adapters, 1 next to the embeddings (default: all)"
     )
     top_layers: Count | None = setting(
         None, help="adapters only in the last N layers (default: in all)"
     )
+    conflict_layers: Literal["auto"] | Count | None = setting(
+        None,
+        metavar="N",
+        help="adapters only in the N layers in which the gradients of these tasks and the others "
+        "conflict most, by the steps of the run of --init; auto: in the layers that conflict "
+        "significantly, up to 1.3 times the parameters",
+    )
     lr: Positive | None = setting(
         None, metavar="RATE", help="peak learning rate of the adapters (default: that of the heads)"
     )
 
     def faults(self) -> Iterator[str]:
-        if self.layers and self.top_layers:
-            yield "adapter_layers and adapter_top_layers: expected at most one of them"
-        for layer in self.layers:
-            if self.layers.count(layer) > 1:
-                yield f"adapter_layers: expected each layer once, found {layer} twice"
+        keys = [key for key in ("layers", "top_layers", "conflict_layers") if getattr(self, key)]
+        if len(keys) > 1:
+            yield f"adapter_{keys[0]} and adapter_{keys[1]}: expected at most one of them"
+        for key, what in (("layers", "layer"), ("only", "task")):
+            several = getattr(self, key)
+            for one in dict.fromkeys(several):
+                if several.count(one) > 1:
+                    yield f"adapter_{key}: expected each {what} once, found {one} twice"
 
     def build(self, config: EncoderConfig) -> EncoderAdapter:
         """Return the adapter of one task, for an encoder of this configuration.
@@ -49,7 +63,12 @@ class Adapter(Settings, prefix="adapter_"):
         raise UserError(f"adapter {self.name}: expected build")
 
     def places(self, config: EncoderConfig) -> list[int]:
-        """Return the indices from 0 of the layers with adapters."""
+        """Return the indices from 0 of the layers with adapters.
+
+        Raise ValueError before `with_conflict_layers` has chosen them.
+        """
+        if self.conflict_layers is not None:
+            raise ValueError("adapter: expected the layers of conflict_layers, found no choice yet")
         count = config.num_layers
         key, most = "layers", max(self.layers, default=0)
         if self.top_layers is not None:
@@ -67,6 +86,24 @@ class Adapter(Settings, prefix="adapter_"):
             expected = f"at most {config.hidden_size}, the width of the encoder"
             raise RunError(f"--adapter-rank: expected {expected}, found {rank}")
         return rank
+
+
+class Copies(Adapter, name="copies"):
+    """Complete layers for each task, which begin as copies of the shared ones: branches.
+
+    If all tasks have a copy of a layer, the shared one is not trained. The copies are merged into
+    the encoder by `--mode export --task`.
+    """
+
+    rate = "lr"
+    lr: Positive | None = setting(
+        None, metavar="RATE", help="peak learning rate of the copies (default: the encoder's --lr)"
+    )
+
+    def build(self, config: EncoderConfig) -> EncoderAdapter:
+        from minbert.layer_copies import LayerCopies
+
+        return LayerCopies(config, self.places(config))
 
 
 Target = Literal["query", "key", "value", "output", "up", "down"]

@@ -47,7 +47,8 @@ class GradientRows:
                 elif parameter.requires_grad:
                     self.dense.append(parameter)
                     width += parameter.numel()
-            self.columns[name] = (begin, width)
+            if any(parameter.requires_grad for parameter in parameters):
+                self.columns[name] = (begin, width)
         self.width = width
         self.buffer: list[Tensor] = []  # flat rows, allocated at first use
         self.sparse_rows: list[Tensor] = []  # coalesced sparse gradients of the rows in use

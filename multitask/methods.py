@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from common.settings import Settings, default_of
-from multitask.adapters import PAL, Adapter, LoRA
+from multitask.adapters import PAL, Adapter, Copies, LoRA
 from multitask.combiners.base import Combiner
 from multitask.combiners.epo import EPO
 from multitask.combiners.famo import FAMO
@@ -108,7 +108,7 @@ ROLES: dict[str, Role] = {
             f"pretrain.projection_heads:{one}Projection" for one in ("No", "Linear", "Nonlinear")
         ),
     ),
-    "adapter": Role(Adapter, (None, LoRA, PAL)),
+    "adapter": Role(Adapter, (None, LoRA, PAL, Copies)),
     "regularizers": Role(Regularizer, (Smart, RDrop, Proximal, Distillation)),
     "protocol": Role(
         Protocol,

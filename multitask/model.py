@@ -33,7 +33,7 @@ from tasks.heads import PoolsTokens
 class EncoderWithHeads(nn.Module):
     """One encoder for all sentences, and one head for each task in `heads`.
 
-    With an `adapter`, each task also has its own low-rank parts of the encoder in `adapters`.
+    With an `adapter`, its tasks also have parts of the encoder of their own in `adapters`.
     """
 
     def __init__(
@@ -55,9 +55,12 @@ class EncoderWithHeads(nn.Module):
             config = self.encoder.config
             if isinstance(config, BiLSTMConfig):
                 raise RunError(f"--adapter {adapter.name}: expected a transformer, found a BiLSTM")
-            for name in tasks:
+            for name in adapter.only or tasks:
                 with initial_weights(f"{seed} adapter of {name}"):
-                    self.adapters[name] = adapter.build(config)
+                    self.adapters[name] = built = adapter.build(config)
+                assert isinstance(self.encoder, Encoder), "its configuration is a transformer's"
+                built.start_from(self.encoder)
+        self.unused_layers.requires_grad_(False)
         for module in (*self.heads.modules(), *self.adapters.modules()):
             if isinstance(module, Dropout):
                 module.stream = self.dropout_stream
@@ -94,6 +97,18 @@ class EncoderWithHeads(nn.Module):
         return self.encoder.stream
 
     @property
+    def tasks_with_adapters(self) -> tuple[str, ...]:
+        """The tasks whose encoders may differ: all tasks, if one of them has an adapter."""
+        return tuple(self.heads) if self.adapters else ()
+
+    @property
+    def unused_layers(self) -> nn.ModuleList:
+        """The shared layers in place of which every task has a layer of its own."""
+        every = [self.adapted(self.encoder, task).layers for task in self.heads]
+        used = {id(layer) for layers in every for layer in layers}
+        return nn.ModuleList(one for one in self.encoder.layers if id(one) not in used)
+
+    @property
     def trains_only_heads(self) -> bool:
         """Whether no gradient is needed below the embeddings of sentences."""
         return self.frozen and not self.adapters
@@ -106,11 +121,14 @@ class EncoderWithHeads(nn.Module):
     def parameter_counts(self) -> dict[str, Any]:
         """Return the number of shared parameters, and of those of each task by part."""
         parts = {"head": self.heads, "adapter": self.adapters}
+        unused = count_parameters(self.unused_layers)
         return {
-            "shared": count_parameters(self.bi_encoder),
+            "shared": count_parameters(self.bi_encoder) - unused,
             "tasks": {
                 task: {
-                    n: count_parameters(several[task]) for n, several in parts.items() if several
+                    n: count_parameters(several[task])
+                    for n, several in parts.items()
+                    if task in several
                 }
                 for task in self.heads
             },
@@ -175,7 +193,10 @@ class EncoderWithHeads(nn.Module):
             return [batch.split(one) for one in found]
 
     def sections(self) -> dict[str, list[nn.Parameter]]:
-        """Return the shared parameters by the part of the encoder, from the input to the output."""
+        """Return the shared parameters by the part of the encoder, from the input to the output.
+
+        Layers that no task uses are among them; they have no gradients.
+        """
         encoder = self.encoder
         layers = {f"layer {i}": layer for i, layer in enumerate(encoder.layers, 1)}
         parts = {"embeddings": encoder.embeddings, **layers}
@@ -204,6 +225,7 @@ class EncoderWithHeads(nn.Module):
         """
         self.frozen = frozen
         self.bi_encoder.requires_grad_(not frozen)
+        self.unused_layers.requires_grad_(False)
 
     def train(self, mode: bool = True) -> EncoderWithHeads:
         super().train(mode)

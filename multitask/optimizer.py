@@ -80,8 +80,8 @@ class AdamW(Optimizer, name="adamw"):
             for below, section in enumerate(reversed(model.sections().values())):
                 yield section, self.lr * self.layer_decay**below
         yield model.heads.parameters(), self.head_lr
-        if model.adapter is not None:
-            yield model.adapters.parameters(), model.adapter.lr or self.head_lr
+        if (adapter := model.adapter) is not None:
+            yield model.adapters.parameters(), adapter.lr or getattr(self, adapter.rate)
 
 
 class LrSchedule(Settings):

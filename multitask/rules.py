@@ -71,6 +71,7 @@ def length_rules(c: RunConfig) -> Iterator[str]:
     yield from filter(None, (one.precision_fault(c.precision) for one in c.regularizers))
     if c.adapter is not None and c.probe_epochs:
         yield f"adapter and probe_epochs: {ONE}"
+    yield from adapter_rules(c)
     yield from frozen_rules(c, further_rates(c))
     if c.freeze_encoder and c.adapter is None:
         yield from (f"{weight} and freeze_encoder: {ONE}" for weight in weights_by_task(c))
@@ -103,6 +104,15 @@ def further_rates(c: RunConfig) -> list[str]:
         for key in c.optimizer.of_encoder
         if key not in Optimizer.of_encoder and values[key] != default_of(known[key])
     ]
+
+
+def adapter_rules(c: RunConfig) -> Iterator[str]:
+    """Which tasks and layers have adapters."""
+    if c.adapter is None:
+        return
+    yield from not_among_tasks(c, "adapter_only", c.adapter.only)
+    if c.adapter.conflict_layers is not None and c.init is None:
+        yield "adapter_conflict_layers: expected init, a run with measured gradients, found none"
 
 
 def frozen_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from common.environment import environment
 from common.errors import RunError, SettingsError, out_of_memory
 from common.json_files import write_sealed
 from multitask.assembly import assemble
+from multitask.branching import with_conflict_layers
 from multitask.calibration import calibrate, write_calibration
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
@@ -55,7 +56,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         check_start(config, folder)
     with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
-        shared: tuple[RunConfig, bool, str | None] | None = None
+        shared: tuple[RunConfig, bool, list[str]] | None = None
         with processes.synchronized_errors():
             if processes.first:
                 stack.enter_context(run_folder.locked())
@@ -63,9 +64,10 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
                 if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
                 config, precision = with_precision(run_folder, config, control.overwrite)
+                config, branches = with_conflict_layers(config)
                 finished = holds_finished(run_folder, config, control.resume, control.overwrite)
-                shared = config, finished, precision
-        config, finished, precision = processes.gather(shared)[0]
+                shared = config, finished, [one for one in (precision, branches) if one is not None]
+        config, finished, choices = processes.gather(shared)[0]
         if finished:
             metrics = run_folder.metrics() or {}
             how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
@@ -74,8 +76,8 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
                 Checkpoints(folder / "checkpoint").forget()  # in case it was killed before that
             return metrics
         print(f"run folder: {folder}", flush=True)
-        if precision is not None:
-            print(precision, flush=True)
+        for line in choices:
+            print(line, flush=True)
         return run(config, folder, processes, control)
 
 

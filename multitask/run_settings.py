@@ -291,7 +291,7 @@ class RunSettings(Settings):
         group="training",
     )
     adapter: Adapter | None = setting(
-        None, help="low-rank parts of the encoder, own ones for each task", group="training"
+        None, help="parts of the encoder that belong to single tasks", group="training"
     )
     regularizers: tuple[Regularizer, ...] = setting(
         (), help="terms beside the tasks' losses", group="training"

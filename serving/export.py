@@ -71,8 +71,9 @@ def export(
     heads' scores; a line is returned for each head that is not in it. A folder that a killed
     export was replacing is restored first. `repo` is the name on the hub, for the card. `task` is
     required for a run with adapters: the export has its head, and its adapter merged into the
-    encoder. The kind `static` has a student of the encoder and no heads; `static` are its settings.
-    Raises RunError, or UserError if the folder has other content.
+    encoder. Without a task, the kind `minbert` has all heads and adapters. The kind `static` has a
+    student of the encoder and no heads; `static` are its settings. Raises RunError, or UserError if
+    the folder has other content.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -83,7 +84,7 @@ def export(
     if chosen.package is not None and util.find_spec(chosen.package) is None:
         raise UserError(f"--format {kind}: {missing(chosen.package)}")
     metrics = RunFolder(run).read_metrics() or {}
-    if task is not None or model.model.adapters:
+    if task is not None or (model.model.adapters and not chosen.keeps_adapters):
         model, metrics = merged(model, metrics, task)
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)

@@ -32,6 +32,13 @@ inputs = AutoTokenizer.from_pretrained("{folder}")(["A cat sleeps."], return_ten
 inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
 embeddings, pooled = InferenceSession("{folder}/model.onnx").run(None, inputs)
 ```"""
+OURS = """```python
+from serving import MultiTaskModel
+
+embeddings = MultiTaskModel.load("{folder}").encode(["A cat sleeps."])
+```
+
+In a run with adapters, `encode(..., task=...)` chooses the task whose adapter the encoder gets."""
 ONNX_HEADS = """`heads.onnx` maps `pooled`, the embeddings before any normalisation, of texts
 (`first`) and of the second texts of pairs (`second`) to one output per task.
 
@@ -109,16 +116,18 @@ class ExportKind:
 
     `help` says what it is for. `write` writes encoder, tokenizer and heads to an empty folder; None
     for a student of the encoder, which `static_export.py` writes with a card of its own. `package`
-    must be installed for it. The card has the code `use`, with the name of the folder. For other
-    libraries, `reason_without` says why a head is not in the export (None: it is, or the kind has
-    no such part), and `heads_elsewhere` returns the parts of the card about the heads, from the
-    folder's name and the code that names its place.
+    must be installed for it. An export that `keeps_adapters` has those of all tasks; in the others,
+    the adapter of one task is merged into the encoder. The card has the code `use`, with the name
+    of the folder. For other libraries, `reason_without` says why a head is not in the export (None:
+    it is, or the kind has no such part), and `heads_elsewhere` returns the parts of the card about
+    the heads, from the folder's name and the code that names its place.
     """
 
     help: str
     write: Callable[[MultiTaskModel, Path], None] | None
     use: str = ""
     package: str | None = None
+    keeps_adapters: bool = False
     reason_without: Callable[[MultiTaskModel, str], str | None] = lambda model, task: None
     heads_elsewhere: Callable[[MultiTaskModel, str, str], list[str]] = lambda *_: []
 
@@ -141,6 +150,12 @@ KINDS = {
         package="onnx",
         reason_without=without_graph,
         heads_elsewhere=code_of_graph,
+    ),
+    "minbert": ExportKind(
+        "one folder with the adapters of all tasks, which only this toolkit opens",
+        write_for_sentence_transformers,
+        OURS,
+        keeps_adapters=True,
     ),
     "static": ExportKind(
         "a table of token vectors, fitted to the encoder; without heads and word order", None

@@ -151,7 +151,7 @@ class MultiTaskModel:
         """Return embeddings (n, H) in float32; see `BiEncoder.encode`, also for `size`.
 
         The encoder is the one of `task`, with its adapter. Warn with a SharedEncoderWarning if the
-        run has adapters and `task` is None, and raise RunError for a task without an adapter.
+        run has adapters and `task` is None, and raise RunError for a task that is not in it.
         """
         model = bi_encoder_of(self.model, task, "task").smaller(**size)
         return model.encode(sentences, precision, normalize)
@@ -159,17 +159,18 @@ class MultiTaskModel:
     def merged(self, task: str) -> MultiTaskModel:
         """Return a model of one task, whose adapter is merged into the weights of the encoder.
 
-        Raise RunError for a task without an adapter or an adapter that cannot be merged.
+        Raise RunError for a task that is not in the run, or an adapter that cannot be merged.
         """
         shared = bi_encoder_of(self.model, task, "task")
-        assert isinstance(shared.encoder, AdaptedEncoder)
-        assert self.config.adapter is not None
+        encoder, adapter = shared.encoder, self.config.adapter
+        assert adapter is not None
         try:
-            encoder = shared.encoder.merged()
+            if isinstance(encoder, AdaptedEncoder):
+                encoder = encoder.merged()
         except EncoderError as error:
             raise RunError(
                 "--task: expected adapters that can be merged into weights, found "
-                f"{self.config.adapter.name}; --mode predict and --mode encode with --run use them"
+                f"{adapter.name}; --mode predict and --mode encode with --run use them"
             ) from error
         config = of_one_task(self.config, task)
         model = EncoderWithHeads(shared.with_encoder(encoder), build_tasks(config), config.seed)

@@ -57,9 +57,9 @@ def bi_encoder_of(model: EncoderWithHeads, task: str | None, name: str) -> BiEnc
     """Return the bi-encoder of a run with the adapter of a task; the shared one for None.
 
     Warn with a SharedEncoderWarning for None if there are adapters. Raise RunError for a task that
-    has none. `name` is that of the argument that chooses the task.
+    is not in a run with adapters. `name` is that of the argument that chooses the task.
     """
-    check_task(task, tuple(model.adapters), name)
+    check_task(task, model.tasks_with_adapters, name)
     if task is None and model.adapters:
         names = ", ".join(model.adapters)
         line = f"embeddings of the shared encoder, without an adapter; {name} chooses one: {names}"
@@ -68,7 +68,7 @@ def bi_encoder_of(model: EncoderWithHeads, task: str | None, name: str) -> BiEnc
 
 
 def check_task(task: str | None, known: tuple[str, ...], name: str) -> None:
-    """Raise RunError for a task that is not among those with adapters."""
+    """Raise RunError for a task that is not among those of a run with adapters."""
     if task is not None and task not in known:
         expected = f"one of {', '.join(known)}" if known else "none for a run without adapters"
         raise RunError(f"{name}: expected {expected}, found {task}")

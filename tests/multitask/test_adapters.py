@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from tolerances import assert_near_in_norm
 
 from common.errors import RunError
-from multitask.adapters import PAL, LoRA
+from multitask.adapters import PAL, Copies, LoRA
 from multitask.assembly import assemble, build_model, build_tasks
 from multitask.passes import EncoderPass
 from multitask.run import complete
@@ -19,7 +19,9 @@ from tasks import CS224N
 
 LORA = LoRA(rank=4)
 PALS = PAL(rank=8)
-BOTH = pytest.mark.parametrize("adapter", [LORA, PALS], ids=["lora", "pal"])
+COPIES = Copies(layers=(2,))
+EACH = [LORA, PALS, COPIES]
+EVERY = pytest.mark.parametrize("adapter", EACH, ids=[one.name for one in EACH])
 
 
 def batches_of(trainer, *tasks):
@@ -48,7 +50,7 @@ def copied(module):
     return {name: value.clone() for name, value in module.state_dict().items()}
 
 
-@BOTH
+@pytest.mark.parametrize("adapter", EACH[:2], ids=["lora", "pal"])
 def test_a_run_with_new_adapters_has_the_same_first_step(make_trainer, adapter):
     found = []
     for changes in ({}, {"adapter": adapter}):
@@ -72,7 +74,7 @@ def test_initial_adapters_depend_on_seed_and_task(make_trainer):
         assert torch.equal(value, one["sst"].state_dict()[name]) != drawn
 
 
-@BOTH
+@EVERY
 def test_only_the_adapters_of_the_trained_tasks_move(make_trainer, adapter):
     trainer = make_trainer(adapter=adapter)
     trainer.model.train()
@@ -87,7 +89,7 @@ def test_only_the_adapters_of_the_trained_tasks_move(make_trainer, adapter):
 
 
 @pytest.mark.numeric
-@BOTH
+@EVERY
 @pytest.mark.parametrize("combiner", ["sum", "pcgrad", "mgda"])
 @pytest.mark.parametrize("micro_batch", [None, 3])
 def test_adapters_follow_only_the_loss_of_their_task(make_trainer, adapter, combiner, micro_batch):
@@ -109,7 +111,7 @@ def test_adapters_follow_only_the_loss_of_their_task(make_trainer, adapter, comb
 
 
 @pytest.mark.numeric
-@BOTH
+@EVERY
 def test_passes_without_a_kept_graph_have_the_same_gradient(make_trainer, adapter):
     """Gradient caching: each piece is embedded again, with the same dropout and adapter."""
     trainer = make_trainer(adapter=adapter)
@@ -135,7 +137,7 @@ def one_adapter(trainer):
     return next(iter(trainer.model.adapters.values())).named_parameters()
 
 
-@BOTH
+@EVERY
 def test_with_a_frozen_encoder_only_heads_and_adapters_are_trained(make_trainer, adapter):
     trainer = make_trainer(adapter=adapter, freeze_encoder=True, combiner="sum")
     trainer.model.freeze_encoder()

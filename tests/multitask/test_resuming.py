@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from multitask import task
-from multitask.adapters import PAL, LoRA
+from multitask.adapters import PAL, Copies, LoRA
 from multitask.checkpoint_folders import CheckpointError, newest_first
 from multitask.control import Every, RunControl
 from multitask.methods import methods
@@ -98,6 +98,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"adapter": LoRA(), "smart_weight": {"sst": 1.0}, "micro_batch": 3},
         {"adapter": PAL(), "proximal_weight": {"sts": 1.0}, "precision": "bf16"},
         {"adapter": LoRA(), "freeze_encoder": True, "combiner": "sum"},
+        {"adapter": Copies(layers=(2,)), "combiner": "pcgrad", "micro_batch": 3},
         {"precision": "bf16", "micro_batch": 3},
         {"widths": (16, 8), "exits": (1,), "smart_weight": {"sst": 1.0}, "micro_batch": 3},
         {"tasks": ("sst",), "combiner": "sum", "objective": "epo", "widths": (8,), "exits": (1,)},

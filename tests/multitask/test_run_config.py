@@ -45,7 +45,7 @@ VALUES = [
     ({"data": " "}, "data: expected a name, found ' '"),
     ({"own_tasks": {"mine": {}}, "tasks": ("mine",)}, "mine"),
     ({"objective": "lacon", "label_terms": ("icl",), "label_spread": 0.7}, "label_spread: exp"),
-    ({"adapter": "lore"}, "adapter: expected one of none, lora, pal, found 'lore'; did you mean"),
+    ({"adapter": "lore"}, "adapter: expected one of none, lora, pal, copies, found 'lore'; did"),
     ({"adapter": "lora", "adapter_rank": 0}, "adapter_rank: expected a whole number from 1"),
     (
         {"adapter": "lora", "adapter_targets": ("keys",)},

@@ -1,0 +1,84 @@
+"""Layers of single tasks in place of shared ones, and the shared layers below computed once.
+
+Shapes: T tokens of the batch, H hidden width.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterable, Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from minbert.adapters import AdaptedEncoder, EncoderAdapter
+from minbert.batching import Batch
+from minbert.config import EncoderConfig
+from minbert.dropout import DropoutStream
+from minbert.encoder import Begin, Encoder, Layer
+
+LayeredEncoder = Encoder | AdaptedEncoder
+
+
+class LayerCopies(EncoderAdapter):
+    """Complete layers of one task, which replace those of the encoder at `places`, from 0."""
+
+    def __init__(self, config: EncoderConfig, places: Collection[int]) -> None:
+        super().__init__()
+        self.places = tuple(places)
+        self.layers = nn.ModuleDict({str(n): Layer(config, DropoutStream()) for n in places})
+
+    def in_place_of(self, layers: nn.ModuleList) -> list[nn.Module]:
+        return [
+            self.layers[name] if (name := str(place)) in self.layers else layer
+            for place, layer in enumerate(layers)
+        ]
+
+    def start_from(self, encoder: Encoder) -> None:
+        for name in self.layers:
+            # A copy also has the kernel of the linear layers; its dropout keeps its own stream.
+            self.layers[name] = copy.deepcopy(encoder.layers[int(name)])
+
+    def merge_into(self, encoder: Encoder) -> None:
+        for name, layer in self.layers.items():
+            if int(name) < len(encoder.layers):  # else an encoder with its first layers only
+                encoder.layers[int(name)].load_state_dict(layer.state_dict())
+
+    def converted(self, dtype: torch.dtype) -> EncoderAdapter:
+        return copy.deepcopy(self).to(dtype).requires_grad_(False).eval()
+
+
+class BranchedEncoder(nn.Module):
+    """Several encoders whose first layers are equal, so that these are computed once.
+
+    The states are those of all n encoders beside each other (T, n H). Each encoder computes as it
+    does alone. Raise ValueError if the first layers differ already.
+    """
+
+    def __init__(self, encoders: Sequence[LayeredEncoder]) -> None:
+        super().__init__()
+        self.encoders, self.shared = nn.ModuleList(encoders), shared_layers(encoders)
+        if self.shared == 0:
+            raise ValueError("encoders: expected the same first layer in all, found none")
+        self.training = encoders[0].training
+
+    def forward(self, batch: Batch) -> Tensor:
+        first, *others = cast(Iterable[LayeredEncoder], self.encoders)
+        for layers, hidden in enumerate(first.states(batch), 1):
+            if layers == self.shared:
+                begin = Begin(layers, hidden)
+                branches = [last(one.states(batch, begin=begin)) for one in others]
+        return torch.cat([hidden, *branches], dim=1)
+
+
+def shared_layers(encoders: Sequence[LayeredEncoder]) -> int:
+    """Return the number of first layers in which no adapter changes anything."""
+    adapters = [one.adapter for one in encoders if isinstance(one, AdaptedEncoder)]
+    return min((min(one.places) for one in adapters if one.places), default=0)
+
+
+def last(states: Iterable[Tensor]) -> Tensor:
+    for hidden in states:
+        found = hidden
+    return found

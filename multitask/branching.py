@@ -1,0 +1,142 @@
+"""The layers in which tasks conflict, from the steps of a run: those that `conflict_layers` adapts.
+
+No torch is imported here at module level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from common.errors import RunError
+from multitask.config import RunConfig
+from multitask.run_folder import RunFolder
+from multitask.telemetry import read_steps
+
+LAYER = "layer "  # before the number, in the telemetry
+BUDGET = 1.3  # parameters with `auto`, as a multiple of those of the encoder
+ERRORS = 2.0  # standard errors below zero from which a mean cosine counts as a conflict
+
+
+@dataclass(frozen=True)
+class LayerCosine:
+    """Mean cosine of the gradients of tasks in a layer, counted from 1, over measured steps."""
+
+    layer: int
+    mean: float
+    error: float  # standard error of the mean
+    steps: int
+
+    @property
+    def conflicts(self) -> bool:
+        """Whether the mean is significantly below 0."""
+        return self.mean + ERRORS * self.error < 0
+
+
+def layer_cosines(steps: Iterable[Mapping[str, Any]], tasks: Iterable[str]) -> list[LayerCosine]:
+    """Return the cosines of each layer between `tasks` and all other tasks, the lowest mean first.
+
+    `steps` are lines of the telemetry. The cosines of a step are averaged over the pairs of tasks
+    of which at least one is in `tasks`, then over the steps.
+    """
+    chosen, found = set(tasks), dict[int, list[float]]()
+    for line in steps:
+        for name, pairs in line.get("layers", {}).items():
+            relevant = [c for pair, c in pairs.items() if separates(pair, chosen)]
+            if name.startswith(LAYER) and relevant:
+                layer = int(name.removeprefix(LAYER))
+                found.setdefault(layer, []).append(float(np.mean(relevant)))
+    several = {layer: np.array(values) for layer, values in found.items()}
+    result = [
+        LayerCosine(layer, float(v.mean()), float(v.std(ddof=1) / len(v) ** 0.5), len(v))
+        for layer, v in several.items()
+        if len(v) > 1
+    ]
+    return sorted(result, key=lambda one: (one.mean, one.layer))
+
+
+def separates(pair: str, chosen: set[str]) -> bool:
+    """Return whether adapters of `chosen` tasks would separate two objectives, `a and b`."""
+    one, other = (objective.partition("/")[0] for objective in pair.split(" and "))
+    return one != other and (one in chosen or other in chosen)
+
+
+def with_conflict_layers(config: RunConfig) -> tuple[RunConfig, str | None]:
+    """Return the configuration with the layers of `conflict_layers`, and a line about the choice.
+
+    The line is None without this setting. Raise RunError if the run in `init` measured no gradients
+    of several tasks, or if no layer conflicts significantly (`auto`).
+    """
+    adapter = config.adapter
+    if adapter is None or adapter.conflict_layers is None:
+        return config, None
+    file = RunFolder(Path(str(config.init))).steps
+    if not file.exists():
+        expected = "expected the steps of a run of several tasks, found no such file"
+        raise RunError(f"{file}: {expected}; --adapter-layers names the layers")
+    cosines = layer_cosines(read_steps(file), adapter.only or config.tasks)
+    if not cosines:
+        expected = f"expected cosines by layer between {', '.join(config.tasks)}, found none"
+        raise RunError(f"{file}: {expected}; --adapter-layers names the layers")
+    if adapter.conflict_layers == "auto":
+        chosen = affordable(config, cosines)
+    elif (count := adapter.conflict_layers) <= len(cosines):
+        chosen = cosines[:count]
+    else:
+        expected = f"at most {len(cosines)}, the number of measured layers"
+        raise RunError(f"--adapter-conflict-layers: expected {expected}, found {count}")
+    if not chosen:
+        raise RunError(
+            f"{file}: expected a layer whose gradients conflict significantly, found none (lowest "
+            f"mean cosine: {described(cosines[0])}); --adapter-layers names the layers"
+        )
+    layers = tuple(sorted(one.layer for one in chosen))
+    line = f"adapters in {len(layers)} of {len(cosines)} layers, by the mean cosine of gradients: "
+    line += ", ".join(f"layer {one.layer} {described(one)}" for one in chosen)
+    return config.changed(adapter=replace(adapter, layers=layers, conflict_layers=None)), line
+
+
+def described(one: LayerCosine) -> str:
+    return f"{one.mean:+.4f} ± {one.error:.4f} in {one.steps} steps"
+
+
+def affordable(config: RunConfig, cosines: Iterable[LayerCosine]) -> list[LayerCosine]:
+    """Return the layers that conflict significantly, the strongest first, within `BUDGET`."""
+    chosen: list[LayerCosine] = []
+    for one in cosines:
+        layers = tuple(each.layer for each in (*chosen, one))
+        if one.conflicts and parameter_ratio(config, layers) <= BUDGET:
+            chosen.append(one)
+    return chosen
+
+
+def parameter_ratio(config: RunConfig, layers: tuple[int, ...]) -> float:
+    """Return the parameters with adapters in these layers, divided by those of the encoder.
+
+    Shared layers that no task uses any more are not counted. Raise RunError for a BiLSTM.
+    """
+    import torch
+
+    from minbert.bilstm import BiLSTMConfig
+    from minbert.encoder import Encoder
+    from minbert.folder import read_config
+    from multitask.model import count_parameters
+
+    adapter = config.adapter
+    assert adapter is not None
+    encoder_config = read_config(RunFolder(Path(str(config.init))).weights())
+    if isinstance(encoder_config, BiLSTMConfig):
+        raise RunError(f"--adapter {adapter.name}: expected a transformer, found a BiLSTM")
+    with torch.device("meta"):
+        encoder = Encoder(encoder_config)
+        built = replace(adapter, layers=layers, conflict_layers=None).build(encoder_config)
+    tasks = adapter.only or config.tasks
+    whole, more = count_parameters(encoder), count_parameters(built) * len(tasks)
+    if set(tasks) == set(config.tasks):
+        kept = {id(layer) for layer in built.in_place_of(encoder.layers)}
+        more -= sum(count_parameters(one) for one in encoder.layers if id(one) not in kept)
+    return (whole + more) / whole
