@@ -19,8 +19,9 @@ from studies.claims import verdict_table
 from studies.data_records import record_examples
 from studies.results import Results
 from studies.runner import run_cells
+from studies.scl_moo import claims
 from studies.scl_moo.cells import BALANCED, CONTROLS, METHODS, SEEDS, SHOTS, TASKS, Experiments
-from studies.scl_moo.claims import method_claims
+from studies.scl_moo.claims import NOT_LEARNT, method_claims
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
@@ -166,7 +167,7 @@ def invented(results, better):
 
 
 @pytest.mark.parametrize("better", [0.05, -0.05])
-def test_claims_are_tested(tmp_path, better):
+def test_claims_are_tested(tmp_path, monkeypatch, better):
     invented(tmp_path, better)
     results = Accuracies(CELLS, Results(tmp_path))
     found, full = results.pairs("epo", "ce")
@@ -183,6 +184,11 @@ def test_claims_are_tested(tmp_path, better):
     assert [balance in test.reasons for test in few.tests] == [True, True, False, False] * 2
     assert [test.seeds for test in whole.tests] == [0] * len(whole.tests)
     assert full_table(results)[1][0][-1].endswith(" / ")
+    monkeypatch.setitem(claims.MAJORITY, "rte", 1.0)
+    few, _ = method_claims(results)
+    with_pairs = [test for test in few.tests if test.seeds]
+    tasks = {test.what.rpartition(" on ")[2]: NOT_LEARNT in test.reasons for test in with_pairs}
+    assert tasks == {"sst2": False, "rte": True}
     _, rows = few_shot_table(results)
     assert len(rows) == len(SHOTS) * len(METHODS | CONTROLS)
     assert rows[0][2].startswith("59.72 ± 5.9 / ")
