@@ -59,7 +59,7 @@ def embed_tasks(
     together: dict[bytes, list[Reading]] = {}
     found: dict[str, tuple[Tensor, ...]] = {}
     for one in readings:
-        if model.pooling_of(one.task) is None:
+        if len(model.adapters) and model.pooling_of(one.task) is None:
             together.setdefault(content(one.distinct[0]), []).append(one)
         else:
             found |= embed_alone(model, encoder_of(one.task), one)

@@ -1,5 +1,6 @@
 """Folders of small random encoders, written once per session by `transformers`."""
 
+import copy
 import json
 import shutil
 
@@ -49,3 +50,9 @@ def edit_json():
 @pytest.fixture(scope="session")
 def tiny():
     return BiEncoder.from_pretrained("tiny")
+
+
+@pytest.fixture
+def encoder(tiny):
+    """A copy of the tiny transformer that a test may change."""
+    return copy.deepcopy(tiny.encoder).eval()

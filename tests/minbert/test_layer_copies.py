@@ -1,7 +1,5 @@
 """Layers of single tasks in place of shared ones, and branches that share their first layers."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -12,11 +10,6 @@ from minbert.layer_copies import BranchedEncoder, LayerCopies, shared_layers
 from minbert.precision import in_bfloat16
 
 TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no"]
-
-
-@pytest.fixture
-def encoder(tiny):
-    return copy.deepcopy(tiny.encoder).eval()
 
 
 @pytest.fixture

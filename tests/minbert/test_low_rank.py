@@ -27,11 +27,6 @@ TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no"]
 
 
 @pytest.fixture
-def encoder(tiny):
-    return copy.deepcopy(tiny.encoder).eval()
-
-
-@pytest.fixture
 def batch(tiny):
     return pack([tiny.tokenizer(TEXTS)], np.arange(len(TEXTS)))
 

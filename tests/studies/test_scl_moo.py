@@ -19,8 +19,16 @@ from studies.claims import verdict_table
 from studies.data_records import record_examples
 from studies.results import Results
 from studies.runner import run_cells
-from studies.scl_moo import claims
-from studies.scl_moo.cells import BALANCED, CONTROLS, METHODS, SEEDS, SHOTS, TASKS, Experiments
+from studies.scl_moo.cells import (
+    BALANCED,
+    CONTROLS,
+    MAJORITY,
+    METHODS,
+    SEEDS,
+    SHOTS,
+    TASKS,
+    Experiments,
+)
 from studies.scl_moo.claims import NOT_LEARNT, method_claims
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
@@ -184,7 +192,7 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     assert [balance in test.reasons for test in few.tests] == [True, True, False, False] * 2
     assert [test.seeds for test in whole.tests] == [0] * len(whole.tests)
     assert full_table(results)[1][0][-1].endswith(" / ")
-    monkeypatch.setitem(claims.MAJORITY, "rte", 1.0)
+    monkeypatch.setitem(MAJORITY, "rte", 1.0)
     few, _ = method_claims(results)
     with_pairs = [test for test in few.tests if test.seeds]
     tasks = {test.what.rpartition(" on ")[2]: NOT_LEARNT in test.reasons for test in with_pairs}
