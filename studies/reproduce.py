@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count as numbers
 from itertools import islice
+from typing import Any
 
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError, UserError
@@ -105,14 +106,35 @@ def tune_requested(study: Study, request: StudyRequest) -> list[str]:
     if not found:
         raise UserError("--tune: expected rows with settings to choose, found none")
     count, stored = request.tune or 0, Results(request.results)
-    if any(points_left(search, count, request.results) for search in found):
-        for one in study.cells(with_tuned_settings(study, request)):
-            if stored.file(one).exists():
-                raise UserError(
-                    f"--tune: expected a --results without cells, whose settings could change; "
-                    f"found {stored.file(one)}"
-                )
+    unfinished = [one for one in found if points_left(one, count, request.results)]
+    for one in cells_with_settings_of(unfinished, study, request):
+        if stored.file(one).exists():
+            raise UserError(
+                f"--tune: expected a --results without cells, whose settings could change; "
+                f"found {stored.file(one)}"
+            )
     return tune(found, count, request.results, request.runs)
+
+
+def cells_with_settings_of(
+    searches: Sequence[Search], study: Study, request: StudyRequest
+) -> list[Cell]:
+    """Return the cells that change with the settings chosen by these searches."""
+    request = with_tuned_settings(study, request)
+    first, last = (
+        {one.name: one.config for one in study.cells(replace(request, tuned=tuned))}
+        for tuned in (
+            {**request.tuned, **{s.cell.name: end_of(s, place) for s in searches}}
+            for place in (0, -1)
+        )
+    )
+    changed = {name for name, config in first.items() if last.get(name) != config}
+    return [one for one in study.cells(request) if one.name in changed]
+
+
+def end_of(search: Search, place: int) -> dict[str, Any]:
+    """Return the point of a grid with the first (0) or the last (-1) value of each setting."""
+    return {key: values[place] for key, values in search.grid.items()}
 
 
 def raise_if_failed(failed: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from studies import STUDIES, find_study
 from studies.claims import tuning_reason
 from studies.faults import Fault
 from studies.lacon import cells as lacon
+from studies.reproduce import cells_with_settings_of
 from studies.results import Results
 from studies.scl_moo.cells import Experiments
 from studies.study import StudyRequest
@@ -201,3 +202,12 @@ def test_stored_cells_are_not_made_stale_by_a_later_choice(reproducing, data, mo
     status, said = call(*rows, "--tune", 1)
     assert (status, "--tune: expected a --results without cells" in said.err) == (1, True)
     assert call(*rows, "--stored-only")[0] == 0
+
+
+def test_cells_without_the_chosen_settings_do_not_prevent_tuning(data):
+    request = StudyRequest(BASE, data, data)
+    study = find_study("scl-moo")
+    search = next(one for one in study.searches(request) if "sst2" in one.cell.name)
+    found = {one.name for one in cells_with_settings_of([search], study, request)}
+    assert {"few-shot-sst2-20-ce", "few-shot-sst2-50-ce"} <= found
+    assert not any("cola" in name for name in found)
