@@ -7,26 +7,39 @@ command goes on after an interruption.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
+from cli.next_commands import command
 from cli.settings_flags import typed
 from cli.single import IMBALANCE
 from cli.task_names import add_table
 from cli.training import config_of, run_control, settings_file, show_plan, training_flags
+from common.atomic_files import atomic_write_text
 from common.entry_point import print_error, program
-from common.settings import Count
+from common.settings import Count, Positive
+from multitask.affinity.advice import Advice, advise
 from multitask.affinity.estimators import ESTIMATORS
-from multitask.affinity.run import DEFAULT, FILE, GROUPS, ROUNDS, joint_config, measure_affinity
+from multitask.affinity.run import (
+    ADVICE,
+    DEFAULT,
+    FILE,
+    GROUPS,
+    ROUNDS,
+    joint_config,
+    measure_affinity,
+)
 from multitask.run_folder import default_folder
 from tasks import CS224N, TASK_NAMES
 
 # Of a short run; its scores are not used.
 SHORT = {"limit": 2000, "dev_limit": 100, "test_limit": 10}
 GROUP = "affinity"
+COMMANDS = "commands.sh"
 KEYS = ("label_smoothing", *IMBALANCE)
 
 
@@ -63,6 +76,20 @@ def add_flags(parser: Any) -> None:
         default=1,
         metavar="N",
     )
+    add(
+        "advise",
+        "also write which runs to train on all data, with their settings, commands and promised "
+        f"gains, to {ADVICE}.json and {ADVICE}/",
+        action="store_true",
+    )
+    add(
+        "rates",
+        "learning rates that --advise compares, each in a further short joint run (default: none, "
+        "the rate of the joint run is advised)",
+        type=typed(Positive),
+        nargs="+",
+        metavar="RATE",
+    )
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
@@ -74,10 +101,13 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     for key, value in SHORT.items():
         if getattr(args, key) is None and not (key == "limit" and has_shots):
             setattr(args, key, from_file.get(key, value))
+    if args.rates and not args.advise:
+        parser.error("--rates: expected --advise too, which compares them")
     config = config_of(args, parser, parser.flags, tasks, mode="multitask")
     if args.dry_run:
         return show_plan(joint_config(config))
     folder = Path(args.output or f"{default_folder(config)}-affinity")
+    control = run_control(args)
     try:
         found = measure_affinity(
             config,
@@ -87,8 +117,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             rounds=args.rounds,
             seeds=args.seeds,
             overwrite=args.overwrite,
-            control=run_control(args),
+            control=control,
         )
+        advice = None
+        if args.advise:
+            advice = advise(found, config, folder, rates=args.rates or (), control=control)
     except KeyboardInterrupt:
         return print_error(program(), "interrupted; the same command goes on", 130)
     from reports.affinity import (
@@ -106,4 +139,30 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     print(f"\ngains by {found.estimator}:\n{shown_table(*gain_table(found))}")
     print(f"\n{shown_table(*group_table(found))}\n\n{verdict(found)}\n{notes(found)}")
     print(f"\n{FILE}, {PAGE}, {FIGURES} and the joint run: {folder}")
+    if advice is not None:
+        print(f"\n{advice_text(advice, folder, args.use or ())}")
     return 0
+
+
+def advice_text(advice: Advice, folder: Path, use: Sequence[str]) -> str:
+    """Write the commands of the advised runs; return the advice as text."""
+    from reports.advice import choice_table, system_table
+    from reports.tables import shown_table
+
+    further = [word for file in use for word in ("--use", file)]
+    lines = [
+        command(
+            *("--mode", run.config.mode, "--config", str(run.settings_file(folder))),
+            *("--seed", str(seed), "--output", str(run.folder(folder, seed)), *further),
+        )
+        for seed in advice.seeds
+        for run in advice.runs
+    ]
+    script = folder / ADVICE / COMMANDS
+    atomic_write_text(script, "\n".join(["set -e", *lines, ""]))
+    compare = command("--mode", "compare", "--advice", str(folder / f"{ADVICE}.json"))
+    return (
+        f"{shown_table(*choice_table(advice))}\n\n{shown_table(*system_table(advice))}\n"
+        f"advised: {advice.best}\n\n{len(lines)} commands, those of seed {advice.seeds[0]} "
+        f"first: {script}\nwhen they ran, or some of them: {compare}"
+    )

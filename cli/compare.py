@@ -3,6 +3,8 @@
 Runs that differ only in task and seed form one system; NAME=RUN assigns a run to a system. The
 other systems are compared with the first one.
 
+Compare advised runs with what was promised: run.py --mode compare --advice FILE
+
 Compare two configurations: run.py --mode compare --until-sure --margin 0.3 --budget 6h A B
 
 A and B are trained with seed 1, then with seed 2, and so on, until the difference of their dev
@@ -14,6 +16,7 @@ Check the result on another machine: run.py --mode compare --verify FILE --data 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from multitask.control import parse_every
 
 FILES = ("comparison.md", "comparison.tex", "comparison.html")
 FIGURES = "figures"  # folder beside them
+KINDS = ("runs", "advice", "until_sure", "verify")  # of comparisons
 COMPARISON, UNTIL_SURE = "comparison", "runs/until-sure"  # default folders
 
 
@@ -45,6 +49,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]RUN",
         help="folders of finished runs; the first one belongs to the baseline, with which the "
         "other systems are compared",
+    )
+    parser.add_argument(
+        "--advice",
+        type=path,
+        metavar="FILE",
+        help="advice.json of mode affinity: compare its finished runs, and what it promised",
     )
     parser.add_argument(
         "--embeddings",
@@ -134,10 +144,11 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def check_flags(args: argparse.Namespace) -> None:
     """Raise SettingsError unless the flags are those of one kind of comparison."""
-    chosen = [name for name in ("runs", "until_sure", "verify") if getattr(args, name)]
+    chosen = [name for name in KINDS if getattr(args, name)]
     if len(chosen) != 1:
         found = " and ".join(flag(name) for name in chosen) or "none"
-        raise SettingsError(f"--runs, --until-sure, --verify: expected one of them, found {found}")
+        kinds = ", ".join(map(flag, KINDS))
+        raise SettingsError(f"{kinds}: expected one of them, found {found}")
     for name in ("margin", "budget", "most_seeds", "score", "examples", "data"):
         given = getattr(args, name) is not None
         if given and not args.until_sure and not (name == "data" and args.verify):
@@ -200,11 +211,17 @@ def compare_runs(args: argparse.Namespace) -> int:
     from reports.store import read_run
     from reports.systems import group_runs, score_systems
 
-    named = [name_and_folder(text) for text in args.runs]
+    if args.advice:
+        from reports.advice import read_advice
+
+        advised, promises = read_advice(Path(args.advice))
+        named: list[tuple[str | None, Path]] = [*advised]
+    else:
+        named, promises = [name_and_folder(text) for text in args.runs], {}
     systems = group_runs([(name, read_run(folder)) for name, folder in named])
     folder = Path(args.output or COMPARISON)
     make_folder(folder)
-    comparison = compare(score_systems(systems))
+    comparison = replace(compare(score_systems(systems)), promises=promises)
     print(as_text(comparison), flush=True)
     drawings = dict(all_figures(comparison))
     if args.embeddings != "none" and (maps := embedding_maps(comparison.systems, args.embeddings)):

@@ -75,10 +75,7 @@ def with_conflict_layers(config: RunConfig) -> tuple[RunConfig, str | None]:
     if adapter is None or adapter.conflict_layers is None:
         return config, None
     file = RunFolder(Path(str(config.init))).steps
-    if not file.exists():
-        expected = "expected the steps of a run of several tasks, found no such file"
-        raise RunError(f"{file}: {expected}; --adapter-layers names the layers")
-    cosines = layer_cosines(read_steps(file), adapter.only or config.tasks)
+    cosines = start_cosines(config)
     if not cosines:
         expected = f"expected cosines by layer between {', '.join(config.tasks)}, found none"
         raise RunError(f"{file}: {expected}; --adapter-layers names the layers")
@@ -98,6 +95,13 @@ def with_conflict_layers(config: RunConfig) -> tuple[RunConfig, str | None]:
     line = f"adapters in {len(layers)} of {len(cosines)} layers, by the mean cosine of gradients: "
     line += ", ".join(f"layer {one.layer} {described(one)}" for one in chosen)
     return config.changed(adapter=replace(adapter, layers=layers, conflict_layers=None)), line
+
+
+def start_cosines(config: RunConfig) -> list[LayerCosine]:
+    """Return the cosines by layer of the run in `init`, empty if it measured none."""
+    file = RunFolder(Path(str(config.init))).steps
+    only = config.adapter.only if config.adapter is not None else ()
+    return layer_cosines(read_steps(file), only or config.tasks) if file.exists() else []
 
 
 def described(one: LayerCosine) -> str:

@@ -11,10 +11,10 @@ from common.errors import UserError
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.groups import Group, Grouping
 from multitask.affinity.result import Affinity
-from reports.affinity_figures import UNITS, affinity_figures
+from reports.affinity_figures import affinity_figures, shown_gain
 from reports.comparison_page import rendered
 from reports.comparison_tables import Section
-from reports.figures import Drawing, seeds_text, signed
+from reports.figures import Drawing, seeds_text
 from reports.tables import Table
 
 PAGE, FIGURES = "affinity.html", "figures"
@@ -36,12 +36,6 @@ RULES = {
     "linear": "gains are estimated for the whole group",
     "": "the gain of a task is the mean of those from the other tasks",
 }
-
-
-def shown_gain(value: float, estimator: str) -> str:
-    """Format a gain: a cosine, or per cent."""
-    scale, digits, _ = UNITS[estimator]
-    return signed(scale * value, digits)
 
 
 def verb(low: float, high: float) -> str:

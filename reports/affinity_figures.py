@@ -9,7 +9,7 @@ import numpy as np
 
 from multitask.affinity.groups import linkage_of
 from multitask.affinity.result import Affinity
-from reports.figures import SOFT, Drawing, heading, new_figure, seeds_text, styled
+from reports.figures import SOFT, Drawing, heading, new_figure, seeds_text, signed, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +19,12 @@ UNITS = {  # of gains: factor, digits, name
     "lookahead": (100, 3, "gain in % of the loss"),
     "linear": (100, 2, "gain in % of the loss"),
 }
+
+
+def shown_gain(value: float, estimator: str) -> str:
+    """Format a gain: a cosine, or per cent."""
+    scale, digits, _ = UNITS[estimator]
+    return signed(scale * value, digits)
 
 
 def detail_of(found: Affinity) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from zlib import crc32
 
 import numpy as np
 
 from common.progress import bar
 from ensemble.alignment import aligned
+from multitask.affinity.result import Promise
 from reports.systems import ScoredSystem
 from tasks.metrics import LEADERBOARD, METRICS, overall_share
 
@@ -194,10 +195,14 @@ def overall_difference(differences: Sequence[Difference]) -> Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems, and the differences of all others from the first one."""
+    """Systems, and the differences of all others from the first one.
+
+    `promises` are gains over the first system that were estimated before, by system and task.
+    """
 
     systems: tuple[ScoredSystem, ...]
     differences: tuple[Difference, ...]
+    promises: Mapping[tuple[str, str], Promise] = field(default_factory=dict)
 
     @property
     def first(self) -> ScoredSystem:

@@ -32,6 +32,21 @@ SUBSETS, SIZE = 200, 4  # random subsets of more than EXACT tasks, and their siz
 
 
 @dataclass(frozen=True)
+class Promise:
+    """Estimated gain of a task over a model of its own, with the ends of its 95 % interval."""
+
+    gain: float
+    low: float
+    high: float
+    estimator: str
+
+    @property
+    def sign(self) -> int:
+        """1 for a gain, -1 for a loss, 0 if the interval contains 0."""
+        return int(self.low > 0) - int(self.high < 0)
+
+
+@dataclass(frozen=True)
 class Estimate:
     """The gains by one estimator.
 
@@ -47,6 +62,13 @@ class Estimate:
     subsets: Mapping[Tasks, np.ndarray]
     affinities: np.ndarray
     groupings: Sequence[Grouping]
+    rounds: Sequence[int]  # measured at each point
+    seeds: Sequence[int]  # of each point
+
+    def interval(self, tasks: Tasks) -> np.ndarray:
+        """Return the ends (2, s) of the 95 % intervals of the gains in a subset of s tasks."""
+        subset = np.array([tasks])
+        return intervals(self.estimator, subset, self.rounds, self.seeds)[:, 0]
 
     @property
     def best(self) -> Grouping:
@@ -152,7 +174,7 @@ def estimate(
             affinities, lambda one: estimator.gains(np.array([one]))[0], groups
         )
     both = np.stack([as_matrix(pairs, one, tasks) for one in ends])
-    return Estimate(estimator, matrix, both, subsets, affinities, groupings)
+    return Estimate(estimator, matrix, both, subsets, affinities, groupings, rounds, seeds)
 
 
 def as_matrix(pairs: np.ndarray, gains: np.ndarray, tasks: int) -> np.ndarray:

@@ -27,6 +27,8 @@ DEFAULT = "lookahead"
 ROUNDS, GROUPS = 16, 3
 FILE = "affinity.json"
 RUN, MEASURES = "joint-seed", "measures-seed"  # folders, with the seed
+ADVICE, ADVISED = "advice", "advised"  # settings of the runs to try, and the folder of these runs
+RATE = "rate-"  # folders of short joint runs with other rates, with the rate
 
 
 def measure_affinity(
@@ -128,7 +130,7 @@ def faults(
 
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than a measurement's."""
-    known = (".", RUN, MEASURES, "affinity", "figures")
+    known = (".", RUN, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE)
     for path in listed(folder):
         if not path.name.startswith(known):
             line = f"expected a new or empty folder, or one of mode affinity, found {path.name}"

@@ -1,7 +1,9 @@
 """Mode affinity: the files that it writes, own tasks, resuming in a step, refusals."""
 
 import json
+import shlex
 import signal
+from pathlib import Path
 
 import pytest
 from run_files import SAMPLE, config
@@ -76,6 +78,29 @@ def test_a_run_that_is_interrupted_in_a_step_goes_on(
     assert estimates(tmp_path / "broken") == estimates(tmp_path / "whole")
 
 
+def test_advised_commands_run_and_compare_holds_the_promises_against_them(
+    run_affinity, run_ok, error_line, tmp_path
+):
+    folder = tmp_path / "affinity"
+    shown = run_affinity("--output", folder, "--advise").stdout
+    assert "gains over singles by lookahead" in shown
+    assert "advised: " in shown
+    advice, compare = folder / "advice.json", ("--mode", "compare", "--output", tmp_path / "page")
+    nothing = error_line(1, *compare, "--advice", advice)
+    assert "expected finished runs of singles and of another system, found none" in nothing
+    lines = [shlex.split(line) for line in (folder / "advice/commands.sh").read_text().split("\n")]
+    trained = [one for one in lines if "--seed" in one and one[one.index("--seed") + 1] == "1"]
+    assert {Path(one[-1]).name for one in trained} >= {"sst-seed1", "sts-seed1", "sst+sts-seed1"}
+    for one in trained:
+        run_ok(*one[one.index("--mode") :], "--limit", 24, "--dev-limit", 20, "--test-limit", 10)
+    text = run_ok(*compare, "--advice", advice).stdout
+    assert "Promised and real gains" in text
+    assert "one model  sts " in text
+    assert "Promised and real gains" in (tmp_path / "page/comparison.html").read_text()
+    advice.write_text(advice.read_text().replace('"gain": ', '"gain": 1'))
+    assert "edited" in error_line(1, *compare, "--advice", advice)
+
+
 def test_a_dry_run_shows_the_steps_of_the_joint_run_and_writes_nothing(run_affinity, cwd):
     shown = run_affinity("--dry-run").stdout
     assert len([line for line in shown.splitlines() if line.lstrip().startswith(("1 ", "2 "))]) >= 2
@@ -88,6 +113,7 @@ def test_a_dry_run_shows_the_steps_of_the_joint_run_and_writes_nothing(run_affin
         (("--tasks", "sst"), "--tasks: expected two or more, found sst"),
         (("--resume",), "mode affinity always resumes"),
         (("--rounds", 3), "--rounds: expected"),
+        (("--rates", "1e-4"), "--rates: expected --advise too"),
         (("--estimator", "cosine"), "invalid choice: 'cosine'"),
         (("--freeze-encoder",), "--freeze-encoder: expected an encoder in training"),
         (("--keep", "best"), "--keep: expected last, because each epoch is measured, found best"),

@@ -1,0 +1,169 @@
+"""Advice from estimated affinities: groups, settings with their reasons, stored files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from common.errors import RunError
+from multitask import RunConfig, advise, measure_affinity
+from multitask.affinity.advice import Maker, for_tasks, whole
+from multitask.affinity.measures import Measures
+from multitask.affinity.result import Promise, affinity_of
+from multitask.branching import LayerCosine
+
+TASKS = ("sst", "sts", "qqp")
+CONFIG = RunConfig(
+    tasks=TASKS, encoder="tiny", limit=24, dev_limit=10, test_limit=10, epochs=2, batch_size=4
+)
+SIZES = {"sst": 1000, "sts": 1050, "qqp": 4000}
+
+
+def measures(effects, cosines, rounds=6):
+    """Return measures with these effects of steps on losses, and cosines of unit gradients."""
+    tasks = len(effects)
+    losses = np.ones((rounds, tasks))
+    after = losses[:, None, :] - np.array(effects)[None]
+    grams = np.broadcast_to(np.array(cosines, float), (rounds, 1, tasks, tasks)).copy()
+    sketches = np.random.default_rng(0).normal(size=(rounds, tasks, 8)).astype(np.float32)
+    return Measures(losses, after, grams, sketches, ("layer 1",), 1.0)
+
+
+@pytest.fixture
+def maker():
+    """Return a function of effects and cosines that returns the maker of an advice."""
+
+    def make(effects, cosines=UNRELATED):
+        found = affinity_of(TASKS, [measures(effects, cosines)], [1], "lookahead", 3, 1.0)
+        return Maker(found, whole(CONFIG), SIZES, 100.0, Path("joint"))
+
+    return make
+
+
+FRIENDS = [[0, 0.1, -0.1], [0.1, 0, -0.1], [-0.1, -0.1, 0]]  # sst and sts help each other
+UNRELATED = np.eye(3).tolist()
+CONFLICT = [[1, -0.3, 0], [-0.3, 1, 0], [0, 0, 1]]
+
+
+def test_tasks_that_help_each_other_form_a_group_beside_singles_and_one_model(maker):
+    advice = maker(FRIENDS).advice((1, 2))
+    assert [one.name for one in advice.systems] == ["singles", "one model", "groups"]
+    assert [run.name for run in advice.systems[2].runs] == ["sst+sts", "qqp"]
+    assert (advice.best, advice.seeds) == ("groups", (1, 2))
+    assert len(advice.runs) == 3 + 1 + 1  # qqp alone is in two systems
+    promises = advice.systems[2].promises
+    assert promises.keys() == {"sst", "sts"}
+    assert promises["sst"].gain == pytest.approx(0.1, rel=1e-12)
+    assert promises["sst"].sign == 1
+    mixed = advice.systems[1].promises["qqp"]
+    assert (mixed.gain, mixed.sign) == (pytest.approx(-0.1, rel=1e-12), -1)
+
+
+def test_tasks_that_hurt_each_other_are_trained_apart(maker):
+    advice = maker([[0, -0.1, -0.1], [-0.1, 0, -0.1], [-0.1, -0.1, 0]]).advice((1,))
+    assert [one.name for one in advice.systems] == ["singles", "one model"]
+    assert advice.best == "singles"
+
+
+def test_a_task_that_only_helps_is_auxiliary(maker):
+    advice = maker([[0, 0.2, 0], [-0.2, 0, 0], [0, 0, 0]]).advice((1,))  # sst helps sts only
+    run = next(one for one in advice.runs if one.name == "sst+sts-for-sts")
+    assert run.config.auxiliary == ("sst",)
+    assert run.config.main_tasks == ("sts",)
+
+
+def test_settings_follow_sizes_and_conflicts(maker):
+    def chosen(one, *tasks):
+        return {choice.setting: choice.value for choice in one.choices(tasks)}
+
+    free, conflict = maker(FRIENDS), maker(FRIENDS, CONFLICT)
+    assert chosen(free, "sst", "sts") == {
+        "sampling": "round-robin",
+        "schedule": "joint",
+        "combiner": "sum",
+    }
+    assert chosen(free, "sst", "qqp") == {
+        "sampling": "annealed",
+        "schedule": "individual",
+        "combiner": "sum",
+    }
+    assert chosen(conflict, "sst", "sts", "qqp") == {
+        "sampling": "annealed",
+        "schedule": "joint",
+        "combiner": "pcgrad",
+    }
+    assert chosen(free, "sst") == {}
+    reasons = [one.reason for one in conflict.choices(("sst", "sts", "qqp"))]
+    assert reasons[0] == "qqp has 4.00 times the training examples of sst"
+    assert "-0.300 (-0.300 to -0.300), of sst and sts" in reasons[2]
+
+
+def test_settings_that_the_user_gave_stay(maker):
+    one = maker(FRIENDS, CONFLICT)
+    given = Maker(one.found, one.config.changed(combiner="mgda"), SIZES, 1.0, one.joint)
+    run = given.run(("sst", "sts"), ("sst", "sts"))
+    assert (run.config.combiner.name, run.config.schedule.name) == ("mgda", "joint")
+
+
+def test_layers_in_conflict_become_branches_from_the_joint_run(maker, monkeypatch):
+    cosines = [LayerCosine(2, -0.2, 0.01, 50), LayerCosine(1, 0.1, 0.01, 50)]
+    monkeypatch.setattr("multitask.affinity.advice.start_cosines", lambda config: cosines)
+    monkeypatch.setattr(
+        "multitask.affinity.advice.affordable",
+        lambda config, several: [one for one in several if one.conflicts],
+    )
+    advice = maker(FRIENDS).advice((1,))
+    branches = advice.systems[-1]
+    assert branches.name == "branches"
+    run = branches.runs[0]
+    assert (run.name, run.config.init) == ("sst+sts-branches", "joint")
+    assert (run.config.adapter.name, run.config.adapter.layers) == ("copies", (2,))
+    assert branches.promises == {}
+    assert [one.value for one in advice.choices if one.setting == "branch"] == ["2"]
+
+
+def test_seconds_are_those_of_all_passes_at_the_speed_of_the_joint_run(maker):
+    one = maker(FRIENDS)
+    assert one.run(("sst",), ("sst",)).seconds == CONFIG.epochs * 1000 / 100
+    assert one.run(("sst", "sts"), ("sst", "sts")).seconds == CONFIG.epochs * 2050 / 100
+
+
+def test_a_configuration_for_some_tasks_drops_settings_of_the_others():
+    config = CONFIG.changed(smart_weight={"sst": 1.0, "qqp": 2.0}, lr=3e-5)
+    alone = for_tasks(config, ("sts",))
+    assert (alone.mode, alone.tasks, alone.flat()["lr"]) == ("single", ("sts",), 3e-5)
+    assert not alone.regularizers
+    both = for_tasks(config, ("sst", "sts"))
+    assert both.mode == "multitask"
+    assert "qqp" not in json.dumps(both.to_json())
+
+
+def test_the_sign_of_a_promise_is_that_of_its_interval():
+    signs = [Promise(0.0, *ends, "gram").sign for ends in ((-1, 1), (0.1, 1), (-1, -0.1), (0, 0))]
+    assert signs == [0, 1, -1, 0]
+
+
+def test_advice_is_stored_with_settings_that_train(tmp_path):
+    found = measure_affinity(CONFIG, tmp_path, rounds=2)
+    advice = advise(found, CONFIG, tmp_path, seeds=(5,), rates=(1e-4, 3e-4))
+    stored = json.loads((tmp_path / "advice.json").read_text())
+    assert stored["best"] == advice.best
+    assert {run for one in stored["systems"] for run in one["runs"]} == set(stored["seconds"])
+    assert {path.stem for path in (tmp_path / "advice").glob("*.json")} == set(stored["seconds"])
+    rate = float(next(one.value for one in advice.choices if one.setting == "lr"))
+    for run in advice.runs:
+        content = json.loads(run.settings_file(tmp_path).read_text())
+        assert RunConfig.from_json(content).to_json() == run.config.to_json()
+        assert (run.config.limit, run.config.dev_limit, run.config.flat()["lr"]) == (
+            None,
+            None,
+            rate,
+        )
+    held_out = json.loads((tmp_path / "rate-0.0003" / "config.json").read_text())
+    assert (held_out["protocol"], held_out["head_lr"]) == ("held-out", 3e-4)
+
+
+def test_advice_needs_the_joint_run(maker, tmp_path):
+    with pytest.raises(RunError, match="expected the joint run of the measurement"):
+        advise(maker(FRIENDS).found, CONFIG, tmp_path)
