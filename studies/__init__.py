@@ -23,6 +23,7 @@ STUDIES = {  # keys are the values of --table
     "supercontext": "studies.supercontext.study:STUDY",
     "lacon": "studies.lacon.study:STUDY",
     "affinity": "studies.affinity:STUDY",
+    "branching": "studies.branching:STUDY",
     "own-data": "studies.own_data:STUDY",
     "mixing": "studies.mixing:STUDY",
     "regularisation": "studies.regularisation:STUDY",
