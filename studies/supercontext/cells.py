@@ -156,9 +156,15 @@ class Experiments:
         return list({one.name: one for one in found}.values())
 
     def searches(self) -> list[Search]:
-        """Return the grids of the rate and of each loss's margin or temperature by cell."""
+        """Return the grids of the rate and of each loss's margin or temperature by cell.
+
+        Trials are not fine-tuned: linear evaluation chooses.
+        """
         mains = [
-            (self.main(s, t, loss), t, loss) for s in SETTINGS for t in TASKS for loss in LOSSES
+            (self.cell(f"{s}-{t}-{loss}", s, t, loss), t, loss)
+            for s in SETTINGS
+            for t in TASKS
+            for loss in LOSSES
         ]
         return [
             Search(
