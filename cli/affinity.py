@@ -21,8 +21,10 @@ from cli.task_names import add_table
 from cli.training import config_of, run_control, settings_file, show_plan, training_flags
 from common.atomic_files import atomic_write_text
 from common.entry_point import print_error, program
+from common.errors import SettingsError
 from common.settings import Count, Positive
-from multitask.affinity.advice import Advice, advise
+from multitask.affinity.advice import Advice
+from multitask.affinity.advisor import advice_faults, advise
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.run import (
     ADVICE,
@@ -94,7 +96,7 @@ def add_flags(parser: Any) -> None:
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     if args.resume:
-        parser.error("--resume: expected no such flag, because mode affinity always resumes")
+        parser.error("--resume: not accepted: mode affinity always resumes")
     tasks = distinct_tasks(args, parser)
     from_file = settings_file(args)
     has_shots = args.shots is not None or "shots" in from_file
@@ -106,6 +108,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     config = config_of(args, parser, parser.flags, tasks, mode="multitask")
     if args.dry_run:
         return show_plan(joint_config(config))
+    for fault in advice_faults(config) if args.advise else ():
+        raise SettingsError(fault)
     folder = Path(args.output or f"{default_folder(config)}-affinity")
     control = run_control(args)
     try:
@@ -140,29 +144,36 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     print(f"\n{shown_table(*group_table(found))}\n\n{verdict(found)}\n{notes(found)}")
     print(f"\n{FILE}, {PAGE}, {FIGURES} and the joint run: {folder}")
     if advice is not None:
-        print(f"\n{advice_text(advice, folder, args.use or ())}")
+        script = write_commands(advice, folder, args.use or ())
+        print(f"\n{advice_text(advice, folder, script)}")
     return 0
 
 
-def advice_text(advice: Advice, folder: Path, use: Sequence[str]) -> str:
-    """Write the commands of the advised runs; return the advice as text."""
-    from reports.advice import choice_table, system_table
-    from reports.tables import shown_table
-
+def write_commands(advice: Advice, folder: Path, use: Sequence[str]) -> Path:
+    """Write a shell script that trains the advised runs, and goes on after an interruption."""
     further = [word for file in use for word in ("--use", file)]
     lines = [
         command(
             *("--mode", run.config.mode, "--config", str(run.settings_file(folder))),
-            *("--seed", str(seed), "--output", str(run.folder(folder, seed)), *further),
+            *("--seed", str(seed), "--output", str(run.folder(folder, seed)), "--resume"),
+            *further,
         )
         for seed in advice.seeds
         for run in advice.runs
     ]
     script = folder / ADVICE / COMMANDS
     atomic_write_text(script, "\n".join(["set -e", *lines, ""]))
+    return script
+
+
+def advice_text(advice: Advice, folder: Path, script: Path) -> str:
+    """Return the advice as text, and how to follow and to check it."""
+    from reports.advice import choice_table, system_table
+    from reports.tables import shown_table
+
     compare = command("--mode", "compare", "--advice", str(folder / f"{ADVICE}.json"))
     return (
         f"{shown_table(*choice_table(advice))}\n\n{shown_table(*system_table(advice))}\n"
-        f"advised: {advice.best}\n\n{len(lines)} commands, those of seed {advice.seeds[0]} "
-        f"first: {script}\nwhen they ran, or some of them: {compare}"
+        f"advised: {advice.best}\n\ncommands of seeds {', '.join(map(str, advice.seeds))}, one "
+        f"seed after the other: {script}\nwhen they ran, or some of them: {compare}"
     )

@@ -203,6 +203,7 @@ def verify(args: argparse.Namespace) -> int:
 def compare_runs(args: argparse.Namespace) -> int:
     """Write the report on finished runs."""
     from common.atomic_files import atomic_write_text
+    from reports.advice import promise_section, read_advice
     from reports.comparison import compare
     from reports.comparison_figures import all_figures
     from reports.comparison_page import comparison_page
@@ -211,17 +212,18 @@ def compare_runs(args: argparse.Namespace) -> int:
     from reports.store import read_run
     from reports.systems import group_runs, score_systems
 
+    promises = None
     if args.advice:
-        from reports.advice import read_advice
-
-        advised, promises = read_advice(Path(args.advice))
-        named: list[tuple[str | None, Path]] = [*advised]
+        runs, promises = read_advice(Path(args.advice))
+        named: list[tuple[str | None, Path]] = [*runs]
     else:
-        named, promises = [name_and_folder(text) for text in args.runs], {}
+        named = [name_and_folder(text) for text in args.runs]
     systems = group_runs([(name, read_run(folder)) for name, folder in named])
     folder = Path(args.output or COMPARISON)
     make_folder(folder)
-    comparison = replace(compare(score_systems(systems)), promises=promises)
+    comparison = compare(score_systems(systems))
+    if promises is not None:
+        comparison = replace(comparison, further=(promise_section(comparison, promises),))
     print(as_text(comparison), flush=True)
     drawings = dict(all_figures(comparison))
     if args.embeddings != "none" and (maps := embedding_maps(comparison.systems, args.embeddings)):

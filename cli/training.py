@@ -281,7 +281,7 @@ def show_plan(config: RunConfig) -> int:
         preset = preset_of(config.preset)
         used = {key: str(value) for key, value in config.flat().items()}
         settings = [
-            [key, used.get(key, getattr(used.get(key), "name", "")), source]
+            [key, used.get(key, ""), source]
             for key, (_, source) in preset.of_mode(config.mode).items()
         ]
         print(f"preset {config.preset}: {preset.paper}")

@@ -50,10 +50,10 @@ class LayerCopies(EncoderAdapter):
 
 
 class BranchedEncoder(nn.Module):
-    """Several encoders whose first layers are equal, so that these are computed once.
+    """Several adapters of one encoder whose first layers are the encoder's: computed once.
 
     The states are those of all n encoders beside each other (T, n H). Each encoder computes as it
-    does alone. Raise ValueError if the first layers differ already.
+    does alone. Raise ValueError if an adapter changes the first layer.
     """
 
     def __init__(self, encoders: Sequence[LayeredEncoder]) -> None:
@@ -68,17 +68,20 @@ class BranchedEncoder(nn.Module):
         for layers, hidden in enumerate(first.states(batch), 1):
             if layers == self.shared:
                 begin = Begin(layers, hidden)
-                branches = [last(one.states(batch, begin=begin)) for one in others]
+                branches = [last(one.states(batch, begin=begin), hidden) for one in others]
         return torch.cat([hidden, *branches], dim=1)
 
 
 def shared_layers(encoders: Sequence[LayeredEncoder]) -> int:
     """Return the number of first layers in which no adapter changes anything."""
+    count = len(encoders[0].layers)
     adapters = [one.adapter for one in encoders if isinstance(one, AdaptedEncoder)]
-    return min((min(one.places) for one in adapters if one.places), default=0)
+    return min([count, *(min(one.places) for one in adapters if one.places)])
 
 
-def last(states: Iterable[Tensor]) -> Tensor:
+def last(states: Iterable[Tensor], begin: Tensor) -> Tensor:
+    """Return the last of the states, or those at the beginning if no layer is left."""
+    found = begin
     for hidden in states:
         found = hidden
     return found

@@ -12,7 +12,7 @@ from minbert_multitask import check_packages
 check_packages(__name__)
 
 if TYPE_CHECKING:
-    from multitask.affinity.advice import advise
+    from multitask.affinity.advisor import advise
     from multitask.affinity.run import measure_affinity
     from multitask.callbacks import STOP
     from multitask.config import RunConfig
@@ -38,7 +38,7 @@ PLACES = {
     "train": "multitask.training",
     "STOP": "multitask.callbacks",
     "cross_validate": "multitask.folds",
-    "advise": "multitask.affinity.advice",
+    "advise": "multitask.affinity.advisor",
     "measure_affinity": "multitask.affinity.run",
     "task": "tasks.custom_tasks",
     "table_tasks": "tasks.table_tasks",

@@ -78,7 +78,8 @@ def with_conflict_layers(config: RunConfig) -> tuple[RunConfig, str | None]:
     cosines = start_cosines(config)
     if not cosines:
         expected = f"expected cosines by layer between {', '.join(config.tasks)}, found none"
-        raise RunError(f"{file}: {expected}; --adapter-layers names the layers")
+        hint = "a run with several tasks in a step measures them; --adapter-layers names the layers"
+        raise RunError(f"{file}: {expected}; {hint}")
     if adapter.conflict_layers == "auto":
         chosen = affordable(config, cosines)
     elif (count := adapter.conflict_layers) <= len(cosines):
@@ -86,6 +87,13 @@ def with_conflict_layers(config: RunConfig) -> tuple[RunConfig, str | None]:
     else:
         expected = f"at most {len(cosines)}, the number of measured layers"
         raise RunError(f"--adapter-conflict-layers: expected {expected}, found {count}")
+    if not chosen and cosines[0].conflicts:
+        ratio = parameter_ratio(config, (cosines[0].layer,))
+        raise RunError(
+            f"--adapter-conflict-layers: expected at most {BUDGET:g} times the parameters, found "
+            f"{ratio:.2f} times with layer {cosines[0].layer} alone; --adapter-only NAME of fewer "
+            "tasks needs fewer"
+        )
     if not chosen:
         raise RunError(
             f"{file}: expected a layer whose gradients conflict significantly, found none (lowest "

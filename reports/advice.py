@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
@@ -9,10 +11,11 @@ from common.json_files import read_sealed
 from multitask.affinity.advice import Advice, run_folder
 from multitask.affinity.result import Promise
 from multitask.run_folder import RunFolder
-from reports.affinity_figures import shown_gain
-from reports.tables import Table
+from reports.affinity import shown_gain
+from reports.comparison import Comparison
+from reports.tables import Section, Table
 
-EFFECTS = {1: "helps", -1: "hurts", 0: "no clear effect"}
+OUTCOMES = {1: "kept", -1: "broken", 0: "not settled"}  # by the product of both signs
 
 
 def choice_table(advice: Advice) -> Table:
@@ -34,13 +37,25 @@ def system_table(advice: Advice) -> Table:
     return ["system", "runs", f"gains over singles by {advice.estimator}", "minutes"], rows
 
 
-def read_advice(
-    file: Path,
-) -> tuple[list[tuple[str, Path]], dict[tuple[str, str], Promise]]:
+@dataclass(frozen=True)
+class Promises:
+    """Gains over the first system that were estimated before the runs, by system and task."""
+
+    estimator: str
+    gains: Mapping[tuple[str, str], Promise]
+
+    def text(self, promise: Promise) -> str:
+        """Format a promise: `+0.012 (+0.003 to +0.020)`."""
+        values = (promise.gain, promise.low, promise.high)
+        gain, low, high = (shown_gain(value, self.estimator) for value in values)
+        return f"{gain} ({low} to {high})"
+
+
+def read_advice(file: Path) -> tuple[list[tuple[str, Path]], Promises]:
     """Return the finished runs of a stored advice, each with its system, and the promises.
 
-    Promises are by system and task. Raise UserError for another file, or without a finished run of
-    the first system and of another one.
+    Raise UserError for another file, or without a finished run of the first system and of another
+    one.
     """
     content = read_sealed(file, UserError, "--mode affinity --advise writes it again")
     try:
@@ -51,11 +66,12 @@ def read_advice(
             for run in one["runs"]
             for seed in content["seeds"]
         ]
-        promises = {
+        gains = {
             (name, task): Promise(**gain)
             for name, one in systems.items()
             for task, gain in one["promises"].items()
         }
+        promises = Promises(content["estimator"], gains)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{file}: expected an advice of mode affinity, found other keys") from error
     finished = [(name, folder) for name, folder in named if RunFolder(folder).metrics() is not None]
@@ -65,3 +81,21 @@ def read_advice(
         expected = f"expected finished runs of {first} and of another system"
         raise UserError(f"{file.parent}: {expected}, found {found}")
     return finished, promises
+
+
+def promise_section(comparison: Comparison, promises: Promises) -> Section:
+    """Return the table of promised and real gains.
+
+    A promise is kept or broken if both intervals exclude 0.
+    """
+    rows = []
+    for one in comparison.differences:
+        promise = promises.gains.get((one.system, one.task))
+        if promise is not None:
+            low, high = (100 * end for end in one.interval)
+            real = f"{100 * one.difference:+.1f} ({low:+.1f} to {high:+.1f})"
+            sign = int(low > 0) - int(high < 0)
+            outcome = OUTCOMES[sign * promise.sign]
+            rows.append([one.system, one.task, promises.text(promise), real, outcome])
+    header = ["system", "task", f"promised by {promises.estimator}", "real, in points", "outcome"]
+    return Section("Promised and real gains", (header, rows), numbers=False)

@@ -11,31 +11,24 @@ from common.errors import UserError
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.groups import Group, Grouping
 from multitask.affinity.result import Affinity
-from reports.affinity_figures import affinity_figures, shown_gain
+from reports.affinity_figures import affinity_figures
 from reports.comparison_page import rendered
-from reports.comparison_tables import Section
-from reports.figures import Drawing, seeds_text
-from reports.tables import Table
+from reports.figures import Drawing, seeds_text, signed
+from reports.tables import Section, Table
 
 PAGE, FIGURES = "affinity.html", "figures"
-MEANINGS = {
-    "gram": "Gain: mean cosine of the gradients, over the parts of the encoder and the measured "
-    "steps; below 0, the gradients are in conflict.",
-    "lookahead": "Gain: by how many per cent of it the loss of the task falls after one gradient "
-    "step on the other task. All tasks have the same rate, with which the steps on each of them "
-    "lower the sum of the losses by 1 %.",
-    "linear": "Gain: by how many per cent of it the estimated loss of the task, after further "
-    "training with the other task, is below that after further training without it.",
-}
+UNCLEAR = "show neither agreement nor conflict"
 NOTE = (
     "An asterisk: the 95 % interval, from bootstrapping the measured steps{seeds}, excludes 0. In "
     "a larger group, {rule}. These are estimates from a short joint run, not scores of trained "
-    "models; docs/affinity.md says what they cannot see."
+    "models; docs/affinity.md describes what they cannot see."
 )
-RULES = {
-    "linear": "gains are estimated for the whole group",
-    "": "the gain of a task is the mean of those from the other tasks",
-}
+
+
+def shown_gain(value: float, estimator: str) -> str:
+    """Format a gain: a cosine, or per cent."""
+    kind = ESTIMATORS[estimator]
+    return signed(kind.factor * value, kind.digits)
 
 
 def verb(low: float, high: float) -> str:
@@ -48,15 +41,17 @@ def sentence(found: Affinity, i: int, j: int) -> str:
     one, name = found.chosen, found.estimator
     first, second = found.tasks[i], found.tasks[j]
 
+    percent = ESTIMATORS[name].percent
+
     def values(other: int, task: int) -> str:
-        unit = "" if name == "gram" else " %"
+        unit = " %" if percent else ""
         shown = (one.pairs, *one.ends)
         gain, low, high = (shown_gain(matrix[other, task], name) for matrix in shown)
         return f"{gain}{unit}, {low} to {high}"
 
     forward, back = (verb(*one.ends[:, a, b]) for a, b in ((i, j), (j, i)))
-    if name == "gram":
-        agree = {"helps": "agree", "hurts": "are in conflict"}.get(forward, "are unrelated")
+    if not percent:
+        agree = {"helps": "agree", "hurts": "are in conflict"}.get(forward, UNCLEAR)
         return f"The gradients of {first} and {second} {agree} (cosine {values(i, j)})."
     joint = "and" if forward == back else "but"
     return (
@@ -108,11 +103,9 @@ def verdict(found: Affinity) -> str:
     """Return the groups with the largest estimated gain, in one sentence."""
     best = found.chosen.best
     total = shown_gain(best.total, found.estimator)
-    groups = len(best.groups)
     return (
-        f"Of at most {len(found.chosen.groupings)} groups, {groups} "
-        f"{'has' if groups == 1 else 'have'} the largest sum of gains ({total}, by "
-        f"{found.estimator}): {grouping_text(found, best)}."
+        f"With at most {len(found.chosen.groupings)} groups, the sum of gains is largest "
+        f"({total}, by {found.estimator}) for: {grouping_text(found, best)}."
     )
 
 
@@ -127,8 +120,8 @@ def cost_text(found: Affinity) -> str:
 def notes(found: Affinity) -> str:
     """Return what a gain means, and the limits of the estimates."""
     seeds = " and seeds" if len(found.seeds) > 1 else ""
-    rule = RULES.get(found.estimator, RULES[""])
-    return f"{MEANINGS[found.estimator]} {NOTE.format(seeds=seeds, rule=rule)}"
+    kind = ESTIMATORS[found.estimator]
+    return f"{kind.meaning} {NOTE.format(seeds=seeds, rule=kind.group_rule)}"
 
 
 def affinity_page(found: Affinity, drawings: Mapping[str, Sequence[Drawing]]) -> str:
@@ -151,7 +144,7 @@ def affinity_page(found: Affinity, drawings: Mapping[str, Sequence[Drawing]]) ->
         summary=cost_text(found),
         verdicts=[verdict(found)],
         tables=tables,
-        notes=" ".join([notes(found), *(f"{name}: {MEANINGS[name]}" for name in others)]),
+        notes=" ".join([notes(found), *(f"{name}: {ESTIMATORS[name].meaning}" for name in others)]),
         drawings=drawings,
         folder=FIGURES,
     )

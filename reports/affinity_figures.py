@@ -7,24 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.groups import linkage_of
 from multitask.affinity.result import Affinity
-from reports.figures import SOFT, Drawing, heading, new_figure, seeds_text, signed, styled
+from reports.figures import SOFT, Drawing, heading, new_figure, seeds_text, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-UNITS = {  # of gains: factor, digits, name
-    "gram": (1, 3, "mean cosine"),
-    "lookahead": (100, 3, "gain in % of the loss"),
-    "linear": (100, 2, "gain in % of the loss"),
-}
-
-
-def shown_gain(value: float, estimator: str) -> str:
-    """Format a gain: a cosine, or per cent."""
-    scale, digits, _ = UNITS[estimator]
-    return signed(scale * value, digits)
 
 
 def detail_of(found: Affinity) -> str:
@@ -36,7 +25,8 @@ def detail_of(found: Affinity) -> str:
 def gain_map(found: Affinity) -> Figure:
     """Draw the gains of pairs, blue where a task helps; an asterisk marks clear ones."""
     one, tasks = found.chosen, found.tasks
-    scale, digits, unit = UNITS[found.estimator]
+    kind = ESTIMATORS[found.estimator]
+    scale, digits, unit = kind.factor, kind.digits, kind.unit
     values = scale * one.pairs
     limit = float(np.abs(values).max()) or 1.0
     shown = np.where(np.eye(len(tasks), dtype=bool), np.nan, values)
@@ -63,7 +53,7 @@ def task_tree(found: Affinity) -> Figure:
     from scipy.cluster.hierarchy import dendrogram
 
     figure, axis = new_figure(4.1, 2.2 + 0.3 * len(found.tasks))
-    scale, _, unit = UNITS[found.estimator]
+    scale, unit = ESTIMATORS[found.estimator].factor, ESTIMATORS[found.estimator].unit
     dendrogram(
         linkage_of(scale * found.chosen.affinities),
         labels=list(found.tasks),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
 
 from common.progress import bar
 from ensemble.alignment import aligned
-from multitask.affinity.result import Promise
 from reports.systems import ScoredSystem
+from reports.tables import Section
 from tasks.metrics import LEADERBOARD, METRICS, overall_share
 
 RESAMPLES = 2000
@@ -195,14 +195,11 @@ def overall_difference(differences: Sequence[Difference]) -> Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems, and the differences of all others from the first one.
-
-    `promises` are gains over the first system that were estimated before, by system and task.
-    """
+    """Systems, the differences of all others from the first one, and further tables to show."""
 
     systems: tuple[ScoredSystem, ...]
     differences: tuple[Difference, ...]
-    promises: Mapping[tuple[str, str], Promise] = field(default_factory=dict)
+    further: tuple[Section, ...] = ()
 
     @property
     def first(self) -> ScoredSystem:
@@ -214,7 +211,8 @@ class Comparison:
 
 
 def compare(systems: Sequence[ScoredSystem]) -> Comparison:
-    """Compare each system with the first one on their common tasks and, if all three, overall."""
+    """Compare each system with the first one on their common tasks, and overall if both have the
+    three CS224N tasks."""
     first, found = systems[0], []
     names = [[one for one in first.system.tasks if one in s.system.tasks] for s in systems[1:]]
     with bar("compare", "task", sum(map(len, names)), passing=True) as progress:

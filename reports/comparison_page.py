@@ -8,10 +8,11 @@ from typing import Any
 
 from reports.class_tables import class_tables
 from reports.comparison import Comparison
-from reports.comparison_tables import NOTES, Section, sections
+from reports.comparison_tables import NOTES, sections
 from reports.disagreements import disagreements
 from reports.figures import Drawing
 from reports.systems import tasks_of
+from reports.tables import Section
 from reports.verdict import verdicts
 
 TEMPLATE = Path(__file__).with_name("page.html")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from reports.affinity_figures import shown_gain
 from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
 from reports.store import StoredRun, read_run
 from reports.systems import (
@@ -23,7 +21,7 @@ from reports.systems import (
 )
 from reports.tables import (
     Cells,
-    Table,
+    Section,
     latex_table,
     markdown_table,
     mean_and_spread,
@@ -33,21 +31,7 @@ from reports.tables import (
 from reports.verdict import verdicts
 from tasks.metrics import OVERALL, is_error
 
-OUTCOMES = {1: "kept", -1: "broken", 0: "not settled"}  # by the product of both signs
 ALWAYS = ("encoder", "epochs", "batch_size", "lr", "limit")  # settings that are always shown
-
-
-@dataclass(frozen=True)
-class Section:
-    """A title, a table, and the cells (row, column) with the best value of their column.
-
-    Cells with `numbers` are right-aligned on a page.
-    """
-
-    title: str
-    table: Table
-    best: Cells = frozenset()
-    numbers: bool = True
 
 
 def score_section(systems: Sequence[ScoredSystem]) -> Section:
@@ -222,30 +206,10 @@ def sections(comparison: Comparison) -> list[Section]:
         system_section(systems),
         test_section(comparison),
         cell_section(systems),
-        promise_section(comparison),
+        *comparison.further,
         left_out_section(comparison.first),
     ]
     return [one for one in found if one.table[1]]
-
-
-def promise_section(comparison: Comparison) -> Section:
-    """Return the table of gains that were promised before the runs, beside the real ones.
-
-    A promise is kept or broken if both intervals exclude 0.
-    """
-    rows = []
-    for one in comparison.differences:
-        promise = comparison.promises.get((one.system, one.task))
-        if promise is not None:
-            low, high = (100 * end for end in one.interval)
-            sign = (int(low > 0) - int(high < 0)) * promise.sign
-            real = f"{100 * one.difference:+.1f} ({low:+.1f} to {high:+.1f})"
-            values = (promise.gain, promise.low, promise.high)
-            gain, least, most = (shown_gain(value, promise.estimator) for value in values)
-            estimate = f"{gain} ({least} to {most}, {promise.estimator})"
-            rows.append([one.system, one.task, estimate, real, OUTCOMES[sign]])
-    header = ["system", "task", "promised", "real (points)", "outcome"]
-    return Section("Promised and real gains", (header, rows))
 
 
 def left_out_section(one: ScoredSystem) -> Section:

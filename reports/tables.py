@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
@@ -11,6 +12,19 @@ from common.terminal import coloured_table, has_colours
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
 Cells = frozenset[tuple[int, int]]  # row and column, both from 0, without the header
+
+
+@dataclass(frozen=True)
+class Section:
+    """A title, a table, and the cells (row, column) with the best value of their column.
+
+    Cells with `numbers` are right-aligned on a page.
+    """
+
+    title: str
+    table: Table
+    best: Cells = frozenset()
+    numbers: bool = True
 
 
 def mean_and_spread(values: Sequence[float], digits: int) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from multitask.affinity.estimators import ESTIMATORS
-from multitask.affinity.run import RUN, measure_affinity
+from multitask.affinity.run import JOINT, measure_affinity
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.control import RunControl
@@ -89,7 +89,7 @@ def dev_scores(config: RunConfig, folder: Path) -> dict[str, Any]:
 def estimated(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Measure affinities; return predicted gains of all trained subsets, and their cost."""
     found = measure_affinity(config, folder, control=RunControl(every_epoch=True))
-    metrics = RunFolder(folder / f"{RUN}{config.seed}").metrics() or {}
+    metrics = RunFolder(folder / f"{JOINT}{config.seed}").metrics() or {}
     data = data_folder(config.data)
     return {
         "predicted": {
@@ -216,12 +216,12 @@ def cost_text(report: Report) -> str:
     estimate = results.figures_by_seed(report.cell(ESTIMATE)).values()
     spent = fmean(one["training_seconds"] + one["measuring_seconds"] for one in estimate)
     names = [name_of(one) for one in [*((task,) for task in TASKS), *real_gains(report)]]
-    trained = sum(
-        fmean(results.values(report.cell(name), "training_seconds").values()) for name in names
-    )
+    seconds = [results.values(report.cell(name), "training_seconds").values() for name in names]
+    found = [fmean(several) for several in seconds if several]
+    trained = sum(found)
     return (
         f"The estimate took {spent / 60:.0f} minutes per seed, {spent / trained:.1%} of the "
-        f"{trained / 60:.0f} minutes of training of the {len(names)} cells beside it; all "
+        f"{trained / 60:.0f} minutes of training of the {len(found)} cells beside it; all "
         f"{2 ** len(TASKS) - 1} subsets would need far more."
     )
 

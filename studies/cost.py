@@ -137,17 +137,21 @@ def size_and_tokens(task: Task, folder: Path, limit: Limit) -> tuple[int, float]
     return len(examples), tokens
 
 
+def encoder_config(encoder: str) -> EncoderConfig:
+    """Return the shape of an encoder, without a download."""
+    if encoder.partition("@")[0] in HUB_IDS:  # both are base models
+        return EncoderConfig()
+    file = Path(find_folder(encoder)) / "config.json"
+    return config_from_transformers(read_json(file, EncoderError))
+
+
 @cache
 def encoder_weights(encoder: str) -> int:
     """Return the number of weights in the matrices of an encoder's layers."""
     if shape := BILSTM.match(encoder):  # built by the study
         layers, units = int(shape[1]), int(shape[2])
         return sum(8 * units * ((3 * units) if layer else WORDS + units) for layer in range(layers))
-    if encoder.partition("@")[0] in HUB_IDS:  # both are base models
-        config = EncoderConfig()
-    else:
-        file = Path(find_folder(encoder)) / "config.json"
-        config = config_from_transformers(read_json(file, EncoderError))
+    config = encoder_config(encoder)
     width, inner = config.hidden_size, config.intermediate_size
     return config.num_layers * (4 * width * width + 2 * width * inner)
 

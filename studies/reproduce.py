@@ -110,7 +110,7 @@ def tune_requested(study: Study, request: StudyRequest) -> list[str]:
     for one in cells_with_settings_of(unfinished, study, request):
         if stored.file(one).exists():
             raise UserError(
-                f"--tune: expected a --results without cells, whose settings could change; "
+                f"--tune: expected a --results without cells whose settings could change; "
                 f"found {stored.file(one)}"
             )
     return tune(found, count, request.results, request.runs)

@@ -145,7 +145,7 @@ class Probe:
 
 
 class MeasureEpochs:
-    """A callback that measures the weights of each epoch once, in `folder/epoch-N.npz`.
+    """A callback that measures the weights of each epoch once, in `folder/epoch-N-rounds-R.npz`.
 
     The weights are those in the run's `checkpoint/best`, which has the last epoch (`keep=last`).
     If a run was killed while it measured, its next start measures before it trains on.

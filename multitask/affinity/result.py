@@ -13,7 +13,6 @@ from multitask.affinity.estimators import (
     ESTIMATORS,
     Estimator,
     intervals,
-    make_estimator,
     mean_cosines,
 )
 from multitask.affinity.groups import (
@@ -38,7 +37,6 @@ class Promise:
     gain: float
     low: float
     high: float
-    estimator: str
 
     @property
     def sign(self) -> int:
@@ -105,6 +103,9 @@ class Affinity:
 
         Raise ValueError for a task that was not measured.
         """
+        for name in tasks:
+            if name not in self.tasks:
+                raise ValueError(f"expected one of {', '.join(self.tasks)}, found {name!r}")
         places = [self.tasks.index(name) for name in tasks]
         one = self.estimates[estimator or self.estimator].estimator
         return dict(zip(tasks, one.gains(np.array([places]))[0].tolist(), strict=True))
@@ -204,17 +205,18 @@ def affinity_of(
 ) -> Affinity:
     """Return all estimates of the measures of some points; `seeds` has the seed of each point."""
     found = {
-        name: estimate(make_estimator(name, points), points, seeds, groups) for name in ESTIMATORS
+        name: estimate(kind.make(points), points, seeds, groups)
+        for name, kind in ESTIMATORS.items()
     }
     cosines = np.concatenate([mean_cosines(one.grams) for one in points]).mean(0)
     return Affinity(
-        tuple(tasks),
-        estimator,
-        found,
-        points[0].parts,
-        cosines,
-        tuple(dict.fromkeys(seeds)),
-        sum(len(one.losses) for one in points),
-        round(training_seconds, 3),
-        round(sum(one.seconds for one in points), 3),
+        tasks=tuple(tasks),
+        estimator=estimator,
+        estimates=found,
+        parts=points[0].parts,
+        cosines=cosines,
+        seeds=tuple(dict.fromkeys(seeds)),
+        rounds=sum(len(one.losses) for one in points),
+        training_seconds=round(training_seconds, 3),
+        measuring_seconds=round(sum(one.seconds for one in points), 3),
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT = "lookahead"
 ROUNDS, GROUPS = 16, 3
 FILE = "affinity.json"
-RUN, MEASURES = "joint-seed", "measures-seed"  # folders, with the seed
+JOINT, MEASURES = "joint-seed", "measures-seed"  # folders, with the seed
 ADVICE, ADVISED = "advice", "advised"  # settings of the runs to try, and the folder of these runs
 RATE = "rate-"  # folders of short joint runs with other rates, with the rate
 
@@ -77,12 +77,12 @@ def measure_affinity(
     check_folder(folder)
     points, origins, seconds = list[Measures](), list[int](), 0.0
     # All seeds have the precision of the first one, also those that another machine goes on with.
-    begun = RunFolder(folder / f"{RUN}{config.seed}")
+    begun = RunFolder(folder / f"{JOINT}{config.seed}")
     first, precision = with_precision(begun, config, overwrite)
     if precision is not None:
         print(precision, flush=True)
     for seed in range(config.seed, config.seed + seeds):
-        run, kept = folder / f"{RUN}{seed}", folder / f"{MEASURES}{seed}"
+        run, kept = folder / f"{JOINT}{seed}", folder / f"{MEASURES}{seed}"
         if overwrite:
             remove(kept, ignore_errors=True)
         one = config.changed(seed=seed, precision=first.precision)
@@ -130,7 +130,7 @@ def faults(
 
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than a measurement's."""
-    known = (".", RUN, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE)
+    known = (".", JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE)
     for path in listed(folder):
         if not path.name.startswith(known):
             line = f"expected a new or empty folder, or one of mode affinity, found {path.name}"

@@ -90,7 +90,11 @@ def test_advised_commands_run_and_compare_holds_the_promises_against_them(
     assert "expected finished runs of singles and of another system, found none" in nothing
     lines = [shlex.split(line) for line in (folder / "advice/commands.sh").read_text().split("\n")]
     trained = [one for one in lines if "--seed" in one and one[one.index("--seed") + 1] == "1"]
-    assert {Path(one[-1]).name for one in trained} >= {"sst-seed1", "sts-seed1", "sst+sts-seed1"}
+    assert {Path(one[one.index("--output") + 1]).name for one in trained} >= {
+        "sst-seed1",
+        "sts-seed1",
+        "sst+sts-seed1",
+    }
     for one in trained:
         run_ok(*one[one.index("--mode") :], "--limit", 24, "--dev-limit", 20, "--test-limit", 10)
     text = run_ok(*compare, "--advice", advice).stdout

@@ -80,6 +80,12 @@ def test_branches_compute_their_shared_layers_once_and_the_same(encoder, batch, 
     assert len(calls) == 1
 
 
+def test_encoders_that_end_before_their_branches_are_the_same(encoder, batch):
+    several = [one.first_layers(1) for one in (encoder, branch(encoder, 1, seed=1))]
+    assert shared_layers(several) == 1
+    assert torch.equal(BranchedEncoder(several)(batch), torch.cat([several[0](batch)] * 2, 1))
+
+
 def test_the_first_changed_layer_ends_the_shared_part(encoder):
     whole, top, bottom = encoder, branch(encoder, 1), branch(encoder, 0)
     assert shared_layers([whole, top]) == 1

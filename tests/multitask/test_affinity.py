@@ -230,7 +230,7 @@ def test_the_result_has_all_estimates_and_is_the_content_of_the_file(measured):
         assert one.groupings[-1].total >= one.groupings[0].total
     pair = found.gains("sts", "sst", estimator="linear")
     assert pair["sst"] == found.estimates["linear"].pairs[1, 0]
-    with pytest.raises(ValueError, match="not in tuple"):
+    with pytest.raises(ValueError, match=r"expected one of sst, sts, qqp, found 'rte'"):
         found.gains("sst", "rte")
 
 

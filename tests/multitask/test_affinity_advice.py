@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from multitask import RunConfig, advise, measure_affinity
-from multitask.affinity.advice import Maker, for_tasks, whole
+from multitask.affinity.advisor import advice_faults
 from multitask.affinity.measures import Measures
+from multitask.affinity.proposals import Proposals, for_tasks, on_all_data
 from multitask.affinity.result import Promise, affinity_of
 from multitask.branching import LayerCosine
+from multitask.control import RunControl
 
 TASKS = ("sst", "sts", "qqp")
 CONFIG = RunConfig(
@@ -31,12 +33,14 @@ def measures(effects, cosines, rounds=6):
 
 
 @pytest.fixture
-def maker():
-    """Return a function of effects and cosines that returns the maker of an advice."""
+def proposals():
+    """Return a function of effects and cosines that returns the proposals."""
 
     def make(effects, cosines=UNRELATED):
-        found = affinity_of(TASKS, [measures(effects, cosines)], [1], "lookahead", 3, 1.0)
-        return Maker(found, whole(CONFIG), SIZES, 100.0, Path("joint"))
+        tasks = TASKS[: len(effects)]
+        cosines = np.array(cosines)[: len(tasks), : len(tasks)]
+        found = affinity_of(tasks, [measures(effects, cosines)], [1], "lookahead", 3, 1.0)
+        return Proposals(found, on_all_data(CONFIG), SIZES, 100.0, Path("joint"))
 
     return make
 
@@ -46,8 +50,8 @@ UNRELATED = np.eye(3).tolist()
 CONFLICT = [[1, -0.3, 0], [-0.3, 1, 0], [0, 0, 1]]
 
 
-def test_tasks_that_help_each_other_form_a_group_beside_singles_and_one_model(maker):
-    advice = maker(FRIENDS).advice((1, 2))
+def test_tasks_that_help_each_other_form_a_group_beside_singles_and_one_model(proposals):
+    advice = proposals(FRIENDS).advice((1, 2))
     assert [one.name for one in advice.systems] == ["singles", "one model", "groups"]
     assert [run.name for run in advice.systems[2].runs] == ["sst+sts", "qqp"]
     assert (advice.best, advice.seeds) == ("groups", (1, 2))
@@ -60,24 +64,24 @@ def test_tasks_that_help_each_other_form_a_group_beside_singles_and_one_model(ma
     assert (mixed.gain, mixed.sign) == (pytest.approx(-0.1, rel=1e-12), -1)
 
 
-def test_tasks_that_hurt_each_other_are_trained_apart(maker):
-    advice = maker([[0, -0.1, -0.1], [-0.1, 0, -0.1], [-0.1, -0.1, 0]]).advice((1,))
+def test_tasks_that_hurt_each_other_are_trained_apart(proposals):
+    advice = proposals([[0, -0.1, -0.1], [-0.1, 0, -0.1], [-0.1, -0.1, 0]]).advice((1,))
     assert [one.name for one in advice.systems] == ["singles", "one model"]
     assert advice.best == "singles"
 
 
-def test_a_task_that_only_helps_is_auxiliary(maker):
-    advice = maker([[0, 0.2, 0], [-0.2, 0, 0], [0, 0, 0]]).advice((1,))  # sst helps sts only
+def test_a_task_that_only_helps_is_auxiliary(proposals):
+    advice = proposals([[0, 0.2, 0], [-0.2, 0, 0], [0, 0, 0]]).advice((1,))  # sst helps sts only
     run = next(one for one in advice.runs if one.name == "sst+sts-for-sts")
     assert run.config.auxiliary == ("sst",)
     assert run.config.main_tasks == ("sts",)
 
 
-def test_settings_follow_sizes_and_conflicts(maker):
+def test_settings_follow_sizes_and_conflicts(proposals):
     def chosen(one, *tasks):
         return {choice.setting: choice.value for choice in one.choices(tasks)}
 
-    free, conflict = maker(FRIENDS), maker(FRIENDS, CONFLICT)
+    free, conflict = proposals(FRIENDS), proposals(FRIENDS, CONFLICT)
     assert chosen(free, "sst", "sts") == {
         "sampling": "round-robin",
         "schedule": "joint",
@@ -96,24 +100,44 @@ def test_settings_follow_sizes_and_conflicts(maker):
     assert chosen(free, "sst") == {}
     reasons = [one.reason for one in conflict.choices(("sst", "sts", "qqp"))]
     assert reasons[0] == "qqp has 4.00 times the training examples of sst"
-    assert "-0.300 (-0.300 to -0.300), of sst and sts" in reasons[2]
+    assert "-0.300 (-0.300 to -0.300) of sst and sts" in reasons[2]
 
 
-def test_settings_that_the_user_gave_stay(maker):
-    one = maker(FRIENDS, CONFLICT)
-    given = Maker(one.found, one.config.changed(combiner="mgda"), SIZES, 1.0, one.joint)
-    run = given.run(("sst", "sts"), ("sst", "sts"))
-    assert (run.config.combiner.name, run.config.schedule.name) == ("mgda", "joint")
+def test_a_task_that_only_one_of_two_helps_still_has_a_group(proposals):
+    advice = proposals([[0, 0.2], [-0.1, 0]]).advice((1,))  # sst helps sts, which hurts sst
+    assert advice.best == "groups"
+    assert [run.name for run in advice.systems[-1].runs] == ["sst", "sst+sts-for-sts"]
 
 
-def test_layers_in_conflict_become_branches_from_the_joint_run(maker, monkeypatch):
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({"combiner": "mgda"}, "combiner: expected its default, .* found mgda"),
+        ({"adapter": "lora"}, "adapter: expected its default, .* found lora"),
+        ({"batches_per_step": 2}, "batches_per_step: expected its default, .* found 2"),
+        ({"auxiliary": ("qqp",)}, "auxiliary: expected its default"),
+    ],
+)
+def test_settings_that_the_advice_chooses_are_refused(proposals, settings, found, tmp_path):
+    with pytest.raises(SettingsError, match=found):
+        advise(proposals(FRIENDS).found, CONFIG.changed(**settings), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_stored_settings_with_default_methods_are_accepted(proposals):
+    stored = RunConfig.from_json(CONFIG.to_json())  # as from the file of a run
+    assert list(advice_faults(stored)) == []
+    one = proposals(FRIENDS)
+    advice = Proposals(one.found, on_all_data(stored), SIZES, 100.0, Path("joint")).advice((1,))
+    plain = {run.name: run.config.to_json() for run in one.advice((1,)).runs}
+    assert {run.name: run.config.to_json() for run in advice.runs} == plain
+
+
+def test_layers_in_conflict_become_branches_from_the_joint_run(proposals, monkeypatch):
     cosines = [LayerCosine(2, -0.2, 0.01, 50), LayerCosine(1, 0.1, 0.01, 50)]
-    monkeypatch.setattr("multitask.affinity.advice.start_cosines", lambda config: cosines)
-    monkeypatch.setattr(
-        "multitask.affinity.advice.affordable",
-        lambda config, several: [one for one in several if one.conflicts],
-    )
-    advice = maker(FRIENDS).advice((1,))
+    monkeypatch.setattr("multitask.affinity.proposals.start_cosines", lambda config: cosines)
+    monkeypatch.setattr("multitask.branching.parameter_ratio", lambda config, layers: 1.2)
+    advice = proposals(FRIENDS).advice((1,))
     branches = advice.systems[-1]
     assert branches.name == "branches"
     run = branches.runs[0]
@@ -123,24 +147,24 @@ def test_layers_in_conflict_become_branches_from_the_joint_run(maker, monkeypatc
     assert [one.value for one in advice.choices if one.setting == "branch"] == ["2"]
 
 
-def test_seconds_are_those_of_all_passes_at_the_speed_of_the_joint_run(maker):
-    one = maker(FRIENDS)
+def test_seconds_are_those_of_all_passes_at_the_speed_of_the_joint_run(proposals):
+    one = proposals(FRIENDS)
     assert one.run(("sst",), ("sst",)).seconds == CONFIG.epochs * 1000 / 100
     assert one.run(("sst", "sts"), ("sst", "sts")).seconds == CONFIG.epochs * 2050 / 100
 
 
 def test_a_configuration_for_some_tasks_drops_settings_of_the_others():
     config = CONFIG.changed(smart_weight={"sst": 1.0, "qqp": 2.0}, lr=3e-5)
-    alone = for_tasks(config, ("sts",))
+    alone = for_tasks(config, ("sts",), {})
     assert (alone.mode, alone.tasks, alone.flat()["lr"]) == ("single", ("sts",), 3e-5)
     assert not alone.regularizers
-    both = for_tasks(config, ("sst", "sts"))
+    both = for_tasks(config, ("sst", "sts"), {})
     assert both.mode == "multitask"
     assert "qqp" not in json.dumps(both.to_json())
 
 
 def test_the_sign_of_a_promise_is_that_of_its_interval():
-    signs = [Promise(0.0, *ends, "gram").sign for ends in ((-1, 1), (0.1, 1), (-1, -0.1), (0, 0))]
+    signs = [Promise(0.0, *ends).sign for ends in ((-1, 1), (0.1, 1), (-1, -0.1), (0, 0))]
     assert signs == [0, 1, -1, 0]
 
 
@@ -152,18 +176,28 @@ def test_advice_is_stored_with_settings_that_train(tmp_path):
     assert {run for one in stored["systems"] for run in one["runs"]} == set(stored["seconds"])
     assert {path.stem for path in (tmp_path / "advice").glob("*.json")} == set(stored["seconds"])
     rate = float(next(one.value for one in advice.choices if one.setting == "lr"))
+    assert rate in (1e-4, 3e-4)
     for run in advice.runs:
         content = json.loads(run.settings_file(tmp_path).read_text())
         assert RunConfig.from_json(content).to_json() == run.config.to_json()
-        assert (run.config.limit, run.config.dev_limit, run.config.flat()["lr"]) == (
-            None,
-            None,
-            rate,
-        )
+        settings = run.config.flat()
+        assert [settings[key] for key in ("limit", "dev_limit")] == [None, None]
+        assert settings["lr"] == settings["head_lr"] == rate
     held_out = json.loads((tmp_path / "rate-0.0003" / "config.json").read_text())
     assert (held_out["protocol"], held_out["head_lr"]) == ("held-out", 3e-4)
 
 
-def test_advice_needs_the_joint_run(maker, tmp_path):
+def test_promises_of_trained_runs_are_not_replaced(tmp_path):
+    found = measure_affinity(CONFIG, tmp_path, rounds=2)
+    advice = advise(found, CONFIG, tmp_path, seeds=(5,))
+    advice.runs[0].folder(tmp_path, 5).mkdir(parents=True)
+    advise(found, CONFIG, tmp_path, seeds=(5,))  # the same
+    with pytest.raises(RunError, match="expected no runs of another advice"):
+        advise(found, CONFIG, tmp_path, seeds=(6,))
+    advise(found, CONFIG, tmp_path, seeds=(6,), control=RunControl(overwrite=True))
+    assert json.loads((tmp_path / "advice.json").read_text())["seeds"] == [6]
+
+
+def test_advice_needs_the_joint_run(proposals, tmp_path):
     with pytest.raises(RunError, match="expected the joint run of the measurement"):
-        advise(maker(FRIENDS).found, CONFIG, tmp_path)
+        advise(proposals(FRIENDS).found, CONFIG, tmp_path)

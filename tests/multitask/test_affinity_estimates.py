@@ -7,15 +7,11 @@ import pytest
 from scipy.optimize import brentq
 
 from multitask.affinity.estimators import (
-    RADII,
-    LinearFits,
-    LinearPoint,
     PairMeans,
     bootstrap_weights,
     intervals,
     look_ahead,
     mean_cosines,
-    ridges_of,
 )
 from multitask.affinity.groups import (
     Group,
@@ -26,6 +22,7 @@ from multitask.affinity.groups import (
     subset_means,
     subsets_of,
 )
+from multitask.affinity.linear_fits import RADII, LinearFits, LinearPoint, ridges_of
 
 PAIRS = np.array([(0, 1), (0, 2), (1, 2)])
 EXACTLY = {"rtol": 1e-9, "atol": 1e-12}  # float64 sums of at most a few hundred terms

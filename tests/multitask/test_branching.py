@@ -11,7 +11,7 @@ from tolerances import assert_near_in_norm
 
 import cli
 from common.errors import RunError, SettingsError
-from multitask import RunConfig
+from multitask import RunConfig, branching
 from multitask.adapters import Copies
 from multitask.branching import layer_cosines, parameter_ratio, with_conflict_layers
 from multitask.run_folder import RunFolder
@@ -143,9 +143,9 @@ def test_only_pairs_that_the_adapters_separate_count():
 
 def test_the_layers_with_the_most_conflict_are_chosen(measured):
     lines = [line(layer_1=-0.1 + noise, layer_2=0.2 + noise) for noise in (0, 0.01, 0.02)]
-    config, said = with_conflict_layers(measured(lines))
+    config, shown = with_conflict_layers(measured(lines))
     assert config.adapter == Copies(layers=(1,))
-    assert said.startswith(
+    assert shown.startswith(
         "adapters in 1 of 2 layers, by the mean cosine of gradients: layer 1 -0."
     )
     assert with_conflict_layers(config) == (config, None)
@@ -159,13 +159,24 @@ def test_auto_takes_layers_with_a_significant_conflict_within_its_budget(measure
     assert found.adapter.layers == (1,)
 
 
+def test_auto_leaves_out_layers_beyond_its_budget(measured, monkeypatch):
+    lines = [line(layer_1=-0.1 + noise, layer_2=-0.2 + noise) for noise in (0, 0.01, 0.02)]
+    auto = measured(lines).changed(adapter=Copies(conflict_layers="auto"))
+    monkeypatch.setattr(branching, "parameter_ratio", lambda config, layers: 1 + 0.2 * len(layers))
+    found, _ = with_conflict_layers(auto)
+    assert found.adapter.layers == (2,), "the strongest conflict, and no second layer"
+    monkeypatch.setattr(branching, "parameter_ratio", lambda config, layers: 1.4)
+    with pytest.raises(RunError, match=r"expected at most 1.3 times the parameters, found 1.40"):
+        with_conflict_layers(auto)
+
+
 def test_auto_refuses_gradients_without_a_conflict(measured):
     config = measured([line(layer_1=0.1, layer_2=0.2)] * 2)
     with pytest.raises(RunError, match=r"expected a layer whose gradients conflict significantly"):
         with_conflict_layers(config.changed(adapter=Copies(conflict_layers="auto")))
 
 
-def test_the_parameters_of_layers_that_nobody_uses_do_not_count(joint):
+def test_the_parameters_of_layers_without_use_do_not_count(joint):
     config = RunConfig(tasks=TASKS, encoder="tiny", init=str(joint), adapter=Copies(layers=(2,)))
     weights = load_file(RunFolder(joint).weights() / "model.safetensors")
     whole = sum(value.numel() for value in weights.values())
@@ -192,9 +203,9 @@ def test_the_choice_is_stored_and_a_run_resumes_with_it(joint, tmp_path, capsys)
     command = ["--mode", "multitask", *flags, *SHORT, "--output", str(folder)]
     assert cli.main(command) == 0
     stored = json.loads((folder / "config.json").read_text())
-    said = capsys.readouterr().out
+    shown = capsys.readouterr().out
     assert (stored["adapter_conflict_layers"], len(stored["adapter_layers"])) == (None, 1)
-    assert "adapters in 1 of 2 layers, by the mean cosine of gradients: layer" in said
+    assert "adapters in 1 of 2 layers, by the mean cosine of gradients: layer" in shown
     assert cli.main([*command, "--resume"]) == 0
     assert "holds this run, finished" in capsys.readouterr().out
 

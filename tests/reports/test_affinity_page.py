@@ -89,7 +89,7 @@ def test_groups_name_the_tasks_that_they_serve(three):
     assert [row[0] for row in rows] == ["1", "2"]
     assert rows[1][1] == "sst + qqp; sts"
     assert verdict(three) == (
-        f"Of at most 2 groups, 2 have the largest sum of gains ({rows[1][2]}, by lookahead): "
+        f"With at most 2 groups, the sum of gains is largest ({rows[1][2]}, by lookahead) for: "
         "sst + qqp; sts."
     )
 

@@ -123,6 +123,15 @@ def test_the_page_ranks_predictors_and_names_the_cost(report):
     assert f"{len(subsets())} of {len(subsets())} subsets are finished" in text
 
 
+def test_the_page_of_some_cells_leaves_out_subsets_without_their_single_tasks(report):
+    for file in report.results.folder.glob("1-*.json"):
+        if file.stem not in ("1-sst", "1-qqp", "1-sts"):
+            file.unlink()
+    few = Report(Results(report.results.folder), report.request, report.cells, ())
+    assert 1 < len(real_gains(few)) < len(subsets())
+    assert "subsets are finished" in "\n".join(page(few))
+
+
 def test_naive_predictors_are_means_over_the_other_tasks():
     conflicts = {"a and b": {"mean_cosine": 0.2}, "b and c": {"mean_cosine": 0.4}}
     figures = {"conflicts": conflicts, "sizes": {"a": 100, "b": 50, "c": 300}}

@@ -1,0 +1,132 @@
+"""`advise`: proposes runs on all data from a measurement, and stores them in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from common.errors import RunError, SettingsError
+from common.json_files import read_json, write_json, write_sealed
+from multitask.affinity.advice import Advice, Choice
+from multitask.affinity.proposals import CHOSEN, Proposals, on_all_data
+from multitask.affinity.result import Affinity
+from multitask.affinity.run import ADVICE, ADVISED, JOINT, RATE, joint_config
+from multitask.checkpoint_folders import listed
+from multitask.config import RunConfig
+from multitask.control import RunControl
+from multitask.run_folder import RunFolder
+from tasks import data_folder
+
+
+def advise(
+    found: Affinity,
+    config: RunConfig,
+    folder: str | Path,
+    *,
+    seeds: Sequence[int] = (1, 2, 3),
+    rates: Sequence[float] = (),
+    control: RunControl = RunControl(),
+) -> Advice:
+    """Propose runs on all data, and store them in the folder of a measurement.
+
+    Each group of tasks has the sampler that suits the sizes of its tasks, PCGrad if gradients of
+    two of them are in conflict (a mean cosine whose interval is below 0), and branches in the
+    layers in which they conflict. The learning rate is that of `config`, or the best of `rates`.
+
+    Args:
+        found: the result of `measure_affinity`.
+        config: its configuration; `limit`, `dev_limit` and `test_limit` are left out.
+        folder: its folder, to which `advice.json` and the settings of the runs, `advice/NAME.json`,
+            are written.
+        seeds: seeds of the runs.
+        rates: learning rates of encoder and heads that are tried in joint runs like the measured
+            one, `rate-R`, whose dev is a tenth of the training examples (that of the files for a
+            task with a labelled test).
+        control: options of these joint runs.
+
+    Returns:
+        The systems to train, the reasons of their settings, and the promised gains.
+
+    Raises:
+        SettingsError: for a configuration with settings that the advice chooses.
+        RunError: for a folder without the joint run, and for one with runs of another advice.
+    """
+    for fault in advice_faults(config):
+        raise SettingsError(fault)
+    folder = Path(folder)
+    joint = folder / f"{JOINT}{found.seeds[0]}"
+    metrics = RunFolder(joint).metrics()
+    if metrics is None:
+        raise RunError(f"{joint}: expected the joint run of the measurement, found none")
+    every, chosen = on_all_data(config), list[Choice]()
+    if rates:
+        rate, reason = best_rate(config, folder, rates, control)
+        every = every.changed(lr=rate, head_lr=rate)
+        chosen = [Choice(config.tasks, "lr", f"{rate:g}", reason)]
+    sizes, speed = training_sizes(every), metrics["examples_per_second"]
+    advice = Proposals(found, every, sizes, speed, joint).advice(tuple(seeds))
+    advice = replace(advice, choices=(*chosen, *advice.choices))
+    store(advice, folder, control.overwrite)
+    return advice
+
+
+def advice_faults(config: RunConfig) -> Iterator[str]:
+    """Yield a line for each setting that the advice chooses itself."""
+    plain = RunConfig(mode="multitask", tasks=config.tasks, own_tasks=config.own_tasks).flat()
+    for key, value in config.flat().items():
+        if key in CHOSEN and key in config.given and value != plain[key]:
+            yield f"{key}: expected its default, because the advice chooses it, found {value}"
+
+
+def store(advice: Advice, folder: Path, overwrite: bool) -> None:
+    """Write the advice and the settings of its runs.
+
+    Raise RunError if runs of another advice are in the folder, unless `overwrite` is set: their
+    promises would be lost.
+    """
+    file, content = folder / f"{ADVICE}.json", advice.to_json()
+    trained = listed(folder / ADVISED) if (folder / ADVISED).exists() else []
+    if trained and file.exists() and not overwrite:
+        stored = read_json(file, RunError)
+        if any(stored.get(key) != content[key] for key in ("systems", "seeds")):
+            line = "expected no runs of another advice, whose promises would be lost"
+            raise RunError(
+                f"{trained[0].parent}: {line}, found {trained[0].name}; choose another --output, "
+                "or --overwrite it"
+            )
+    (folder / ADVICE).mkdir(exist_ok=True)
+    for run in advice.runs:
+        write_json(run.settings_file(folder), run.config.to_json())
+    write_sealed(file, content)
+
+
+def best_rate(
+    config: RunConfig, folder: Path, rates: Sequence[float], control: RunControl
+) -> tuple[float, str]:
+    """Return the rate with the highest dev score after a short joint run, and the reason.
+
+    Finished runs are kept, and an unfinished one is continued.
+    """
+    from multitask.assembly import plain_tasks
+    from multitask.evaluation import selection_score
+    from multitask.run import complete
+
+    held_out = joint_config(config).changed(protocol="held-out", dev_limit=None)
+    scores, control = dict[float, float](), replace(control, resume=not control.overwrite)
+    for rate in dict.fromkeys(rates):
+        one = held_out.changed(lr=rate, head_lr=rate)
+        metrics = complete(one, folder / f"{RATE}{rate:g}", control)
+        dev = {task: metrics["dev"][task] for task in config.tasks}
+        scores[rate] = selection_score(dev, plain_tasks(one))
+    shown = ", ".join(f"{score:.3f} with {rate:g}" for rate, score in scores.items())
+    reason = f"mean dev score of short joint runs on held-out training examples: {shown}"
+    return max(scores, key=lambda rate: scores[rate]), reason
+
+
+def training_sizes(config: RunConfig) -> dict[str, int]:
+    """Return the number of training examples of each task."""
+    from multitask.assembly import plain_tasks
+
+    data = data_folder(config.data)
+    return {name: len(task.read(data, "train").ids) for name, task in plain_tasks(config).items()}
