@@ -1,6 +1,6 @@
 """Adapters of a transformer: LoRA, projected attention layers, and the base class of all.
 
-An encoder may get an adapter in a forward pass. The adapter says, layer by layer, which values are
+An encoder may get an adapter in a forward pass. The adapter lists, layer by layer, which values are
 added where, or which layer is used instead; the encoder's own weights stay as they are.
 
 Shapes: T tokens of the batch, H hidden width, r rank.

@@ -57,8 +57,8 @@ class Adapter(Settings, prefix="adapter_"):
     def build(self, config: EncoderConfig) -> EncoderAdapter:
         """Return the adapter of one task, for an encoder of this configuration.
 
-        It starts without an effect on the encoder. Its random weights are drawn from PyTorch's
-        generator. Raise RunError if the settings do not fit the encoder.
+        It starts without an effect on the encoder, some kinds only after `start_from`. Its random
+        weights are drawn from PyTorch's generator. Raise RunError if the settings do not fit the encoder.
         """
         raise UserError(f"adapter {self.name}: expected build")
 

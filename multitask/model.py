@@ -208,7 +208,9 @@ class EncoderWithHeads(nn.Module):
         known |= {id(p) for name in self.heads for p in self.task_parameters(name)}
         for name, parameter in self.named_parameters():
             if parameter.requires_grad and id(parameter) not in known:
-                raise ValueError(f"expected {name} in a section of the encoder or in a head")
+                raise ValueError(
+                    f"expected {name} in a section of the encoder, a head or an adapter"
+                )
 
     def make_words_sparse(self) -> nn.Parameter:
         """Make the gradients of the word embeddings sparse, and return these embeddings."""
@@ -219,9 +221,9 @@ class EncoderWithHeads(nn.Module):
         return weight
 
     def freeze_encoder(self, frozen: bool = True) -> None:
-        """Train only the heads (BEES, M1): no gradient and no dropout in the encoder.
+        """Train only heads (BEES, M1) and adapters (Hu et al., 2022), not the encoder's own weights.
 
-        Adapters are trained, too (Hu et al., 2022), through an encoder with dropout.
+        The encoder has dropout only if there are adapters.
         """
         self.frozen = frozen
         self.bi_encoder.requires_grad_(not frozen)

@@ -32,7 +32,7 @@ def shown_gain(value: float, estimator: str) -> str:
 
 
 def verb(low: float, high: float) -> str:
-    """Return what an interval of a gain says about the effect of one task on another."""
+    """Describe the effect of one task on another by the interval of its gain."""
     return "helps" if low > 0 else "hurts" if high < 0 else "has no clear effect on"
 
 

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from multitask.config import RunConfig
-from reports.comparison import holm, paired_p
+from reports.significance import holm, paired_p
 from reports.tables import Table, beside, mean_and_spread
 from studies.results import Cell, Results
 from studies.tuning import Search, points_tried

@@ -14,7 +14,7 @@ from typing import Any
 
 from multitask.assembly import load_trained
 from multitask.config import RunConfig
-from reports.comparison import paired_p
+from reports.significance import paired_p
 from reports.tables import markdown_table, mean_and_spread
 from studies.bees.cells import TUNED
 from studies.claims import between, shared_seeds

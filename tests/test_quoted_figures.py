@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.few_shot import table
 from reports.cells import read_cell
-from reports.comparison import paired_p
+from reports.significance import paired_p
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"

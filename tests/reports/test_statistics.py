@@ -6,7 +6,7 @@ from scipy.stats import bootstrap, wilcoxon
 from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from reports.comparison import holm, mcnemar, paired_bootstrap, signed_rank
+from reports.significance import holm, mcnemar, paired_bootstrap, signed_rank
 from tasks.metrics import pearson
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from multitask.config import RunConfig
-from reports.comparison import paired_p
+from reports.significance import paired_p
 from studies.claims import (
     Claim,
     Test,
