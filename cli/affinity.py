@@ -7,6 +7,8 @@ command goes on after an interruption.
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +28,7 @@ from common.settings import Count, Positive
 from multitask.affinity.advice import Advice
 from multitask.affinity.advisor import advice_faults, advise
 from multitask.affinity.estimators import ESTIMATORS
+from multitask.affinity.result import Affinity
 from multitask.affinity.run import (
     ADVICE,
     DEFAULT,
@@ -108,7 +111,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     config = config_of(args, parser, parser.flags, tasks, mode="multitask")
     if args.dry_run:
         return show_plan(joint_config(config))
-    for fault in advice_faults(config) if args.advise else ():
+    for fault in advice_faults(config, args.rounds) if args.advise else ():
         raise SettingsError(fault)
     folder = Path(args.output or f"{default_folder(config)}-affinity")
     control = run_control(args)
@@ -123,11 +126,18 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             overwrite=args.overwrite,
             control=control,
         )
-        advice = None
+        show(found, folder)
         if args.advise:
             advice = advise(found, config, folder, rates=args.rates or (), control=control)
+            script = write_commands(advice, folder, args.use or ())
+            print(f"\n{advice_text(advice, folder, script)}")
     except KeyboardInterrupt:
         return print_error(program(), "interrupted; the same command goes on", 130)
+    return 0
+
+
+def show(found: Affinity, folder: Path) -> None:
+    """Write the report, and print its tables."""
     from reports.affinity import (
         FIGURES,
         PAGE,
@@ -143,10 +153,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     print(f"\ngains by {found.estimator}:\n{shown_table(*gain_table(found))}")
     print(f"\n{shown_table(*group_table(found))}\n\n{verdict(found)}\n{notes(found)}")
     print(f"\n{FILE}, {PAGE}, {FIGURES} and the joint run: {folder}")
-    if advice is not None:
-        script = write_commands(advice, folder, args.use or ())
-        print(f"\n{advice_text(advice, folder, script)}")
-    return 0
 
 
 def write_commands(advice: Advice, folder: Path, use: Sequence[str]) -> Path:
@@ -162,7 +168,7 @@ def write_commands(advice: Advice, folder: Path, use: Sequence[str]) -> Path:
         for run in advice.runs
     ]
     script = folder / ADVICE / COMMANDS
-    atomic_write_text(script, "\n".join(["set -e", *lines, ""]))
+    atomic_write_text(script, "\n".join(["set -e", shlex.join(["cd", os.getcwd()]), *lines, ""]))
     return script
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,6 +17,7 @@ from common.progress import is_main_process
 from common.settings import Count, Name, Settings, convert
 from minbert.config import TrainingPrecision
 from multitask.adapters import Copies
+from multitask.branching import BRANCH, branch_settings
 from multitask.callbacks import TrackerName
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
@@ -204,24 +205,13 @@ def add_short_forms(given: dict[str, Any], args: argparse.Namespace) -> None:
             raise SettingsError(f"pcgrad and combiner {given['combiner']}: expected one combiner")
         given["combiner"] = args.pcgrad
     if branch := getattr(args, "branch", None):
-        for key in ("adapter_layers", "adapter_top_layers", "adapter_conflict_layers"):
+        for key in BRANCH:
             if key in given:
                 raise SettingsError(f"branch and {key}: expected at most one of them")
-        given.setdefault("adapter", Copies.name)
-        given |= branch_settings(branch)
-
-
-def branch_settings(values: Sequence[str]) -> dict[str, Any]:
-    """Return the settings for the values of `--branch`: auto, top-K, or numbers of layers."""
-    first = values[0]
-    if len(values) == 1 and first == "auto":
-        return {"adapter_conflict_layers": first}
-    if len(values) == 1 and first.startswith("top-") and first[4:].isdecimal():
-        return {"adapter_top_layers": int(first[4:])}
-    if all(one.isdecimal() for one in values):
-        return {"adapter_layers": tuple(map(int, values))}
-    expected = "auto, top-K such as top-2, or numbers of layers"
-    raise SettingsError(f"branch: expected {expected}, found {' '.join(values)}")
+        from_file = settings_file(args)
+        given.setdefault("adapter", from_file.get("adapter") or Copies.name)
+        plain = {key: default for key, default in BRANCH.items() if key in from_file}
+        given |= plain | branch_settings(branch)
 
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:

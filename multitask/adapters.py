@@ -58,7 +58,7 @@ class Adapter(Settings, prefix="adapter_"):
         """Return the adapter of one task, for an encoder of this configuration.
 
         It starts without an effect on the encoder, some kinds only after `start_from`. Its random
-        weights are drawn from PyTorch's generator. Raise RunError if the settings do not fit the encoder.
+        weights are drawn from PyTorch's generator. Raise RunError if the settings do not fit.
         """
         raise UserError(f"adapter {self.name}: expected build")
 

@@ -1,25 +1,44 @@
-"""The layers in which tasks conflict, from the steps of a run: those that `conflict_layers` adapts.
+"""Branches: the layers that `--branch` names, and those in which tasks conflict in a run.
 
 No torch is imported here at module level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from multitask.config import RunConfig
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
 
 LAYER = "layer "  # before the number, in the telemetry
 BUDGET = 1.3  # parameters with `auto`, as a multiple of those of the encoder
+# The settings for which `--branch` is short, with their defaults.
+BRANCH: Mapping[str, Any] = {
+    "adapter_layers": (),
+    "adapter_top_layers": None,
+    "adapter_conflict_layers": None,
+}
 ERRORS = 2.0  # standard errors below zero from which a mean cosine counts as a conflict
+
+
+def branch_settings(values: Sequence[str]) -> dict[str, Any]:
+    """Return the settings for the values of `--branch`: auto, top-K, or numbers of layers."""
+    first = values[0]
+    if len(values) == 1 and first == "auto":
+        return {"adapter_conflict_layers": first}
+    if len(values) == 1 and first.startswith("top-") and first[4:].isdecimal():
+        return {"adapter_top_layers": int(first[4:])}
+    if all(one.isdecimal() for one in values):
+        return {"adapter_layers": tuple(map(int, values))}
+    expected = "auto, top-K such as top-2, or numbers of layers"
+    raise SettingsError(f"branch: expected {expected}, found {' '.join(values)}")
 
 
 @dataclass(frozen=True)
@@ -37,16 +56,18 @@ class LayerCosine:
         return self.mean + ERRORS * self.error < 0
 
 
-def layer_cosines(steps: Iterable[Mapping[str, Any]], tasks: Iterable[str]) -> list[LayerCosine]:
-    """Return the cosines of each layer between `tasks` and all other tasks, the lowest mean first.
+def layer_cosines(
+    steps: Iterable[Mapping[str, Any]], tasks: Collection[str], only: Collection[str] = ()
+) -> list[LayerCosine]:
+    """Return the cosines of each layer between pairs of `tasks`, the lowest mean first.
 
     `steps` are lines of the telemetry. The cosines of a step are averaged over the pairs of tasks
-    of which at least one is in `tasks`, then over the steps.
+    of which at least one is in `only` (default: all tasks), then over the steps.
     """
-    chosen, found = set(tasks), dict[int, list[float]]()
+    chosen, found = set(only or tasks), dict[int, list[float]]()
     for line in steps:
         for name, pairs in line.get("layers", {}).items():
-            relevant = [c for pair, c in pairs.items() if separates(pair, chosen)]
+            relevant = [c for pair, c in pairs.items() if separates(pair, tasks, chosen)]
             if name.startswith(LAYER) and relevant:
                 layer = int(name.removeprefix(LAYER))
                 found.setdefault(layer, []).append(float(np.mean(relevant)))
@@ -59,21 +80,30 @@ def layer_cosines(steps: Iterable[Mapping[str, Any]], tasks: Iterable[str]) -> l
     return sorted(result, key=lambda one: (one.mean, one.layer))
 
 
-def separates(pair: str, chosen: set[str]) -> bool:
-    """Return whether adapters of `chosen` tasks would separate two objectives, `a and b`."""
-    one, other = (objective.partition("/")[0] for objective in pair.split(" and "))
-    return one != other and (one in chosen or other in chosen)
+def separates(pair: str, tasks: Collection[str], chosen: Collection[str]) -> bool:
+    """Return whether adapters of `chosen` tasks would separate two objectives, `a and b`.
+
+    Both must be objectives of `tasks`.
+    """
+    two = {objective.partition("/")[0] for objective in pair.split(" and ")}
+    return len(two) == 2 and two <= {*tasks} and not two.isdisjoint(chosen)
 
 
-def with_conflict_layers(config: RunConfig) -> tuple[RunConfig, str | None]:
+def with_conflict_layers(
+    config: RunConfig, stored: Mapping[str, Any] | None = None
+) -> tuple[RunConfig, str | None]:
     """Return the configuration with the layers of `conflict_layers`, and a line about the choice.
 
-    The line is None without this setting. Raise RunError if the run in `init` measured no gradients
-    of several tasks, or if no layer conflicts significantly (`auto`).
+    The choice of a `stored` run of this configuration is kept. The line is None then, and without
+    this setting. Raise RunError if the run in `init` measured no gradients of several tasks, or if
+    no layer conflicts significantly (`auto`).
     """
     adapter = config.adapter
     if adapter is None or adapter.conflict_layers is None:
         return config, None
+    kept = tuple((stored or {}).get("adapter_layers") or ())
+    if kept and adapter.conflict_layers in ("auto", len(kept)):
+        return with_layers(config, kept), None
     file = RunFolder(Path(str(config.init))).steps
     cosines = start_cosines(config)
     if not cosines:
@@ -81,7 +111,8 @@ def with_conflict_layers(config: RunConfig) -> tuple[RunConfig, str | None]:
         hint = "a run with several tasks in a step measures them; --adapter-layers names the layers"
         raise RunError(f"{file}: {expected}; {hint}")
     if adapter.conflict_layers == "auto":
-        chosen = affordable(config, cosines)
+        layers = affordable(config, [one.layer for one in cosines if one.conflicts])
+        chosen = [one for one in cosines if one.layer in layers]
     elif (count := adapter.conflict_layers) <= len(cosines):
         chosen = cosines[:count]
     else:
@@ -99,30 +130,35 @@ def with_conflict_layers(config: RunConfig) -> tuple[RunConfig, str | None]:
             f"{file}: expected a layer whose gradients conflict significantly, found none (lowest "
             f"mean cosine: {described(cosines[0])}); --adapter-layers names the layers"
         )
-    layers = tuple(sorted(one.layer for one in chosen))
-    line = f"adapters in {len(layers)} of {len(cosines)} layers, by the mean cosine of gradients: "
+    numbers = tuple(sorted(one.layer for one in chosen))
+    line = f"adapters in {len(numbers)} of {len(cosines)} layers, by the mean cosine of gradients: "
     line += ", ".join(f"layer {one.layer} {described(one)}" for one in chosen)
-    return config.changed(adapter=replace(adapter, layers=layers, conflict_layers=None)), line
+    return with_layers(config, numbers), line
+
+
+def with_layers(config: RunConfig, layers: tuple[int, ...]) -> RunConfig:
+    """Return the configuration with adapters in these layers."""
+    assert config.adapter is not None
+    return config.changed(adapter=replace(config.adapter, layers=layers, conflict_layers=None))
 
 
 def start_cosines(config: RunConfig) -> list[LayerCosine]:
     """Return the cosines by layer of the run in `init`, empty if it measured none."""
     file = RunFolder(Path(str(config.init))).steps
     only = config.adapter.only if config.adapter is not None else ()
-    return layer_cosines(read_steps(file), only or config.tasks) if file.exists() else []
+    return layer_cosines(read_steps(file), config.tasks, only) if file.exists() else []
 
 
 def described(one: LayerCosine) -> str:
     return f"{one.mean:+.4f} ± {one.error:.4f} in {one.steps} steps"
 
 
-def affordable(config: RunConfig, cosines: Iterable[LayerCosine]) -> list[LayerCosine]:
-    """Return the layers that conflict significantly, the strongest first, within `BUDGET`."""
-    chosen: list[LayerCosine] = []
-    for one in cosines:
-        layers = tuple(each.layer for each in (*chosen, one))
-        if one.conflicts and parameter_ratio(config, layers) <= BUDGET:
-            chosen.append(one)
+def affordable(config: RunConfig, layers: Iterable[int]) -> list[int]:
+    """Return those of the layers, the first ones first, whose adapters fit into `BUDGET`."""
+    chosen: list[int] = []
+    for layer in layers:
+        if parameter_ratio(config, (*chosen, layer)) <= BUDGET:
+            chosen.append(layer)
     return chosen
 
 
@@ -152,3 +188,11 @@ def parameter_ratio(config: RunConfig, layers: tuple[int, ...]) -> float:
         kept = {id(layer) for layer in built.in_place_of(encoder.layers)}
         more -= sum(count_parameters(one) for one in encoder.layers if id(one) not in kept)
     return (whole + more) / whole
+
+
+def is_bilstm(run: Path) -> bool:
+    """Return whether the encoder of a run is a BiLSTM, which has no adapters."""
+    from minbert.bilstm import BiLSTMConfig
+    from minbert.folder import read_config
+
+    return isinstance(read_config(RunFolder(run).weights()), BiLSTMConfig)

@@ -221,7 +221,7 @@ class EncoderWithHeads(nn.Module):
         return weight
 
     def freeze_encoder(self, frozen: bool = True) -> None:
-        """Train only heads (BEES, M1) and adapters (Hu et al., 2022), not the encoder's own weights.
+        """Train only heads (BEES, M1) and adapters (Hu et al., 2022), not the encoder itself.
 
         The encoder has dropout only if there are adapters.
         """

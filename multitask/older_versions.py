@@ -19,8 +19,8 @@ def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
 
     In older versions SMART's noise was added to the word embeddings, its radius and step size were
     not shares, hard negatives were one mapping, similarity labels were from 0 to 1 in the loss, and
-    the precision was fp32. The last two apply only to a run's configuration, which is complete, not
-    to a user's own file.
+    the precision was fp32. Only names and hard negatives are changed in a user's own file, which is
+    not complete as a run's configuration is.
     """
     found = dict(content)
     for name, former in FORMER_NAMES.items():
@@ -30,11 +30,11 @@ def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = found.pop(former)
     if all(key in content for key in OF_EVERY_RUN):
         found = {"similarity_scale": 1.0, **FORMER_DEFAULTS, **found}
-    weights = content.get("smart_weight")
-    if isinstance(weights, Mapping) and any(weights.values()) and "smart_place" not in content:
-        found.pop("smart_radius", None)
-        found.pop("smart_step_size", None)
-        found["smart_place"] = "words"
+        weights = content.get("smart_weight")
+        if isinstance(weights, Mapping) and any(weights.values()) and "smart_place" not in content:
+            found.pop("smart_radius", None)
+            found.pop("smart_step_size", None)
+            found["smart_place"] = "words"
     hard = found.get("hard_negatives")
     if isinstance(hard, Mapping):
         if unknown := [name for name in hard if name not in HARD]:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
-from common.json_files import read_sealed
+from common.json_files import read_json, read_sealed
 from multitask.affinity.advice import Advice, run_folder
 from multitask.affinity.result import Promise
+from multitask.affinity.run import ADVICE
+from multitask.config import difference
 from multitask.run_folder import RunFolder
+from multitask.run_settings import MACHINE
 from reports.affinity import shown_gain
 from reports.comparison import Comparison
 from reports.tables import Section, Table
@@ -54,9 +57,11 @@ class Promises:
 def read_advice(file: Path) -> tuple[list[tuple[str, Path]], Promises]:
     """Return the finished runs of a stored advice, each with its system, and the promises.
 
-    Raise UserError for another file, or without a finished run of the first system and of another
-    one.
+    Raise UserError for another file, for a run with other settings than the advised ones, or if no
+    run of the first system or none of another one is finished.
     """
+    if not file.is_file():
+        raise UserError(f"{file}: expected advice.json of mode affinity --advise, found no file")
     content = read_sealed(file, UserError, "--mode affinity --advise writes it again")
     try:
         systems = {one["name"]: one for one in content["systems"]}
@@ -75,12 +80,24 @@ def read_advice(file: Path) -> tuple[list[tuple[str, Path]], Promises]:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{file}: expected an advice of mode affinity, found other keys") from error
     finished = [(name, folder) for name, folder in named if RunFolder(folder).metrics() is not None]
+    for _, folder in finished:
+        check_settings(folder, file.parent)
     there, first = {name for name, _ in finished}, next(iter(systems), "")
     if first not in there or len(there) < 2:
         found = ", ".join(sorted(there)) or "none"
         expected = f"expected finished runs of {first} and of another system"
-        raise UserError(f"{file.parent}: {expected}, found {found}")
+        script = f"{ADVICE}/commands.sh trains them"
+        raise UserError(f"{file.parent}: {expected}, found {found}; {script}")
     return finished, promises
+
+
+def check_settings(folder: Path, root: Path) -> None:
+    """Raise UserError if a run has other settings than those that were advised for it."""
+    stored = RunFolder(folder).stored_config()
+    file = root / ADVICE / f"{folder.name.rpartition('-seed')[0]}.json"
+    own = {key: stored[key] for key in ("seed", "precision", *MACHINE) if key in stored}
+    if found := difference({**read_json(file, UserError), **own}, stored):
+        raise UserError(f"{folder}: expected the settings of {file}, found another: {found}")
 
 
 def promise_section(comparison: Comparison, promises: Promises) -> Section:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from common.atomic_files import remove
 from common.errors import RunError, SettingsError
-from common.json_files import read_json, write_json, write_sealed
+from common.json_files import read_json, seal_of, write_json, write_sealed
 from multitask.affinity.advice import Advice, Choice
 from multitask.affinity.proposals import CHOSEN, Proposals, on_all_data
 from multitask.affinity.result import Affinity
 from multitask.affinity.run import ADVICE, ADVISED, JOINT, RATE, joint_config
 from multitask.checkpoint_folders import listed
-from multitask.config import RunConfig
+from multitask.config import RunConfig, difference
 from multitask.control import RunControl
 from multitask.run_folder import RunFolder
 from tasks import data_folder
+
+FEWEST_ROUNDS = 4  # per epoch: bootstrapping draws from halves of them
 
 
 def advise(
@@ -49,16 +53,15 @@ def advise(
         The systems to train, the reasons of their settings, and the promised gains.
 
     Raises:
-        SettingsError: for a configuration with settings that the advice chooses.
-        RunError: for a folder without the joint run, and for one with runs of another advice.
+        SettingsError: for a configuration with settings that the advice chooses, and for fewer
+            than four measured rounds.
+        RunError: for a folder without the joint run of this configuration, and for one with runs
+            of another advice.
     """
-    for fault in advice_faults(config):
+    folder, joint = Path(folder), Path(folder) / f"{JOINT}{found.seeds[0]}"
+    for fault in advice_faults(config, min(found.chosen.rounds)):
         raise SettingsError(fault)
-    folder = Path(folder)
-    joint = folder / f"{JOINT}{found.seeds[0]}"
-    metrics = RunFolder(joint).metrics()
-    if metrics is None:
-        raise RunError(f"{joint}: expected the joint run of the measurement, found none")
+    metrics = measured_run(joint, config)
     every, chosen = on_all_data(config), list[Choice]()
     if rates:
         rate, reason = best_rate(config, folder, rates, control)
@@ -67,38 +70,52 @@ def advise(
     sizes, speed = training_sizes(every), metrics["examples_per_second"]
     advice = Proposals(found, every, sizes, speed, joint).advice(tuple(seeds))
     advice = replace(advice, choices=(*chosen, *advice.choices))
-    store(advice, folder, control.overwrite)
+    store(advice, folder)
     return advice
 
 
-def advice_faults(config: RunConfig) -> Iterator[str]:
-    """Yield a line for each setting that the advice chooses itself."""
+def measured_run(joint: Path, config: RunConfig) -> Mapping[str, Any]:
+    """Return the metrics of the joint run; raise RunError if it has not this configuration."""
+    metrics, stored = RunFolder(joint).metrics(), RunFolder(joint).stored()
+    if metrics is None or stored is None:
+        raise RunError(f"{joint}: expected the joint run of the measurement, found none")
+    expected = {**joint_config(config).to_json(), "seed": stored["seed"]}
+    expected |= {"precision": stored["precision"], "linear": stored["linear"]}
+    if found := difference(expected, stored):
+        raise RunError(f"{joint}: expected the configuration of the measurement, found: {found}")
+    return metrics
+
+
+def advice_faults(config: RunConfig, rounds: int) -> Iterator[str]:
+    """Yield a line for each setting that the advice chooses itself, and for too few rounds."""
+    if rounds < FEWEST_ROUNDS:
+        yield f"rounds: expected {FEWEST_ROUNDS} or more, for intervals, found {rounds}"
     plain = RunConfig(mode="multitask", tasks=config.tasks, own_tasks=config.own_tasks).flat()
     for key, value in config.flat().items():
         if key in CHOSEN and key in config.given and value != plain[key]:
             yield f"{key}: expected its default, because the advice chooses it, found {value}"
 
 
-def store(advice: Advice, folder: Path, overwrite: bool) -> None:
+def store(advice: Advice, folder: Path) -> None:
     """Write the advice and the settings of its runs.
 
-    Raise RunError if runs of another advice are in the folder, unless `overwrite` is set: their
-    promises would be lost.
+    Raise RunError if runs of another advice are in the folder: their promises would be lost.
     """
     file, content = folder / f"{ADVICE}.json", advice.to_json()
     trained = listed(folder / ADVISED) if (folder / ADVISED).exists() else []
-    if trained and file.exists() and not overwrite:
-        stored = read_json(file, RunError)
-        if any(stored.get(key) != content[key] for key in ("systems", "seeds")):
-            line = "expected no runs of another advice, whose promises would be lost"
-            raise RunError(
-                f"{trained[0].parent}: {line}, found {trained[0].name}; choose another --output, "
-                "or --overwrite it"
-            )
-    (folder / ADVICE).mkdir(exist_ok=True)
+    if trained and seal_of(content) != stored_seal(file):
+        line = "expected no runs of another advice, whose promises would be lost"
+        raise RunError(f"{trained[0]}: {line}; choose another --output, or move {ADVISED} away")
+    remove(folder / ADVICE, ignore_errors=True)
+    (folder / ADVICE).mkdir()
     for run in advice.runs:
         write_json(run.settings_file(folder), run.config.to_json())
     write_sealed(file, content)
+
+
+def stored_seal(file: Path) -> str | None:
+    """Return the checksum of the content of a stored advice; None without one."""
+    return seal_of(read_json(file, RunError)) if file.exists() else None
 
 
 def best_rate(

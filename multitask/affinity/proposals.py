@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from multitask.affinity.advice import Advice, AdvisedRun, AdvisedSystem, Choice
 from multitask.affinity.result import Affinity, Promise
-from multitask.branching import affordable, described, start_cosines
+from multitask.branching import LAYER, affordable, is_bilstm
 from multitask.config import RunConfig
+from multitask.methods import methods
 from multitask.settings_by_name import METHODS, of_methods
 
 SINGLES, ONE_MODEL, GROUPS, BRANCHES = "singles", "one model", "groups", "branches"
@@ -20,8 +25,23 @@ CHOSEN = (  # settings of the proposed runs
     *("sampling", "schedule", "combiner", "batches_per_step", "steps_per_epoch"),
     *("adapter", "auxiliary"),
 )
+LONGEST_NAME = 80  # of a run, which is a part of names of files
 Names = tuple[str, ...]
 Served = tuple[Names, Names]  # tasks of a run, and those of them that it serves
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """The mean cosine of the gradients of two tasks, with the ends of its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    tasks: Names
+
+    def __str__(self) -> str:
+        interval = f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
+        return f"mean cosine {interval} of {' and '.join(self.tasks)}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +100,8 @@ class Proposals:
             settings["auxiliary"] = tuple(task for task in tasks if task not in serves)
         config = for_tasks(self.config, tasks, settings)
         name = "+".join(tasks) + ("" if tasks == serves else "-for-" + "+".join(serves))
+        if len(name) > LONGEST_NAME:
+            name = f"{len(tasks)}-tasks-{sha256(name.encode()).hexdigest()[:8]}"
         examples = config.epochs * sum(self.sizes[task] for task in tasks)
         return AdvisedRun(name, config, examples / self.speed)
 
@@ -98,45 +120,58 @@ class Proposals:
             return
         largest, smallest = (one(tasks, key=self.sizes.__getitem__) for one in (max, min))
         ratio = self.sizes[largest] / self.sizes[smallest]
-        equal, (conflict, cosine) = ratio <= EQUAL_SIZES, self.clearest_conflict(tasks)
+        equal, cosine = ratio <= EQUAL_SIZES, self.cosine(tasks)
         sizes = f"{largest} has {ratio:.2f} times the training examples of {smallest}"
-        yield Choice(tasks, "sampling", "round-robin" if equal else "annealed", sizes)
-        if conflict:
+        sampling = ("round-robin", "about equally many examples") if equal else ("annealed", sizes)
+        yield Choice(tasks, "sampling", *sampling)
+        if cosine.high < 0:
             yield Choice(tasks, "schedule", "joint", "gradients of one step are combined")
             yield Choice(tasks, "combiner", "pcgrad", f"gradients are in conflict: {cosine}")
         else:
-            one_task = "no gradients to combine"
-            each = "each task in every step"
+            each, one_task = "each task in every step", "no gradients to combine"
             schedule = ("joint", each) if equal else ("individual", one_task)
             yield Choice(tasks, "schedule", *schedule)
             yield Choice(tasks, "combiner", "sum", f"no clear conflict: {cosine}")
 
-    def clearest_conflict(self, tasks: Names) -> tuple[bool, str]:
-        """Return whether two tasks have gradients in conflict, and their cosine as text.
-
-        The pair is the one whose interval of the mean cosine has the lowest upper end.
-        """
+    def cosine(self, tasks: Names) -> Cosine:
+        """Return the mean cosine of two of the tasks over all parts of the encoder."""
         gram = self.found.estimates["gram"]
+        return self.clearest_conflict(tasks, gram.pairs, gram.ends)
+
+    def clearest_conflict(self, tasks: Names, means: np.ndarray, ends: np.ndarray) -> Cosine:
+        """Return the mean cosine whose interval has the lowest upper end, of two of the tasks.
+
+        `means` are (m, m), the `ends` of their intervals (2, m, m).
+        """
         places = [self.found.tasks.index(task) for task in tasks]
-        pairs = [(i, j) for i in places for j in places if i < j]
-        pair = min(pairs, key=lambda pair: float(gram.ends[1][pair]))
-        low, high = (float(end[pair]) for end in gram.ends)
-        text = f"mean cosine {gram.pairs[pair]:+.3f} ({low:+.3f} to {high:+.3f})"
-        return high < 0, f"{text} of {' and '.join(self.names(pair))}"
+        pair = min(combinations(sorted(places), 2), key=lambda pair: float(ends[1][pair]))
+        low, high = (float(end[pair]) for end in ends)
+        return Cosine(float(means[pair]), low, high, self.names(pair))
 
     def branches(self, groups: Sequence[Served]) -> list[Choice | None]:
         """Return the layers of each group in which its tasks conflict, None without any."""
-        found: list[Choice | None] = []
-        for tasks, serves in groups:
-            chosen = None
-            if len(tasks) > 1:
-                start = self.run(tasks, serves).config.changed(**self.start)
-                if layers := affordable(start, start_cosines(start)):
-                    value = " ".join(sorted(str(one.layer) for one in layers))
-                    each = "; ".join(f"layer {one.layer} {described(one)}" for one in layers)
-                    chosen = Choice(tasks, "branch", value, f"mean cosine: {each}")
-            found.append(chosen)
-        return found
+        return [self.branch(*one) if len(one[0]) > 1 else None for one in groups]
+
+    def branch(self, tasks: Names, serves: Names) -> Choice | None:
+        """Return the layers in which gradients conflict, the clearest ones within the budget."""
+        found = self.found
+        cosines = {
+            int(name.removeprefix(LAYER)): self.clearest_conflict(
+                tasks, found.cosines[place], found.cosine_ends[:, place]
+            )
+            for place, name in enumerate(found.parts)
+            if name.startswith(LAYER)
+        }
+        conflicts = {layer: one for layer, one in cosines.items() if one.high < 0}
+        if not conflicts or is_bilstm(self.joint):
+            return None
+        start = self.run(tasks, serves).config.changed(**self.start)
+        order = sorted(conflicts, key=lambda layer: conflicts[layer].high)
+        if not (layers := sorted(affordable(start, order))):
+            return None
+        each = "; ".join(f"layer {layer}: {conflicts[layer]}" for layer in layers)
+        reason = f"from the joint run's weights; {each}"
+        return Choice(tasks, "branch", " ".join(map(str, layers)), reason)
 
     @property
     def start(self) -> dict[str, Any]:
@@ -165,17 +200,24 @@ def for_tasks(config: RunConfig, tasks: Names, settings: Mapping[str, Any]) -> R
     """
     roles = [role for role in METHODS if role in CHOSEN]
     replaced = {key for role in roles for key in of_methods(role, getattr(config, role))}
-    given: dict[str, Any] = {}
+    given, unused = dict[str, Any](), {*CHOSEN, *replaced}
     for key, value in config.given.items():
-        if key in CHOSEN or key in replaced:
-            continue
         if isinstance(value, Mapping) and value.keys() <= set(config.tasks):
             value = {task: one for task, one in value.items() if task in tasks}
             if not value:
-                continue
+                unused |= {key, *regularizer_settings(key)}
         given[key] = value
+    given = {key: value for key, value in given.items() if key not in unused}
     mode = "multitask" if len(tasks) > 1 else "single"
     return from_given(config, {**given, **settings, "mode": mode, "tasks": tasks})
+
+
+def regularizer_settings(weight: str) -> set[str]:
+    """Return the settings of the regulariser with this weight, empty for another setting."""
+    for one in methods("regularizers").values():
+        if weight == f"{one.prefix}weight":
+            return set(one.by_key())
+    return set()
 
 
 def from_given(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:

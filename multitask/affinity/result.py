@@ -12,6 +12,7 @@ import numpy as np
 from multitask.affinity.estimators import (
     ESTIMATORS,
     Estimator,
+    PairMeans,
     intervals,
     mean_cosines,
 )
@@ -79,8 +80,9 @@ class Affinity:
     """The result of `measure_affinity`.
 
     `estimator` is the name of the chosen one among `estimates`. `cosines` (P, m, m) are means by
-    part of the encoder, from `rounds` measured batches per task in all. `training_seconds` and
-    `measuring_seconds` are those of all joint runs.
+    part of the encoder, from `rounds` measured batches per task in all, and `cosine_ends`
+    (2, P, m, m) their 95 % intervals. `training_seconds` and `measuring_seconds` are those of all
+    joint runs.
     """
 
     tasks: tuple[str, ...]
@@ -88,6 +90,7 @@ class Affinity:
     estimates: Mapping[str, Estimate]
     parts: tuple[str, ...]
     cosines: np.ndarray
+    cosine_ends: np.ndarray
     seeds: tuple[int, ...]
     rounds: int
     training_seconds: float
@@ -178,6 +181,21 @@ def estimate(
     return Estimate(estimator, matrix, both, subsets, affinities, groupings, rounds, seeds)
 
 
+def cosine_ends(cosines: Sequence[np.ndarray], seeds: Sequence[int]) -> np.ndarray:
+    """Return the 95 % intervals (2, P, m, m) of mean cosines by part.
+
+    `cosines` are those of each point (R, P, m, m).
+    """
+    parts, tasks = cosines[0].shape[1:3]
+    pairs = np.array(list(combinations(range(tasks), 2)))
+    rounds, found = [len(one) for one in cosines], []
+    for part in range(parts):
+        means = PairMeans([one[:, part] for one in cosines])
+        ends = intervals(means, pairs, rounds, seeds)
+        found.append(np.stack([as_matrix(pairs, one, tasks) for one in ends]))
+    return np.stack(found, 1)
+
+
 def as_matrix(pairs: np.ndarray, gains: np.ndarray, tasks: int) -> np.ndarray:
     """Return (m, m) with the gain of the column's task in each pair (n, 2) at [other, task]."""
     found = np.zeros((tasks, tasks))
@@ -208,13 +226,14 @@ def affinity_of(
         name: estimate(kind.make(points), points, seeds, groups)
         for name, kind in ESTIMATORS.items()
     }
-    cosines = np.concatenate([mean_cosines(one.grams) for one in points]).mean(0)
+    cosines = [mean_cosines(one.grams) for one in points]
     return Affinity(
         tasks=tuple(tasks),
         estimator=estimator,
         estimates=found,
         parts=points[0].parts,
-        cosines=cosines,
+        cosines=np.concatenate(cosines).mean(0),
+        cosine_ends=cosine_ends(cosines, seeds),
         seeds=tuple(dict.fromkeys(seeds)),
         rounds=sum(len(one.losses) for one in points),
         training_seconds=round(training_seconds, 3),

@@ -82,7 +82,7 @@ def test_advised_commands_run_and_compare_holds_the_promises_against_them(
     run_affinity, run_ok, error_line, tmp_path
 ):
     folder = tmp_path / "affinity"
-    shown = run_affinity("--output", folder, "--advise").stdout
+    shown = run_affinity("--output", folder, "--advise", "--rounds", 4).stdout
     assert "gains over singles by lookahead" in shown
     assert "advised: " in shown
     advice, compare = folder / "advice.json", ("--mode", "compare", "--output", tmp_path / "page")
@@ -96,13 +96,20 @@ def test_advised_commands_run_and_compare_holds_the_promises_against_them(
         "sst+sts-seed1",
     }
     for one in trained:
-        run_ok(*one[one.index("--mode") :], "--limit", 24, "--dev-limit", 20, "--test-limit", 10)
+        run_ok(*one[one.index("--mode") :])
     text = run_ok(*compare, "--advice", advice).stdout
     assert "Promised and real gains" in text
     assert "one model  sts " in text
     assert "Promised and real gains" in (tmp_path / "page/comparison.html").read_text()
+    settings = folder / "advice/sst.json"
+    kept = settings.read_text()
+    settings.write_text(kept.replace('"lr": 0.0001', '"lr": 0.0002'))
+    assert "sst-seed1: expected the settings of" in error_line(1, *compare, "--advice", advice)
+    settings.write_text(kept)
     advice.write_text(advice.read_text().replace('"gain": ', '"gain": 1'))
     assert "edited" in error_line(1, *compare, "--advice", advice)
+    missing = error_line(1, *compare, "--advice", tmp_path / "none.json")
+    assert "expected advice.json of mode affinity --advise, found no file" in missing
 
 
 def test_a_dry_run_shows_the_steps_of_the_joint_run_and_writes_nothing(run_affinity, cwd):

@@ -12,8 +12,6 @@ from multitask.affinity.advisor import advice_faults
 from multitask.affinity.measures import Measures
 from multitask.affinity.proposals import Proposals, for_tasks, on_all_data
 from multitask.affinity.result import Promise, affinity_of
-from multitask.branching import LayerCosine
-from multitask.control import RunControl
 
 TASKS = ("sst", "sts", "qqp")
 CONFIG = RunConfig(
@@ -33,8 +31,11 @@ def measures(effects, cosines, rounds=6):
 
 
 @pytest.fixture
-def proposals():
+def proposals(monkeypatch):
     """Return a function of effects and cosines that returns the proposals."""
+
+    monkeypatch.setattr("multitask.affinity.proposals.is_bilstm", lambda run: False)
+    monkeypatch.setattr("multitask.branching.parameter_ratio", lambda config, layers: 1.2)
 
     def make(effects, cosines=UNRELATED):
         tasks = TASKS[: len(effects)]
@@ -126,7 +127,7 @@ def test_settings_that_the_advice_chooses_are_refused(proposals, settings, found
 
 def test_stored_settings_with_default_methods_are_accepted(proposals):
     stored = RunConfig.from_json(CONFIG.to_json())  # as from the file of a run
-    assert list(advice_faults(stored)) == []
+    assert list(advice_faults(stored, 4)) == []
     one = proposals(FRIENDS)
     advice = Proposals(one.found, on_all_data(stored), SIZES, 100.0, Path("joint")).advice((1,))
     plain = {run.name: run.config.to_json() for run in one.advice((1,)).runs}
@@ -134,17 +135,27 @@ def test_stored_settings_with_default_methods_are_accepted(proposals):
 
 
 def test_layers_in_conflict_become_branches_from_the_joint_run(proposals, monkeypatch):
-    cosines = [LayerCosine(2, -0.2, 0.01, 50), LayerCosine(1, 0.1, 0.01, 50)]
-    monkeypatch.setattr("multitask.affinity.proposals.start_cosines", lambda config: cosines)
-    monkeypatch.setattr("multitask.branching.parameter_ratio", lambda config, layers: 1.2)
-    advice = proposals(FRIENDS).advice((1,))
+    advice = proposals(FRIENDS, CONFLICT).advice((1,))
     branches = advice.systems[-1]
     assert branches.name == "branches"
     run = branches.runs[0]
     assert (run.name, run.config.init) == ("sst+sts-branches", "joint")
-    assert (run.config.adapter.name, run.config.adapter.layers) == ("copies", (2,))
+    assert (run.config.adapter.name, run.config.adapter.layers) == ("copies", (1,))
     assert branches.promises == {}
-    assert [one.value for one in advice.choices if one.setting == "branch"] == ["2"]
+    (choice,) = (one for one in advice.choices if one.setting == "branch")
+    assert choice.value == "1"
+    assert "layer 1: mean cosine -0.300 (-0.300 to -0.300) of sst and sts" in choice.reason
+    assert [one.name for one in proposals(FRIENDS).advice((1,)).systems][-1] == "groups"
+    monkeypatch.setattr("multitask.affinity.proposals.is_bilstm", lambda run: True)
+    assert proposals(FRIENDS, CONFLICT).advice((1,)).systems[-1].name == "groups"
+
+
+def test_long_names_of_tasks_give_short_names_of_runs(proposals, monkeypatch):
+    monkeypatch.setattr("multitask.affinity.proposals.LONGEST_NAME", 8)
+    names = [run.name for run in proposals(FRIENDS).advice((1,)).runs]
+    assert names[:3] == [*TASKS]
+    assert names[3].startswith("3-tasks-")
+    assert names[4] == "sst+sts"
 
 
 def test_seconds_are_those_of_all_passes_at_the_speed_of_the_joint_run(proposals):
@@ -158,6 +169,7 @@ def test_a_configuration_for_some_tasks_drops_settings_of_the_others():
     alone = for_tasks(config, ("sts",), {})
     assert (alone.mode, alone.tasks, alone.flat()["lr"]) == ("single", ("sts",), 3e-5)
     assert not alone.regularizers
+    assert for_tasks(config.changed(smart_place="words"), ("sts",), {}).regularizers == ()
     both = for_tasks(config, ("sst", "sts"), {})
     assert both.mode == "multitask"
     assert "qqp" not in json.dumps(both.to_json())
@@ -169,7 +181,7 @@ def test_the_sign_of_a_promise_is_that_of_its_interval():
 
 
 def test_advice_is_stored_with_settings_that_train(tmp_path):
-    found = measure_affinity(CONFIG, tmp_path, rounds=2)
+    found = measure_affinity(CONFIG, tmp_path, rounds=4)
     advice = advise(found, CONFIG, tmp_path, seeds=(5,), rates=(1e-4, 3e-4))
     stored = json.loads((tmp_path / "advice.json").read_text())
     assert stored["best"] == advice.best
@@ -188,14 +200,33 @@ def test_advice_is_stored_with_settings_that_train(tmp_path):
 
 
 def test_promises_of_trained_runs_are_not_replaced(tmp_path):
-    found = measure_affinity(CONFIG, tmp_path, rounds=2)
+    found = measure_affinity(CONFIG, tmp_path, rounds=4)
     advice = advise(found, CONFIG, tmp_path, seeds=(5,))
     advice.runs[0].folder(tmp_path, 5).mkdir(parents=True)
     advise(found, CONFIG, tmp_path, seeds=(5,))  # the same
     with pytest.raises(RunError, match="expected no runs of another advice"):
         advise(found, CONFIG, tmp_path, seeds=(6,))
-    advise(found, CONFIG, tmp_path, seeds=(6,), control=RunControl(overwrite=True))
-    assert json.loads((tmp_path / "advice.json").read_text())["seeds"] == [6]
+    assert json.loads((tmp_path / "advice.json").read_text())["seeds"] == [5]
+
+
+def test_settings_of_an_earlier_advice_are_removed(tmp_path):
+    found = measure_affinity(CONFIG, tmp_path, rounds=4)
+    (tmp_path / "advice").mkdir()
+    (tmp_path / "advice" / "old.json").write_text("{}")
+    advice = advise(found, CONFIG, tmp_path)
+    names = {path.stem for path in (tmp_path / "advice").iterdir()}
+    assert names == {run.name for run in advice.runs}
+
+
+def test_advice_needs_enough_rounds_and_the_configuration_of_the_measurement(tmp_path):
+    found = measure_affinity(CONFIG, tmp_path, rounds=2)
+    with pytest.raises(SettingsError, match="rounds: expected 4 or more"):
+        advise(found, CONFIG, tmp_path)
+    found = measure_affinity(CONFIG, tmp_path, rounds=4, overwrite=True)
+    with pytest.raises(RunError, match="expected the configuration of the measurement, found: lr"):
+        advise(found, CONFIG.changed(lr=1e-3), tmp_path)
+    with pytest.raises(RunError, match="expected the configuration of the measurement"):
+        advise(found, CONFIG.changed(tasks=("sst", "sts")), tmp_path)
 
 
 def test_advice_needs_the_joint_run(proposals, tmp_path):

@@ -123,21 +123,24 @@ def test_tasks_without_a_copy_go_on_sharing_the_layer(make_trainer):
 
 def test_layers_are_ranked_by_the_mean_cosine_between_tasks():
     lines = [line(layer_1=0.1, layer_2=-0.25), line(layer_1=0.3, layer_2=0.0), {"losses": {}}]
-    lowest, highest = layer_cosines(lines, ["sst"])
+    lowest, highest = layer_cosines(lines, TASKS, ["sst"])
     assert (lowest.layer, highest.layer) == (2, 1)
     assert (lowest.mean, lowest.steps) == (pytest.approx(-0.125), 2)
     assert lowest.error == pytest.approx(0.125)
     assert not lowest.conflicts, "the mean is within two standard errors of zero"
-    (one,) = layer_cosines([line(layer_1=-0.2), line(layer_1=-0.21)], ["qqp"])
+    (one,) = layer_cosines([line(layer_1=-0.2), line(layer_1=-0.21)], TASKS, ["qqp"])
     assert one.conflicts
 
 
 def test_only_pairs_that_the_adapters_separate_count():
     every = {"sst_qqp": -0.5, "sst_sts": 0.2, "qqp_sts": 0.4, "sst/push_sst/pull": -1.0}
-    (one,) = layer_cosines([cosines(**every)] * 2, ["sts"])
+    three = ["sst", "qqp", "sts"]
+    (one,) = layer_cosines([cosines(**every)] * 2, three, ["sts"])
     assert one.mean == pytest.approx(0.3)
-    assert layer_cosines([cosines(sst_qqp=-0.5)] * 2, ["sts"]) == []
-    (both,) = layer_cosines([cosines(**every)] * 2, ["sst", "qqp", "sts"])
+    assert layer_cosines([cosines(sst_qqp=-0.5)] * 2, three, ["sts"]) == []
+    (two,) = layer_cosines([cosines(**every)] * 2, ["sst", "sts"])
+    assert two.mean == pytest.approx(0.2), "tasks of the start that the run does not have"
+    (both,) = layer_cosines([cosines(**every)] * 2, three)
     assert both.mean == pytest.approx((-0.5 + 0.2 + 0.4) / 3)
 
 
