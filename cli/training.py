@@ -23,7 +23,7 @@ from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.methods import methods
-from multitask.older_versions import upgraded
+from multitask.older_versions import of_file
 from multitask.rules import unused_faults
 from multitask.run_folder import RunFolder, default_folder
 from multitask.run_settings import READING
@@ -190,8 +190,8 @@ def config_of(
     kept = {name: one for name, one in from_file.get("own_tasks", {}).items() if name in tasks}
     if own := {**kept, **(getattr(args, "own_tasks", None) or {})}:
         given["own_tasks"] = own
-    if "init" in given:
-        given.setdefault("encoder", RunFolder(Path(given["init"])).encoder())
+    if "init" in given and "encoder" not in given:
+        given["encoder"] = RunFolder(Path(given["init"])).encoder()
     config = RunConfig.from_flat({**from_file, **given, "tasks": tasks, **mode}, parser.outside)
     for fault in unused_faults(config, given):
         raise SettingsError(fault)
@@ -217,9 +217,7 @@ def add_short_forms(given: dict[str, Any], args: argparse.Namespace) -> None:
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings in the file of `--config`, or none without it."""
     if not hasattr(args, "from_file"):
-        content = (
-            upgraded(read_settings(Path(args.config))) if getattr(args, "config", None) else {}
-        )
+        content = of_file(read_settings(Path(args.config))) if getattr(args, "config", None) else {}
         convert("tasks", tuple[Name, ...], content.get("tasks", ()))
         convert("own_tasks", dict[str, dict[str, Any]], content.get("own_tasks", {}))
         args.from_file = content

@@ -18,23 +18,38 @@ def upgraded(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored configuration with the behaviour of its version, in today's settings.
 
     In older versions SMART's noise was added to the word embeddings, its radius and step size were
-    not shares, hard negatives were one mapping, similarity labels were from 0 to 1 in the loss, and
-    the precision was fp32. Only names and hard negatives are changed in a user's own file, which is
-    not complete as a run's configuration is.
+    not shares, similarity labels were from 0 to 1 in the loss, and the precision was fp32. The last
+    two apply only to a run's configuration, which is complete.
     """
+    found = renamed(content)
+    if is_complete(content):
+        found = {"similarity_scale": 1.0, **FORMER_DEFAULTS, **found}
+    weights = content.get("smart_weight")
+    if isinstance(weights, Mapping) and any(weights.values()) and "smart_place" not in content:
+        found.pop("smart_radius", None)
+        found.pop("smart_step_size", None)
+        found["smart_place"] = "words"
+    return found
+
+
+def of_file(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a user's file, which may be a run's configuration of any version."""
+    return upgraded(content) if is_complete(content) else renamed(content)
+
+
+def is_complete(content: Mapping[str, Any]) -> bool:
+    """Return whether settings are those of a run's configuration, not of a user's own file."""
+    return all(key in content for key in OF_EVERY_RUN)
+
+
+def renamed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with today's names; hard negatives were one mapping."""
     found = dict(content)
     for name, former in FORMER_NAMES.items():
         if former in found and name in found:
             raise RunError(f"{former}: expected only its new name {name}, found both")
         if former in found:
             found[name] = found.pop(former)
-    if all(key in content for key in OF_EVERY_RUN):
-        found = {"similarity_scale": 1.0, **FORMER_DEFAULTS, **found}
-        weights = content.get("smart_weight")
-        if isinstance(weights, Mapping) and any(weights.values()) and "smart_place" not in content:
-            found.pop("smart_radius", None)
-            found.pop("smart_step_size", None)
-            found["smart_place"] = "words"
     hard = found.get("hard_negatives")
     if isinstance(hard, Mapping):
         if unknown := [name for name in hard if name not in HARD]:

@@ -19,7 +19,7 @@ from common.errors import SettingsError, UserError
 from common.json_files import write_sealed
 from common.progress import duration
 from multitask.config import RunConfig, check_complete
-from multitask.older_versions import upgraded
+from multitask.older_versions import of_file
 from multitask.precision import with_precision
 from multitask.run_folder import RunFolder
 from multitask.stored_config import read_settings, without_paths
@@ -172,7 +172,7 @@ def read_configuration(place: Path, data: str | None = None) -> RunConfig:
     The folder `data` replaces that of the file. Raises UserError with the name of the file.
     """
     file = place / "config.json" if place.is_dir() else place
-    content = upgraded(read_settings(file))
+    content = of_file(read_settings(file))
     if content.get("use"):
         line = "expected built-in methods; in Python, configurations may have others"
         raise SettingsError(f"{file}: use: {line}")

@@ -1,6 +1,7 @@
 """Branches: layers of single tasks, chosen by hand or by the conflicts that a run has measured."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -211,6 +212,29 @@ def test_the_choice_is_stored_and_a_run_resumes_with_it(joint, tmp_path, capsys)
     assert "adapters in 1 of 2 layers, by the mean cosine of gradients: layer" in shown
     assert cli.main([*command, "--resume"]) == 0
     assert "holds this run, finished" in capsys.readouterr().out
+
+
+def test_a_finished_run_with_chosen_layers_needs_its_start_no_more(joint, tmp_path, capsys):
+    start, folder = tmp_path / "start", tmp_path / "run"
+    shutil.copytree(joint, start)
+    flags = ["--init", str(start), "--encoder", "tiny", "--adapter", "copies"]
+    command = ["--mode", "multitask", *flags, *SHORT[2:], "--output", str(folder)]
+    assert cli.main([*command, "--adapter-conflict-layers", "1"]) == 0
+    shutil.rmtree(start)
+    capsys.readouterr()
+    assert cli.main([*command, "--adapter-conflict-layers", "1"]) == 0
+    assert "holds this run, finished" in capsys.readouterr().out
+    assert cli.main([*command, "--adapter-conflict-layers", "2"]) == 1, "another choice"
+
+
+def test_branch_replaces_layers_and_keeps_the_adapter_of_a_file_of_settings(tmp_path, capsys):
+    file, folder = tmp_path / "settings.json", tmp_path / "run"
+    file.write_text(json.dumps({"adapter": "lora", "adapter_rank": 4, "adapter_layers": [1]}))
+    command = ["--mode", "multitask", *SHORT, "--config", str(file), "--output", str(folder)]
+    assert cli.main([*command, "--branch", "top-1"]) == 0
+    stored = json.loads((folder / "config.json").read_text())
+    kept = [stored[key] for key in ("adapter", "adapter_layers", "adapter_top_layers")]
+    assert kept == ["lora", [], 1]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from multitask.assembly import build_tasks
 from multitask.combiners.epo import EPO
 from multitask.config import RunConfig, check_complete, default_values
 from multitask.objective_rules import objectives_of
+from multitask.older_versions import of_file
 from multitask.regularizers import Smart
 from multitask.run import complete
 from multitask.run_folder import default_folder
@@ -206,6 +207,14 @@ def test_smart_of_an_older_version_adds_noise_to_the_words():
     assert (
         plain.difference({k: v for k, v in plain.to_json().items() if k != "smart_place"}) is None
     )
+
+
+def test_smart_of_a_users_file_is_that_of_today():
+    assert of_file({"smart_weight": {"sst": 1.0}}) == {"smart_weight": {"sst": 1.0}}
+    assert of_file({"per_class": True}) == {"class_balanced": True}
+    complete = RunConfig(**ALL, smart_weight={"sst": 1.0}).to_json()
+    del complete["smart_place"]
+    assert of_file(complete)["smart_place"] == "words"
 
 
 OLDER = json.loads((Path(__file__).parent / "older_runs.json").read_text())
