@@ -172,7 +172,7 @@ def parameter_ratio(config: RunConfig, layers: tuple[int, ...]) -> float:
     from minbert.bilstm import BiLSTMConfig
     from minbert.encoder import Encoder
     from minbert.folder import read_config
-    from multitask.model import count_parameters
+    from multitask.task_modules import count_parameters
 
     adapter = config.adapter
     assert adapter is not None

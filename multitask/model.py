@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from common.errors import RunError
 from minbert.adapters import AdaptedEncoder, EncoderAdapter
@@ -23,9 +21,9 @@ from minbert.folder import AnyEncoder, load_encoder
 from minbert.pooling import Pool
 from minbert.precision import autocast
 from minbert.sizes import Size
-from minbert.weights import check_weights, read_tensors, save_tensors
+from minbert.weights import save_tensors
 from multitask.adapters import Adapter
-from multitask.checkpoint_folders import CheckpointError
+from multitask.task_modules import count_parameters, initial_weights, load_matching, read_modules
 from tasks.base import Embeddings, Task
 from tasks.heads import PoolsTokens
 
@@ -97,7 +95,7 @@ class EncoderWithHeads(nn.Module):
         return self.encoder.stream
 
     @property
-    def tasks_with_adapters(self) -> tuple[str, ...]:
+    def selectable_tasks(self) -> tuple[str, ...]:
         """The tasks whose encoders may differ: all tasks, if one of them has an adapter."""
         return tuple(self.heads) if self.adapters else ()
 
@@ -278,42 +276,3 @@ class EncoderWithHeads(nn.Module):
 
 
 HEADS, ADAPTERS = "heads.safetensors", "adapters.safetensors"
-
-
-@contextmanager
-def initial_weights(purpose: str) -> Iterator[None]:
-    """Draw weights from a generator of their own, whatever the other tasks of the run are."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(crc32(purpose.encode()))  # the generator takes at most 32 bits
-        yield
-
-
-def count_parameters(module: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
-def read_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file of modules by task; raise CheckpointError if unusable."""
-    saved = read_tensors(file, CheckpointError)
-    weights = [n for n, value in modules.state_dict().items() if value.is_floating_point()]
-    check_weights({n: saved[n] for n in weights if n in saved}, file, CheckpointError)
-    return saved
-
-
-def load_matching(modules: nn.ModuleDict, file: Path, names: Container[str]) -> list[str]:
-    """Load the modules of these tasks if their shapes match; return the tasks."""
-    saved = read_modules(modules, file)
-    taken = []
-    for name, module in modules.items():
-        if name not in names:
-            continue
-        own = {
-            key.removeprefix(f"{name}."): value
-            for key, value in saved.items()
-            if key.startswith(f"{name}.")
-        }
-        shapes = {key: value.shape for key, value in module.state_dict().items()}
-        if own and {key: value.shape for key, value in own.items()} == shapes:
-            module.load_state_dict(own)
-            taken.append(name)
-    return taken

@@ -84,7 +84,7 @@ def check_text(name: str, text: str, least: int) -> None:
 
 def check_adapter(model: MultiTaskModel, task: str | None) -> None:
     """Raise InvalidRequestError for a task outside a run with adapters, or one without texts."""
-    known = model.model.tasks_with_adapters
+    known = model.model.selectable_tasks
     if task is not None and task not in known:
         expected = f"one of {', '.join(known)}" if known else "none for a run without adapters"
         raise InvalidRequestError(f"task: expected {expected}, found {task[:40]!r}")

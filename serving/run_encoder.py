@@ -59,7 +59,7 @@ def bi_encoder_of(model: EncoderWithHeads, task: str | None, name: str) -> BiEnc
     Warn with a SharedEncoderWarning for None if there are adapters. Raise RunError for a task that
     is not in a run with adapters. `name` is that of the argument that chooses the task.
     """
-    check_task(task, model.tasks_with_adapters, name)
+    check_task(task, model.selectable_tasks, name)
     if task is None and model.adapters:
         names = ", ".join(model.adapters)
         line = f"embeddings of the shared encoder, without an adapter; {name} chooses one: {names}"
