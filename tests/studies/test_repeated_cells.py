@@ -1,0 +1,38 @@
+"""Cells that were run again on another day agree with the published ones."""
+
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+
+from reports.cells import read_cell
+
+RESULTS = Path(__file__).parents[2] / "results"
+AGAIN = RESULTS / "again"
+FIGURES = {  # study -> keys of the compared figure
+    "bees": ("dev", "sts", "pearson"),
+    "scl_moo-cls": ("test", "sst2", "accuracy"),
+    "lacon": ("test", "trec", "accuracy"),
+    "supercontext-2000": ("linear", "test", "trec", "accuracy"),
+}
+
+
+def scores(file, keys):
+    """Return the figure of each seed of a cell, and the earliest day of its runs."""
+    runs = read_cell(file)["seeds"]
+    found = {}
+    for seed, value in runs.items():
+        for key in keys:
+            value = value[key]
+        found[seed] = value
+    return found, min(run["environment"]["date"] for run in runs.values())[:10]
+
+
+@pytest.mark.parametrize("file", sorted(AGAIN.glob("*/*-*.json")) + sorted(AGAIN.glob("*/M*.json")))
+def test_a_repeated_cell_is_within_two_standard_deviations_of_the_published_one(file):
+    keys = FIGURES[file.parent.name]
+    published, day = scores(RESULTS / file.parent.name / file.name, keys)
+    again, other_day = scores(file, keys)
+    assert again.keys() == published.keys()
+    assert day < other_day
+    assert abs(fmean(again.values()) - fmean(published.values())) <= 2 * stdev(published.values())
