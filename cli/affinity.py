@@ -26,7 +26,6 @@ from common.entry_point import print_error, program
 from common.errors import SettingsError
 from common.settings import Count, Positive
 from multitask.affinity.advice import Advice
-from multitask.affinity.advisor import advice_faults, advise
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.result import Affinity
 from multitask.affinity.run import (
@@ -111,8 +110,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     config = config_of(args, parser, parser.flags, tasks, mode="multitask")
     if args.dry_run:
         return show_plan(joint_config(config))
-    for fault in advice_faults(config, args.rounds) if args.advise else ():
-        raise SettingsError(fault)
+    if args.advise:
+        from multitask.affinity.advisor import advice_faults, advise
+
+        for fault in advice_faults(config, args.rounds):
+            raise SettingsError(fault)
     folder = Path(args.output or f"{default_folder(config)}-affinity")
     control = run_control(args)
     try:

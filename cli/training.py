@@ -16,8 +16,7 @@ from common.errors import SettingsError
 from common.progress import is_main_process
 from common.settings import Count, Name, Settings, convert
 from minbert.config import TrainingPrecision
-from multitask.adapters import Copies
-from multitask.branching import BRANCH, branch_settings
+from multitask.adapters import BRANCH, Copies, branch_settings
 from multitask.callbacks import TrackerName
 from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every

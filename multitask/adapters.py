@@ -6,15 +6,23 @@ here at module level.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from common.errors import RunError, UserError
+from common.errors import RunError, SettingsError, UserError
 from common.settings import Count, Name, Positive, Settings, setting
 
 if TYPE_CHECKING:
     from minbert.adapters import EncoderAdapter
     from minbert.config import EncoderConfig
+
+
+# The settings for which `--branch` is short, with their defaults.
+BRANCH: Mapping[str, Any] = {
+    "adapter_layers": (),
+    "adapter_top_layers": None,
+    "adapter_conflict_layers": None,
+}
 
 
 class Adapter(Settings, prefix="adapter_"):
@@ -179,3 +187,16 @@ class PAL(Adapter, name="pal"):
         shared = not self.own_projections
         rank = self.fitting_rank(rank, config)
         return ProjectedAttention(config, self.places(config), rank, shared)
+
+
+def branch_settings(values: Sequence[str]) -> dict[str, Any]:
+    """Return the settings for the values of `--branch`: auto, top-K, or numbers of layers."""
+    first = values[0]
+    if len(values) == 1 and first == "auto":
+        return {"adapter_conflict_layers": first}
+    if len(values) == 1 and first.startswith("top-") and first[4:].isdecimal():
+        return {"adapter_top_layers": int(first[4:])}
+    if all(one.isdecimal() for one in values):
+        return {"adapter_layers": tuple(map(int, values))}
+    expected = "auto, top-K such as top-2, or numbers of layers"
+    raise SettingsError(f"branch: expected {expected}, found {' '.join(values)}")

@@ -1,44 +1,22 @@
-"""Branches: the layers that `--branch` names, and those in which tasks conflict in a run.
-
-No torch is imported here at module level.
-"""
+"""The layers in which tasks conflict, by the steps of a run: those of `conflict_layers`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from common.errors import RunError, SettingsError
+from common.errors import RunError
 from multitask.config import RunConfig
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
 
 LAYER = "layer "  # before the number, in the telemetry
 BUDGET = 1.3  # parameters with `auto`, as a multiple of those of the encoder
-# The settings for which `--branch` is short, with their defaults.
-BRANCH: Mapping[str, Any] = {
-    "adapter_layers": (),
-    "adapter_top_layers": None,
-    "adapter_conflict_layers": None,
-}
 ERRORS = 2.0  # standard errors below zero from which a mean cosine counts as a conflict
-
-
-def branch_settings(values: Sequence[str]) -> dict[str, Any]:
-    """Return the settings for the values of `--branch`: auto, top-K, or numbers of layers."""
-    first = values[0]
-    if len(values) == 1 and first == "auto":
-        return {"adapter_conflict_layers": first}
-    if len(values) == 1 and first.startswith("top-") and first[4:].isdecimal():
-        return {"adapter_top_layers": int(first[4:])}
-    if all(one.isdecimal() for one in values):
-        return {"adapter_layers": tuple(map(int, values))}
-    expected = "auto, top-K such as top-2, or numbers of layers"
-    raise SettingsError(f"branch: expected {expected}, found {' '.join(values)}")
 
 
 @dataclass(frozen=True)
