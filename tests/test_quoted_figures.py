@@ -12,6 +12,7 @@ from reports.significance import paired_p
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
+BRANCH_ROWS = ("shared", "single", "conflict", "top")
 OVERALL = (("sst", "accuracy"), ("qqp", "accuracy"), ("sts", "pearson"))
 
 
@@ -57,6 +58,13 @@ def quoted() -> Iterator[tuple[str, str]]:
     )
     yield "docs/choosing.md", f"mend: {surgery} overall with it and {plain} without"
     runs = [read_cell(RESULTS / f"bees/{name}.json")["seeds"] for name in ("M7-surgery", "M7")]
+    branches = {row: mean(dev(f"branching/{row}.json", "sts", "pearson")) for row in BRANCH_ROWS}
+    yield "docs/sharing.md", "similarity scores {shared} in the shared".format(**branches)
+    yield (
+        "docs/sharing.md",
+        "model, {single} in a model of its own, {conflict} with".format(**branches),
+    )
+    yield "docs/sharing.md", "the lowest mean cosine and {top} with copies".format(**branches)
     relu, sigmoid = (dev(f"bees/{name}.json", "sts", "pearson") for name in ("M13", "T4-simcse"))
     yield "docs/bees.md", f"three seeds it is {fmean(relu) - fmean(sigmoid):.1f} points lower"
     pairs = [100 * (runs[0][s]["dev"]["overall"] - runs[1][s]["dev"]["overall"]) for s in runs[1]]
