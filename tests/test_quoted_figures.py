@@ -23,6 +23,12 @@ def dev(file: str, task: str, metric: str) -> list[float]:
     return [100 * run["dev"][task][metric] for run in runs]
 
 
+def linear_accuracy(loss: str) -> list[float]:
+    """Return TREC's accuracy of each seed after pre-training with a loss, in per cent."""
+    runs = read_cell(RESULTS / f"supercontext/given-trec-{loss}.json")["seeds"].values()
+    return [100 * run["linear"]["test"]["trec"]["accuracy"] for run in runs]
+
+
 def mean(values: list[float], digits: int = 1) -> str:
     return f"{fmean(values):.{digits}f}"
 
@@ -58,6 +64,10 @@ def quoted() -> Iterator[tuple[str, str]]:
     )
     yield "docs/choosing.md", f"mend: {surgery} overall with it and {plain} without"
     runs = [read_cell(RESULTS / f"bees/{name}.json")["seeds"] for name in ("M7-surgery", "M7")]
+    losses = {name: linear_accuracy(name) for name in ("superloss", "ce", "supcon")}
+    ours, others = losses["superloss"], [fmean(losses[name]) for name in ("ce", "supcon")]
+    apart = [f"{fmean(ours) - other:+.2f}" for other in others]
+    yield "README.md", f"by {apart[0]} points from cross-entropy and by {apart[1]} from SupCon"
     branches = {row: mean(dev(f"branching/{row}.json", "sts", "pearson")) for row in BRANCH_ROWS}
     yield "docs/sharing.md", "similarity scores {shared} in the shared".format(**branches)
     yield (
