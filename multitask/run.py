@@ -52,8 +52,8 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
     """
     check_complete(config)
     run_folder = RunFolder(folder)
-    if config.init is not None and Path(config.init).resolve() == folder.resolve():
-        raise SettingsError("init and output: expected two folders, found the same")
+    if config.init is not None and (control.overwrite or run_folder.metrics() is None):
+        check_start(config, folder)
     with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
         shared: tuple[RunConfig, bool, list[str]] | None = None
@@ -76,17 +76,18 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
             if processes.first:
                 Checkpoints(folder / "checkpoint").forget()  # in case it was killed before that
             return metrics
-        if config.init is not None:
-            check_start(config)
         print(f"run folder: {folder}", flush=True)
         for line in choices:
             print(line, flush=True)
         return run(config, folder, processes, control)
 
 
-def check_start(config: RunConfig) -> None:
-    """Raise SettingsError if the run in `init` has another encoder."""
-    if config.encoder != (brought := RunFolder(Path(str(config.init))).encoder()):
+def check_start(config: RunConfig, folder: Path) -> None:
+    """Raise SettingsError if the run in `init` has another encoder, or is in the same folder."""
+    start = Path(str(config.init))
+    if start.resolve() == folder.resolve():
+        raise SettingsError("init and output: expected two folders, found the same")
+    if config.encoder != (brought := RunFolder(start).encoder()):
         found = f"found {config.encoder}"
         raise SettingsError(f"encoder: expected {brought}, the encoder of init, {found}")
 

@@ -40,7 +40,8 @@ def advise(
 
     Args:
         found: the result of `measure_affinity`.
-        config: its configuration; `limit`, `dev_limit` and `test_limit` are left out.
+        config: its configuration; `limit`, `dev_limit`, `test_limit` and `steps_per_epoch` are left
+            out.
         folder: its folder, to which `advice.json` and the settings of the runs, `advice/NAME.json`,
             are written.
         seeds: seeds of the runs.

@@ -20,9 +20,9 @@ from multitask.settings_by_name import METHODS, of_methods
 
 SINGLES, ONE_MODEL, GROUPS, BRANCHES = "singles", "one model", "groups", "branches"
 EQUAL_SIZES = 1.1  # ratio of the largest to the smallest task, up to which they count as equal
-SHORT_RUN_LIMITS = ("limit", "dev_limit", "test_limit")
+SHORT_RUN_LIMITS = ("limit", "dev_limit", "test_limit", "steps_per_epoch")
 CHOSEN = (  # settings of the proposed runs
-    *("sampling", "schedule", "combiner", "batches_per_step", "steps_per_epoch"),
+    *("sampling", "schedule", "combiner", "batches_per_step"),
     *("adapter", "auxiliary"),
 )
 LONGEST_NAME = 80  # of a run, which is a part of names of files

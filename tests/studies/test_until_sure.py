@@ -312,7 +312,7 @@ def test_the_command_goes_on_prints_the_verdict_and_verifies(finished, command, 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ((), "--runs, --until-sure, --verify: expected one of them, found none"),
+        ((), "--runs, --advice, --until-sure, --verify: expected one of them, found none"),
         (("--runs", "a", "--verify", "b"), "expected one of them, found --runs and --verify"),
         (("--until-sure", "a", "b"), "--margin: expected a number of points, such as 0.3"),
         (("--until-sure", "--margin", "1", "a"), "--until-sure: expected two configurations, foun"),
