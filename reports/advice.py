@@ -9,7 +9,7 @@ from pathlib import Path
 from common.errors import UserError
 from common.json_files import read_json, read_sealed
 from multitask.affinity.advice import Advice, run_folder
-from multitask.affinity.result import Promise
+from multitask.affinity.result import Promise, sign_of
 from multitask.affinity.run import ADVICE
 from multitask.config import difference
 from multitask.run_folder import RunFolder
@@ -95,8 +95,8 @@ def check_settings(folder: Path, root: Path) -> None:
     """Raise UserError if a run has other settings than those that were advised for it."""
     stored = RunFolder(folder).stored_config()
     file = root / ADVICE / f"{folder.name.rpartition('-seed')[0]}.json"
-    own = {key: stored[key] for key in ("seed", "precision", *MACHINE) if key in stored}
-    if found := difference({**read_json(file, UserError), **own}, stored):
+    ignored = ("seed", "precision", *MACHINE)  # of the run, not of the advice
+    if found := difference(read_json(file, UserError), stored, ignored):
         raise UserError(f"{folder}: expected the settings of {file}, found another: {found}")
 
 
@@ -111,8 +111,7 @@ def promise_section(comparison: Comparison, promises: Promises) -> Section:
         if promise is not None:
             low, high = (100 * end for end in one.interval)
             real = f"{100 * one.difference:+.1f} ({low:+.1f} to {high:+.1f})"
-            sign = int(low > 0) - int(high < 0)
-            outcome = OUTCOMES[sign * promise.sign]
+            outcome = OUTCOMES[sign_of(low, high) * promise.sign]
             rows.append([one.system, one.task, promises.text(promise), real, outcome])
     header = ["system", "task", f"promised by {promises.estimator}", "real, in points", "outcome"]
     return Section("Promised and real gains", (header, rows), numbers=False)

@@ -80,9 +80,8 @@ def measured_run(joint: Path, config: RunConfig) -> Mapping[str, Any]:
     metrics, stored = RunFolder(joint).metrics(), RunFolder(joint).stored()
     if metrics is None or stored is None:
         raise RunError(f"{joint}: expected the joint run of the measurement, found none")
-    expected = {**joint_config(config).to_json(), "seed": stored["seed"]}
-    expected |= {"precision": stored["precision"], "linear": stored["linear"]}
-    if found := difference(expected, stored):
+    ignored = ("seed", "precision", "linear")  # of the run, not of the configuration
+    if found := difference(joint_config(config).to_json(), stored, ignored):
         raise RunError(f"{joint}: expected the configuration of the measurement, found: {found}")
     return metrics
 

@@ -31,6 +31,11 @@ from multitask.affinity.measures import Measures
 SUBSETS, SIZE = 200, 4  # random subsets of more than EXACT tasks, and their size
 
 
+def sign_of(low: float, high: float) -> int:
+    """Return 1 for an interval above 0, -1 for one below, 0 for one that contains 0."""
+    return int(low > 0) - int(high < 0)
+
+
 @dataclass(frozen=True)
 class Promise:
     """Estimated gain of a task over a model of its own, with the ends of its 95 % interval."""
@@ -42,7 +47,7 @@ class Promise:
     @property
     def sign(self) -> int:
         """1 for a gain, -1 for a loss, 0 if the interval contains 0."""
-        return int(self.low > 0) - int(self.high < 0)
+        return sign_of(self.low, self.high)
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,9 @@ class Experiments:
     vectors: Vectors | None = None
     tuned: Tuned = field(default_factory=dict)
 
-    def main(self, setting: str, task: str, loss: str) -> Cell:
-        """Return a cell of Tables 3 and 4."""
-        return self.cell(f"{setting}-{task}-{loss}", setting, task, loss, tuned=True)
+    def main(self, setting: str, task: str, loss: str, tuned: bool = True) -> Cell:
+        """Return a cell of Tables 3 and 4; without `tuned`, its runs are not fine-tuned."""
+        return self.cell(f"{setting}-{task}-{loss}", setting, task, loss, tuned=tuned)
 
     def head(self, setting: str, task: str, head: str) -> Cell:
         """Return a cell of Table 2; with the non-linear head it is SuperLoss' cell of Table 4."""
@@ -161,7 +161,7 @@ class Experiments:
         Trials are not fine-tuned: linear evaluation chooses.
         """
         mains = [
-            (self.cell(f"{s}-{t}-{loss}", s, t, loss), t, loss)
+            (self.main(s, t, loss, tuned=False), t, loss)
             for s in SETTINGS
             for t in TASKS
             for loss in LOSSES
