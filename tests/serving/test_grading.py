@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from serving.prediction_writer import metrics_of, targets_of
+from serving.grading import metrics_of, targets_of
 from tasks import build_task
 from tasks.text_files import DataError
 
