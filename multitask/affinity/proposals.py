@@ -45,6 +45,19 @@ class Cosine:
 
 
 @dataclass(frozen=True)
+class Branches:
+    """The layers of the encoder of which some tasks have copies of their own, and the reason."""
+
+    tasks: Names
+    layers: tuple[int, ...]
+    reason: str
+
+    @property
+    def choice(self) -> Choice:
+        return Choice(self.tasks, "branch", " ".join(map(str, self.layers)), self.reason)
+
+
+@dataclass(frozen=True)
 class Proposals:
     """What the advice follows from.
 
@@ -77,7 +90,7 @@ class Proposals:
             pairs = zip(groups, branches, strict=True)
             runs = tuple(self.branched_run(*served, branch) for served, branch in pairs)
             systems.append(AdvisedSystem(BRANCHES, runs, {}))
-        choices += [branch for branch in branches if branch]
+        choices += [one.choice for one in branches if one]
         return Advice(self.found.estimator, tuple(systems), best, tuple(choices), seeds)
 
     def best_groups(self) -> list[Served]:
@@ -148,11 +161,11 @@ class Proposals:
         low, high = (float(end[pair]) for end in ends)
         return Cosine(float(means[pair]), low, high, self.names(pair))
 
-    def branches(self, groups: Sequence[Served]) -> list[Choice | None]:
+    def branches(self, groups: Sequence[Served]) -> list[Branches | None]:
         """Return the layers of each group in which its tasks conflict, None without any."""
         return [self.branch(*one) if len(one[0]) > 1 else None for one in groups]
 
-    def branch(self, tasks: Names, serves: Names) -> Choice | None:
+    def branch(self, tasks: Names, serves: Names) -> Branches | None:
         """Return the layers in which gradients conflict, the clearest ones within the budget."""
         found = self.found
         cosines = {
@@ -170,21 +183,19 @@ class Proposals:
         if not (layers := sorted(affordable(start, order))):
             return None
         each = "; ".join(f"layer {layer}: {conflicts[layer]}" for layer in layers)
-        reason = f"from the joint run's weights; {each}"
-        return Choice(tasks, "branch", " ".join(map(str, layers)), reason)
+        return Branches(tasks, tuple(layers), f"from the joint run's weights; {each}")
 
     @property
     def start(self) -> dict[str, Any]:
         """Settings of branches, which start from the joint run."""
         return {"init": str(self.joint), "adapter": "copies"}
 
-    def branched_run(self, tasks: Names, serves: Names, branch: Choice | None) -> AdvisedRun:
+    def branched_run(self, tasks: Names, serves: Names, branch: Branches | None) -> AdvisedRun:
         """Return the run of a group with branches in these layers."""
         run = self.run(tasks, serves)
         if branch is None:
             return run
-        layers = tuple(map(int, branch.value.split()))
-        config = run.config.changed(**self.start, adapter_layers=layers)
+        config = run.config.changed(**self.start, adapter_layers=branch.layers)
         return replace(run, name=f"{run.name}-branches", config=config)
 
 
