@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import fmean, stdev
 from typing import Any
 
 from multitask.config import RunConfig
@@ -24,9 +25,21 @@ READING = (
     "means no significant difference. *Not tested fairly* means that the figure may say nothing "
     "about the claim, for the reason in the last column."
 )
+NOT_LEARNT = "no method is above always saying the most frequent class"
+# Accuracy of always saying the most frequent class of the files whose figures are compared: dev of
+# SST and QQP, GLUE's dev files, TREC's test file.
+MAJORITY = {
+    "sst": 0.2625,
+    "qqp": 0.6203,
+    "sst2": 0.509,
+    "qnli": 0.505,
+    "mrpc": 0.708,
+    "rte": 0.527,
+    "cola": 0.689,
+    "trec": 0.276,
+}
 
-
-Pairs = Mapping[Any, float]  # difference by seed, or by data set and seed
+Pairs = Mapping[Any, float]  # difference by seed, or by task and seed
 
 
 @dataclass(frozen=True)
@@ -99,12 +112,12 @@ def differences(
     first: Sequence[Cell],
     second: Sequence[Cell],
 ) -> dict[tuple[str, int], float]:
-    """Return differences over shared (data set, seed) pairs; `of` returns figures by seed.
+    """Return differences over shared (task, seed) pairs; `of` returns figures by seed.
 
-    `first` and `second` have one cell for each data set, in the same order.
+    `first` and `second` have one cell for each task, in the same order.
     """
     return {
-        (one.name, seed): difference
+        (one.config.tasks[0], seed): difference
         for one, other in zip(first, second, strict=True)
         for seed, difference in between(of(one), of(other)).items()
     }
@@ -126,10 +139,49 @@ def mean_per_seed(several: Iterable[Mapping[int, float]]) -> dict[int, float]:
 
 
 def claim_of(
-    text: str, source: str, lines: Mapping[str, Pairs], reasons: Sequence[str] = ()
+    text: str,
+    source: str,
+    lines: Mapping[str, Pairs],
+    reasons: Sequence[str] = (),
+    learnt: Collection[str] | None = None,
 ) -> Claim:
-    """Return a claim with one test per line, such as `A - B`, all with the same reasons."""
-    return Claim(text, source, [Test(what, pairs, reasons) for what, pairs in lines.items()])
+    """Return a claim with one test per line, such as `A - B`, all with the same reasons.
+
+    With `learnt` the pairs are by (task, seed); tests of other tasks stand apart.
+    """
+    tests = [Test(what, pairs, reasons) for what, pairs in lines.items()]
+    return Claim(text, source, tests if learnt is None else learnt_first(tests, learnt))
+
+
+def exceeds(figures: Collection[float], share: float) -> bool:
+    """Return whether a mean is above `share` by two standard errors; by anything for one figure."""
+    if not figures:
+        return False
+    error = stdev(figures) / sqrt(len(figures)) if len(figures) > 1 else 0.0
+    return fmean(figures) - 2 * error > share
+
+
+def learnt_tasks(figures: Iterable[tuple[str, Mapping[int, float]]]) -> set[str]:
+    """Return the tasks with figures, by seed, above always saying the most frequent class."""
+    return {task for task, found in figures if exceeds(found.values(), MAJORITY.get(task, 0.0))}
+
+
+def learnt_first(tests: Iterable[Test], learnt: Collection[str]) -> list[Test]:
+    """Split tests over (task, seed) pairs: first learnt tasks, then the others, which test nothing.
+
+    Tasks that no method has learnt only dilute a difference. Names tell the tasks.
+    """
+    known, chance = list[Test](), list[Test]()
+    for test in tests:
+        for one, found in ((known, True), (chance, False)):
+            pairs = {key: v for key, v in test.differences.items() if (key[0] in learnt) is found}
+            if pairs:
+                what = f"{test.what} on {', '.join(dict.fromkeys(task for task, _ in pairs))}"
+                reasons = test.reasons if found else [NOT_LEARNT, *test.reasons]
+                one.append(replace(test, what=what, differences=pairs, reasons=reasons))
+        if not test.differences:
+            known.append(test)
+    return known + chance
 
 
 def pooling_reason(config: RunConfig) -> list[str]:

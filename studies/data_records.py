@@ -12,6 +12,7 @@ from common.errors import UserError
 from common.json_files import digest, read_json, write_json
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
+from multitask.data_files import task_files
 from pretrain.texts import read_nli_triplets
 from reports.leaks import audit, leak_table
 from reports.tables import markdown_table, text_table
@@ -66,15 +67,8 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
 
 def file_digests(configs: Iterable[RunConfig]) -> dict[str, str]:
     """Return a hash of the file of each task and split that the configurations read."""
-    found: dict[str, str] = {}
-    for config in configs:
-        folder = data_folder(config.data)
-        for name, task in plain_tasks(config).items():
-            for split in task.source.splits:
-                path = Path(task.source.where(folder, split))
-                if f"{name} {split}" not in found and path.is_file():
-                    found[f"{name} {split}"] = digest(path)
-    return found
+    files = {key: file for one in configs for key, file in task_files(one).items()}
+    return {key: digest(file) for key, file in files.items()}
 
 
 def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:

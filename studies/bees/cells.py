@@ -31,9 +31,6 @@ SCALE = 5.0  # scale of the similarities in the squared error (Eq. 4)
 TUNED: dict[str, dict[tuple[str, ...], float]] = {
     "minilm": {SST: 1e-4, QQP: 5e-5, STS: 1e-4, ALL: 1e-4}
 }
-# Accuracy of always saying the most frequent class, on the dev files of CS224N (QQP: the part of
-# 4,000 examples).
-MAJORITY = {"sst": 0.2625, "qqp": 0.6203}
 MULTITASK = {"mode": "multitask", "batch_size": 8, "batches_per_step": len(ALL)}
 BASELINE = {"pooling": "cls"}
 HYBRID = MULTITASK | {"sampling": "hybrid"}

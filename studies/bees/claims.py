@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from studies.bees.cells import EVERY, MAJORITY, TUNED
-from studies.claims import Claim, Test, between, limit_reason, pooling_reason
+from studies.bees.cells import EVERY, TUNED
+from studies.claims import MAJORITY, Claim, Test, between, limit_reason, pooling_reason
 from studies.results import Cell
 from studies.study import Report
 from tasks.metrics import LEADERBOARD

@@ -156,9 +156,13 @@ class Experiments:
             others.append(self.ablation(task, "single-head"))
         return next((other for other in others if other.config == one.config), one)
 
+    def methods(self) -> dict[str, str]:
+        """Return the methods of Tables 2 and 7; those at the mean unless all methods are."""
+        return METHODS if self.changes.get("pooling") == "mean" else METHODS | AT_MEAN
+
     def every(self) -> list[Cell]:
         """Return all cells, in the order of the tables and figures."""
-        found = [self.main(task, method) for task in TASKS for method in (*METHODS, *AT_MEAN)]
+        found = [self.main(task, method) for task in TASKS for method in self.methods()]
         found += [self.ablation(t, v) for t in ABLATED for v in (*ABLATIONS, "projection")]
         found += [
             self.few_shot(task, shots, method)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from statistics import fmean, stdev
 
 from studies.claims import (
@@ -30,21 +32,49 @@ def method_claims(results: Scores) -> Claim:
     """Return whether LaCon is above each rival."""
     pairs = [(own, rival) for own in OURS for rival in lacon.RIVALS]
     lines = method_differences(results, [*pairs, ("lacon-fusion", "lacon")])
-    return claim_of("LaCon is better", "Tables 2 and 7", lines, unfair(results))
+    learnt = results.learnt(main_cells(results, lacon.TASKS))
+    return claim_of("LaCon is better", "Tables 2 and 7", lines, unfair(results), learnt)
 
 
 def own_claims(results: Scores) -> Claim:
     """Test whether gains come from all tokens or from label names, which the paper does not ask."""
     pairs = [(own, "ce-mean") for own in (*AT_TOKENS, "lacon-mean")]
-    found = method_differences(results, [*pairs, ("lacon-fusion", "lacon-mean")])
-    few = {
+    pairs.append(("lacon-fusion", "lacon-mean"))
+    of_tokens = "ce-mean" in results.cells.methods()
+    lines = method_differences(results, pairs) if of_tokens else {}
+    few = few_shot_cells(results)
+    named = {
+        "few-shot: labels begin at names - at random": differences(
+            results.of, few["names"], few["lacon"]
+        )
+    }
+    reasons = [one for one in unfair(results) if "[CLS]" not in one]
+    text, source = "at the mean of the tokens" if of_tokens else "names", "not in the paper"
+    return joined(
+        claim_of(text, source, found, reasons, results.learnt(cells))
+        for found, cells in (
+            (lines, main_cells(results, lacon.TASKS)),
+            (named, chain(*few.values())),
+        )
+    )
+
+
+def joined(claims: Iterable[Claim]) -> Claim:
+    """Return one claim with the tests of several."""
+    first, *others = claims
+    return replace(first, tests=[*first.tests, *(test for one in others for test in one.tests)])
+
+
+def main_cells(results: Scores, tasks: Iterable[str]) -> list[Cell]:
+    return [one for task in tasks for one in results.main(task)]
+
+
+def few_shot_cells(results: Scores) -> dict[str, list[Cell]]:
+    """Return the cells with 20 examples of a class, one of each task, by method."""
+    return {
         m: [results.cells.few_shot(task, 20, m) for task in lacon.FEW_TASKS]
         for m in lacon.FEW_METHODS
     }
-    names = "few-shot: labels begin at names - at random"
-    found[names] = differences(results.of, few["names"], few["lacon"])
-    reasons = [one for one in unfair(results) if "[CLS]" not in one]
-    return claim_of("at the mean of the tokens", "not in the paper", found, reasons)
 
 
 def method_differences(results: Scores, pairs: Sequence[tuple[str, str]]) -> dict[str, Pairs]:
@@ -73,7 +103,8 @@ def part_claims(results: Scores) -> Claim:
     projected = less["projection"]
     found["LaCon - CE behind the projection head"] = differences(results.of, whole, projected)
     found["CE - CE behind the projection head"] = differences(results.of, plain, projected)
-    return claim_of("each part helps", "Tables 3 and 6", found, unfair(results))
+    learnt = results.learnt([*chain(*less.values()), *main_cells(results, lacon.ABLATED)])
+    return claim_of("each part helps", "Tables 3 and 6", found, unfair(results), learnt)
 
 
 def protocol_claims(results: Scores) -> Claim:
@@ -81,9 +112,27 @@ def protocol_claims(results: Scores) -> Claim:
 
     A gain is LaCon's figure minus that of cross-entropy with the same seed.
     """
-    lines = few_shot_differences(results) | imbalance_differences(results)
+    cells, both = results.cells, ("ce", "lacon")
+    shots = [cells.few_shot(lacon.CURVE, s, m) for s in lacon.SHOTS for m in both]
+    few = [*chain(*few_shot_cells(results).values()), *shots]
+    uneven = [
+        cells.imbalanced(t, r, m) for t in lacon.IMBALANCED for r in lacon.RATIOS for m in both
+    ]
+    classes = [
+        cells.first_classes(task, count, method)
+        for task, counts in lacon.CLASS_TASKS.items()
+        for count in counts
+        for method in lacon.CLASS_METHODS
+    ]
     reasons = unfair(results)
-    return claim_of("LaCon gains", "4.1, 4.2 and 4.5", lines | class_differences(results), reasons)
+    return joined(
+        claim_of("LaCon gains", "4.1, 4.2 and 4.5", lines, reasons, results.learnt(several))
+        for lines, several in (
+            (few_shot_differences(results), few),
+            (imbalance_differences(results), uneven),
+            (class_differences(results), classes),
+        )
+    )
 
 
 def unfair(results: Scores) -> list[str]:
@@ -100,22 +149,24 @@ def unfair(results: Scores) -> list[str]:
 
 
 def few_shot_differences(results: Scores) -> dict[str, Pairs]:
-    cells = results.cells
-    few = {m: [cells.few_shot(task, 20, m) for task in lacon.FEW_TASKS] for m in lacon.FEW_METHODS}
-    task, shots = lacon.CURVE, lacon.SHOTS
+    few, (first, *_, last), task = few_shot_cells(results), lacon.SHOTS, lacon.CURVE
     ends = (
-        gain(results, *(cells.few_shot(task, count, method) for method in ("lacon", "ce")))
-        for count in (shots[0], shots[-1])
+        gain(results, *(results.cells.few_shot(task, count, m) for m in ("lacon", "ce")))
+        for count in (first, last)
     )
     return {
         "few-shot: LaCon - CE": differences(results.of, few["lacon"], few["ce"]),
-        f"few-shot, {task}: gain with {shots[0]} - with {shots[-1]} a class": between(*ends),
+        f"few-shot: gain with {first} - with {last} a class": of_task(task, between(*ends)),
     }
+
+
+def of_task(task: str, pairs: Mapping[int, float]) -> Pairs:
+    return {(task, seed): gain for seed, gain in pairs.items()}
 
 
 def imbalance_differences(results: Scores) -> dict[str, Pairs]:
     """Return means over the ratios; F1 by class omits ratio 1, which has no minority."""
-    found: dict[str, dict[tuple[str, int], float]] = {}
+    found: dict[str, Pairs] = {}
     for task in lacon.IMBALANCED:
         pairs = {
             ratio: [results.cells.imbalanced(task, ratio, m) for m in ("lacon", "ce")]
@@ -132,9 +183,8 @@ def imbalance_differences(results: Scores) -> dict[str, Pairs]:
             "imbalance, F1: gain of the minority - of the majority": more,
         }
         for title, gains in several.items():
-            means = {(task, seed): gain for seed, gain in mean_per_seed(gains).items()}
-            found[title] = found.get(title, {}) | means
-    return dict(found)
+            found[title] = {**found.get(title, {}), **of_task(task, mean_per_seed(gains))}
+    return found
 
 
 def class_differences(results: Scores) -> dict[str, Pairs]:
@@ -147,13 +197,13 @@ def class_differences(results: Scores) -> dict[str, Pairs]:
         }
         for rival in ("ce", "scl"):
             compared = f"LaCon-fusion - {lacon.METHODS[rival]}"
-            title = f"{task}, {counts[0]} to {counts[-1]} classes: {compared}"
+            title = f"{counts[0]} to {counts[-1]} classes: {compared}"
             both = zip(cells["lacon-fusion"], cells[rival], strict=True)
-            found[title] = mean_per_seed(gain(results, *pair) for pair in both)
+            found[title] = of_task(task, mean_per_seed(gain(results, *pair) for pair in both))
         for method in lacon.CLASS_METHODS:
             first, last = (results.of(cells[method][place]) for place in (0, -1))
-            title = f"{task}, {lacon.METHODS[method]}: {counts[0]} - {counts[-1]} classes"
-            found[title] = between(first, last)
+            title = f"{lacon.METHODS[method]}: {counts[0]} - {counts[-1]} classes"
+            found[title] = of_task(task, between(first, last))
     return {title: several for title, several in found.items() if several}
 
 

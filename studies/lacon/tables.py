@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -12,7 +12,15 @@ import numpy as np
 
 from reports.cells import read_cell
 from reports.tables import beside
-from studies.claims import Table, beside_paper, points_text, select_seeds, shared_seeds, shown
+from studies.claims import (
+    Table,
+    beside_paper,
+    exceeds,
+    points_text,
+    select_seeds,
+    shared_seeds,
+    shown,
+)
 from studies.lacon import cells as lacon
 from studies.results import Cell, Results
 from studies.study import printed
@@ -42,19 +50,31 @@ class Scores:
                 major[seed] = figures[seed][int(np.argmax(counts))]
         return minor, major
 
-    def most_frequent(self, task: str) -> float | None:
-        """Return the score of always predicting test's most frequent class; None without a cell."""
-        counts = self.counts(task, "test_counts")
+    def most_frequent(self, one: Cell) -> float | None:
+        """Return the score of always predicting test's most frequent class; None without runs."""
+        counts = self.counts([one], "test_counts")
         if not counts:
             return None
-        return always(max(counts) / sum(counts), len(counts), lacon.METRICS.get(task))
+        metric = lacon.METRICS.get(one.config.tasks[0])
+        return always(max(counts) / sum(counts), len(counts), metric)
 
-    def counts(self, task: str, which: str) -> list[int]:
-        """Return the number of examples per class in a main run, that of the first seed found."""
-        for method in lacon.METHODS | lacon.AT_MEAN:
-            for counts in self.results.values(self.cells.main(task, method), which).values():
-                return counts
-        return []
+    def counts(self, cells: Iterable[Cell], which: str) -> list[int]:
+        """Return the number of examples per class in the first run of these cells."""
+        runs = (counts for one in cells for counts in self.results.values(one, which).values())
+        return next(runs, [])
+
+    def main(self, task: str) -> list[Cell]:
+        """Return the cells of Tables 2 and 7 of a task."""
+        return [self.cells.main(task, method) for method in self.cells.methods()]
+
+    def learnt(self, cells: Iterable[Cell]) -> set[str]:
+        """Return the tasks of those cells that are above always predicting one class."""
+        return {
+            one.config.tasks[0]
+            for one in cells
+            if (share := self.most_frequent(one)) is not None
+            and exceeds(self.of(one).values(), share)
+        }
 
     def ranks(self, task: str) -> dict[str, float]:
         """Return the effective ranks of a mapped task's test embeddings, by method."""
@@ -91,11 +111,7 @@ def printed_best_rival(task: str) -> Sequence[float] | None:
 
 def measured(results: Scores) -> list[str]:
     """Return the tasks with a stored main cell."""
-    every = {
-        task: [results.cells.main(task, m) for m in lacon.METHODS | lacon.AT_MEAN]
-        for task in lacon.TASKS
-    }
-    return [task for task, several in every.items() if any(map(results.of, several))]
+    return [task for task in lacon.TASKS if any(map(results.of, results.main(task)))]
 
 
 def best_rival(results: Scores, task: str) -> Figures:
@@ -109,8 +125,9 @@ def data_table(results: Scores) -> Table:
     """Return Table 1: numbers of examples in the paper and here."""
     rows = []
     for task in measured(results):
+        main = results.main(task)
         ours = [
-            f"{sum(counts):,}" if (counts := results.counts(task, f"{split}_counts")) else ""
+            f"{sum(counts):,}" if (counts := results.counts(main, f"{split}_counts")) else ""
             for split in ("training", "test")
         ]
         rows.append([task, *PRINTED["data"].get(task, ("", "")), *ours])
@@ -129,13 +146,14 @@ def main_table(results: Scores) -> Table:
                 for task in tasks
             ),
         ]
-        for method, title in (lacon.METHODS | lacon.AT_MEAN).items()
+        for method, title in cells.methods().items()
     ]
     best = [beside_paper(printed_best_rival(task), best_rival(results, task)) for task in tasks]
     rows.append(["the best of the five rivals", *best])
-    always = [results.most_frequent(task) for task in tasks]
-    shares = ["" if share is None else f"{100 * share:.1f}" for share in always]
-    rows.append(["always test's most frequent class", *shares])
+    several = [map(results.most_frequent, results.main(task)) for task in tasks]
+    shares = [next((share for share in one if share is not None), None) for one in several]
+    texts = ["" if share is None else f"{100 * share:.1f}" for share in shares]
+    rows.append(["always test's most frequent class", *texts])
     return ["", *tasks], rows
 
 

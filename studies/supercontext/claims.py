@@ -8,6 +8,7 @@ from studies.claims import (
     between,
     claim_of,
     differences,
+    learnt_tasks,
     limit_reason,
     mean_per_seed,
     tuning_reason,
@@ -42,12 +43,16 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
     hard = [(one, cells.main(setting, task, "superloss")) for task, one in best.items() if one]
     starred = differences(results.of, [one for one, _ in hard], [every for _, every in hard])
     frozen = {
-        (one.name, seed): difference
+        (one.config.tasks[0], seed): difference
         for one in main["superloss"]
         for seed, difference in between(results.of(one), results.of(one, "tuned")).items()
     }
+    learnt = learnt_tasks(
+        (one.config.tasks[0], results.of(one)) for several in main.values() for one in several
+    )
+    reasons = unfair(results, setting)
     return [
-        claim_of(f"{setting}: {text}", source, lines, unfair(results, setting))
+        claim_of(f"{setting}: {text}", source, lines, reasons, learnt)
         for text, source, lines in (
             ("SuperLoss is better than other losses", "Table 4", rivals),
             ("a non-linear projection head is better", "Table 2", above),

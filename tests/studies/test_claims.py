@@ -5,9 +5,13 @@ import pytest
 from multitask.config import RunConfig
 from reports.significance import paired_p
 from studies.claims import (
+    NOT_LEARNT,
     Claim,
     Test,
     between,
+    exceeds,
+    learnt_first,
+    learnt_tasks,
     limit_reason,
     pooling_reason,
     verdict_table,
@@ -100,3 +104,33 @@ def test_settings_that_decide_a_test_are_reasons():
     assert limit_reason(plain, "class") == ["200 examples per class"]
     assert limit_reason(plain.changed(limit=0.25), "set") == ["0.25 of the training examples"]
     assert limit_reason(plain.changed(limit=None), "set") == []
+
+
+@pytest.mark.parametrize(
+    ("figures", "above"),
+    [
+        ([0.51], True),
+        ([0.49], False),
+        ([0.50, 0.52, 0.54], False),  # mean 0.52, standard error 0.0115
+        ([0.52, 0.53, 0.54], True),
+        ([], False),
+    ],
+)
+def test_a_mean_is_above_a_share_by_two_standard_errors(figures, above):
+    assert exceeds(figures, 0.5) is above
+
+
+def test_tests_are_split_by_the_tasks_that_a_method_has_learnt():
+    learnt = learnt_tasks([("rte", {1: 0.50}), ("sst2", {1: 0.50}), ("sst2", {1: 0.80})])
+    assert learnt == {"sst2"}
+    pairs = {("sst2", 1): 0.1, ("rte", 1): 0.2, ("sst2", 2): 0.3}
+    tests = [Test("A - B", pairs, ["a limit"]), Test("A - C", {("rte", 1): 0.1}), Test("A - D", {})]
+    found = [
+        (one.what, len(one.differences), [*one.reasons]) for one in learnt_first(tests, learnt)
+    ]
+    assert found == [
+        ("A - B on sst2", 2, ["a limit"]),
+        ("A - D", 0, []),
+        ("A - B on rte", 1, [NOT_LEARNT, "a limit"]),
+        ("A - C on rte", 1, [NOT_LEARNT]),
+    ]

@@ -124,7 +124,7 @@ def test_the_notice_counts_omitted_runs_by_fault():
 
 
 def test_a_cell_that_starts_from_a_run_of_a_fault_is_left_out(tmp_path):
-    before = Cell("simcse", replace(BASE, mode="pretrain", objective="simcse"), (11711,))
+    before = Cell("simcse", BASE.changed(mode="pretrain", objective="simcse"), (11711,))
     one = Cell("M13", BASE, (11711,), base_cell=before)
     keep(before, tmp_path, OLD)
     keep(one, tmp_path, OLD)

@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 
 from multitask.config import RunConfig
 from reports.cells import write_cell
-from studies.claims import verdict_table
+from studies.claims import NOT_LEARNT, verdict_table
 from studies.lacon.cells import Experiments
 from studies.lacon.claims import (
     best_settings_text,
@@ -75,7 +75,7 @@ def invented(folder, sign=1):
             classes = {
                 "f1_by_class": [0.2 + sign * 0.1 * (gain != 0), 0.8 + sign * 0.04 * (gain != 0)],
                 "training_counts": [32, 320],
-                "test_counts": [30, 70],
+                "test_counts": [20] * 5,
             }
             found = {"accuracy": value, "matthews": value - 0.3}
             figures[str(seed)] = {"test": {task: found}} | classes
@@ -111,16 +111,16 @@ CLAIMS = {
     },
     protocol_claims: {
         "few-shot: LaCon - CE": 2,
-        "few-shot, sst2: gain with 10 - with 100 a class": 8.5,
+        "few-shot: gain with 10 - with 100 a class": 8.5,
         "imbalance: LaCon - CE": (3 * 4 + 30) / 5,
         "imbalance, F1 of the minority: LaCon - CE": 10,
         "imbalance, F1 of the majority: LaCon - CE": 4,
         "imbalance, F1: gain of the minority - of the majority": 6,
-        "trec, 2 to 6 classes: LaCon-fusion - CE": (2 + 3 + 4 + 5 + 9) / 5,
-        "trec, 2 to 6 classes: LaCon-fusion - CE + SCL": (1 + 2 + 3 + 4 + 5) / 5,
-        "trec, CE: 2 - 6 classes": 0,
-        "trec, CE + SCL: 2 - 6 classes": 1 - 4,
-        "trec, LaCon-fusion: 2 - 6 classes": 2 - 9,
+        "2 to 6 classes: LaCon-fusion - CE": (2 + 3 + 4 + 5 + 9) / 5,
+        "2 to 6 classes: LaCon-fusion - CE + SCL": (1 + 2 + 3 + 4 + 5) / 5,
+        "CE: 2 - 6 classes": 0,
+        "CE + SCL: 2 - 6 classes": 1 - 4,
+        "LaCon-fusion: 2 - 6 classes": 2 - 9,
     },
 }  # fmt: skip
 
@@ -130,7 +130,9 @@ CLAIMS = {
 def test_claims_are_tested(tmp_path, claim, sign):
     invented(tmp_path, sign)
     found = claim(Scores(CELLS, Results(tmp_path)))
-    means = {test.what: 100 * fmean(test.differences.values()) for test in found.tests}
+    names = [test.what.partition(" on ")[0] for test in found.tests]
+    gains = [100 * fmean(test.differences.values()) for test in found.tests]
+    means = dict(zip(names, gains, strict=True))
     expected = {what: sign * gain for what, gain in CLAIMS[claim].items()}
     assert means == pytest.approx(expected, abs=0.011)
     fair = replace(found, tests=[replace(test, reasons=()) for test in found.tests])
@@ -140,7 +142,32 @@ def test_claims_are_tested(tmp_path, claim, sign):
     assert "200 examples per class" in found.tests[0].reasons
     if claim is protocol_claims:  # ratios and numbers of classes are no pairs of their own
         pairs = {test.what.split()[0].strip(":,"): len(test.differences) for test in found.tests}
-        assert (pairs["imbalance"], pairs["trec"]) == (18, 6)
+        assert (pairs["imbalance"], pairs["LaCon-fusion"]) == (18, 6)
+
+
+def test_tasks_that_no_method_has_learnt_stand_apart(tmp_path):
+    invented(tmp_path)
+    for task in ("cola", "rte"):
+        for file in tmp_path.glob(f"*-{task}-*.json"):
+            low = {"test": {task: {"accuracy": 0.5, "matthews": -0.1}}}
+            change(file, lambda _, found, low=low: found | low | {"test_counts": [40, 60]})
+    for claim, last in ((method_claims, 11), (own_claims, 6)):
+        found = claim(Scores(CELLS, Results(tmp_path))).tests
+        tasks = {test.what.rpartition(" on ")[2]: NOT_LEARNT in test.reasons for test in found}
+        assert not tasks["sst2, trec"], tasks
+        assert tasks["cola, rte"], tasks
+        assert len(found) >= last
+    parts = part_claims(Scores(CELLS, Results(tmp_path))).tests
+    assert all(NOT_LEARNT in test.reasons for test in parts)
+
+
+def test_methods_at_the_mean_are_left_out_where_all_methods_pool_the_mean(tmp_path):
+    cells = replace(CELLS, changes={"pooling": "mean"})
+    names = {one.name for one in cells.every()}
+    assert "main-trec-lacon" in names
+    assert "main-trec-lacon-mean" not in names
+    found = own_claims(Scores(cells, Results(tmp_path)))
+    assert [test.what for test in found.tests] == ["few-shot: labels begin at names - at random"]
 
 
 def test_lead_over_all_rivals(tmp_path):
@@ -203,7 +230,7 @@ def test_tables_of_kept_cells(tmp_path):
     assert rows[-3][:2] == ["LaCon-vanilla at the mean", " / 70.5 ± 1.9 (6)"]
     best = ["91.4 ± 0.3 / 67.5 ± 1.9 (6)", "62.3 ± 0.6 / 37.5 ± 1.9 (6)"]  # CE + SCL, here
     assert rows[-2][:3] == ["the best of the five rivals", *best]
-    assert rows[-1] == ["always test's most frequent class", "70.0", "0.0", "70.0", "70.0"]
+    assert rows[-1] == ["always test's most frequent class", "20.0", "0.0", "20.0", "20.0"]
     assert [row[:2] for row in few_shot_table(results)[1]] == [
         *(["sst2", shots] for shots in ("10", "20", "50", "100")),
         ["rte", "20"],

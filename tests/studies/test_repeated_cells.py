@@ -12,7 +12,7 @@ AGAIN = RESULTS / "again"
 FIGURES = {  # study -> keys of the compared figure
     "bees": ("dev", "sts", "pearson"),
     "scl_moo-cls": ("test", "sst2", "accuracy"),
-    "lacon": ("test", "trec", "accuracy"),
+    "lacon-200": ("test", "trec", "accuracy"),
     "supercontext-2000": ("linear", "test", "trec", "accuracy"),
 }
 

@@ -15,21 +15,20 @@ from multitask import task as own_task
 from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies import runner
-from studies.claims import verdict_table
+from studies.claims import MAJORITY, NOT_LEARNT, verdict_table
 from studies.data_records import record_examples
 from studies.results import Results
 from studies.runner import run_cells
 from studies.scl_moo.cells import (
     BALANCED,
     CONTROLS,
-    MAJORITY,
     METHODS,
     SEEDS,
     SHOTS,
     TASKS,
     Experiments,
 )
-from studies.scl_moo.claims import NOT_LEARNT, method_claims
+from studies.scl_moo.claims import method_claims
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
