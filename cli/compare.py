@@ -248,6 +248,10 @@ def make_folder(folder: Path) -> None:
     for name in FILES:
         if (folder / name).is_dir():
             raise UserError(f"{folder / name}: expected a file or nothing, found a folder")
+    there = [name for name in FILES if (folder / name).exists()]
+    if there and len(there) < len(FILES):
+        expected = "expected no such file, or all files of a report, which is replaced"
+        raise UserError(f"{folder / there[0]}: {expected}; choose another --output")
     if (folder / FIGURES).exists() and not (folder / FIGURES).is_dir():
         raise UserError(f"{folder / FIGURES}: expected a folder or nothing, found a file")
 

@@ -49,7 +49,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.dry_run:
         parser.error("--dry-run: expected --mode multitask, which is run for each ray")
     if args.resume:
-        parser.error("--resume: expected no such flag, because a sweep always resumes")
+        parser.error("--resume: not accepted: mode pareto always resumes")
     from_file = settings_file(args)
     args.keep = args.keep or from_file.get("keep", "last")  # dev scores do not depend on the ray
     known = parser.flags.methods["combiner"]

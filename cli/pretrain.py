@@ -13,7 +13,7 @@ from typing import Any
 from cli.multitask import add_task_list, distinct_tasks
 from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
-from multitask.methods import is_default, methods
+from multitask.methods import methods
 from multitask.objective_rules import PAIRED
 from multitask.presets import preset_values
 from pretrain.objectives import PretrainObjective
@@ -40,13 +40,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     args.text_column = None
     given = {key: column for key, column in several.items() if column is not None}
     config = config_of(args, parser, parser.flags, tasks, mode="pretrain", **given)
-    layers = getattr(config.objective, "projection", False) or not is_default(
-        "projection_head", config.projection_head
-    )
-    if args.head_lr is not None and not layers:
-        raise SettingsError(
-            "head_lr: expected projection or projection_head, the only layers beside the encoder"
-        )
     return train(config, args)
 
 

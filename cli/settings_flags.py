@@ -18,7 +18,7 @@ from common.errors import SettingsError
 from common.settings import Settings, alternatives, convert, default_of, hints_of, names_of
 from multitask.config import RunConfig
 from multitask.methods import ROLES
-from multitask.settings_by_name import FORMER_NAMES
+from multitask.older_versions import FORMER_NAMES
 from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")

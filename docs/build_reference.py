@@ -19,16 +19,25 @@ def methods_page() -> str:
     """Return the whole page: a section per role, an entry per method with its settings."""
     parts = [
         "# Methods and their settings",
-        "Built from the methods' own descriptions by `python -m docs.build_reference`. The first "
-        "one of a section is the default. Every setting is a flag, a keyword of `RunConfig`, and a "
-        "key of `config.json`, under the same name; options of tasks are in `task_options` there.",
+        "Built from the methods' own descriptions by `python -m docs.build_reference`. Every "
+        "setting is a keyword of `RunConfig` and a key of `config.json`, and nearly every one a "
+        "flag, under the same name; options of tasks are in `task_options` there.",
     ]
     for role in ROLES:
         if role != "tasks":
-            parts.append(f"## {role.replace('_', ' ')}")
+            parts.append(f"## {role.replace('_', ' ')}\n\nThe default is {default_text(role)}.")
             parts += [method_entry(method) for method in methods(role).values()]
     parts += ["## tasks", *filter(None, map(task_entry, TASKS.values()))]
     return "\n\n".join([*parts, *presets()]) + "\n"
+
+
+def default_text(role: str) -> str:
+    """Return the method of a role that a run has by default, as text."""
+    if role == "regularizers":
+        return "none: each needs a weight"
+    if None in ROLES[role].methods:
+        return f"`{ROLES[role].absent}`"
+    return f"`{next(iter(methods(role)))}`"
 
 
 def method_entry(method: type[Settings]) -> str:

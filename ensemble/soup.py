@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def soup_config(runs: Sequence[Path]) -> RunConfig:
             if mine != theirs:
                 raise RunError(f"{run}: expected {key} {mine} as {runs[0]} has, found {theirs}")
     # It trains on nothing, and is not calibrated.
-    return replace(configs[0], mode="soup", init=None, silver=(), calibrate=False)
+    return configs[0].changed(mode="soup", init=None, silver=(), calibrate=False)
 
 
 def shared(config: RunConfig, key: str) -> Any:

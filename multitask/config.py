@@ -14,7 +14,7 @@ from common.errors import RunError, SettingsError, UserError
 from common.settings import Settings, convert, default_of, hints_of
 from multitask.methods import UserMethods, defaults_of, methods, owners
 from multitask.older_versions import FORMER_DEFAULTS, legacy_config, upgraded
-from multitask.rules import faults
+from multitask.rules import faults, ineffective_faults
 from multitask.run_settings import RunSettings
 from multitask.sampling import FirstTask
 from multitask.settings_by_name import (
@@ -50,6 +50,9 @@ class RunConfig(RunSettings):
 
     def __init__(self, **settings: Any) -> None:
         self._fill(settings, (), strict=True)
+        given = {key for key, value in self.given.items() if value is not None}
+        for fault in ineffective_faults(self, given):
+            raise SettingsError(fault)
 
     def _fill(self, settings: Mapping[str, Any], user_methods: UserMethods, strict: bool) -> None:
         """Set all fields from settings by name; if `strict`, refuse contradictions."""

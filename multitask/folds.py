@@ -11,6 +11,7 @@ from typing import Any
 
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
+from common.settings import convert
 from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
 from multitask.control import RunControl
@@ -74,6 +75,7 @@ def cross_validate(
 
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise SettingsError("folds: expected one process, found several (torchrun)")
+    folds = convert("folds", int, folds)
     configs = [fold_config(config, fold, folds) for fold in range(1, folds + 1)]
     folder = Path(folder)
     check_folder(folder)

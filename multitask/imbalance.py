@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from multitask.objective_rules import ONE, has_own_loss, smoothing_of
+from multitask.objective_rules import has_own_loss, smoothing_of
+from multitask.settings_by_name import ONE
 from tasks.imbalance import Imbalance
 
 if TYPE_CHECKING:

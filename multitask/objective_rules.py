@@ -5,11 +5,12 @@ No torch is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from multitask.combiners.base import WithPreference
 from multitask.methods import is_default, methods
+from multitask.settings_by_name import ONE
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -54,7 +55,6 @@ def weights_by_task(config: RunConfig) -> dict[str, Mapping[str, float]]:
 
 
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
-ONE = "expected at most one of them"
 
 
 def task_training_rules(c: RunConfig) -> Iterator[str]:
@@ -152,6 +152,15 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
         yield f"label_start names and init: {ONE}"
     if line := objective.batch_fault(c.batch_size):
         yield line
+
+
+def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
+    """A rate of heads in pre-training, which has few layers beside the encoder."""
+    layers = getattr(c.objective, "projection", False) or not is_default(
+        "projection_head", c.projection_head
+    )
+    if "head_lr" in given and not layers:
+        yield "head_lr: expected projection or projection_head, the only layers beside the encoder"
 
 
 def pretraining_rules(c: RunConfig) -> Iterator[str]:

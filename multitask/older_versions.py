@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from common.errors import RunError
-from multitask.settings_by_name import FORMER_NAMES
 
+FORMER_NAMES = {"class_balanced": "per_class"}  # of settings, today's name first
 OF_EVERY_RUN = ("clip", "device", "patience", "steps_per_epoch", "warmup")
 # Defaults of older versions: stored configurations without the setting have this value.
 FORMER_DEFAULTS = {"precision": "fp32"}

@@ -5,9 +5,10 @@ No torch is imported here at module level.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from common.errors import UserError
+from common.errors import RunError, UserError
 from common.settings import Fraction, NonNegative, Positive, Ratio, Settings, setting
 
 if TYPE_CHECKING:
@@ -117,9 +118,12 @@ def scheduled(schedule: LrSchedule, step: int, probing: int, total: int) -> floa
     If the first `probing` steps train only the heads (Kumar et al., 2022), these and the later
     steps each have a complete schedule.
     """
-    if step < probing:
-        return schedule.factor(step, probing)
-    return schedule.factor(step - probing, total - probing)
+    step, total = (step, probing) if step < probing else (step - probing, total - probing)
+    found = schedule.factor(step, total)
+    if not 0 <= found < math.inf:
+        line = f"expected a factor of 0 or more in step {step} of {total}, found {found}"
+        raise RunError(f"lr schedule {schedule.name}: {line}")
+    return found
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:

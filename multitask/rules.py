@@ -15,8 +15,8 @@ from multitask import imbalance
 from multitask.combiners.base import WithPreference
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
-    ONE,
     combined_objectives,
+    head_rate_rules,
     objective_rules,
     pretraining_rules,
     task_training_rules,
@@ -24,7 +24,7 @@ from multitask.objective_rules import (
 )
 from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
-from multitask.settings_by_name import UNSCALED, owner_of
+from multitask.settings_by_name import ONE, UNSCALED, has_similarities, owner_of
 from tasks import TaskOptions, task_suggestion
 
 if TYPE_CHECKING:
@@ -124,20 +124,21 @@ def frozen_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
 
 def example_rules(c: RunConfig) -> Iterator[str]:
     """Which examples are used, and on which scale their labels are."""
-    similar = [task for task in c.tasks if not c.options_of(task).has_classes]
+    unclassed = [task for task in c.tasks if not c.options_of(task).has_classes]
     if c.protocol.counts_examples and c.limit is not None:
         yield f"limit and shots: {ONE}"
     for key in ("limit", "label_smoothing", *imbalance.SETTINGS):
         value = getattr(c, key)
         yield from not_among_tasks(c, key, value if isinstance(value, dict) else ())
-    if c.protocol.counts_examples and similar:
-        names = ", ".join(similar)
+    if c.protocol.counts_examples and unclassed:
+        names = ", ".join(unclassed)
         yield f"protocol {c.protocol.name}: expected tasks with classes, found {names}"
     for key in ("silver", "calibrate"):
         if getattr(c, key) and c.mode not in ("single", "multitask"):
             yield f"{key}: expected mode single or multitask, found {c.mode}"
     if c.leaks_of != "all" and not c.drop_leaks:
         yield f"leaks_of: expected drop_leaks, found {c.leaks_of!r} without it"
+    similar = any(has_similarities(vars(c), task) for task in c.tasks)
     if c.similarity_scale != UNSCALED and (c.pretrains or not similar):
         yield f"similarity_scale: expected a task of similarities, found {', '.join(c.tasks)}"
 
@@ -214,6 +215,18 @@ def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
     The command line refuses such a flag even with its default value. A configuration that is
     copied from another one may hold settings that it does not use.
     """
+    yield from ineffective_faults(c, given)
+    unused = {key for key in c.unused() if key in given and given[key] != 0}
+    for key in sorted(unused - {"leaks_of", "similarity_scale"}):
+        owner = owner_of(key, owners(c.user_methods))
+        yield f"{key}: expected {owner}, found {given[key]!r} without it"
+
+
+def ineffective_faults(c: RunConfig, given: Container[str]) -> Iterator[str]:
+    """Yield a sentence for each setting among those `given` that has no effect in this run.
+
+    It belongs to a part that every run has, but this run does not train or use that part.
+    """
     yield from frozen_rules(c, given)
     own_pooling = getattr(c.objective, "own_pooling", False)
     if (
@@ -222,10 +235,7 @@ def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
         and all(c.options_of(task).has_classes for task in c.tasks)
     ):
         yield f"pooling: expected another objective, for {c.objective.name} has its own"
-    unused = {key for key in c.unused() if key in given and given[key] != 0}
-    for key in sorted(unused - {"leaks_of", "similarity_scale"}):
-        owner = owner_of(key, owners(c.user_methods))
-        yield f"{key}: expected {owner}, found {given[key]!r} without it"
+    yield from head_rate_rules(c, given) if c.pretrains else ()
 
 
 def task_name_rules(c: RunConfig) -> Iterator[str]:

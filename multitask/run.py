@@ -19,6 +19,7 @@ from multitask.calibration import calibrate, write_calibration
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
 from multitask.control import RunControl
+from multitask.data_files import check_digests, write_digests
 from multitask.distributed import Processes, process_group
 from multitask.evaluation import (
     counted,
@@ -72,6 +73,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         if finished:
             metrics = run_folder.metrics() or {}
             how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
+            check_digests(run_folder, config)
             print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
             if processes.first:
                 Checkpoints(folder / "checkpoint").forget()  # in case it was killed before that
@@ -129,6 +131,7 @@ def run(
             make_ready(run_folder, config, control.overwrite)
             if config.teacher:
                 write_teachers(folder, config)
+            write_digests(run_folder, config)
             if not is_default("protocol", config.protocol):
                 write_ids(run_folder, trainer.splits)
     with processes.synchronized_errors():

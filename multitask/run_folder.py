@@ -33,7 +33,8 @@ FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE, SOFT_TARGETS)
 # The configuration is removed last, because it marks the folder as a run.
 TEACHERS = "teachers.json"  # the checksums of the weights of the run's teachers
 CALIBRATION = "calibration.json"  # in an exported folder, too
-FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, CALIBRATION, "config.json")
+DATA = "data.json"  # the checksums of the files that the run read
+FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, CALIBRATION, DATA, "config.json")
 EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 LOCK = "run.lock"
 

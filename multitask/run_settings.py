@@ -146,7 +146,7 @@ class RunSettings(Settings):
         0, help="epochs that train only the heads, before the encoder (LP-FT)", group="training"
     )
     class_balanced: bool = setting(
-        False, help="batches of as many examples of each class", group="training"
+        False, help="draw batches with equally many examples of each class", group="training"
     )
     label_smoothing: Smoothing | Mapping[str, Smoothing] = setting(
         0.0,
@@ -203,7 +203,7 @@ class RunSettings(Settings):
         None, group="training", help="examples that go through the model at a time, to save memory"
     )
     loss_sizes: tuple[Positive, ...] | None = setting(
-        None, help="what each objective is divided by for the preference"
+        None, help="divisor of each objective, so that a preference refers to relative losses"
     )
     gradients: Literal["parameters", "representation"] | None = setting(
         None,
@@ -221,7 +221,9 @@ class RunSettings(Settings):
         1.0, help="largest norm of a step's gradient", metavar="NORM", group="training"
     )
     evaluate_every: Count = setting(
-        1, help="epochs from one dev score and checkpoint to the next", group="training"
+        1,
+        help="number of epochs after which dev is scored and a checkpoint written",
+        group="training",
     )
     patience: Count | None = setting(
         None, help="stop after N epochs without a better dev score", group="training"
@@ -283,7 +285,10 @@ class RunSettings(Settings):
     )
     # An Objective; in mode pretrain a PretrainObjective.
     objective: Any = setting(
-        None, help="training objective; of tasks, of those with classes", group="tasks", common=True
+        None,
+        help="training objective of the tasks with classes, or of pre-training",
+        group="tasks",
+        common=True,
     )
     projection_head: Any = setting(
         None,

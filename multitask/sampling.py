@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from zlib import crc32
 
 import numpy as np
 
 from common.errors import RunError, UserError
-from common.settings import AtLeastOne, Count, Name, Settings, setting
+from common.settings import AtLeastOne, Count, Name, Settings, setting, short_repr
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -248,8 +248,17 @@ class Plan:
             batches, size = np.full(alone, self.first_task_index), 1
         else:
             left = replace(self.work, epochs=max(1, self.work.epochs - self.first_epochs))
-            batches = self.sampler.batches(left, epoch - self.first_epochs)
+            batches = self.checked(self.sampler.batches(left, epoch - self.first_epochs))
         return [batches[i : i + size] for i in range(0, len(batches), size)]
+
+    def checked(self, batches: Any) -> np.ndarray:
+        """Return what the sampler found; raise RunError for anything but indices of tasks."""
+        found, tasks = np.asarray(batches), len(self.work.sizes)
+        whole = found.ndim == 1 and len(found) and np.issubdtype(found.dtype, np.integer)
+        if not whole or found.min() < 0 or found.max() >= tasks:
+            expected = f"expected batches as whole numbers from 0 to {tasks - 1}"
+            raise RunError(f"sampler {self.sampler.name}: {expected}, found {short_repr(batches)}")
+        return found
 
 
 def build_plan(

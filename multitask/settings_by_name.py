@@ -24,14 +24,16 @@ from common.settings import (
     suggestion,
 )
 from multitask.methods import ROLES, Owners, UserMethods, bases, methods, owners
+from multitask.older_versions import FORMER_NAMES
 from multitask.presets import preset_values
+from multitask.regularizers import Distillation
 from multitask.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.custom_tasks import CustomTask
 from tasks.own_types import predicts
 
 METHODS = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
-FORMER_NAMES = {"class_balanced": "per_class"}  # of settings in older versions
+ONE = "expected at most one of them"
 SCALE, UNSCALED = 5.0, 1.0  # scale of similarities: the default, and without such a task
 
 
@@ -119,6 +121,7 @@ def method(
     if isinstance(chosen, str) and chosen in known:
         return build_method(known[chosen], {**base, **given})
     if isinstance(chosen, bases(role)):
+        check_object(role, chosen, given, base)
         return with_settings(chosen, given)
     names = [absent] * optional + list(known)
     if role == "objective":  # suggest only objectives of the mode
@@ -128,6 +131,21 @@ def method(
         names += [name for name, one in known.items() if issubclass(one, fits)]
     line = f"{role}: expected one of {', '.join(names)}, found {short_repr(chosen)}"
     raise SettingsError(line + (suggestion(chosen, names) or "; --use FILE.py adds methods"))
+
+
+def check_object(role: str, one: Any, given: Mapping[str, Any], base: Mapping[str, Any]) -> None:
+    """Raise SettingsError if an object has a default where the preset or the objective does not.
+
+    An object has all its settings, so that one that was not given cannot be told from its default.
+    """
+    for key, field in one.by_key().items():
+        value, default = getattr(one, field.name), default_of(field)
+        if key in base and key not in given and value == default != base[key]:
+            found = f"{short_repr(value)} in the object of {role}"
+            raise SettingsError(
+                f"{key}: expected it to be set beside the object, found {found} and "
+                f"{short_repr(base[key])} as default of the preset or objective"
+            )
 
 
 def build_method(cls: type[Settings], given: Mapping[str, Any]) -> Any:
@@ -150,8 +168,6 @@ def regularizers(
 ) -> tuple[Any, ...]:
     """Return the regularisers with a weight, in the table's order; weights are then by task."""
     objects = given.get("regularizers", ())
-    if given.get("teacher"):
-        given = {"distillation_weight": 1.0, **given}
     if isinstance(objects, Settings):
         objects = (objects,)
     for one in objects:
@@ -161,11 +177,16 @@ def regularizers(
     if len(by_name) < len(objects):
         names = ", ".join(one.name for one in objects)
         raise SettingsError(f"regularizers: expected each once, found {names}")
+    if given.get("teacher") and Distillation.name not in by_name:
+        given = {"distillation_weight": 1.0, **given}
     found = []
     for name, cls in methods("regularizers", user_methods).items():
         weight = f"{cls.prefix}weight"
         if name in by_name:
             one = with_settings(by_name[name], given)
+            if not one.weight and weight not in given:
+                line = "expected a number above 0 with its object, found none"
+                raise SettingsError(f"{weight}: {line}")
         elif weight in given:
             one = build_method(cls, given)
         else:
@@ -186,11 +207,15 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     for one in tasks:
         if isinstance(one, CustomTask):
             names.append(one.name)
-            own[one.name] = one.described.to_json()
+            described = one.described.to_json()
+            if own.get(one.name, described) != described:
+                raise SettingsError(f"own_tasks and the object of {one.name}: {ONE}")
+            own[one.name] = described
         elif isinstance(one, TaskOptions):
             names.append(one.name)
             defaults = type(one)().values()
-            options.pop(one.name, None)
+            if options.pop(one.name, None):
+                raise SettingsError(f"task_options and the object of {one.name}: {ONE}")
             if set_here := {k: v for k, v in one.values().items() if v != defaults[k]}:
                 options[one.name] = set_here
         elif isinstance(one, type):

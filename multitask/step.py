@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.errors import NotFiniteError
+from common.errors import NotFiniteError, RunError
 from multitask.combiners import Combined, CombinerState
 from multitask.combiners.base import ComparesLosses, WeighsLosses, checked
 from multitask.config import RunConfig
@@ -209,7 +209,12 @@ class StepGradient:
     def checked(self, combine: Callable[[], Combined], m: int) -> Combined:
         """Return the checked result of the combiner for m objectives."""
         alone = m == 1 and not self.config.combiner.for_one_objective
-        return checked(combine, self.objective_index, m, alone)
+        found = checked(combine, self.objective_index, m, alone)
+        if not self.combiner.needs_rows and (found.weights != 1).any():
+            name, weights = self.config.combiner.name, found.weights.tolist()
+            line = f"expected weights of 1 without needs_rows, found {weights}"
+            raise RunError(f"combiner {name}: {line}")
+        return found
 
     def after_step(self, batches: Batches, step: int, result: StepResult) -> None:
         """Show a combiner that compares losses those of a step's batches after the step.

@@ -127,6 +127,8 @@ class Trainer:
             else:
                 self.train_epoch(self.progress.epoch + 1)
             self.stop_if_requested()
+        if 0 < self.progress.step <= self.progress.skipped:
+            raise RunError(f"all {self.progress.step} steps were skipped; {self.skip_reason}")
 
     def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
         """Return metrics and scores of every task on dev."""
@@ -248,7 +250,7 @@ class Trainer:
         if not self.processes.first or self.position == self.saved_position:
             return
         if not self.model.finite:
-            print("no checkpoint: the weights are not finite; the last one stays", flush=True)
+            print("no checkpoint: the weights are not finite; the previous one is kept", flush=True)
             return
         with self.interrupts.deferred():
             self.telemetry.flush()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError
+from common.settings import short_repr
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
@@ -104,6 +105,8 @@ def train(
     """
     from multitask.run import complete
 
+    if not isinstance(config, RunConfig):
+        raise SettingsError(f"config: expected a RunConfig, found {short_repr(config)}")
     if resume and overwrite:
         raise SettingsError("resume and overwrite: expected at most one of them")
     target = default_folder(config) if folder is None else Path(folder)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ClassLoss = Callable[["Tensor", "Tensor"], "Tensor"]  # embeddings (B, H), classes (B,) -> a scalar
 TEXT = (
-    "file of texts, instead of those of tasks: one sentence a line, or a .csv, .tsv, .jsonl or "
+    "file of texts, instead of those of tasks: one sentence per line, or a .csv, .tsv, .jsonl or "
     ".parquet file with --text-column"
 )
 COLUMN = "column or field of --text; two of them for pairs, such as question and answer"

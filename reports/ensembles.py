@@ -196,7 +196,7 @@ def task_and_run(text: str) -> tuple[str | None, Path]:
     return task, Path(rest)
 
 
-SOUP = ""  # the soup's name beside those of its members, which are never empty
+SOUP = "the soup"  # its name beside those of its members
 
 
 def soup_runs(
@@ -210,7 +210,7 @@ def soup_runs(
     method = "greedy-soup" if greedy else "soup"
     for run in runs:
         tasks_of_run(run)  # raises PredictionError for an unfinished run
-    base = replace(soup_config(runs), seed=seed)
+    base = soup_config(runs).changed(seed=seed)
     config = base.to_json() | {"method": method, "members": [str(run) for run in runs]}
     check_output(folder, config, runs, overwrite)
     soup = make_soup(runs, greedy, seed)

@@ -33,6 +33,12 @@ from serving.prediction import Prediction
 from serving.stored_rows import HEAD, Targets, holds_lists, several, stored_task
 
 WIDTHS = (1, 2)  # columns of X
+OWN_ARGUMENTS = {  # settings of a run that `settings` cannot have
+    **{key: f"the argument {key}" for key in ("encoder", "epochs", "batch_size")},
+    "seed": "the argument random_state",
+    "mode": "single",
+    "tasks": "the task of fit",
+}
 
 
 class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -100,6 +106,10 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31 - 1)
+        if wrong := (self.settings or {}).keys() & OWN_ARGUMENTS.keys():
+            key = min(wrong)
+            line = f"expected {key} as {OWN_ARGUMENTS[key]}, found it among the settings"
+            raise ValueError(f"settings: {line}")
         held = self.validation_fraction
         if not 0 <= held < 1:
             raise ValueError(f"validation_fraction: expected 0 or more, below 1, found {held!r}")

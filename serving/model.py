@@ -123,7 +123,9 @@ class MultiTaskModel:
         for number, pair in enumerate(pairs):
             for text in pair:
                 check_texts([text], number)
-        if any(len(row) != width for row in pairs) or width not in (1, 2):
+        if width not in (1, 2):
+            raise ValueError(f"texts: expected texts or pairs, found {width} texts in a row")
+        if any(len(row) != width for row in pairs):
             raise ValueError("texts: expected only texts or only pairs, found both")
         columns = [[row[place] for row in pairs] for place in range(width)]
         names = self.chosen(tasks, width)
@@ -214,6 +216,8 @@ class MultiTaskModel:
 
     def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:
         """Return the requested tasks; raise RunError for an unknown or unsuitable one."""
+        if isinstance(tasks, str):
+            raise TypeError(f"tasks: expected a list of names, found one string {tasks!r}")
         able = self.readers(columns)
         for name in tasks or ():
             if name not in self.tasks_by_name:

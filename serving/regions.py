@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from serving.prediction import Prediction
     from tasks.base import Task
 
+SEPARATORS = ("|", ";", "/", " // ", " ||| ")  # of the labels of a set
+
 
 def quantiles_of(
     calibrations: Mapping[str, Calibration], tasks: Sequence[str], coverage: float | None
@@ -93,10 +95,21 @@ def region_columns(found: Prediction) -> list[str]:
 
 
 def region_fields(found: Prediction, row: int) -> list[str]:
-    """Return the set of a row, `low|normal`, or the ends of its interval; blank without a text."""
+    """Return the set of a row, `low|normal`, or the ends of its interval; blank without a text.
+
+    A set whose labels contain `|` has another separator, the first of `SEPARATORS` that none has.
+    """
     if found.empty[row]:
         return [""] * len(region_columns(found))
     if found.sets is not None:
         names = zip(found.class_names, found.sets[row], strict=True)
-        return ["|".join(name for name, inside in names if inside)]
+        return [separator_of(found.class_names).join(name for name, inside in names if inside)]
     return [] if found.intervals is None else [str(end) for end in found.intervals[row].tolist()]
+
+
+def separator_of(names: Sequence[str]) -> str:
+    """Return a text between labels that is in none of them; raise RunError without one."""
+    for one in SEPARATORS:
+        if not any(one in name for name in names):
+            return one
+    raise RunError(f"coverage: expected labels without one of {' '.join(SEPARATORS)}, found none")

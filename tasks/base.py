@@ -78,7 +78,7 @@ class Task:
         return replace(self, losses={self.name: self.loss_switch[1]})
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        """Return the examples of `train`, `dev` or `test`, all or `limit` drawn at random.
+        """Return the examples of `train`, `dev` or `test`: all, or of train `limit` at random.
 
         Test examples may have no labels.
         """

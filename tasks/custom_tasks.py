@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
-from common.settings import plain, short_repr
+from common.settings import hints_of, plain, short_repr, suggestion
 from tasks.described import checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.own_types import TYPES, type_of_lists
@@ -22,12 +22,13 @@ from tasks.own_types.base import OwnType, Parts
 from tasks.registry import TASKS, TaskOptions, task_suggestion
 from tasks.splits import PartedSource
 from tasks.table_splits import TableSource, TableSplit
-from tasks.task_description import NAME, TaskDescription, from_json
+from tasks.task_description import NAME, TaskDescription, from_json, is_reserved
 from tasks.task_inference import complete_description
 
 if TYPE_CHECKING:
     from tasks.base import Task
 
+TEXT = str | None  # type of an option
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
 TEST_SHARE = 0.1  # of a single file; dev has the same share
 
@@ -90,8 +91,8 @@ def task(
     first: str | Sequence[str] | Sequence[Sequence[str]],
     labels: Sequence[str | int | float | Sequence[str]] | None = None,
     *,
-    name: str = "own",
-    folder: str | Path = "runs/data",
+    name: str | None = None,
+    folder: str | Path | None = None,
     **options: Any,
 ) -> TaskOptions | CustomTask:
     """A task for `RunConfig(tasks=...)`.
@@ -103,9 +104,9 @@ def task(
         labels: n labels: classes, as texts or whole numbers; for the similarity of pairs,
             numbers, at least one of them a float; or n lists of labels, which may be empty. None
             for `type="ranking"`, where the first text of each pair is the better one.
-        name: the name of a task from lists.
-        folder: the folder in which lists are stored as a file, named after its checksum. The run
-            reads this file, also when it is resumed.
+        name: the name of a task from lists; None for `own`.
+        folder: the folder in which lists are stored as a file, named after its checksum; None for
+            `runs/data`. The run reads this file, also when it is resumed.
         options: options of a built-in task; for lists the keys of a description, such as
             `type="classification"` for pairs with numbers as labels. `classes` is its key `labels`:
             `type="ordinal", classes=["low", "high"]`.
@@ -114,11 +115,17 @@ def task(
         SettingsError, DescriptionError, DataError: with a message of one line.
     """
     if not isinstance(first, str):
-        return task_from_lists(first, labels, name, Path(folder), options)
-    if labels is not None:
-        raise SettingsError(f"labels: expected only for a list of texts, found task {first!r}")
+        return task_from_lists(first, labels, name or "own", Path(folder or "runs/data"), options)
+    for key, value in (("labels", labels), ("name", name), ("folder", folder)):
+        if value is not None:
+            raise SettingsError(f"{key}: expected only for a list of texts, found task {first!r}")
     if first in TASKS:
-        return TASKS[first](**options)
+        known, hints = TASKS[first].by_key(), hints_of(TASKS[first])
+        for key in options.keys() - known.keys():
+            expected = f"expected options of {', '.join(known) or 'none'}"
+            raise SettingsError(f"{first}: {expected}, found {key!r}{suggestion(key, known)}")
+        numbers = {k: str(v) for k, v in options.items() if type(v) is int and hints.get(k) == TEXT}
+        return TASKS[first](**options | numbers)
     if "=" not in first:
         line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
         raise SettingsError(line + task_suggestion(first, TASKS))
@@ -145,6 +152,8 @@ def task_from_lists(
     if not NAME.fullmatch(name):
         line = "expected lower-case letters, digits, hyphens and underscores"
         raise SettingsError(f"name: {line}, found {short_repr(name)}")
+    if is_reserved(name):
+        raise SettingsError(f"name: expected another name: {name} is reserved")
     widths = sorted({len(row) for row in rows}) or [1]
     if len(widths) > 1 or widths[0] not in (1, 2):
         found = " and ".join(map(str, widths))

@@ -29,6 +29,7 @@ from tasks.task_description import (
     TypeName,
     is_reserved,
 )
+from tasks.text_files import to_text
 
 FILES = ("train", "dev", "test")
 SEVERAL = ("text", "label")  # columns; in a flag, a key for each
@@ -176,14 +177,15 @@ def normalise_value(name: str, key: str, value: Any) -> Any:
     if isinstance(value, list):
         if any(isinstance(one, bool) for one in value):  # YAML reads yes and no so
             raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {value}")
-        value = [str(one).strip() if isinstance(one, str | int | float) else one for one in value]
+        texts = [to_text(one) if isinstance(one, int | float) else one for one in value]
+        value = [one.strip() if isinstance(one, str) else one for one in texts]
     return value
 
 
 def weights_by_class(name: str, value: Any) -> Any:
     """Return weights by class from `fire=5|flood=2` or a mapping; raise DescriptionError."""
     if isinstance(value, dict):
-        return {str(label): weight for label, weight in value.items()}
+        return {str(to_text(label)): weight for label, weight in value.items()}
     found: dict[str, float] = {}
     for part in str(value).split("|"):
         label, sign, weight = part.rpartition("=")

@@ -87,7 +87,7 @@ def page(report: Report) -> list[str]:
         markdown_table(*verdict_table([claims.own_claims(found)])),
         "## Without a part (Tables 3 and 6)",
         markdown_table(*tables.ablation_table(found)),
-        "## Few-shot: 20 examples a class (Table 4), of one task more and fewer (Figure 2)",
+        "## Few-shot: 20 examples per class (Table 4), of one task more and fewer (Figure 2)",
         markdown_table(*tables.few_shot_table(found)),
         claims.stability_text(found),
         "## Imbalance: 32 examples of the rarest class (Figure 3)",
@@ -116,7 +116,7 @@ def draw(report: Report) -> None:
     cells = found.cells
     lines: dict[str, tuple[str, dict[str, Line]]] = {
         "few-shot": (
-            "examples a class",
+            "examples per class",
             {
                 title: {s: found.of(cells.few_shot(lacon.CURVE, s, m)) for s in lacon.SHOTS}
                 for m, title in lacon.FEW_METHODS.items()
@@ -223,7 +223,7 @@ def draw_spectra(spaces: Mapping[str, EmbeddingSpace], file: Path) -> None:
 STUDY = Study(
     name="lacon",
     title="LaCon, beside ours",
-    notes="training examples are counted a class; the files' dev is test, or a published test "
+    notes="training examples are counted per class; the files' dev is test, or a published test "
     "file with labels. minilm's own training data, as it is published, holds Quora's duplicates, "
     "AllNLI and SQuAD: its figures of QQP, MNLI and QNLI are flattered. Tasks at the level of "
     "chance or of their most frequent class do not test the claims fairly.",
@@ -234,6 +234,6 @@ STUDY = Study(
     train_and_draw=draw_maps_of_runs,
     options=("seeds", "pooling", "batch_size", "tune"),
     limit_per_class=True,
-    data="at most 5,000 training examples a class of two, 1,000 a class of more, all of MRPC, RTE "
+    data="at most 5,000 training examples per class of two classes, 1,000 of more, all of MRPC, RTE "
     "and CoLA",
 )

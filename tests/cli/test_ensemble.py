@@ -174,3 +174,14 @@ def test_compare_refuses_a_place_that_cannot_be_written(error_line, finished, tm
     (tmp_path / "out" / "comparison.tex").mkdir(parents=True)
     line = error_line(1, *command, tmp_path / "out")
     assert "expected a file or nothing, found a folder" in line
+
+
+def test_compare_replaces_its_reports_only(run_ok, error_line, finished, tmp_path):
+    command = ("--mode", "compare", "--runs", f"one={finished[0]}", "--output", tmp_path)
+    (tmp_path / "comparison.md").write_text("my notes\n")
+    line = "comparison.md: expected no such file, or all files of a report, which is replaced"
+    assert line in error_line(1, *command)
+    assert (tmp_path / "comparison.md").read_text() == "my notes\n"
+    (tmp_path / "comparison.md").unlink()
+    for _ in range(2):
+        run_ok(*command)

@@ -247,8 +247,7 @@ def test_the_shell_completes_modes_and_choices(line, expected, absent, tmp_path)
 
 
 def test_former_names_of_flags_are_accepted_and_hidden(help_of, run, tmp_path):
-    from multitask.older_versions import legacy_config, upgraded
-    from multitask.settings_by_name import FORMER_NAMES
+    from multitask.older_versions import FORMER_NAMES, legacy_config, upgraded
 
     assert "--per-class" not in help_of("--mode", "single", "--help-all")
     command = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", "16")

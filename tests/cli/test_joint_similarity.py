@@ -76,8 +76,12 @@ def test_a_soup_of_joint_and_separate_pairs_is_refused(joint, tmp_path, run_ok, 
     assert "expected task_options" in error_line(1, *runs, "--output", tmp_path / "soup")
 
 
-@pytest.mark.parametrize("mode", [("mine",), ("similar", "--query", "a cat")], ids=lambda m: m[0])
-def test_its_encoder_is_not_searched(mode, joint, tmp_path, error_line):
+@pytest.mark.parametrize(
+    "mode",
+    [("mine",), ("similar", "--query", "a cat"), ("encode", "--output", "no.npy")],
+    ids=lambda mode: mode[0],
+)
+def test_its_encoder_is_not_used_for_single_texts(mode, joint, tmp_path, error_line):
     (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
     command = ("--mode", *mode, "--input", tmp_path / "s.txt", "--run", joint)
     line = "expected a run that embeds single texts, found only pairs in one sequence: sts, own"

@@ -263,3 +263,18 @@ def test_truncated_texts_are_counted_by_task_and_split(lengthy, tmp_path, run_ok
     card = card_of_export()
     assert "| longest text | 128 tokens |" in card
     assert "longer training texts" not in card
+
+
+def test_a_finished_run_of_files_that_were_changed_is_refused(moods, tmp_path, run_ok, error_line):
+    description, folder = moods.partition("="), tmp_path / "run"
+    file, keys = description[2].split(":", 1)
+    own = tmp_path / Path(file).name
+    shutil.copyfile(file, own)
+    command = ("--mode", "single", "--task", f"moods={own}:{keys}", *RUN, "--output", folder)
+    run_ok(*command)
+    assert "holds this run, finished" in run_ok(*command).stdout
+    header, *rows = own.read_text().splitlines()
+    own.write_text("\n".join([header, *reversed(rows), ""]))
+    line = "expected the data that this run was trained on, found another file of moods train"
+    assert line in error_line(1, *command)
+    assert "data read and encoder loaded" in run_ok(*command, "--overwrite").stdout

@@ -1,7 +1,6 @@
 """Ten SGD steps without dropout, by one process or by two: ten_steps.py FOLDER KIND KIND ..."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -118,7 +117,7 @@ def main(folder: str, *kinds: str) -> None:
     """One file a kind; all in one go, for starting two processes takes longer than the steps."""
     with process_group() as group:
         for kind in kinds:
-            config = replace(CONFIG, **CHANGES.get(kind, {"combiner": kind}))
+            config = CONFIG.changed(**CHANGES.get(kind, {"combiner": kind}))
             take_steps(config, Path(folder) / kind, group)
 
 

@@ -8,9 +8,18 @@ import torch
 from plain import golden
 from torch import nn
 
+from common.errors import RunError
 from minbert.words import build_bilstm
 from multitask.methods import methods
-from multitask.optimizer import AdamW, Constant, Linear, clip_gradients, set_learning_rate
+from multitask.optimizer import (
+    AdamW,
+    Constant,
+    Linear,
+    LrSchedule,
+    clip_gradients,
+    scheduled,
+    set_learning_rate,
+)
 
 
 def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):
@@ -122,3 +131,13 @@ def test_gradients_are_clipped_as_by_pytorch_and_short_ones_are_left_alone(facto
         assert norm > 1 or torch.equal(mine.grad, former)
     ours[0].grad[0, 0] = torch.nan
     assert np.isnan(clip_gradients(ours, 1.0))
+
+
+@pytest.mark.parametrize("factor", [float("nan"), float("inf"), -0.1])
+def test_factors_of_a_schedule_of_a_user_are_checked(factor):
+    class Own(LrSchedule, name="own"):
+        def factor(self, step, total):
+            return factor
+
+    with pytest.raises(RunError, match="lr schedule own: expected a factor of 0 or more in step 3"):
+        scheduled(Own(), 3, 0, 10)

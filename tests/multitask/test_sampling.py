@@ -13,6 +13,7 @@ from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.sampling import (
     Annealed,
+    Plan,
     RoundRobin,
     Sampler,
     Workload,
@@ -245,3 +246,14 @@ def test_probabilities_that_are_not_one_per_task_are_refused(wrong):
 
     with pytest.raises(RunError, match="sampler wrong: expected 3 probabilities from 0 with sum 1"):
         Wrong().batches(workload(), 1)
+
+
+@pytest.mark.parametrize("batches", [[-1, 0], [0, 3], [0.5], [], [[0, 1]]], ids=str)
+def test_batches_of_a_sampler_of_a_user_are_checked(batches):
+    class Own(Sampler, name="own"):
+        def batches(self, work, epoch):
+            return batches
+
+    line = "sampler own: expected batches as whole numbers from 0 to 2"
+    with pytest.raises(RunError, match=line):
+        Plan(workload(), Own()).steps(1)

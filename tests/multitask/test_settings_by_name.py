@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from multitask.config import RunConfig, difference
 from multitask.methods import ROLES, methods
 from multitask.optimizer import AdamW, Constant
 from multitask.presets import PRESETS
+from multitask.regularizers import Distillation, Smart
 from multitask.sampling import Temperature
 from tasks.registry import SST
 
@@ -214,3 +216,43 @@ def test_classes_of_methods_are_imported_from_their_packages_without_torch():
     subprocess.run([sys.executable, "-c", CLASSES], cwd=ROOT, check=True)
     with pytest.raises(ImportError, match="cannot import name 'Nope'"):
         exec("from multitask.combiners import Nope")
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"regularizers": (Smart(steps=3),)}, "smart_weight: expected a number above 0"),
+        (
+            {"preset": "bees", "optimizer": AdamW(weight_decay=0.1)},
+            "lr: expected it to be set beside the object, found 0.0001 in the object of optimizer "
+            "and 2e-05",
+        ),
+        (
+            {"tasks": (SST(head="softmax"),), "task_options": {"sst": {"loss": "corn"}}},
+            "task_options and the object of sst: expected at most one of them",
+        ),
+        ({"freeze_encoder": True, "lr": 1e-3}, "freeze_encoder and lr: expected only head_lr"),
+        ({"objective": "leam", "pooling": "max"}, "pooling: expected another objective"),
+        ({"objective": "simcse", "head_lr": 1e-2}, "head_lr: expected projection"),
+        ({"tasks": ("etpc",), "similarity_scale": 3.0}, "expected a task of similarities, found"),
+    ],
+)
+def test_a_setting_without_effect_is_refused_in_python_too(settings, expected):
+    with pytest.raises(SettingsError, match=expected):
+        RunConfig(**{"tasks": ("sst",), **settings})
+
+
+def test_settings_that_a_preset_has_may_be_given_beside_an_object():
+    settings = {"optimizer": AdamW(weight_decay=0.1), "lr": 1e-4, "head_lr": 1e-4}
+    found = RunConfig(tasks=("sst",), preset="bees", **settings).optimizer
+    assert (found.lr, found.weight_decay) == (1e-4, 0.1)
+
+
+def test_an_object_of_distillation_keeps_its_weight():
+    weights = [
+        [one.weight for one in RunConfig(tasks=("sst",), teacher=("run",), **given).regularizers]
+        for given in ({}, {"regularizers": (Distillation(weight=0.5),)})
+    ]
+    assert weights == [[{"sst": 1.0}], [{"sst": 0.5}]]
+    config = RunConfig(tasks=("sst",), teacher=("run",), distillation_weight=0.5)
+    assert replace(config, seed=2).regularizers == config.regularizers

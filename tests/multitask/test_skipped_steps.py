@@ -112,3 +112,10 @@ def test_weights_that_are_not_finite_are_not_saved(make_trainer, monkeypatch, ca
         trainer.fit()
     assert [p.name for p in newest_first(trainer.checkpoints.folder)] == ["step-00000001"]
     assert "the weights are not finite; the last one stays" in capsys.readouterr().out
+
+
+def test_a_run_without_a_step_is_an_error(make_trainer, monkeypatch):
+    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1)
+    poisoned(trainer, monkeypatch, tuple(range(1, STEPS + 1)))
+    with pytest.raises(RunError, match=f"all {STEPS} steps were skipped; step {STEPS}"):
+        trainer.fit()

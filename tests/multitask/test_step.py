@@ -1,5 +1,7 @@
 """The gradient of a step: surgery in D dimensions, heads, batches of one task, parts of a batch."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -340,3 +342,30 @@ def test_losses_that_are_not_finite_after_a_step_are_not_shown(make_trainer):
         next(trainer.model.heads["sts"].parameters()).fill_(float("nan"))
     trainer.gradient.after_step(batches, 0, result)
     assert not trainer.combiner.logits.any()
+
+
+def test_a_combiner_without_rows_must_leave_the_gradients_as_they_are(make_trainer, monkeypatch):
+    trainer = make_trainer(combiner="sum")
+    halved = lambda gram, losses, drawn: Combined(np.full(len(drawn), 0.5), "halved")  # noqa: E731
+    monkeypatch.setattr(type(trainer.gradient.combiner), "combine", staticmethod(halved))
+    with pytest.raises(RunError, match="combiner sum: expected weights of 1 without needs_rows"):
+        trainer.gradient(drawn(trainer, "sst", "sts"), measure=True)
+
+
+@pytest.mark.parametrize(
+    ("loss", "found"),
+    [
+        (lambda outputs, targets: 1.0, "float"),
+        (lambda outputs, targets: outputs.sum().detach(), "one without a gradient"),
+        (lambda outputs, targets: outputs.sum(1), "a tensor of 4 numbers"),
+    ],
+)
+def test_a_loss_of_another_kind_is_named(make_trainer, loss, found):
+    trainer = make_trainer(only="sst")
+    task = trainer.gradient.tasks["sst"]
+    own = replace(task, losses={}, kind=replace(task.kind, loss=loss))
+    trainer.gradient.losses.tasks = {"sst": own}
+    with pytest.raises(
+        RunError, match=f"sst: expected a loss as a tensor of one number, .*{found}"
+    ):
+        trainer.gradient(drawn(trainer, "sst"))

@@ -221,6 +221,8 @@ def kept_rows(folder):
         ({}, ["a", "b"], None, "SentenceClassifier requires y to be passed"),
         ({"epochs": 0}, ["a", "b"], ["x", "y"], "epochs: expected a whole number"),
         ({"settings": {"epoch": 3}}, ["a", "b"], ["x", "y"], "epoch"),
+        ({"settings": {"epochs": 3}}, ["a", "b"], ["x", "y"], "epochs as the argument epochs"),
+        ({"settings": {"seed": 3}}, ["a", "b"], ["x", "y"], "seed as the argument random_state"),
         ({"settings": {"calibrate": True}}, ["a", "b"], ["x", "y"], "validation_fraction above 0"),
         ({"validation_fraction": 1}, ["a", "b"], ["x", "y"], "validation_fraction: expected 0"),
         ({"validation_fraction": 0.9}, ["a", "b"], ["x", "y"], "more rows than are held out"),

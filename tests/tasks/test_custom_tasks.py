@@ -355,11 +355,28 @@ def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
         (["a"], ["x"], {"name": "../evil"}, "name: expected lower-case letters"),
         ("mine=f.csv:type=classification", None, {"pair": "joint"}, "options: expected inside"),
         ("sst", ["x"], {}, "labels: expected only for a list of texts"),
+        ("sst", None, {"hed": "x"}, "sst: expected options of head, loss, found 'hed'; did you"),
+        (["a"], ["x"], {"name": "overall"}, "name: expected another name: overall is reserved"),
+        ("sst", None, {"name": "mine"}, "name: expected only for a list of texts"),
+        ("mine=f.csv", None, {"folder": "here"}, "folder: expected only for a list of texts"),
         ("sts2", None, {}, "tasks: expected one of"),
         ("paraphrase", None, {}, "or NAME=FILE, found 'paraphrase'; did you mean qqp?"),
     ],
 )
 def test_a_wrong_task_is_refused_in_one_line(first, labels, options, expected, tmp_path):
+    folder = {} if isinstance(first, str) else {"folder": tmp_path}
     with pytest.raises(SettingsError, match=expected):
-        task(first, labels, folder=tmp_path, **options)
+        task(first, labels, **folder, **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_decimal_classes_are_the_texts_of_their_labels(tmp_path):
+    labels, both = [1.0, 2.0] * 10, [f"text {i}" for i in range(20)]
+    ordered = task(both, labels, type="ordinal", classes=[1.0, 2.0], folder=tmp_path)
+    assert ordered.described.labels == ("1", "2")
+    weighted = task(both, labels, class_weights={1.0: 2.0}, folder=tmp_path)
+    assert weighted.described.class_weights == {"1": 2.0}
+
+
+def test_a_number_of_classes_is_a_number_or_a_text():
+    assert task("trec", classes=3) == task("trec", classes="3")
