@@ -32,7 +32,9 @@ def decoded_lines(path: Path) -> Lines:
             yield from decoded(file, str(path))
     except FileNotFoundError as error:
         place = path if path.parent.is_dir() else path.parent
-        raise DataError(f"{path}: expected a data file, but {place} does not exist") from error
+        raise DataError(
+            f"{path}: expected a data file, found none: {place} does not exist"
+        ) from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -234,6 +234,6 @@ STUDY = Study(
     train_and_draw=draw_maps_of_runs,
     options=("seeds", "pooling", "batch_size", "tune"),
     limit_per_class=True,
-    data="at most 5,000 training examples per class of two classes, 1,000 of more, all of MRPC, RTE "
-    "and CoLA",
+    data="at most 5,000 training examples per class of two classes, 1,000 of more, all of MRPC, "
+    "RTE and CoLA",
 )

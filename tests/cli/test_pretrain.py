@@ -15,7 +15,7 @@ NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" f
 def test_a_missing_file_is_refused_with_its_name(flags, error_line, tmp_path):
     file = tmp_path / "none.csv"
     line = error_line(1, *PRETRAIN, "--objective", *flags, file, "--output", tmp_path / "run")
-    assert f"{file}: expected a data file, found no {file}" in line
+    assert f"{file}: expected a data file, found none: {file} does not exist" in line
 
 
 @pytest.mark.parametrize("objective", ["nli", "pairs", "triplet"])

@@ -65,7 +65,7 @@ MODES_AND_FLAGS = [
     ("sst --unheard-of 3", "unrecognized arguments: --unheard-of 3 (see --help)"),
     ("sst --sampling annealed", "unrecognized arguments: --sampling"),
     ("sst --resume --overwrite", "resume and --overwrite: expected at most one"),
-    ("--mode pareto --resume", "a sweep always resumes"),
+    ("--mode pareto --resume", "mode pareto always resumes"),
     ("--mode pareto --dry-run", "--dry-run: expected --mode multitask"),
     ("--mode pareto --tasks sst", "--tasks: expected two or three, found sst"),
     ("--mode pareto --combiner sum", "--combiner: expected one of epo, linear, pareto-mtl, found"),

@@ -85,7 +85,7 @@ def test_a_missing_text_is_empty(tmp_path):
         ("a.jsonl", '{"text": "a"}\n{"text"\n', "text", "line 2: expected JSON"),
         ("a.jsonl", '{"text": 3}\n', "text", "line 1: expected text in 'text', found 3"),
         ("a.jsonl", "[" * 100_000, "text", "line 1: expected JSON"),
-        ("missing.txt", None, None, "expected a data file, found no "),
+        ("missing.txt", None, None, "expected a data file, found none: "),
     ],
 )
 def test_faults_name_file_and_line(tmp_path, name, content, column, expected):
