@@ -67,8 +67,8 @@ def page(report: Report) -> list[str]:
         "## What EPO did",
         markdown_table(*tables.status_table(found)),
         "Means over runs. At a vertex one of the two objectives has no weight, on the way to the "
-        "ray of the preference or where it is out of reach; apart: the difference of preference x pull and "
-        "preference x push over the last steps, in shares of the larger one.",
+        "ray of the preference or where it is out of reach; apart: the difference of preference x "
+        "pull and preference x push over the last steps, in shares of the larger one.",
         "## EPO at the representation, at the parameters, and with combined losses, 50 examples",
         markdown_table(*tables.variants_table(found)),
         "## Figure 5: SST-2 dev accuracy with 50 examples",

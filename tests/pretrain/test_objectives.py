@@ -73,7 +73,7 @@ def test_each_objective_is_a_task_with_its_loss(name):
     settings = {key: SETTINGS[key] for key in objective.by_key() if key in SETTINGS}
     settings |= {"tasks": ()} if objective.needs_file else {}
     config = CLASSES if objective.of_classes else TEXTS
-    (task,) = build_tasks(replace(config, objective=name, **settings)).values()
+    (task,) = build_tasks(config.changed(objective=name, **settings)).values()
     assert task.compares_examples == objective.compares_examples
     if objective.of_classes:
         assert (task.kind.classes, task.output, task.loss_switch) == (5, None, None)

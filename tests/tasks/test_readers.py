@@ -171,7 +171,7 @@ def refused(task, folder: Path, split: str = "train") -> str:
 
 
 def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path):
-    assert f"found no {tmp_path / 'nowhere'}" in refused(SST, tmp_path / "nowhere")
+    assert f"found none: {tmp_path / 'nowhere'}" in refused(SST, tmp_path / "nowhere")
     write_rows("ids-sst-train.csv", SST_HEADER, A)
     assert "found no" in refused(SST, tmp_path, "dev")
     assert "cannot be read: Not a dir" in refused(SST, tmp_path / "ids-sst-train.csv")
