@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 SPEEDUP = 1.2  # minimum over the float32 product, to use int8
+REPETITIONS = 5  # of which the fastest counts
 CASE = (1024, 384, 1536)  # tokens, inputs, outputs of the product that is measured
 
 
@@ -53,10 +54,10 @@ def has_int8() -> bool:
     return SPEEDUP * integer <= fastest(lambda: torch.mm(*floats))
 
 
-def fastest(run: Callable[[], object], repetitions: int = 5) -> float:
+def fastest(run: Callable[[], object]) -> float:
     """Return the least seconds of a few calls."""
     seconds = []
-    for _ in range(repetitions):
+    for _ in range(REPETITIONS):
         begin = time.perf_counter()
         run()
         seconds.append(time.perf_counter() - begin)

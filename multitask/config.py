@@ -179,7 +179,7 @@ class RunConfig(RunSettings):
     def unused(self) -> tuple[str, ...]:
         """Return the names of settings that this configuration does not use."""
         used = self.flat()
-        found = [key for key in defaults_of() if key not in used]
+        found = [key for key in defaults_of(self.user_methods) if key not in used]
         if default_scale(vars(self)) == UNSCALED:
             found.append("similarity_scale")
         return (*found, *(() if self.drop_leaks else ("leaks_of",)))

@@ -23,11 +23,9 @@ from tasks.metrics import overall
 Metrics = dict[str, dict[str, float]]
 
 
-def score_split(
-    model: EncoderWithHeads, task: Task, split: Split, processes: Processes = Processes()
-) -> np.ndarray:
+def score_split(model: EncoderWithHeads, task: Task, split: Split) -> np.ndarray:
     """Return (n, C) probabilities or (n,) similarities, float32, in the order of the file."""
-    return score_splits(model, {task.name: task}, {task.name: split.separate}, processes)[task.name]
+    return score_splits(model, {task.name: task}, {task.name: split.separate})[task.name]
 
 
 def score_splits(

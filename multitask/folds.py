@@ -16,8 +16,7 @@ from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
-from multitask.precision import with_precision
-from multitask.run_folder import RunFolder
+from multitask.precision import of_first_run
 from tasks.task_description import TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
@@ -80,10 +79,7 @@ def cross_validate(
     folder = Path(folder)
     check_folder(folder)
     control = replace(control, resume=not control.overwrite)
-    # All folds have the precision of the first one, also those that another machine goes on with.
-    first, precision = with_precision(RunFolder(folder / "fold-1"), configs[0], control.overwrite)
-    if precision is not None:
-        print(precision, flush=True)
+    first = of_first_run(folder / "fold-1", configs[0], control.overwrite)
     results = []
     for fold, one in enumerate(configs, 1):
         print(f"fold {fold} of {folds} is test, fold {fold % folds + 1} dev", flush=True)

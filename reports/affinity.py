@@ -10,7 +10,7 @@ from common.atomic_files import atomic_write_text
 from common.errors import UserError
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.groups import Group, Grouping
-from multitask.affinity.result import Affinity
+from multitask.affinity.result import Affinity, sign_of
 from reports.affinity_figures import affinity_figures
 from reports.comparison_page import rendered
 from reports.figures import Drawing, seeds_text, signed
@@ -33,7 +33,7 @@ def shown_gain(value: float, estimator: str) -> str:
 
 def verb(low: float, high: float) -> str:
     """Describe the effect of one task on another by the interval of its gain."""
-    return "helps" if low > 0 else "hurts" if high < 0 else "has no clear effect on"
+    return {1: "helps", -1: "hurts", 0: "has no clear effect on"}[sign_of(low, high)]
 
 
 def sentence(found: Affinity, i: int, j: int) -> str:
@@ -73,7 +73,7 @@ def gain_table(found: Affinity, estimator: str | None = None) -> Table:
         row = [f"with {other}"]
         for j in range(len(found.tasks)):
             low, high = one.ends[:, i, j]
-            mark = "*" if low > 0 or high < 0 else ""
+            mark = "*" if sign_of(low, high) else ""
             row.append("" if i == j else shown_gain(one.pairs[i, j], name) + mark)
         rows.append(row)
     return ["gain of", *found.tasks], rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.groups import linkage_of
-from multitask.affinity.result import Affinity
+from multitask.affinity.result import Affinity, sign_of
 from reports.figures import SOFT, Drawing, heading, new_figure, seeds_text, styled
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def gain_map(found: Affinity) -> Figure:
     axis.grid(visible=False)
     for row, column in np.argwhere(~np.eye(len(tasks), dtype=bool)):
         low, high = one.ends[:, row, column]
-        text = f"{values[row, column]:z.{digits}f}" + ("*" if low > 0 or high < 0 else "")
+        text = f"{values[row, column]:z.{digits}f}" + ("*" if sign_of(low, high) else "")
         colour = "white" if abs(values[row, column]) > 0.6 * limit else "black"
         axis.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
     figure.colorbar(image, ax=axis, label=unit).outline.set_visible(False)

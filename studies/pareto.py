@@ -14,9 +14,8 @@ from multitask.combiners.pareto_mtl import preference_rays
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.evaluation import mean_losses
-from multitask.precision import with_precision
+from multitask.precision import of_first_run
 from multitask.run import complete
-from multitask.run_folder import RunFolder
 from reports.cells import write_cell
 from reports.front import Front, draw_fronts
 
@@ -32,9 +31,7 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     """
     control = replace(control, resume=True)
     folder.mkdir(parents=True, exist_ok=True)
-    config, precision = with_precision(RunFolder(folder / "ray-1"), config, control.overwrite)
-    if precision is not None:
-        print(precision, flush=True)
+    config = of_first_run(folder / "ray-1", config, control.overwrite)
     before = stored_losses(config, count, folder)
     rays = preference_rays(len(before), count)
     sizes = tuple(before.values())

@@ -102,7 +102,7 @@ def is_wrong(verdict: str, case: Case) -> bool:
     return not (true | {SMALL: abs(case.effect) < case.margin, OPEN: True})[verdict]
 
 
-def t_tests(differences: np.ndarray, fewest: int = 3) -> np.ndarray:
+def t_tests(differences: np.ndarray) -> np.ndarray:
     """Return whether a t-test of the first 3, 4, ... differences finds one: (n - 2,)."""
     from scipy.stats import t
 
@@ -110,7 +110,7 @@ def t_tests(differences: np.ndarray, fewest: int = 3) -> np.ndarray:
     means, squares = differences.cumsum() / n, (differences**2).cumsum()
     deviations = np.sqrt(np.maximum(squares - n * means**2, 0) / np.maximum(n - 1, 1))
     widths = t.ppf(1 - ERROR / 2, np.maximum(n - 1, 1)) / np.sqrt(n)
-    return (np.abs(means) > widths * deviations)[fewest - 1 :]
+    return (np.abs(means) > widths * deviations)[2:]
 
 
 def simulate(case: Case, count: int, rng: np.random.Generator) -> dict[str, Any]:

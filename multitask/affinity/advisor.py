@@ -65,7 +65,7 @@ def advise(
     metrics = measured_run(joint, config)
     every, chosen = on_all_data(config), list[Choice]()
     if rates:
-        rate, reason = best_rate(config, folder, rates, control)
+        rate, reason = best_rate(config, joint, rates, control)
         every = every.changed(lr=rate, head_lr=rate)
         chosen = [Choice(config.tasks, "lr", f"{rate:g}", reason)]
     sizes, speed = training_sizes(every), metrics["examples_per_second"]
@@ -119,21 +119,24 @@ def stored_seal(file: Path) -> str | None:
 
 
 def best_rate(
-    config: RunConfig, folder: Path, rates: Sequence[float], control: RunControl
+    config: RunConfig, joint: Path, rates: Sequence[float], control: RunControl
 ) -> tuple[float, str]:
     """Return the rate with the highest dev score after a short joint run, and the reason.
 
-    Finished runs are kept, and an unfinished one is continued.
+    The runs stand beside the `joint` run that was measured. Finished ones are kept, and an
+    unfinished one is continued.
     """
     from multitask.assembly import plain_tasks
     from multitask.evaluation import selection_score
+    from multitask.precision import of_first_run
     from multitask.run import complete
 
     held_out = joint_config(config).changed(protocol="held-out", dev_limit=None)
+    held_out = of_first_run(joint, held_out, overwrite=False)
     scores, control = dict[float, float](), replace(control, resume=not control.overwrite)
     for rate in dict.fromkeys(rates):
         one = held_out.changed(lr=rate, head_lr=rate)
-        metrics = complete(one, folder / f"{RATE}{rate:g}", control)
+        metrics = complete(one, joint.parent / f"{RATE}{rate:g}", control)
         dev = {task: metrics["dev"][task] for task in config.tasks}
         scores[rate] = selection_score(dev, plain_tasks(one))
     shown = ", ".join(f"{score:.3f} with {rate:g}" for rate, score in scores.items())

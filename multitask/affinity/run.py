@@ -68,7 +68,7 @@ def measure_affinity(
         RunError: for a folder with other content, and for measures that are missing.
     """
     from multitask.affinity.probe import MeasureEpochs
-    from multitask.precision import with_precision
+    from multitask.precision import of_first_run
     from multitask.run import complete
 
     for fault in faults(config, estimator, groups, rounds, seeds):
@@ -76,11 +76,7 @@ def measure_affinity(
     config, folder = joint_config(config), Path(folder)
     check_folder(folder)
     points, origins, seconds = list[Measures](), list[int](), 0.0
-    # All seeds have the precision of the first one, also those that another machine goes on with.
-    begun = RunFolder(folder / f"{JOINT}{config.seed}")
-    first, precision = with_precision(begun, config, overwrite)
-    if precision is not None:
-        print(precision, flush=True)
+    first = of_first_run(folder / f"{JOINT}{config.seed}", config, overwrite)
     for seed in range(config.seed, config.seed + seeds):
         run, kept = folder / f"{JOINT}{seed}", folder / f"{MEASURES}{seed}"
         if overwrite:
