@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path, typed
-from common.errors import UserError
+from common.errors import TruncationWarning, UserError
 from common.settings import Count
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE, READING
@@ -146,7 +147,14 @@ def load_corpus(args: argparse.Namespace, parser: Any, queries: bool = False) ->
     check_run(args, parser)
     from serving.mining import embeddings_of, read_sentence_list
     from serving.quantized import index_of
-    from serving.rows import Rows, empty_texts_of, open_rows
+    from serving.rows import (
+        Rows,
+        check_sample,
+        empty_texts_of,
+        open_rows,
+        sample_of,
+        texts_of,
+    )
     from serving.run_encoder import report_precision
 
     source = Path(args.input)
@@ -158,7 +166,12 @@ def load_corpus(args: argparse.Namespace, parser: Any, queries: bool = False) ->
     model = load_encoder(args, config, parser, args.task)
     precision = model.choose_precision(config.precision)
     if args.embedded:
-        rows = open_rows(Path(args.embedded), empty, model.width)
+        rows, sample = open_rows(Path(args.embedded), empty, model.width), sample_of(empty)
+        some = [*texts_of(source, args.column, sample).values()]
+        with warnings.catch_warnings():  # of texts that were cut when the array was made
+            warnings.simplefilter("ignore", TruncationWarning)
+            vectors = model.encode(some, precision.precision, normalize=True)
+        check_sample(rows, sample, vectors, source)
     else:
         rows = Rows.of(embeddings_of(sentences, model, precision.precision))
     index = index_of(rows, args.search) if args.search in SEARCHES else None

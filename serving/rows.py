@@ -13,6 +13,9 @@ from common.errors import UserError
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from tasks.tables import read_sentences
 
+SAMPLE = 8  # rows of an array that are computed again, to find one of other texts
+SAME = 0.98  # cosine of two embeddings of a sentence; with int8 on one side it is about 0.999
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -101,6 +104,23 @@ def open_rows(file: Path, empty: np.ndarray, width: int | None = None) -> Rows:
             f"found {' x '.join(map(str, shape))} {array.dtype}"
         )
     return Rows(array, empty, file)
+
+
+def sample_of(empty: np.ndarray) -> np.ndarray:
+    """Return the indices of a few rows with a text, spread over all of them."""
+    rows = np.flatnonzero(~empty)
+    return rows[np.unique(np.linspace(0, len(rows) - 1, SAMPLE).round().astype(int))]
+
+
+def check_sample(rows: Rows, sample: np.ndarray, vectors: np.ndarray, source: Path) -> None:
+    """Raise UserError if rows of an array are not the `vectors` (n, H) of unit length there.
+
+    It is then an array of other sentences, of another order, or of another encoder.
+    """
+    cosines = (rows.take(sample) * vectors).sum(1)
+    if len(wrong := sample[cosines < SAME]):
+        line = f"expected the embeddings of {source} by this encoder, found another in row"
+        raise UserError(f"{rows.source}: {line} {wrong[0] + 1}")
 
 
 def texts_of(source: Path, column: str | None, rows: Iterable[int]) -> dict[int, str]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cli import mine as mine_mode
+from minbert import BiEncoder
 
 TINY = ("--encoder", "tiny")
 SENTENCES = [f"sentence {i % 90} of a file {'word ' * (i % 7)}" for i in range(120)] + [" "]
@@ -40,6 +41,18 @@ def test_a_first_pass_finds_what_the_exact_search_finds(search, corpus, run_ok, 
     again = run_ok(*similar, *corpus, "--search", search, "--rescore", "100")
     assert f"s.npy.{search}: index of another s.npy or other texts; rebuilding it" in again.stderr
     assert again.stdout.splitlines()[:-1] == exact
+
+
+@pytest.mark.parametrize("change", ["texts", "pooling"])
+def test_an_array_of_other_texts_or_another_encoder_is_refused(change, corpus, error_line, cwd):
+    encoder = ("--encoder", "minilm")
+    rows = BiEncoder.from_pretrained("minilm").encode(SENTENCES[:9])
+    np.save(cwd / "s.npy", rows)
+    texts = SENTENCES[:9] if change == "pooling" else SENTENCES[8::-1]
+    (cwd / "s.txt").write_text("\n".join(texts) + "\n")
+    more = ("--pooling", "cls") if change == "pooling" else ()
+    found = error_line(1, "--mode", "similar", *encoder, *corpus, *more, "--query", "a sentence")
+    assert "s.npy: expected the embeddings of s.txt by this encoder, found another in row" in found
 
 
 def test_many_queries_are_a_table_or_a_file(corpus, run_ok, cwd):
