@@ -111,7 +111,7 @@ def test_weights_that_are_not_finite_are_not_saved(make_trainer, monkeypatch, ca
     with pytest.raises(RunError):
         trainer.fit()
     assert [p.name for p in newest_first(trainer.checkpoints.folder)] == ["step-00000001"]
-    assert "the weights are not finite; the last one stays" in capsys.readouterr().out
+    assert "the weights are not finite; the previous one is kept" in capsys.readouterr().out
 
 
 def test_a_run_without_a_step_is_an_error(make_trainer, monkeypatch):
