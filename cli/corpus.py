@@ -189,11 +189,9 @@ def load_encoder(
     """
     from minbert.bi_encoder import BiEncoder
     from minbert.device import choose_device
-    from multitask.run_folder import RunFolder
     from serving.run_encoder import encoder_of_run
 
     if args.run:
-        RunFolder(Path(args.run)).check_embeds_texts(task)
         model = encoder_of_run(Path(args.run), config, task, parser.outside)
         return model.smaller(args.width, args.layers)
     model = BiEncoder.from_pretrained(

@@ -28,8 +28,9 @@ def file_digests(config: RunConfig) -> dict[str, str]:
     """Return the SHA-256 of each file of examples or texts, by `TASK SPLIT` or `SETTING NUMBER`."""
     files, flat = task_files(config), config.flat()
     for key in path_settings():
-        files |= {f"{key} {n}": Path(one) for n, one in enumerate(as_paths(flat.get(key)), 1)}
-    return {key: digest(file) for key, file in files.items() if file.is_file()}
+        paths = map(Path, as_paths(flat.get(key)))
+        files |= {f"{key} {n}": path for n, path in enumerate(paths, 1) if path.is_file()}
+    return {key: digest(file) for key, file in files.items()}
 
 
 def write_digests(folder: RunFolder, config: RunConfig) -> None:

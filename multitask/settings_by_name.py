@@ -136,7 +136,8 @@ def method(
 def check_object(role: str, one: Any, given: Mapping[str, Any], base: Mapping[str, Any]) -> None:
     """Raise SettingsError if an object has a default where the preset or the objective does not.
 
-    An object has all its settings, so that one that was not given cannot be told from its default.
+    An object does not record which of its settings were given. Its default would silently replace
+    the other one.
     """
     for key, field in one.by_key().items():
         value, default = getattr(one, field.name), default_of(field)

@@ -13,7 +13,6 @@ from common.errors import UserError
 from minbert.sources import find_folder
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,6 @@ def encode_file(
         )
         model.to(device)
     else:
-        RunFolder(run.folder).check_embeds_texts(run.task)
         model = encoder_of_run(run.folder, config, run.task, run.use)
     precision = model.choose_precision(config.precision)
     model = model.smaller(width, layers)

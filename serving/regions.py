@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,7 +108,8 @@ def region_fields(found: Prediction, row: int) -> list[str]:
     return [] if found.intervals is None else [str(end) for end in found.intervals[row].tolist()]
 
 
-def separator_of(names: Sequence[str]) -> str:
+@cache
+def separator_of(names: tuple[str, ...]) -> str:
     """Return a text between labels that is in none of them; raise RunError without one."""
     for one in SEPARATORS:
         if not any(one in name for name in names):

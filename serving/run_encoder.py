@@ -26,9 +26,11 @@ def encoder_of_run(
 
     `config` has the pooling, the device and the kernel, and may have the limit of tokens and what
     is read of long texts, which are otherwise those of the run. The run may `use` a user's own
-    methods. Warn and raise as `bi_encoder_of` does.
+    methods. Warn and raise as `bi_encoder_of` does; raise RunError, too, for a run or a task that
+    has only learnt to read pairs as one sequence.
     """
     folder = RunFolder(run)
+    folder.check_embeds_texts(task)
     stored, chosen = folder.stored_config(), reading_of(config.given)
     if stored.get("adapter") is None:
         check_task(task, (), "--task")

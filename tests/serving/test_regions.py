@@ -21,4 +21,4 @@ def test_labels_of_a_set_can_be_told_apart(names, text):
 
 def test_labels_with_every_separator_are_refused():
     with pytest.raises(RunError, match="expected labels without one of"):
-        separator_of(["|", ";", "/", "a // b", "a ||| b"])
+        separator_of(("|", ";", "/", "a // b", "a ||| b"))
