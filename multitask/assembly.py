@@ -55,12 +55,12 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
 
     Tasks of pre-training have the name of their objective. `plain_tasks` ignores the objective.
     """
-    if config.pretrains and config.objective is not None:
-        return config.objective.tasks(config)
-    tasks = plain_tasks(config)
-    if config.objective is None:
+    if config.pretraining_objective is not None:
+        return config.pretraining_objective.tasks(config)
+    tasks, objective = plain_tasks(config), config.task_objective
+    if objective is None:
         return tasks
-    return {name: with_objective(task, config.objective) for name, task in tasks.items()}
+    return {name: with_objective(task, objective) for name, task in tasks.items()}
 
 
 def plain_tasks(config: RunConfig) -> dict[str, Task]:
@@ -145,7 +145,7 @@ def assemble(
     warn_if_slow(config.precision, device)
     chosen = make_tasks(config)
     if config.pretrains:
-        for line in config.objective.notices(config, chosen):
+        for line in config.pretraining_objective.notices(config, chosen):
             print(line, flush=True)
     model = build_model(config, chosen, device, verbose)
     splits = load_splits(config, chosen, model.bi_encoder)
@@ -197,7 +197,7 @@ def build_model(
         if len(model.sizes) > 1 and model.pooling_of(name) is not None:
             expected = "heads that read embeddings of the encoder's pooling"
             raise RunError(f"--widths and --exits: expected {expected}, found that of {name}")
-    if config.objective is not None and getattr(config.objective, "initializes_from_names", False):
+    if config.task_objective is not None and config.task_objective.initializes_from_names:
         init_labels_from_names(model, chosen)
     if config.init is not None:
         stored = RunFolder(Path(config.init)).stored_config()

@@ -30,6 +30,7 @@ from multitask.settings_by_name import (
 from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.custom_tasks import OwnTaskOptions
+from tasks.objectives import Balance, Objective
 from tasks.task_description import from_json
 
 TRAINED = ("single", "multitask", "pretrain", "pareto")
@@ -136,9 +137,25 @@ class RunConfig(RunSettings):
         return self.mode == "pretrain"
 
     @property
+    def task_objective(self) -> Objective | None:
+        """The objective that replaces the cross-entropy of tasks with classes; None without one."""
+        return self.objective if isinstance(self.objective, Objective) else None
+
+    @property
+    def pretraining_objective(self) -> Any:
+        """The objective of pre-training, a `PretrainObjective`; None without one."""
+        return None if isinstance(self.objective, Objective) else self.objective
+
+    @property
+    def balance(self) -> Balance | None:
+        """How the terms of each task are merged before the combiner; None without such terms."""
+        return self.task_objective.balance if self.task_objective is not None else None
+
+    @property
     def text_file(self) -> str | None:
         """The file that pre-training reads instead of tasks; None without one."""
-        return self.objective.file if self.pretrains and self.objective is not None else None
+        objective = self.pretraining_objective
+        return objective.file if self.pretrains and objective is not None else None
 
     @property
     def user_methods(self) -> tuple[type[Settings], ...]:

@@ -32,9 +32,10 @@ def has_own_loss(config: RunConfig, task: str) -> bool:
 
 def objectives_of(config: RunConfig) -> dict[str, tuple[str, ...]]:
     """Return each task's objectives, as `Task.objectives` gives them."""
+    objective = config.task_objective
     return {
-        task: config.objective.terms_of(task)
-        if hasattr(config.objective, "terms_of") and config.options_of(task).has_classes
+        task: objective.terms_of(task)
+        if objective is not None and config.options_of(task).has_classes
         else config.options_of(task).objectives
         for task in config.tasks
     }
@@ -44,7 +45,7 @@ def combined_objectives(config: RunConfig) -> list[str]:
     """Return the objectives whose gradients the combiner sees; an objective of tasks may balance
     its own terms.
     """
-    if getattr(config.objective, "balance", None) is not None:
+    if config.balance is not None:
         return list(config.tasks)
     return [name for names in objectives_of(config).values() for name in names]
 
@@ -90,8 +91,9 @@ def smoothing_rules(c: RunConfig) -> Iterator[str]:
             yield f"{name}: expected tasks with classes, found {task}"
         if has_own_loss(c, task):
             yield f"{name} and loss of {task}: {ONE}"
-    if smooth and getattr(c.objective, "own_loss", False):
-        yield f"{name} and objective {c.objective.name}: {ONE}"
+    objective = c.task_objective
+    if smooth and objective is not None and objective.own_loss:
+        yield f"{name} and objective {objective.name}: {ONE}"
 
 
 def representation_rules(c: RunConfig) -> Iterator[str]:
@@ -113,7 +115,7 @@ def combiner_rules(c: RunConfig, combined: list[str]) -> Iterator[str]:
     line = f"combiner {c.combiner.name}"
     if len(combined) < 2:
         yield f"{line}: expected two objectives or more, found {', '.join(combined)}"
-    balanced = getattr(c.objective, "balance", None) is not None
+    balanced = c.balance is not None
     if balanced and not c.combiner.for_balanced:
         yield f"{line}: expected an objective with one loss, found {c.objective.name}"
     terms = [] if balanced else objectives_of(c).values()
@@ -129,8 +131,8 @@ def combiner_rules(c: RunConfig, combined: list[str]) -> Iterator[str]:
 
 def objective_rules(c: RunConfig) -> Iterator[str]:
     """An objective of tasks with classes, beside what else these tasks are trained by."""
-    objective = c.objective
-    if not hasattr(objective, "of_task"):
+    objective = c.task_objective
+    if objective is None:
         return
     name = f"objective {objective.name}"
     classes = [task for task in c.tasks if c.options_of(task).has_classes]
@@ -156,16 +158,16 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
 
 def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
     """A rate of heads in pre-training, which has few layers beside the encoder."""
-    layers = getattr(c.objective, "projection", False) or not is_default(
-        "projection_head", c.projection_head
-    )
+    objective = c.pretraining_objective
+    layers = objective is not None and objective.adds_layer
+    layers = layers or not is_default("projection_head", c.projection_head)
     if "head_lr" in given and not layers:
         yield "head_lr: expected projection or projection_head, the only layers beside the encoder"
 
 
 def pretraining_rules(c: RunConfig) -> Iterator[str]:
     """Pre-training: no tasks' heads, no combiner, and for texts no labels."""
-    objective = None if hasattr(c.objective, "of_task") else c.objective
+    objective = c.pretraining_objective
     without_classes = objective is not None and not objective.of_classes
     name = c.objective.name if c.objective is not None else None
     if without_classes and not is_default("projection_head", c.projection_head):

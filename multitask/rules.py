@@ -26,6 +26,7 @@ from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
 from multitask.settings_by_name import ONE, UNSCALED, has_similarities, owner_of
 from tasks import TaskOptions, task_suggestion
+from tasks.objectives import Objective
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
@@ -65,9 +66,8 @@ def length_rules(c: RunConfig) -> Iterator[str]:
         yield "probe_epochs: expected all tasks in the first epochs, found one task only"
     if first and first.epochs >= c.epochs:
         yield f"first_epochs: expected fewer than epochs {c.epochs}, found {first.epochs}"
-    hard_after = getattr(c.objective, "hard_after", 0)
-    if hard_after and hard_after >= c.epochs:
-        yield f"hard_after: expected fewer than epochs {c.epochs}, found {hard_after}"
+    if c.pretraining_objective is not None:
+        yield from c.pretraining_objective.length_faults(c.epochs)
     yield from filter(None, (one.precision_fault(c.precision) for one in c.regularizers))
     if c.adapter is not None and c.probe_epochs:
         yield f"adapter and probe_epochs: {ONE}"
@@ -228,13 +228,14 @@ def ineffective_faults(c: RunConfig, given: Container[str]) -> Iterator[str]:
     It belongs to a part that every run has, but this run does not train or use that part.
     """
     yield from frozen_rules(c, given)
-    own_pooling = getattr(c.objective, "own_pooling", False)
+    objective = c.task_objective
     if (
-        own_pooling
+        objective is not None
+        and objective.own_pooling
         and "pooling" in given
         and all(c.options_of(task).has_classes for task in c.tasks)
     ):
-        yield f"pooling: expected another objective, for {c.objective.name} has its own"
+        yield f"pooling: expected another objective, for {objective.name} has its own"
     yield from head_rate_rules(c, given) if c.pretrains else ()
 
 
@@ -249,15 +250,13 @@ def task_name_rules(c: RunConfig) -> Iterator[str]:
             yield f"tasks: expected each task once, found {name} twice"
     for task, options in c.task_options.items():
         yield from option_faults(c.task_classes.get(task), options, task)
-    objective = c.objective
-    if objective is not None and c.mode:
-        if hasattr(objective, "of_task") and c.pretrains:
-            names = ", ".join(
-                n for n, one in methods("objective").items() if not hasattr(one, "of_task")
-            )
-            yield f"objective: expected one of {names} in mode pretrain, found {objective.name}"
-        if not hasattr(objective, "of_task") and not c.pretrains:
-            yield f"objective: expected mode pretrain for {objective.name}, found {c.mode}"
+    if c.task_objective is not None and c.pretrains:
+        every = methods("objective").items()
+        names = ", ".join(n for n, one in every if not issubclass(one, Objective))
+        yield f"objective: expected one of {names} in mode pretrain, found {c.task_objective.name}"
+    if c.pretraining_objective is not None and c.mode and not c.pretrains:
+        name = c.pretraining_objective.name
+        yield f"objective: expected mode pretrain for {name}, found {c.mode}"
 
 
 def option_faults(

@@ -180,8 +180,9 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         train = {name: splits[name]["train"] for name in tasks}
         result["training_losses"] = mean_losses(model, tasks, train, config.measured_examples)
     if processes.first:
-        if (balance := getattr(config.objective, "balance", None)) is not None:
-            result["rays"] = pull_and_push(read_steps(RunFolder(folder).steps), balance.preference)
+        if config.balance is not None:
+            steps = read_steps(RunFolder(folder).steps)
+            result["rays"] = pull_and_push(steps, config.balance.preference)
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
         if calibrations:

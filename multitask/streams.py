@@ -30,9 +30,8 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
             )
         assert split.examples.targets is not None
         counts = np.bincount(split.examples.targets)
-        pairs = (
-            2 if getattr(config.objective, "two_of_each_class", False) else 1
-        )  # classes with two examples
+        objective = config.pretraining_objective
+        pairs = 2 if objective is not None and objective.two_of_each_class else 1  # of two examples
         if task.compares_examples and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
             raise RunError(
                 f"{task.name}: expected training examples of two classes or more, and two "

@@ -84,6 +84,15 @@ class PretrainObjective(Settings):
         """Return the file with the text; None if the text is that of tasks."""
         return getattr(self, "text", None)
 
+    @property
+    def adds_layer(self) -> bool:
+        """Return whether a layer is between embeddings and loss, in training only."""
+        return False
+
+    def length_faults(self, epochs: int) -> Iterator[str]:
+        """Yield errors for a number of epochs."""
+        return iter(())
+
     def faults(self) -> Iterator[str]:
         column = getattr(self, "text_column", None)
         if column is not None and self.file is None:
@@ -99,6 +108,10 @@ class TextObjective(PretrainObjective):
     """An objective about texts, without classes."""
 
     projection: bool = setting(False, help=PROJECT)
+
+    @property
+    def adds_layer(self) -> bool:
+        return self.projection
 
 
 class FileTextObjective(TextObjective):
@@ -224,8 +237,8 @@ class ClassObjective(PretrainObjective):
 
         return contrastive_tasks(self, config)
 
-    def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
-        """Return the loss, and the loss that replaces it after `hard_after` epochs, or None."""
+    def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
+        """Return the loss, and after how many epochs which other loss replaces it, or None."""
         return self.class_loss, None
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
@@ -264,6 +277,10 @@ class SuperLoss(ClassObjective, name="superloss"):
         if self.hard_after and not self.hard:
             yield "hard_after: expected hard_top_k, hard_threshold or hard_top_fraction, found none"
 
+    def length_faults(self, epochs: int) -> Iterator[str]:
+        if self.hard_after and self.hard_after >= epochs:
+            yield f"hard_after: expected fewer than epochs {epochs}, found {self.hard_after}"
+
     def class_loss(self, embeddings: Tensor, classes: Tensor, **hard: Any) -> Tensor:
         from torch.nn import functional
 
@@ -273,9 +290,10 @@ class SuperLoss(ClassObjective, name="superloss"):
         hard |= {"positives": self.positives, "negatives": self.negatives}
         return super_loss(unit, classes, self.contrast_temperature, self.super_loss, **hard)
 
-    def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
+    def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
         with_hard = partial(self.class_loss, **self.hard)
-        return (self.class_loss, with_hard) if self.hard_after else (with_hard, None)
+        later = (self.hard_after, with_hard)
+        return (self.class_loss, later) if self.hard_after else (with_hard, None)
 
 
 class SupCon(ClassObjective, name="supcon"):

@@ -122,9 +122,10 @@ def cost_of(config: RunConfig, known: dict[str, Counts] | None = None) -> Cost:
 
 def data_key(config: RunConfig) -> str:
     """Return a text that is the same for configurations which read the same training examples."""
-    objective = config.objective if config.pretrains else getattr(config.objective, "name", None)
+    objective = config.task_objective
+    trained_by = objective.name if objective is not None else config.pretraining_objective
     own = (config.data, config.limit, config.seed, config.drop_leaks, config.leaks_of)
-    return repr((objective, config.tasks, config.task_options, config.protocol, *own))
+    return repr((trained_by, config.tasks, config.task_options, config.protocol, *own))
 
 
 def size_and_tokens(task: Task, folder: Path, limit: Limit) -> tuple[int, float]:

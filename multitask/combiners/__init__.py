@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerState:
     """Return the combiner of a configuration, for the objectives of a run in their order."""
     setup = Setup(objectives, config.seed)
-    balance = getattr(config.objective, "balance", None)
-    if balance is not None:
+    if config.balance is not None:
         tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in objectives))
         outer = config.combiner.build(replace(setup, objectives=tasks))
-        return Nested(setup, outer, PullPush(*balance))
+        return Nested(setup, outer, PullPush(*config.balance))
     combiner = config.combiner.build(setup)
     return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
 
