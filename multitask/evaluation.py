@@ -18,7 +18,7 @@ from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
 from tasks.base import Embeddings, Task
 from tasks.data import Split
-from tasks.metrics import overall
+from tasks.metrics import mean_score, overall
 
 Metrics = dict[str, dict[str, float]]
 
@@ -206,11 +206,9 @@ def counted(metrics: Metrics, tasks: Mapping[str, Task]) -> Metrics:
 
 
 def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:
-    """Return the mean of the main metrics, each scaled to [0, 1], which selects the best epoch.
+    """Return the `mean_score` of the main metrics, without auxiliary tasks.
 
-    Auxiliary tasks do not count. With the three CS224N tasks this is the overall score (BEES,
-    Eq. 6).
+    It selects the best epoch.
     """
-    kinds = {name: tasks[name].kind for name in counted(metrics, tasks)}
-    scaled = [(metrics[n][k.main_metric] - k.worst) / (1 - k.worst) for n, k in kinds.items()]
-    return float(np.mean(scaled))
+    names = {name: tasks[name].kind.main_metric for name in counted(metrics, tasks)}
+    return mean_score({name: metrics[name][metric] for name, metric in names.items()}, names)

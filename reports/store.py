@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
@@ -18,7 +17,7 @@ from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
 from multitask.unfinished import finished_epochs
 from tasks import TASKS, CustomTasks, TaskOptions, find_task
-from tasks.metrics import MAIN_METRICS, METRICS
+from tasks.metrics import MAIN_METRICS, mean_score
 from tasks.predictions import (
     PredictionError,
     Scores,
@@ -69,19 +68,18 @@ class StoredRun:
 
     @property
     def score(self) -> float | None:
-        """The mean of the tasks' main dev metrics, each scaled to [0, 1]; None without any.
+        """The `mean_score` of the tasks' main dev metrics, whatever the run's own `select_by`.
 
-        Auxiliary tasks do not count. With the three CS224N tasks this is the overall score (BEES,
-        Eq. 6).
+        Auxiliary tasks do not count. None without any metric.
         """
-        dev, scaled = (self.metrics or {}).get("dev", {}), []
-        auxiliary = self.config.get("auxiliary", ())
-        for task in (name for name in dev if name not in auxiliary):
-            metric = self.main_metric(task)
-            if isinstance(dev[task], Mapping) and metric in dev[task]:
-                worst = METRICS[metric].worst
-                scaled.append((dev[task][metric] - worst) / (1 - worst))
-        return fmean(scaled) if scaled else None
+        dev, auxiliary = (self.metrics or {}).get("dev", {}), self.config.get("auxiliary", ())
+        names = {
+            task: self.main_metric(task)
+            for task, found in dev.items()
+            if isinstance(found, Mapping) and task not in auxiliary
+        }
+        values = {task: dev[task][m] for task, m in names.items() if m in dev[task]}
+        return mean_score(values, {task: names[task] for task in values}) if values else None
 
     def classes(self, task: str) -> str | None:
         """Return the number of classes in use, or None for all of them."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from losses import corn_log_probabilities, corn_loss, squared_difference, symmetric_kl
 from tasks.calibration import CLASSES, LABELS, NUMBERS, Calibrator
-from tasks.metrics import MAIN_METRICS, METRICS, by_class, metric_function
+from tasks.metrics import MAIN_METRICS, METRICS, by_class, metric_function, worst_value
 
 Outputs = Any  # of a head: logits (B, C), values (B,), or other inputs of the kind's loss
 
@@ -50,7 +50,7 @@ class Kind:
     similarities: bool = False
 
     def __post_init__(self) -> None:
-        if math.isinf(self.worst):  # it scales the score that selects an epoch
+        if math.isinf(worst_value(self.main_metric)):  # it scales the score that selects an epoch
             expected = "expected a metric with a worst value"
             raise ValueError(f"main_metric: {expected}, found {self.main_metric}")
 
@@ -58,11 +58,6 @@ class Kind:
     def columns(self) -> int | None:
         """Return the number of probabilities of an example, or None for a single number."""
         return self.classes or self.labels
-
-    @property
-    def worst(self) -> float:
-        """Return the worst value of the main metric; 0 for one that is not in `METRICS`."""
-        return METRICS[self.main_metric].worst if self.main_metric in METRICS else 0.0
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -161,6 +161,11 @@ def is_error(metric: str) -> bool:
     return metric in METRICS and METRICS[metric].is_error
 
 
+def worst_value(metric: str) -> float:
+    """Return the worst value of a metric; 0 for a name that is not in `METRICS`."""
+    return METRICS[metric].worst if metric in METRICS else 0.0
+
+
 def metric_error(found: Any, name: str = "") -> str | None:
     """Return a message about the first invalid value in a run's metrics, from JSON, or None.
 
@@ -208,6 +213,15 @@ MAIN_METRICS = {
 }
 # The metric of each task in the leaderboard's overall score.
 LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
+
+
+def mean_score(values: Mapping[str, float], metrics: Mapping[str, str]) -> float:
+    """Return the mean over tasks of their values of `metrics`, each scaled to [0, 1].
+
+    With the leaderboard's metrics of the three CS224N tasks this is the overall score.
+    """
+    worst = {task: worst_value(metric) for task, metric in metrics.items()}
+    return float(np.mean([(values[task] - low) / (1 - low) for task, low in worst.items()]))
 
 
 def overall_share(task: str) -> float:

@@ -70,7 +70,7 @@ class Objective(Settings):
     @property
     def initializes_from_names(self) -> bool:
         """Return whether label embeddings are initialised with those of the classes' names."""
-        return False
+        return getattr(self, "label_start", None) == "names"
 
 
 def with_objective(task: Task, objective: Objective) -> Task:
@@ -183,17 +183,7 @@ START_HELP = "initial label embeddings: random, or the embeddings of the classes
 LAYERS_HELP = "layers of the projection head"
 
 
-class WithLabelEmbeddings(Objective):
-    """An objective with one embedding per class."""
-
-    label_start: Start = setting("random", help=START_HELP)
-
-    @property
-    def initializes_from_names(self) -> bool:
-        return self.label_start == "names"
-
-
-class LaCon(WithLabelEmbeddings, name="lacon"):
+class LaCon(Objective, name="lacon"):
     """Contrastive learning of examples and label embeddings (LaCon; Zhang et al., 2022).
 
     The defaults are within the ranges that section 4.4 recommends.
@@ -215,6 +205,7 @@ class LaCon(WithLabelEmbeddings, name="lacon"):
         "the examples), ler (spread of the labels)",
         metavar="TERM",
     )
+    label_start: Start = setting("random", help=START_HELP)
     projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP)
     fusion: ClassVar[bool] = False
 
@@ -252,10 +243,11 @@ class LaConFusion(LaCon, name="lacon-fusion"):
     own_pooling = fusion = True
 
 
-class LEAM(WithLabelEmbeddings, name="leam"):
+class LEAM(Objective, name="leam"):
     """Cross-entropy with label-attentive pooling of the tokens (LEAM; Wang et al., 2018)."""
 
     own_head = own_pooling = own_loss = single_embedding = True
+    label_start: Start = setting("random", help=START_HELP)
 
     def of_task(self, task: Task) -> Task:
         from tasks.label_attention import leam
@@ -263,10 +255,11 @@ class LEAM(WithLabelEmbeddings, name="leam"):
         return leam(task)
 
 
-class LSAN(WithLabelEmbeddings, name="lsan"):
+class LSAN(Objective, name="lsan"):
     """Cross-entropy with one text embedding per label (LSAN; Xiao et al., 2019)."""
 
     own_head = own_pooling = single_embedding = True
+    label_start: Start = setting("random", help=START_HELP)
 
     def of_task(self, task: Task) -> Task:
         from tasks.label_attention import lsan
