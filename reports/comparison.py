@@ -67,7 +67,9 @@ def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Diff
     score = METRICS[kind.main_metric].score
 
     def mean(several: Sequence[str], rows: np.ndarray) -> float:
-        return float(np.mean([score(predictions[one][rows], targets[rows]) for one in several]))
+        # A seed that was drawn several times is scored once.
+        scores = {one: score(predictions[one][rows], targets[rows]) for one in set(several)}
+        return float(np.mean([scores[one] for one in several]))
 
     def difference(rows: np.ndarray) -> float:
         return mean(folders[1], rows) - mean(folders[0], rows)

@@ -2,8 +2,9 @@
 
     python -m tests.arithmetic
 
-Each setting is a process of its own, for libraries read these variables when they are loaded. Every
-instruction set meets both kernels of the linear layers and both numbers of threads.
+Each setting is a process of its own, for libraries read these variables when they are loaded; as
+many run at once as there are cores. Every instruction set meets both kernels of the linear layers
+and both numbers of threads.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -35,16 +37,24 @@ SETTINGS = (
 )
 
 
+def passes(instructions: dict[str, str], core: str, linear: str, threads: int) -> bool:
+    """Run the tests under a setting, print what they print, and return whether all passed."""
+    # Threads that wait do not spin, or they would hold up the others on a loaded machine.
+    variables = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"} | instructions
+    if core != "SkylakeX" or torch.cpu.get_capabilities().get("avx512_f"):
+        variables["OPENBLAS_CORETYPE"] = core  # it would not ask whether the CPU can
+    command = [sys.executable, "-m", "pytest", "-m", "numeric", "-n", "0", "--linear", linear]
+    ended = subprocess.run(
+        command, cwd=ROOT, env=os.environ | variables, capture_output=True, text=True
+    )
+    setting = " ".join(f"{key}={value}" for key, value in variables.items())
+    print(f"{setting} --linear {linear}\n{ended.stdout}{ended.stderr}", flush=True)
+    return ended.returncode == 0
+
+
 def main() -> int:
-    failed = 0
-    for instructions, core, linear, threads in SETTINGS:
-        # Threads that wait do not spin, or they would hold up the others on a loaded machine.
-        variables = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"} | instructions
-        if core != "SkylakeX" or torch.cpu.get_capabilities().get("avx512_f"):
-            variables["OPENBLAS_CORETYPE"] = core  # it would not ask whether the CPU can
-        print(*(f"{k}={v}" for k, v in variables.items()), f"--linear {linear}", flush=True)
-        command = [sys.executable, "-m", "pytest", "-m", "numeric", "-n", "0", "--linear", linear]
-        failed += subprocess.run(command, cwd=ROOT, env=os.environ | variables).returncode != 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        failed = list(pool.map(lambda setting: passes(*setting), SETTINGS)).count(False)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU time, {failed} settings failed")
     return min(failed, 1)

@@ -26,6 +26,12 @@ from serving.mining import mine
 from tasks import data_folder
 
 
+@pytest.fixture(autouse=True)
+def small_products(monkeypatch):
+    """The limit is of matrices that are multiplied in no time."""
+    monkeypatch.setattr(timing, "GEMM_TOKENS", 64)
+
+
 @pytest.fixture
 def measured(tmp_path, monkeypatch, capsys):
     def run(name, *flags):

@@ -4,7 +4,8 @@ import io
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -13,8 +14,17 @@ from run_files import ROOT, SAMPLE
 
 import cli
 from multitask.trainer import Trainer
+from reports import comparison
 
 Result = subprocess.CompletedProcess  # returncode, stdout, stderr
+
+
+@pytest.fixture(autouse=True, scope="session")
+def few_resamples() -> Iterator[None]:
+    """Comparisons in this process draw few bootstrap samples; no interval is tested here."""
+    few = partial(comparison.paired_bootstrap, resamples=50)
+    with mock.patch.object(comparison, "paired_bootstrap", few):
+        yield
 
 
 @pytest.fixture(scope="session")

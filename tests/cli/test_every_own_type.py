@@ -4,11 +4,9 @@ import csv
 import warnings
 from contextlib import redirect_stdout
 from dataclasses import replace
-from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,7 +20,6 @@ from multitask.distributed import Processes
 from multitask.methods import methods
 from multitask.streams import next_batches
 from multitask.trainer import Trainer
-from reports import comparison
 from serving.model import MultiTaskModel
 from tasks.metrics import MAIN_METRICS
 from tasks.own_types import TYPES
@@ -179,14 +176,10 @@ def test_runs_are_merged(method, trained, tmp_path, run_ok):
 
 @pytest.fixture(scope="module")
 def page(trained, root):
-    """The text and the HTML of a comparison of both runs, with few bootstrap samples."""
-    few = partial(comparison.paired_bootstrap, resamples=10)
+    """The text and the HTML of a comparison of both runs."""
     named = [f"{name}={folder}" for name, folder in zip("ab", trained, strict=True)]
     command = ["--mode", "compare", "--runs", *named, "--output", str(root / "page")]
-    with (
-        redirect_stdout(StringIO()) as printed,
-        mock.patch.object(comparison, "paired_bootstrap", few),
-    ):
+    with redirect_stdout(StringIO()) as printed:
         assert cli.main(command) == 0
     return printed.getvalue(), (root / "page" / "comparison.html").read_text()
 
