@@ -58,8 +58,8 @@ def add_flags(parser: Any) -> None:
 
     add(
         "estimator",
-        "estimate that groups and report use: cosines of gradients, losses after a step on "
-        f"another task, or linear models of the losses (default: {DEFAULT}); all are stored",
+        "estimate that groups and report use: cosines of gradients, effects of a step on one task "
+        f"on the losses of others, or linear models of losses (default: {DEFAULT}); all are stored",
         choices=ESTIMATORS,
         default=DEFAULT,
     )

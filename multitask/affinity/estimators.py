@@ -16,6 +16,8 @@ import numpy as np
 from multitask.affinity.linear_fits import SMALLEST, LinearFits, LinearPoint, Weights
 from multitask.affinity.measures import Measures
 
+SHARE = 0.01  # of the sum of the losses, by which look-ahead steps on all tasks lower it
+
 
 class Estimator(Protocol):
     """An estimate of the gains in subsets of the tasks.
@@ -34,12 +36,18 @@ def mean_cosines(grams: np.ndarray) -> np.ndarray:
     return np.divide(grams, scale, out=np.zeros_like(grams), where=scale > 0)
 
 
-def look_ahead(losses: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return Z[r, i, j] = 1 - L_j(after a step on i) / L_j (Fifty et al., 2021): (R, m, m).
+def look_ahead(losses: np.ndarray, grams: np.ndarray) -> np.ndarray:
+    """Return Z[r, i, j], the share by which a step on task i lowers the loss of task j: (R, m, m).
 
-    `losses` are (R, m), `after` (R, m, m).
+    Fifty et al. (2021) compute the loss after the step again; this is its first-order term,
+    rate <g_i, g_j> / L_j. `losses` are (R, m), `grams` (R, P, m, m). All tasks of a round have one
+    rate, with which the steps on each of them together lower the sum of the losses by SHARE.
     """
-    return 1 - after / np.maximum(losses, SMALLEST)[:, None, :]
+    products = grams.sum(1)
+    squares = np.trace(products, axis1=1, axis2=2)
+    fall = SHARE * losses.sum(1)
+    rates = np.divide(fall, squares, out=np.zeros_like(fall), where=squares > 0)
+    return rates[:, None, None] * products / np.maximum(losses, SMALLEST)[:, None, :]
 
 
 @dataclass(frozen=True)
@@ -65,8 +73,8 @@ def of_cosines(points: Sequence[Measures]) -> Estimator:
     return PairMeans([mean_cosines(one.grams).mean(1) for one in points])
 
 
-def of_next_losses(points: Sequence[Measures]) -> Estimator:
-    return PairMeans([look_ahead(one.losses, one.after) for one in points])
+def of_look_ahead(points: Sequence[Measures]) -> Estimator:
+    return PairMeans([look_ahead(one.losses, one.grams) for one in points])
 
 
 def of_linear_fits(points: Sequence[Measures]) -> Estimator:
@@ -109,7 +117,7 @@ ESTIMATORS: Mapping[str, EstimatorKind] = {
         "measured steps; below 0, the gradients are in conflict.",
     ),
     "lookahead": EstimatorKind(
-        of_next_losses,
+        of_look_ahead,
         digits=3,
         percent=True,
         meaning="Gain: by how many per cent of it the loss of the task falls after one gradient "

@@ -14,21 +14,19 @@ import numpy as np
 from common.atomic_files import atomic_path
 from common.errors import RunError
 
-ARRAYS = ("losses", "after", "grams", "sketches")
+ARRAYS = ("losses", "grams", "sketches")
 
 
 @dataclass(frozen=True)
 class Measures:
     """The measures of one model.
 
-    `losses` (R, m) are those of the batches. `after[r, i, j]` (R, m, m) is the loss of j's batch
-    after a step on i. `grams` (R, P, m, m) has the products of the tasks' gradients by part of the
-    encoder. `sketches` (R, m, K) are random projections of the complete gradients. `seconds` is
-    the time that the measurement took.
+    `losses` (R, m) are those of the batches. `grams` (R, P, m, m) has the products of the tasks'
+    gradients by part of the encoder. `sketches` (R, m, K) are random projections of the complete
+    gradients. `seconds` is the time that the measurement took.
     """
 
     losses: np.ndarray
-    after: np.ndarray
     grams: np.ndarray
     sketches: np.ndarray
     parts: tuple[str, ...]

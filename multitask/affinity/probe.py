@@ -1,4 +1,4 @@
-"""Measurement of gradients and look-ahead losses after each epoch of a joint run."""
+"""Measurement of losses and gradients after each epoch of a joint run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from common.errors import RunError
 from common.progress import bar
@@ -27,14 +26,12 @@ from multitask.shared_rows import Unit
 from multitask.step_losses import StepLosses
 from multitask.streams import make_pass
 
-SHARE = 0.01  # of the sum of the losses, by which a step on each task lowers it, to first order
-
 
 class Probe:
     """The tasks, the data and a model of its own, into which weights of the run are loaded.
 
-    Everything is computed in fp32 and without dropout, so that a loss before a step and one after
-    it are values of the same function. The run's own model and random generators are not touched.
+    Everything is computed in fp32 and without dropout. The run's own model and random generators
+    are not touched.
     """
 
     def __init__(self, config: RunConfig) -> None:
@@ -65,9 +62,9 @@ class Probe:
             for number in range(count):
                 found.append(self.measure_round([one[number] for one in batches.values()]))
                 progress.update()
-        losses, after, grams, sketches = (np.stack(several) for several in zip(*found, strict=True))
+        losses, grams, sketches = (np.stack(several) for several in zip(*found, strict=True))
         seconds = round(time.perf_counter() - begin, 2)
-        return Measures(losses, after, grams, sketches.astype(np.float32), self.parts, seconds)
+        return Measures(losses, grams, sketches.astype(np.float32), self.parts, seconds)
 
     def batches(self, epoch: int, rounds: int) -> dict[str, list[np.ndarray]]:
         """Return an even number of batches of each task, at most `rounds`, from one pass."""
@@ -84,14 +81,14 @@ class Probe:
         return {name: several[:count] for name, several in found.items()}
 
     def measure_round(self, batches: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        """Return losses (m,), those after steps (m, m), Gram matrices (P, m, m), sketches (m, K).
+        """Return losses (m,), Gram matrices (P, m, m) and sketches (m, K).
 
         Raise RunError for negative losses and NotFiniteError for gradients that are not finite.
         """
         units = [Unit((name,), [rows]) for name, rows in zip(self.tasks, batches, strict=True)]
         losses = []
         for place, unit in enumerate(units):
-            losses.append(self.loss(unit, differentiate=True))
+            losses.append(self.differentiated_loss(unit))
             self.rows.collect(place)
         self.model.zero_grad(set_to_none=True)  # those of the heads
         self.rows.reduce()
@@ -104,44 +101,18 @@ class Probe:
             task, loss = names[int(np.argmin(losses))], min(losses)
             raise RunError(f"affinity: expected losses of 0 or more, found {loss:.4g} of {task}")
         sketches = np.stack([self.sketch(place).cpu().numpy() for place in range(len(units))])
-        # One rate for all tasks (Fifty et al., 2021): each weighs as much as in the joint step.
-        rate = SHARE * sum(losses) / squares.sum() if squares.any() else 0.0
-        after = [self.losses_after(units, place, rate) for place in range(len(units))]
         self.rows.forget()
-        return np.array(losses), np.array(after), np.stack(list(grams.values())), sketches
+        return np.array(losses), np.stack(list(grams.values())), sketches
 
-    def loss(self, unit: Unit, differentiate: bool = False) -> float:
-        """Return the loss of a task on its batch, the sum of its objectives."""
+    def differentiated_loss(self, unit: Unit) -> float:
+        """Return the loss of a task on its batch, the sum of its objectives; set gradients."""
         total = 0.0
         for part in self.losses.parts(unit):
             found = self.losses.forward(unit, part, step=0)
             loss = torch.stack(list(found.by_objective.values())).sum()
-            if differentiate:
-                found.backward(loss)
+            found.backward(loss)
             total += float(loss.detach())
         return total
-
-    @torch.no_grad()
-    def losses_after(self, units: Sequence[Unit], place: int, rate: float) -> list[float]:
-        """Return the losses of all tasks after a gradient step on one; the weights come back."""
-        rows, words = self.rows, self.rows.sparse
-        moved: list[tuple[Tensor, Tensor]] = [
-            (parameter, step)
-            for parameter, step in zip(rows.dense, rows.slots(rows.buffer[place]), strict=True)
-        ]
-        before = [parameter.clone() for parameter, _ in moved]
-        for parameter, step in moved:
-            parameter.add_(step, alpha=-rate)
-        if words is not None:
-            lines = words[rows.sparse_indices]
-            words.index_add_(0, rows.sparse_indices, rows.sparse_values[place], alpha=-rate)
-        with torch.enable_grad():  # by the same operators as the losses before the step
-            found = [self.loss(unit) for unit in units]
-        for (parameter, _), kept in zip(moved, before, strict=True):
-            parameter.copy_(kept)
-        if words is not None:
-            words[rows.sparse_indices] = lines
-        return found
 
 
 class MeasureEpochs:

@@ -20,19 +20,17 @@ CONFIG = RunConfig(
 SIZES = {"sst": 1000, "sts": 1050, "qqp": 4000}
 
 
-def measures(effects, cosines, rounds=6):
-    """Return measures with these effects of steps on losses, and cosines of unit gradients."""
-    tasks = len(effects)
-    losses = np.ones((rounds, tasks))
-    after = losses[:, None, :] - np.array(effects)[None]
+def measures(cosines, rounds=6):
+    """Return measures with these cosines of unit gradients."""
+    tasks = len(cosines)
     grams = np.broadcast_to(np.array(cosines, float), (rounds, 1, tasks, tasks)).copy()
     sketches = np.random.default_rng(0).normal(size=(rounds, tasks, 8)).astype(np.float32)
-    return Measures(losses, after, grams, sketches, ("layer 1",), 1.0)
+    return Measures(np.ones((rounds, tasks)), grams, sketches, ("layer 1",), 1.0)
 
 
 @pytest.fixture
 def proposals(monkeypatch):
-    """Return a function of effects and cosines that returns the proposals."""
+    """Return a function of look-ahead effects, and of cosines that need not fit, to proposals."""
 
     monkeypatch.setattr("multitask.affinity.proposals.is_bilstm", lambda run: False)
     monkeypatch.setattr("multitask.branching.parameter_ratio", lambda config, layers: 1.2)
@@ -40,7 +38,9 @@ def proposals(monkeypatch):
     def make(effects, cosines=UNRELATED):
         tasks = TASKS[: len(effects)]
         cosines = np.array(cosines)[: len(tasks), : len(tasks)]
-        found = affinity_of(tasks, [measures(effects, cosines)], [1], "lookahead", 3, 1.0)
+        given = np.array(effects, float)[None].repeat(6, 0)
+        monkeypatch.setattr("multitask.affinity.estimators.look_ahead", lambda *_: given)
+        found = affinity_of(tasks, [measures(cosines)], [1], "lookahead", 3, 1.0)
         return Proposals(found, on_all_data(CONFIG), SIZES, 100.0, Path("joint"))
 
     return make

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from multitask.affinity.estimators import (
+    SHARE,
     PairMeans,
     bootstrap_weights,
     intervals,
@@ -52,25 +53,27 @@ def rng():
 
 
 def test_look_ahead_of_quadratic_losses_has_its_closed_form(rng):
-    """Of L_j = |A_j (x - c_j)|^2 / 2 it is (a g_i g_j - a^2 |A_j g_i|^2 / 2) / L_j."""
-    tasks, rate = 3, 0.05
+    """Of L_j = |A_j (x - c_j)|^2 / 2, a step also has the effect a^2 |A_j g_i|^2 / 2 on L_j."""
+    tasks = 3
     matrices, centres = rng.normal(size=(tasks, 4, 4)), rng.normal(size=(tasks, 4))
     x = rng.normal(size=4)
 
     def loss(j, at):
         return ((matrices[j] @ (at - centres[j])) ** 2).sum() / 2
 
-    gradients = [m.T @ m @ (x - c) for m, c in zip(matrices, centres, strict=True)]
+    gradients = np.array([m.T @ m @ (x - c) for m, c in zip(matrices, centres, strict=True)])
     before = np.array([loss(j, x) for j in range(tasks)])
+    rate = SHARE * before.sum() / (gradients**2).sum()
     after = np.array([[loss(j, x - rate * g) for j in range(tasks)] for g in gradients])
-    expected = [
-        [
-            (rate * g @ gradients[j] - rate**2 * ((matrices[j] @ g) ** 2).sum() / 2) / before[j]
-            for j in range(tasks)
-        ]
-        for g in gradients
-    ]
-    np.testing.assert_allclose(look_ahead(before[None], after[None])[0], expected, **EXACTLY)
+    bends = [[(rate * m @ g) @ (rate * m @ g) / 2 for m in matrices] for g in gradients]
+    parts = np.stack([one @ one.T for one in (gradients[:, :1], gradients[:, 1:])])
+    found = look_ahead(before[None], parts[None])[0]
+    np.testing.assert_allclose(found, 1 - (after - bends) / before, **EXACTLY)
+    assert found.diagonal() @ before == pytest.approx(SHARE * before.sum())
+
+
+def test_look_ahead_without_any_gradient_is_zero():
+    assert not look_ahead(np.ones((1, 2)), np.zeros((1, 3, 2, 2))).any()
 
 
 def test_the_gain_in_a_subset_is_the_mean_effect_of_the_others():
