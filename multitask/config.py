@@ -282,8 +282,17 @@ def difference(
     mine, theirs = ({**former_defaults(), **upgraded(one)} for one in (mine, theirs))
     for key in sorted(mine.keys() | theirs.keys()):
         if key not in ignored and key != "preset" and mine.get(key) != theirs.get(key):
-            return f"{key} is {theirs.get(key)!r} there and {mine.get(key)!r} here"
+            return first_difference(key, mine.get(key), theirs.get(key))
     return None
+
+
+def first_difference(name: str, mine: object, theirs: object) -> str:
+    """Return a phrase about the first part in which two different values of a setting differ."""
+    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+        for key in sorted(mine.keys() | theirs.keys()):
+            if mine.get(key) != theirs.get(key):
+                return first_difference(f"{name}.{key}", mine.get(key), theirs.get(key))
+    return f"{name} is {theirs!r} there and {mine!r} here"
 
 
 @cache

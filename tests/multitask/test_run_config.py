@@ -209,6 +209,12 @@ def test_smart_of_an_older_version_adds_noise_to_the_words():
     )
 
 
+def test_a_difference_within_a_mapping_is_named_alone():
+    one = RunConfig(tasks=("sst", "sts"), limit={"sst": 10, "sts": 20})
+    line = one.difference(one.changed(limit={"sst": 10, "sts": 30}).to_json())
+    assert line == "limit.sts is 30 there and 20 here"
+
+
 def test_smart_of_a_users_file_is_that_of_today():
     assert of_file({"smart_weight": {"sst": 1.0}}) == {"smart_weight": {"sst": 1.0}}
     assert of_file({"per_class": True}) == {"class_balanced": True}
