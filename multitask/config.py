@@ -289,9 +289,9 @@ def difference(
 def first_difference(name: str, mine: object, theirs: object) -> str:
     """Return a phrase about the first part in which two different values of a setting differ."""
     if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
-        for key in sorted(mine.keys() | theirs.keys()):
-            if mine.get(key) != theirs.get(key):
-                return first_difference(f"{name}.{key}", mine.get(key), theirs.get(key))
+        for key in sorted(mine.keys() & theirs.keys()):
+            if mine[key] != theirs[key]:
+                return first_difference(f"{name}.{key}", mine[key], theirs[key])
     return f"{name} is {theirs!r} there and {mine!r} here"
 
 

@@ -31,7 +31,8 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
         assert split.examples.targets is not None
         counts = np.bincount(split.examples.targets)
         objective = config.pretraining_objective
-        pairs = 2 if objective is not None and objective.two_of_each_class else 1  # of two examples
+        two_of_each = objective is not None and objective.two_of_each_class
+        pairs = 2 if two_of_each else 1  # classes that need two examples
         if task.compares_examples and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
             raise RunError(
                 f"{task.name}: expected training examples of two classes or more, and two "

@@ -87,11 +87,12 @@ class PretrainObjective(Settings):
     @property
     def adds_layer(self) -> bool:
         """Return whether a layer is between embeddings and loss, in training only."""
-        return False
+        return getattr(self, "projection", False)
 
     def length_faults(self, epochs: int) -> Iterator[str]:
         """Yield errors for a number of epochs."""
-        return iter(())
+        if (after := getattr(self, "hard_after", 0)) and after >= epochs:
+            yield f"hard_after: expected fewer than epochs {epochs}, found {after}"
 
     def faults(self) -> Iterator[str]:
         column = getattr(self, "text_column", None)
@@ -108,10 +109,6 @@ class TextObjective(PretrainObjective):
     """An objective about texts, without classes."""
 
     projection: bool = setting(False, help=PROJECT)
-
-    @property
-    def adds_layer(self) -> bool:
-        return self.projection
 
 
 class FileTextObjective(TextObjective):
@@ -237,8 +234,8 @@ class ClassObjective(PretrainObjective):
 
         return contrastive_tasks(self, config)
 
-    def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
-        """Return the loss, and after how many epochs which other loss replaces it, or None."""
+    def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
+        """Return the loss, and the loss that replaces it after `hard_after` epochs, or None."""
         return self.class_loss, None
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
@@ -277,10 +274,6 @@ class SuperLoss(ClassObjective, name="superloss"):
         if self.hard_after and not self.hard:
             yield "hard_after: expected hard_top_k, hard_threshold or hard_top_fraction, found none"
 
-    def length_faults(self, epochs: int) -> Iterator[str]:
-        if self.hard_after and self.hard_after >= epochs:
-            yield f"hard_after: expected fewer than epochs {epochs}, found {self.hard_after}"
-
     def class_loss(self, embeddings: Tensor, classes: Tensor, **hard: Any) -> Tensor:
         from torch.nn import functional
 
@@ -290,10 +283,9 @@ class SuperLoss(ClassObjective, name="superloss"):
         hard |= {"positives": self.positives, "negatives": self.negatives}
         return super_loss(unit, classes, self.contrast_temperature, self.super_loss, **hard)
 
-    def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
+    def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
         with_hard = partial(self.class_loss, **self.hard)
-        later = (self.hard_after, with_hard)
-        return (self.class_loss, later) if self.hard_after else (with_hard, None)
+        return (self.class_loss, with_hard) if self.hard_after else (with_hard, None)
 
 
 class SupCon(ClassObjective, name="supcon"):

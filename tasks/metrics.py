@@ -215,12 +215,12 @@ MAIN_METRICS = {
 LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
 
 
-def mean_score(values: Mapping[str, float], metrics: Mapping[str, str]) -> float:
-    """Return the mean over tasks of their values of `metrics`, each scaled to [0, 1].
+def mean_score(values: Mapping[str, float], names: Mapping[str, str]) -> float:
+    """Return the mean over tasks of a metric's value, scaled to [0, 1]; `names` are the metrics'.
 
     With the leaderboard's metrics of the three CS224N tasks this is the overall score.
     """
-    worst = {task: worst_value(metric) for task, metric in metrics.items()}
+    worst = {task: worst_value(name) for task, name in names.items()}
     return float(np.mean([(values[task] - low) / (1 - low) for task, low in worst.items()]))
 
 

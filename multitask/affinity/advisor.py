@@ -104,7 +104,7 @@ def store(advice: Advice, folder: Path) -> None:
     file, content = folder / f"{ADVICE}.json", advice.to_json()
     trained = listed(folder / ADVISED) if (folder / ADVISED).exists() else []
     if trained and seal_of(content) != stored_seal(file):
-        line = "expected no runs of another advice, whose promises would be lost"
+        line = "expected no runs of another or an older advice, whose promises would be lost"
         raise RunError(f"{trained[0]}: {line}; choose another --output, or move {ADVISED} away")
     remove(folder / ADVICE, ignore_errors=True)
     (folder / ADVICE).mkdir()

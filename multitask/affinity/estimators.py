@@ -16,7 +16,7 @@ import numpy as np
 from multitask.affinity.linear_fits import SMALLEST, LinearFits, LinearPoint, Weights
 from multitask.affinity.measures import Measures
 
-SHARE = 0.01  # of the sum of the losses, by which look-ahead steps on all tasks lower it
+SHARE = 0.01  # of the sum of the losses: what look-ahead steps on all tasks take from their own
 
 
 class Estimator(Protocol):
@@ -41,7 +41,8 @@ def look_ahead(losses: np.ndarray, grams: np.ndarray) -> np.ndarray:
 
     Fifty et al. (2021) compute the loss after the step again; this is its first-order term,
     rate <g_i, g_j> / L_j. `losses` are (R, m), `grams` (R, P, m, m). All tasks of a round have one
-    rate, with which the steps on each of them together lower the sum of the losses by SHARE.
+    rate: by what each step takes from the loss of its own task, to first order, the sum of the
+    losses falls by SHARE.
     """
     products = grams.sum(1)
     squares = np.trace(products, axis1=1, axis2=2)
@@ -121,8 +122,8 @@ ESTIMATORS: Mapping[str, EstimatorKind] = {
         digits=3,
         percent=True,
         meaning="Gain: by how many per cent of it the loss of the task falls after one gradient "
-        "step on the other task. All tasks have the same rate, with which the steps on each of "
-        "them lower the sum of the losses by 1 %.",
+        "step on the other task, to first order. All tasks have the same rate: the steps take "
+        "together 1 % of the sum of the losses, each from the loss of its own task.",
     ),
     "linear": EstimatorKind(
         of_linear_fits,

@@ -19,9 +19,9 @@ from reports import comparison
 Result = subprocess.CompletedProcess  # returncode, stdout, stderr
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def few_resamples() -> Iterator[None]:
-    """Comparisons in this process draw few bootstrap samples; no interval is tested here."""
+    """Comparisons of these tests draw few bootstrap samples; no interval is tested here."""
     few = partial(comparison.paired_bootstrap, resamples=50)
     with mock.patch.object(comparison, "paired_bootstrap", few):
         yield

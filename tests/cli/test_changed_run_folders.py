@@ -34,7 +34,7 @@ def as_older_version(checkpoint: Path) -> None:
     ("part", "flags", "expected"),
     [
         ("checkpoint", ("--seed", "3"), "seed is 3 there and 11711 here"),
-        ("checkpoint/best", ("--smart-weight", "1"), "smart_weight.qqp is 1.0 there and None here"),
+        ("checkpoint/best", ("--smart-weight", "1"), "there and {} here"),
     ],
 )
 def test_resume_refuses_checkpoints_of_other_runs(

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from multitask.affinity.estimators import (
+    ESTIMATORS,
     SHARE,
     PairMeans,
     bootstrap_weights,
@@ -24,6 +25,7 @@ from multitask.affinity.groups import (
     subsets_of,
 )
 from multitask.affinity.linear_fits import RADII, LinearFits, LinearPoint, ridges_of
+from multitask.affinity.measures import Measures
 
 PAIRS = np.array([(0, 1), (0, 2), (1, 2)])
 EXACTLY = {"rtol": 1e-9, "atol": 1e-12}  # float64 sums of at most a few hundred terms
@@ -70,6 +72,14 @@ def test_look_ahead_of_quadratic_losses_has_its_closed_form(rng):
     found = look_ahead(before[None], parts[None])[0]
     np.testing.assert_allclose(found, 1 - (after - bends) / before, **EXACTLY)
     assert found.diagonal() @ before == pytest.approx(SHARE * before.sum())
+
+
+def test_the_estimator_adds_the_parts_and_divides_by_the_loss_of_the_other_task():
+    losses, parts = np.array([[1.0, 4.0]] * 2), np.array([[[3, 1], [1, 2]], [[0, 3], [3, 5]]])
+    measures = Measures(losses, np.stack([parts] * 2), np.zeros((2, 2, 1)), ("a", "b"), 1.0)
+    rate = SHARE * 5 / 10  # of the losses and the squares of the gradients
+    found = ESTIMATORS["lookahead"].make([measures]).gains(np.array([[0, 1]]))
+    np.testing.assert_allclose(found, [[rate * 4 / 1, rate * 4 / 4]], **EXACTLY)
 
 
 def test_look_ahead_without_any_gradient_is_zero():

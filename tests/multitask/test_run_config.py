@@ -213,6 +213,8 @@ def test_a_difference_within_a_mapping_is_named_alone():
     one = RunConfig(tasks=("sst", "sts"), limit={"sst": 10, "sts": 20})
     line = one.difference(one.changed(limit={"sst": 10, "sts": 30}).to_json())
     assert line == "limit.sts is 30 there and 20 here"
+    line = one.difference({**one.to_json(), "limit": {"sst": 10}})
+    assert line == "limit is {'sst': 10} there and {'sst': 10, 'sts': 20} here"
 
 
 def test_smart_of_a_users_file_is_that_of_today():

@@ -1,13 +1,16 @@
 """Streams of one task's batches."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from common.errors import RunError
 from minbert.batching import bucketed_batches
-from multitask.streams import BatchStream, class_batches, next_batches
+from multitask.assembly import build_tasks
+from multitask.config import RunConfig
+from multitask.streams import BatchStream, class_batches, make_pass, next_batches
 
 
 def test_a_stream_contains_every_row_once_per_pass_in_a_new_order():
@@ -61,3 +64,17 @@ def test_a_trainer_draws_its_batches_by_class(make_trainer):
     targets = trainer.splits["sst"]["train"].examples.targets
     (rows,) = next_batches(trainer.streams, np.array([0]))["sst"]
     assert np.bincount(targets[rows]).tolist() == [2] * 5
+
+
+@pytest.mark.parametrize(("objective", "needs"), [("supcon", "one"), ("npair", "each")])
+def test_an_objective_may_need_two_examples_of_two_classes(objective, needs):
+    config = RunConfig(mode="pretrain", tasks=("sst",), objective=objective)
+    (task,) = build_tasks(config).values()
+
+    def split(*targets):
+        return SimpleNamespace(examples=SimpleNamespace(targets=np.array(targets)))
+
+    assert make_pass(config, task, split(0, 0, 1, 1))
+    few = split(0, 0, 1, 2) if objective == "npair" else split(0, 1, 2, 3)
+    with pytest.raises(RunError, match=f"and two examples of {needs}, found"):
+        make_pass(config, task, few)

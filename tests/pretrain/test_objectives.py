@@ -103,6 +103,12 @@ def test_the_settings_of_superloss_are_those_of_the_loss():
         assert objective.losses()[0](embeddings(), LABELS) == expected > 0
 
 
+def test_a_layer_is_added_by_the_setting_projection():
+    for projection in (False, True):
+        (task,) = build_tasks(TEXTS.changed(objective="simcse", projection=projection)).values()
+        assert bool(list(task.build_head(12).parameters())) == projection
+
+
 def test_hard_negatives_replace_all_negatives_after_their_epochs():
     few = {"positives": 1, "negatives": 4}
     changed = {"super_loss": "equation8", "contrast_temperature": 0.2, "epochs": 9, **few}

@@ -107,7 +107,7 @@ def test_above_eight_tasks_the_groups_are_clusters(many):
 
 
 def test_notes_say_what_a_gain_is_and_of_seeds_only_if_there_are_several(three):
-    assert "the sum of the losses by 1 %" in notes(three)
+    assert "1 % of the sum of the losses" in notes(three)
     assert "and seeds" not in notes(three)
 
 
