@@ -175,7 +175,7 @@ def test_a_users_method_trains_resumes_and_predicts(role, own, tmp_path, run_ok,
     run_ok("--mode", "export", "--run", folder, "--output", tmp_path / "e", "--use", own, *one)
     own.write_text(CODE + "\n", "utf-8")
     assert "found another one" in error_line(1, *predict, "--use", own)
-    assert "use is" in error_line(1, *command, "--resume")
+    assert "found another: use." in error_line(1, *command, "--resume")
 
 
 @pytest.mark.slow
