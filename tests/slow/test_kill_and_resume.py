@@ -112,7 +112,7 @@ def main(argv: list[str] | None = None) -> int:
 
 @pytest.mark.slow
 def test_killed_runs_end_with_the_bytes_of_the_undisturbed_one(capsys):
-    assert main(["--kills", "2"]) == 0
+    assert main(["--kills", "3"]) == 0
     assert "3 of 3 killed runs end with the bytes" in capsys.readouterr().out
 
 
