@@ -30,7 +30,7 @@ from multitask.settings_by_name import (
 from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.custom_tasks import OwnTaskOptions
-from tasks.objectives import Balance, Objective
+from tasks.objectives import Balance, Objective, balance_of
 from tasks.task_description import from_json
 
 TRAINED = ("single", "multitask", "pretrain", "pareto")
@@ -149,7 +149,7 @@ class RunConfig(RunSettings):
     @property
     def balance(self) -> Balance | None:
         """How the terms of each task are merged before the combiner; None without such terms."""
-        return self.task_objective.balance if self.task_objective is not None else None
+        return balance_of(self.objective)
 
     @property
     def text_file(self) -> str | None:

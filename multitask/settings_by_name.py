@@ -30,7 +30,7 @@ from multitask.regularizers import Distillation
 from multitask.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.custom_tasks import CustomTask
-from tasks.objectives import Objective
+from tasks.objectives import balance_of
 from tasks.own_types import predicts
 
 METHODS = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
@@ -265,9 +265,7 @@ def default_scale(settings: Mapping[str, Any]) -> float:
 
 def default_gradients(found: Mapping[str, Any]) -> str:
     """Return `representation` if one batch has all objectives: one backward pass, not three."""
-    objective = found["objective"]
-    balances = isinstance(objective, Objective) and objective.balance is not None
-    several = balances and len(found["tasks"]) == 1
+    several = balance_of(found["objective"]) is not None and len(found["tasks"]) == 1
     alone = found["batches_per_step"] in (None, 1) and not found["micro_batch"]
     return "representation" if several and alone else "parameters"
 

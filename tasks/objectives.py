@@ -73,6 +73,11 @@ class Objective(Settings):
         return getattr(self, "label_start", None) == "names"
 
 
+def balance_of(objective: object) -> Balance | None:
+    """Return the balance of an objective of tasks; None for any other objective, or none."""
+    return objective.balance if isinstance(objective, Objective) else None
+
+
 def with_objective(task: Task, objective: Objective) -> Task:
     """Return the task trained by an objective; a task without classes is unchanged."""
     return task if task.kind.classes is None else objective.of_task(task)
