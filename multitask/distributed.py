@@ -143,7 +143,16 @@ def process_group(device: str = "auto") -> Iterator[Processes]:
                 f"torchrun: expected at most {torch.cuda.device_count()} processes, a GPU each"
             )
         torch.cuda.set_device(local)
-    dist.init_process_group("nccl" if cuda else "gloo")
+    store, rank, world_size = next(dist.rendezvous("env://"))
+    # Each group has keys of its own in the store of torchrun: a second run in the same processes
+    # would find those of the first one's connections.
+    use = store.add(f"minbert groups of process {rank}", 1)
+    dist.init_process_group(
+        "nccl" if cuda else "gloo",
+        store=dist.PrefixStore(f"minbert group {use}", store),
+        rank=rank,
+        world_size=world_size,
+    )
     try:
         yield Processes(dist.get_rank(), dist.get_world_size())
     finally:

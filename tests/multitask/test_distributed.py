@@ -11,6 +11,7 @@ import pytest
 import torch
 from tolerances import assert_near_in_norm, gradient_terms
 
+from cli import main
 from common.errors import UserError
 from minbert import BiEncoder
 from multitask.checkpoint_folders import newest_first
@@ -81,6 +82,14 @@ runpy.run_path("run.py", run_name="__main__")
 """
 
 
+# One after the other in the same two processes: each run has a group of its own.
+SEVERAL = """
+from cli import main
+for flags in {commands!r}:
+    print("status", main(flags), flush=True)
+"""
+
+
 def patched(folder, rank, action):
     """Write a program that runs run.py, in which one process does something in the sixth step."""
     script = folder / "patched.py"
@@ -89,7 +98,7 @@ def patched(folder, rank, action):
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_path):
+def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_path, capsys):
     script = patched(tmp_path, 1, "os._exit(9)")
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny"),
@@ -102,9 +111,9 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_pa
     assert "--resume" in lines[0]
     (newest,) = newest_first(tmp_path / "run" / "checkpoint")
     assert json.loads((newest / "state.json").read_text())["progress"]["epoch"] == 1
-    single = python("run.py", *run, "--resume")
-    assert single.returncode == 1
-    assert "expected 2 processes, as at the start of the run, found 1" in single.stderr
+    assert main([*map(str, run), "--resume"]) == 1
+    printed = capsys.readouterr().err
+    assert "expected 2 processes, as at the start of the run, found 1" in printed
     resumed = python(*TORCHRUN, "run.py", *run, "--resume")
     assert resumed.returncode == 0, resumed.stderr[-2000:]
     assert "resumed after step 3, epoch 1 of 3" in resumed.stdout
@@ -114,22 +123,24 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_pa
 def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path):
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
-        *("--steps-per-epoch", "150", "--limit", "40", "--epochs", "1", "--dev-limit", "20"),
+        *("--steps-per-epoch", "60", "--limit", "40", "--epochs", "1", "--dev-limit", "20"),
         *("--average-weights", "0.9"),
     ]
-    whole = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole")
-    assert whole.returncode == 0, whole.stderr[-2000:]
-    assert whole.stdout.count("predictions, metrics.json and checkpoint") == 1  # by one of them
+    output = [*run, "--output", str(tmp_path / "whole")]
+    several = tmp_path / "several.py"
+    several.write_text(SEVERAL.format(commands=[output, output, [*output, "--clip", "3"]]))
+    whole = python(*TORCHRUN, several)
+    assert whole.stdout.count("status 0") == 2, whole.stderr[-2000:]
+    assert whole.returncode != 0
+    # by one process, at the end of the run and of the next command, which finds it finished
+    assert whole.stdout.count("predictions, metrics.json and checkpoint") == 2
     metrics = json.loads((tmp_path / "whole" / "metrics.json").read_text())
     assert metrics["environment"]["processes"] == 2
     steps = (tmp_path / "whole" / "telemetry.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in steps] == list(range(1, 151))
+    assert [json.loads(line)["step"] for line in steps] == list(range(1, 61))
     assert (tmp_path / "whole" / "predictions" / "sts-test-output.csv").exists()
-    again = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole")
-    assert "holds this run, finished" in again.stdout
-    other = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "whole", "--clip", "3")
-    assert other.returncode != 0
-    assert other.stderr.count("found another: clip is 1.0 there and 3.0 here") == 1
+    assert "holds this run, finished" in whole.stdout
+    assert whole.stderr.count("found another: clip is 1.0 there and 3.0 here") == 1
     # torchrun sends the signal on to both
     script = patched(tmp_path, 0, "os.kill(os.getppid(), signal.SIGTERM)")
     stopped = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)
