@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from multitask.affinity.estimators import ESTIMATORS
-from multitask.affinity.run import JOINT, measure_affinity
+from multitask.affinity.measures import Measures
+from multitask.affinity.run import JOINT, measure_affinity, measures_of
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.control import RunControl
@@ -34,7 +35,7 @@ from tasks.metrics import spearman
 TASKS = ("sst", "qqp", "sts", "sst2", "mrpc", "rte", "cola", "qnli", "trec")
 CHOSEN = {2: 22, 3: 12, 4: 4, 6: 3, 9: 1}  # number of subsets by size
 SEEDS, EPOCHS, LIMIT, BATCH = (11711, 1, 2), 3, 2000, 16
-ESTIMATE = "estimate"
+ESTIMATE, EARLY = "estimate", "predicted_early"
 COSINE, SIZE = "mean cosine of a run", "task size"  # naive predictors
 DRAWS = 1000  # bootstrap samples of the subsets
 
@@ -87,21 +88,34 @@ def dev_scores(config: RunConfig, folder: Path) -> dict[str, Any]:
 
 
 def estimated(config: RunConfig, folder: Path) -> dict[str, Any]:
-    """Measure affinities; return predicted gains of all trained subsets, and their cost."""
+    """Measure affinities; return predicted gains of all trained subsets, and their cost.
+
+    `predicted_early` has those of the measures after the first epoch only.
+    """
     found = measure_affinity(config, folder, control=RunControl(every_epoch=True))
     metrics = RunFolder(folder / f"{JOINT}{config.seed}").metrics() or {}
-    data = data_folder(config.data)
+    data, points = data_folder(config.data), measures_of(folder, config.seed)
     return {
-        "predicted": {
-            name: {name_of(one): found.gains(*one, estimator=name) for one in subsets()}
-            for name in ESTIMATORS
-        },
+        "predicted": predicted_by(points),
+        EARLY: predicted_by(points[:1]),
         "conflicts": metrics["conflicts"],
         "sizes": {n: len(t.read(data, "train").ids) for n, t in plain_tasks(config).items()},
         "training_seconds": found.training_seconds,
         "measuring_seconds": found.measuring_seconds,
         "environment": metrics["environment"],
     }
+
+
+def predicted_by(points: Sequence[Measures]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return estimator -> cell of a trained subset -> task -> gain, from measures of TASKS."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for name, kind in ESTIMATORS.items():
+        estimator = kind.make(points)
+        for one in subsets():
+            places = np.array([[TASKS.index(task) for task in one]])
+            gains = estimator.gains(places)[0].tolist()
+            found.setdefault(name, {})[name_of(one)] = dict(zip(one, gains, strict=True))
+    return found
 
 
 def real_gains(report: Report, seeds: Sequence[int] = SEEDS) -> Gains:
@@ -136,15 +150,18 @@ def predictions(report: Report) -> dict[str, Gains]:
             for one in subsets()
         }
 
-    found = {name: mean_of(partial(predicted_gain, name)) for name in ESTIMATORS}
-    return found | {COSINE: mean_of(mean_cosine), SIZE: mean_of(relative_size)}
+    found = {name: mean_of(partial(predicted_gain, "predicted", name)) for name in ESTIMATORS}
+    early = {
+        f"{name}, first epoch": mean_of(partial(predicted_gain, EARLY, name)) for name in ESTIMATORS
+    }
+    return found | early | {COSINE: mean_of(mean_cosine), SIZE: mean_of(relative_size)}
 
 
 def predicted_gain(
-    estimator: str, figures: Mapping[str, Any], subset: Sequence[str], task: str
+    points: str, estimator: str, figures: Mapping[str, Any], subset: Sequence[str], task: str
 ) -> float:
-    """Return a stored prediction of an estimator."""
-    return figures["predicted"][estimator][name_of(subset)][task]
+    """Return a stored prediction of an estimator, from all measures or the EARLY ones."""
+    return figures[points][estimator][name_of(subset)][task]
 
 
 def mean_cosine(figures: Mapping[str, Any], subset: Sequence[str], task: str) -> float:

@@ -17,6 +17,11 @@ from common.errors import RunError
 ARRAYS = ("losses", "grams", "sketches")
 
 
+def measures_file(folder: Path, epoch: int, rounds: int) -> Path:
+    """Return the file of the measures after an epoch."""
+    return folder / f"epoch-{epoch}-rounds-{rounds}.npz"
+
+
 @dataclass(frozen=True)
 class Measures:
     """The measures of one model.

@@ -13,7 +13,7 @@ import torch
 
 from common.errors import RunError
 from common.progress import bar
-from multitask.affinity.measures import Measures
+from multitask.affinity.measures import Measures, measures_file
 from multitask.affinity.sketch import Sketch
 from multitask.assembly import assemble
 from multitask.callbacks import EpochEnd, TrainStart
@@ -126,9 +126,6 @@ class MeasureEpochs:
         self.folder, self.rounds = folder, rounds
         self.probe: Probe | None = None
 
-    def file(self, epoch: int) -> Path:
-        return self.folder / f"epoch-{epoch}-rounds-{self.rounds}.npz"
-
     def on_train_begin(self, start: TrainStart) -> None:
         self.config, self.run = start.config, RunFolder(start.folder)
         if start.epochs:
@@ -139,7 +136,7 @@ class MeasureEpochs:
 
     def measure(self, epoch: int) -> None:
         """Measure the current weights of the run unless this epoch's measures are stored."""
-        file, digest = self.file(epoch), self.config.digest()
+        file, digest = measures_file(self.folder, epoch, self.rounds), self.config.digest()
         if Measures.load(file, digest) is None:
             self.probe = self.probe or Probe(self.config)
             self.probe.measure(self.run.best, epoch, self.rounds).save(file, digest)

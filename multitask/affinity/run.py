@@ -6,22 +6,20 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.atomic_files import remove
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.suggestions import suggestion
 from multitask.affinity.estimators import ESTIMATORS
-from multitask.affinity.measures import Measures
+from multitask.affinity.measures import Measures, measures_file
 from multitask.affinity.result import Affinity, affinity_of
 from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
 from multitask.control import RunControl
+from multitask.methods import UserMethods
 from multitask.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    from multitask.affinity.probe import MeasureEpochs
 
 DEFAULT = "lookahead"
 ROUNDS, GROUPS = 16, 3
@@ -84,7 +82,7 @@ def measure_affinity(
         one = config.changed(seed=seed, precision=first.precision)
         measuring = MeasureEpochs(kept, rounds)
         metrics = complete(one, run, with_callback(control, measuring, overwrite))
-        points += stored_measures(RunFolder(run).config(config.user_methods), measuring)
+        points += measures_of(folder, seed, rounds, config.user_methods)
         origins += [seed] * config.epochs
         seconds += metrics["training_seconds"]
     found = affinity_of(config.tasks, points, origins, estimator, groups, seconds)
@@ -139,11 +137,16 @@ def with_callback(control: RunControl, callback: Any, overwrite: bool) -> RunCon
     return replace(control, resume=not overwrite, overwrite=overwrite, callbacks=several)
 
 
-def stored_measures(config: RunConfig, measuring: MeasureEpochs) -> list[Measures]:
-    """Return the measures of each epoch of a finished run; raise RunError if some are missing."""
-    found = []
+def measures_of(
+    folder: Path, seed: int, rounds: int = ROUNDS, user_methods: UserMethods = ()
+) -> list[Measures]:
+    """Return the measures of each epoch of a finished joint run in the folder of a measurement.
+
+    Raise RunError if some are missing.
+    """
+    config, found = RunFolder(folder / f"{JOINT}{seed}").config(user_methods), []
     for epoch in range(1, config.epochs + 1):
-        file = measuring.file(epoch)
+        file = measures_file(folder / f"{MEASURES}{seed}", epoch, rounds)
         one = Measures.load(file, config.digest())
         if one is None:
             line = "expected the measures of this run, found none; --overwrite trains it again"

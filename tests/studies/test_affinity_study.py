@@ -11,6 +11,7 @@ from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from studies import affinity
 from studies.affinity import (
+    EARLY,
     ESTIMATE,
     ESTIMATORS,
     SEEDS,
@@ -91,6 +92,7 @@ def report(every, request_here):
     pairs = [f"{a} and {b}" for i, b in enumerate(TASKS) for a in TASKS[:i]]
     figures = {
         "predicted": {"gram": opposite, "lookahead": gains, "linear": gains},
+        EARLY: {"gram": gains, "lookahead": opposite, "linear": gains},
         "conflicts": {pair: {"mean_cosine": k / 100} for k, pair in enumerate(pairs)},
         "sizes": {task: 10 ** (k % 3 + 2) for k, task in enumerate(TASKS)},
         "training_seconds": 100.0,
@@ -114,7 +116,9 @@ def test_the_page_ranks_predictors_and_names_the_cost(report, monkeypatch):
     assert rows["linear"][0] == "1.00 (1.00 to 1.00)"
     assert rows["gram"][0] == "-1.00 (-1.00 to -1.00)"
     assert rows["lookahead"][1] == "1.00 (1.00 to 1.00)"
-    assert list(rows)[3:5] == ["mean cosine of a run", "task size"]
+    assert rows["gram, first epoch"][0] == "1.00 (1.00 to 1.00)"
+    assert rows["lookahead, first epoch"][0] == "-1.00 (-1.00 to -1.00)"
+    assert list(rows)[6:8] == ["mean cosine of a run", "task size"]
     assert rows["real gain of one seed, the first"][0].startswith("1.00")
     trained = len(subsets()) + len(TASKS)
     assert f"3 minutes per seed, {153 / 60 / trained:.1%} of the {trained} minutes" in cost_text(
@@ -172,6 +176,7 @@ def test_three_tasks_of_the_sample_are_measured_trained_and_compared(
         ESTIMATORS
     )
     assert stored["sizes"]["sst"] > 64
+    assert stored[EARLY] == stored["predicted"]  # there is one epoch
     text = folder.with_suffix(".md").read_text()
     assert "3 of 3 subsets are finished" in text
     assert text.count("| sst + qqp + sts |") == 3
