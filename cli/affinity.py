@@ -48,7 +48,9 @@ KEYS = ("label_smoothing", *IMBALANCE)
 
 
 def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(parser, (), KEYS, defaults=SHORT, common=("test_limit",))
+    parser.flags = flags = training_flags(
+        parser, (), KEYS, defaults=SHORT, common=("test_limit",), always_resumes=True
+    )
     add_task_list(flags, CS224N)
     add_table(flags)
     flags.add_task_options(TASK_NAMES)
@@ -68,7 +70,7 @@ def add_flags(parser: Any) -> None:
     add("groups", text, type=number, default=GROUPS, metavar="K")
     add(
         "rounds",
-        f"batches of each task that are measured after an epoch (default: {ROUNDS})",
+        f"most batches of each task measured after an epoch, an even number (default: {ROUNDS})",
         type=typed(Annotated[int, Meta(ge=2, le=1000, multiple_of=2)]),
         default=ROUNDS,
         metavar="N",

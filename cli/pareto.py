@@ -28,6 +28,7 @@ def add_flags(parser: Any) -> None:
         fits=lambda one: not issubclass(one, Combiner) or getattr(one, "sweeps", False),
         without=("preference", "cones"),
         common=("test_limit",),
+        always_resumes=True,
     )
     add_task_list(flags, ("sst", "sts"))
     flags.add_task_options(TASK_NAMES)

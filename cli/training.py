@@ -60,11 +60,12 @@ def training_flags(
     without: tuple[str, ...] = (),
     defaults: Mapping[str, Any] | None = None,
     common: tuple[str, ...] = (),
+    always_resumes: bool = False,
 ) -> Flags:
     """Add the flags of a training mode: settings, and methods of some `roles` that fit.
 
     `without` are settings of methods that get no flag, because the mode sets them; `common` are
-    further settings that `--help` shows.
+    further settings that `--help` shows. A mode that `always_resumes` refuses `--resume`.
     """
     flags = Flags(parser, parser.everything, defaults or {}, common)
     add_use(flags)
@@ -76,7 +77,7 @@ def training_flags(
         for role in (*roles, "protocol", "optimizer", "lr_schedule")
     }
     flags.add_methods(chosen, without)
-    add_output_flags(flags)
+    add_output_flags(flags, always_resumes)
     return flags
 
 
@@ -91,7 +92,7 @@ def add_drop_leaks(flags: Flags) -> None:
     flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
 
 
-def add_output_flags(flags: Flags) -> None:
+def add_output_flags(flags: Flags, always_resumes: bool = False) -> None:
     """Add the flags of the output folder and of existing runs."""
     group = "output"
     flags.add(
@@ -109,9 +110,10 @@ def add_output_flags(flags: Flags) -> None:
         common=True,
         action="store_true",
     )
-    flags.add(
-        "resume", group, "resume from the last checkpoint of the run", True, action="store_true"
-    )
+    resume = "resume from the last checkpoint of the run"
+    if always_resumes:
+        resume = "not accepted: this mode always resumes"
+    flags.add("resume", group, resume, not always_resumes, action="store_true")
     flags.add(
         "overwrite", group, "start again in a folder that holds a run", True, action="store_true"
     )

@@ -228,6 +228,19 @@ def test_every_file_that_is_pointed_to_exists():
                 assert (folder / target).exists(), target
 
 
+def test_no_two_commands_train_different_runs_in_one_folder():
+    trained = {}
+    modes = ("single", "multitask", "pretrain", "pareto", "bilstm", "affinity")
+    for command in (one for text in (README, *PAGES.values()) for one in commands_of(text)):
+        words = shlex.split(command, comments=True)
+        flags = dict(zip(words, [*words[1:], ""], strict=True))
+        if flags.get("--mode") in modes and "--output" in flags and "--resume" not in words:
+            known = trained.setdefault(flags["--output"], command)
+            affinity = "--mode affinity" in known and "--mode affinity" in command
+            assert known == command or affinity, (known, command)
+    assert len(trained) > 40
+
+
 def test_every_mode_is_in_the_readme():
     from cli import MODES
 

@@ -76,7 +76,8 @@ COMMON_FLAGS = {  # shown by --help, too
     "--pcgrad --freeze-encoder": ("single", "multitask"),
     "--test-limit": (*OF_TASKS, "affinity"),
     "--use": TRAINING,
-    "--task --data --limit --encoder --epochs --lr --seed --output --dry-run --resume": TRAINING,
+    "--task --data --limit --encoder --epochs --lr --seed --output --dry-run": TRAINING,
+    "--resume": ("single", "multitask", "pretrain"),  # the others always resume
 }
 RARE = "--smart-weight --scl-weight --cones --warmup --hard-top-k --shots --sst-head --verbose"
 
