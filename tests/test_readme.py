@@ -47,12 +47,22 @@ def commands_of(text):
     return re.findall(r"^(?:.*&& |.*\| )?\S*python (run\.py .*)$", blocks, re.MULTILINE)
 
 
+def input_of(command):
+    """What `echo` or `printf` gives to a command on its page; nothing to others."""
+    lines = "\n".join((README, *PAGES.values()))
+    found = re.search(
+        rf"^(?:echo|printf) (.*) \| python {re.escape(command)}$", lines, re.MULTILINE
+    )
+    (text,) = shlex.split(found[1]) if found else ("",)
+    return text.replace("\\t", "\t").replace("\\n", "\n").encode()
+
+
 def run(command, monkeypatch):
-    """A command with what makes it small; of its standard input, a line."""
+    """A command with what makes it small, and its standard input."""
     import io
 
     arguments = shlex.split(command, comments=True)[1:]
-    said = io.TextIOWrapper(io.BytesIO(b"The bed was lovely.\n"))
+    said = io.TextIOWrapper(io.BytesIO(input_of(command)))
     monkeypatch.setattr("sys.stdin", said)
     if "--help" in arguments:
         with pytest.raises(SystemExit) as ended:
