@@ -203,13 +203,13 @@ def verify(args: argparse.Namespace) -> int:
 def compare_runs(args: argparse.Namespace) -> int:
     """Write the report on finished runs."""
     from common.atomic_files import atomic_write_text
+    from multitask.stored_runs import read_run
     from reports.advice import promise_section, read_advice
     from reports.comparison import compare
     from reports.comparison_figures import all_figures
     from reports.comparison_page import comparison_page
     from reports.comparison_tables import as_latex, as_markdown, as_text
     from reports.embedding_maps import embedding_maps
-    from reports.store import read_run
     from reports.systems import group_runs, score_systems
 
     promises = None

@@ -51,7 +51,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from reports.ensembles import ensemble_runs, ensemble_table, members_of, task_and_run
+    from ensemble.runs import ensemble_runs, members_of, task_and_run
+    from reports.run_tables import ensemble_table
 
     if args.seed is not None and not args.method.startswith("greedy"):
         parser.error(f"--seed: expected a greedy --method, found {args.method}")
@@ -60,7 +61,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     default = f"ensemble-{args.method}-{crc32(repr((members, args.seed)).encode()):08x}"
     folder = Path(args.output or Path("runs") / default)
     if args.method in SOUPS:
-        from reports.ensembles import soup_runs
+        from ensemble.runs import soup_runs
 
         for text in args.runs:
             if task_and_run(text)[0] is not None:

@@ -39,8 +39,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
     from multitask.precision import with_precision
     from multitask.run_folder import RunFolder, default_folder
+    from multitask.stored_runs import check_output, write_merged_run
     from pretrain.probe import linear_evaluation
-    from reports.store import check_output, write_merged_run
     from reports.tables import shown_table
 
     folder = Path(args.output or default_folder(config))

@@ -20,8 +20,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.errors import one_line
+    from multitask.stored_runs import find_runs
     from reports.run_tables import runs_table
-    from reports.store import find_runs
 
     root = Path(args.root)
     if not root.is_dir():

@@ -11,11 +11,11 @@ from pathlib import Path
 from common.entry_point import start
 from common.errors import UserError
 from multitask.stored_config import without_paths
+from multitask.stored_runs import read_run
 from reports.cells import read_cell, write_cell
 from reports.figures import blank_figure, heading, save_figure, styled
 from reports.front import draw_points, read_fronts
 from reports.gradient_figures import PartCosines
-from reports.store import read_run
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "front"

@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from multitask.stored_runs import StoredRun, read_run
 from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
-from reports.store import StoredRun, read_run
 from reports.systems import (
     NO_SEED,
     VARYING,

@@ -10,8 +10,8 @@ import numpy as np
 from common.errors import UserError
 from common.progress import with_bar
 from multitask.run_folder import RunFolder
+from multitask.stored_runs import StoredRun
 from reports.figures import MARKERS, Drawing, file_name, heading, new_figure, styled, wrapped
-from reports.store import StoredRun
 from reports.systems import ScoredSystem
 from tasks import data_folder
 

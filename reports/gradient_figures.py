@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitask.run_folder import RunFolder
+from multitask.stored_runs import StoredRun
 from multitask.telemetry import read_steps
 from reports.figures import heading, new_figure, styled, wrapped
-from reports.store import StoredRun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""The table of the runs in a folder, and the summary of a run at its end."""
+"""The table of the runs in a folder, the summary of a run at its end, and that of an ensemble."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from multitask.rays import ray_text
+from multitask.stored_runs import StoredRun
 from reports.class_tables import ByClass, class_table
-from reports.store import StoredRun
 from reports.tables import Table, shown, shown_table
 from tasks import in_order
 from tasks.metrics import LEADERBOARD, OVERALL
@@ -196,3 +196,22 @@ def calibration_table(found: Mapping[str, Mapping[str, float]]) -> Table:
     used = [place for place in range(len(columns) + 1) if any(row[place] for row in rows)]
     header = ["task", *columns]
     return [header[place] for place in used], [[row[place] for place in used] for row in rows]
+
+
+def ensemble_table(result: Mapping[str, Any]) -> str:
+    """Return a table of the members' weights and main metrics, and of the ensemble's gain."""
+    rows = []
+    for task, found in result["members"].items():
+        # The first metric is the main one.
+        metric = next(iter(result["dev"][task]))
+        scores = {name: metrics[metric] for name, metrics in found["dev"].items()}
+        for name, score in scores.items():
+            counts = str(found["weights"].get(name, 0))
+            rows.append([task, name, counts, metric, f"{score:.4f}", ""])
+        merged = result["dev"][task][metric]
+        gain = f"{merged - max(scores.values()):+.4f}"
+        rows.append([task, "ensemble", "", metric, f"{merged:.4f}", gain])
+    for name in OVERALL:
+        if name in result["dev"]:
+            rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
+    return shown_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)

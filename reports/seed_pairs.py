@@ -11,8 +11,8 @@ import numpy as np
 
 from common.errors import SettingsError
 from multitask.config import RunConfig
+from multitask.stored_runs import read_run
 from reports.comparison import compare_on_task
-from reports.store import read_run
 from reports.systems import ScoredSystem, group_runs, score_systems
 from tasks.base import Task
 from tasks.metrics import METRICS

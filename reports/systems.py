@@ -14,7 +14,7 @@ from common.progress import with_bar
 from ensemble.alignment import aligned
 from multitask.methods import methods
 from multitask.run_folder import RunFolder
-from reports.store import StoredRun, read_run
+from multitask.stored_runs import StoredRun, read_run
 from reports.tables import shown
 from tasks import CS224N, in_order
 from tasks.base import Task

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ensemble.runs import ensemble_runs
 from reports.cells import write_cell
-from reports.ensembles import ensemble_runs
 from reports.tables import markdown_table
 from studies import sharing
 from studies.results import Content

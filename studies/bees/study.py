@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ensemble.runs import ensemble_runs
+from multitask.stored_runs import read_run
 from reports.cells import write_cell
 from reports.comparison_figures import similarity_distribution
 from reports.confusion import confusion
-from reports.ensembles import ensemble_runs
 from reports.figures import save_figure
-from reports.store import read_run
 from reports.systems import ScoredSystem, group_runs, score_systems
 from reports.tables import beside, markdown_table, mean_and_spread
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, FURTHER, ROWS, SEEDS, cells, is_wanted

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from run_files import metrics
 
-from reports.ensembles import names_of
+from ensemble.runs import names_of
 from tasks import build_task
 from tasks.predictions import Scores, read_scores, scores_name, write_scores
 

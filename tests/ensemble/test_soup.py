@@ -11,11 +11,11 @@ import torch
 
 from common.errors import RunError
 from ensemble import soup
+from ensemble.runs import soup_runs
 from ensemble.soup import make_soup, mean_weights
 from multitask.assembly import Assembly
 from multitask.config import RunConfig
 from multitask.run import complete
-from reports.ensembles import soup_runs
 from tasks.predictions import PredictionError
 
 SHORT = {"encoder": "tiny", "limit": 40, "epochs": 1, "batches_per_step": 2, "linear": "mkl"}

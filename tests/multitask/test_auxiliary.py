@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from common.errors import RunError
+from ensemble.runs import soup_runs, tasks_of_run
 from ensemble.soup import make_soup
 from multitask.assembly import build_tasks, plain_tasks
 from multitask.config import RunConfig
 from multitask.evaluation import selection_score
 from multitask.run import complete
-from reports.ensembles import soup_runs, tasks_of_run
-from reports.store import read_run
+from multitask.stored_runs import read_run
 from reports.systems import group_runs
 from tasks import CS224N, data_folder
 from tasks.readers import normalise_text

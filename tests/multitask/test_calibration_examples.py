@@ -13,7 +13,7 @@ from multitask.config import RunConfig
 from multitask.evaluation import evaluate
 from multitask.run import complete
 from multitask.run_folder import CALIBRATION
-from reports.store import read_run
+from multitask.stored_runs import read_run
 from tasks import CS224N, build_task
 from tasks.calibration import report
 from tasks.kinds import Kind

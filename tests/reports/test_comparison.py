@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
+from ensemble.runs import ensemble_runs
+from multitask.stored_runs import read_run
 from reports.comparison import (
     compare,
     compare_on_task,
@@ -23,8 +25,6 @@ from reports.comparison_tables import (
     score_section,
     settings_text,
 )
-from reports.ensembles import ensemble_runs
-from reports.store import read_run
 from reports.systems import NO_SEED, group_runs, score_systems
 from tasks import CS224N
 from tasks.predictions import PredictionError, Scores, read_scores, scores_name, write_scores

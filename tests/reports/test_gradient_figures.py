@@ -5,9 +5,9 @@ import json
 import numpy as np
 
 from docs.build_picture import RESULTS, draw
+from multitask.stored_runs import StoredRun
 from reports.cells import read_cell
 from reports.gradient_figures import PartCosines, conflict_map
-from reports.store import StoredRun
 
 STEPS = [
     {"step": 1, "weights": {}, "layers": {"layer 1": {"sst and sts": 0.5}, "layer 2": {}}},

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from multitask.stored_runs import read_run
 from reports.class_tables import class_table, class_tables
 from reports.comparison import compare
 from reports.comparison_figures import all_figures
@@ -16,7 +17,6 @@ from reports.comparison_page import comparison_page
 from reports.confusion import confusion_counts
 from reports.disagreements import disagreements, distances
 from reports.figures import FORMATS, Drawing, new_figure
-from reports.store import read_run
 from reports.systems import group_runs, score_systems
 from tasks import CS224N, build_task, data_folder
 from tasks.predictions import Scores, scores_name, write_scores

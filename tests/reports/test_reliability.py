@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from multitask.calibration import write_calibration
+from multitask.stored_runs import read_run
 from reports.comparison import compare
 from reports.comparison_figures import all_figures
 from reports.comparison_page import comparison_page
 from reports.reliability import reliability_diagram, reliability_tables, reliability_text
-from reports.store import read_run
 from reports.systems import group_runs, score_systems
 from tasks import build_task
 from tasks.calibration import reliability, temperature_scaled

@@ -5,6 +5,7 @@ import pytest
 
 from common.errors import SettingsError, UserError
 from multitask.config import RunConfig
+from multitask.stored_runs import read_run
 from reports.seed_pairs import (
     check_comparable,
     dev_score,
@@ -12,7 +13,6 @@ from reports.seed_pairs import (
     score_of,
     score_pair,
 )
-from reports.store import read_run
 from tasks import CS224N, find_task
 from tasks.metrics import overall_score
 from tasks.predictions import read_scores, scores_name, write_scores

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from multitask.stored_runs import read_run
 from reports.comparison import Comparison, Difference, compare
-from reports.store import read_run
 from reports.systems import group_runs, score_systems
 from reports.verdict import by_task, verdicts
 from tasks import CS224N

@@ -15,11 +15,10 @@ from ensemble.merge import Merged, merge
 from ensemble.soup import Soup, make_soup, soup_config
 from multitask.evaluation import score_split
 from multitask.run_folder import RunFolder
-from reports.store import StoredRun, check_output, read_run, write_merged_run
-from reports.tables import shown_table
+from multitask.stored_runs import StoredRun, check_output, read_run, write_merged_run
 from tasks import TASK_NAMES, in_order
 from tasks.kinds import Kind
-from tasks.metrics import OVERALL, overall
+from tasks.metrics import overall
 from tasks.predictions import PredictionError, Scores, read_scores_of
 from tasks.task_description import NAME, output_signature
 
@@ -148,25 +147,6 @@ def described(found: Merged) -> dict[str, Any]:
         "reported_examples": found.reported,
         "selected_on_examples": found.selected_on,
     }
-
-
-def ensemble_table(result: Mapping[str, Any]) -> str:
-    """Return a table of the members' weights and main metrics, and of the ensemble's gain."""
-    rows = []
-    for task, found in result["members"].items():
-        # The first metric is the main one.
-        metric = next(iter(result["dev"][task]))
-        scores = {name: metrics[metric] for name, metrics in found["dev"].items()}
-        for name, score in scores.items():
-            counts = str(found["weights"].get(name, 0))
-            rows.append([task, name, counts, metric, f"{score:.4f}", ""])
-        merged = result["dev"][task][metric]
-        gain = f"{merged - max(scores.values()):+.4f}"
-        rows.append([task, "ensemble", "", metric, f"{merged:.4f}", gain])
-    for name in OVERALL:
-        if name in result["dev"]:
-            rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
-    return shown_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)
 
 
 def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:
