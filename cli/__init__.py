@@ -15,6 +15,7 @@ check_packages(__name__)
 
 from common.entry_point import CHECKOUT, program, run_and_report
 from common.errors import SettingsError, one_line
+from common.processes import several_processes
 from common.settings import Settings
 from common.suggestions import suggestion
 
@@ -159,13 +160,15 @@ def run_mode(name: str, rest: list[str]) -> int:
     try:
         mode.add_flags(parser)
         parser.add_argument(ALL, action="help", help="show every flag")
-        if name not in DISTRIBUTED and os.environ.get("WORLD_SIZE", "1") != "1":
+        if name not in DISTRIBUTED and several_processes():
             parser.error(
                 f"--mode {name}: expected one process, found {os.environ['WORLD_SIZE']} "
                 f"(torchrun); several processes train in {', '.join(DISTRIBUTED)}"
             )
         return int(mode.main(parser.parse_args(rest), parser))
     except SettingsError as error:
+        if error.printed_elsewhere:
+            return error.status
         parser.error(with_flag_names(str(error), parser))
 
 

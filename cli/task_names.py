@@ -10,7 +10,7 @@ from typing import Any
 from cli.settings_flags import Flags, path
 from cli.training import settings_file
 from common.errors import SettingsError, UserError
-from common.progress import is_main_process
+from common.processes import is_main_process
 from tasks import TASK_NAMES, task_suggestion
 from tasks.described import parse_description
 from tasks.table_tasks import Table, complete_table, make_table

@@ -13,7 +13,7 @@ from cli.next_commands import next_commands
 from cli.settings_flags import USE, Flags, of_tasks, path, typed
 from common.entry_point import command_line, print_error, program
 from common.errors import SettingsError
-from common.progress import is_main_process
+from common.processes import is_main_process
 from common.settings import Count, Name, Settings, convert
 from minbert.config import TrainingPrecision
 from multitask.adapters import BRANCH, Copies, branch_settings

@@ -53,13 +53,13 @@ def run_and_report(program: str, work: Callable[[], int | None]) -> int:
         return status
     except KeyboardInterrupt as interrupt:
         if error := user_error_before(interrupt):
-            return print_error(program, str(error), error.status)
+            return print_user_error(program, error)
         return print_error(program, "interrupted", 130)
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except UserError as error:
-        return print_error(program, str(error), error.status)
+        return print_user_error(program, error)
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
@@ -123,6 +123,13 @@ def command_line() -> str | None:
         return None
     started = ["python", sys.argv[0]] if sys.argv[0].endswith(CHECKOUT) else [INSTALLED]
     return shlex.join([*started, *sys.argv[1:]])
+
+
+def print_user_error(program: str, error: UserError) -> int:
+    """Print an error, unless another process of the run does, and return its status."""
+    return (
+        error.status if error.printed_elsewhere else print_error(program, str(error), error.status)
+    )
 
 
 def print_error(program: str, message: str, status: int) -> int:

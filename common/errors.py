@@ -15,6 +15,7 @@ class UserError(ValueError):
     """
 
     status = 1
+    printed_elsewhere = False  # by another process of the same run
 
     def __init__(self, message: str = "") -> None:
         line = one_line(message)

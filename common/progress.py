@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
+from common.processes import is_main_process
+
 T = TypeVar("T")
-
-
-def is_main_process() -> bool:
-    """Return whether this process prints: the first process of torchrun, or the only one."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from common.errors import UserError
+from common.processes import several_processes
 
 
 class ProcessError(UserError):
@@ -85,7 +87,7 @@ class Processes:
 
     @contextmanager
     def synchronized_errors(self) -> Iterator[None]:
-        """End all processes if one raises a UserError in this context; it is printed once."""
+        """Raise a UserError of this context in all processes; it is printed once."""
         error = None
         try:
             yield
@@ -94,10 +96,11 @@ class Processes:
         self.raise_everywhere(error)
 
     def raise_everywhere(self, error: UserError | None) -> None:
-        """End every process if one of them has an error; the first process raises it."""
+        """Raise the error of any process in all of them; the first one prints it."""
         for found in self.gather(error):
             if found is not None:
-                raise found if self.first else SystemExit(found.status)
+                found.printed_elsewhere = not self.first
+                raise found
 
 
 @contextmanager
@@ -115,19 +118,47 @@ def ended_process_reported() -> Iterator[None]:
         ) from error
 
 
+# What torchrun sets for each process.
+LAUNCHED = ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+def check_environment() -> None:
+    """Raise UserError unless the variables have values as set by torchrun."""
+    for key in LAUNCHED:
+        value = os.environ.get(key)
+        if value is None or (key != "MASTER_ADDR" and not value.isdigit()):
+            raise UserError(f"{key}: expected a value set by torchrun, found {value!r}")
+
+
+@cache
+def shared_store(*launched: str) -> Any:
+    """Return the key-value store of the processes, `launched` with these values of LAUNCHED.
+
+    It is kept until the process ends: without torchrun, it is a server in the first process, to
+    which others may be connected for their next run when the first one has not begun it.
+    """
+    import torch.distributed as dist
+
+    store, _, _ = next(dist.rendezvous("env://"))
+    return store
+
+
 @contextmanager
 def process_group(device: str = "auto") -> Iterator[Processes]:
     """Connect the processes that torchrun started; without torchrun, yield this single process.
 
-    `device` is that of the run. It must be `auto` or `cuda` on GPUs, where each process has one.
+    `device` is that of the run. It must be `auto` or `cuda` on GPUs, where each process has one. A
+    group that the caller has initialised is used, and is left open.
     """
-    count = os.environ.get("WORLD_SIZE", "1")
-    if count == "1":
+    if not several_processes():
         yield Processes()
         return
-    if not (count.isdigit() and {"RANK", "LOCAL_RANK", "MASTER_ADDR"} <= os.environ.keys()):
-        raise UserError(f"WORLD_SIZE: expected a value set by torchrun, found {count!r}")
+    check_environment()
     import torch.distributed as dist
+
+    if dist.is_initialized():
+        yield Processes(dist.get_rank(), dist.get_world_size())
+        return
 
     # Optimisers import it. Imported while a group exists, it keeps this group in the defaults of
     # its functions until the process ends, where the threads of gloo then abort it.
@@ -143,9 +174,10 @@ def process_group(device: str = "auto") -> Iterator[Processes]:
                 f"torchrun: expected at most {torch.cuda.device_count()} processes, a GPU each"
             )
         torch.cuda.set_device(local)
-    store, rank, world_size = next(dist.rendezvous("env://"))
-    # Each group has keys of its own in the store of torchrun: a second run in the same processes
-    # would find those of the first one's connections.
+    store = shared_store(*(os.environ[key] for key in LAUNCHED))
+    rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    # Each group has keys of its own in the store: a second run in the same processes would find
+    # those of the first one's connections.
     use = store.add(f"minbert groups of process {rank}", 1)
     dist.init_process_group(
         "nccl" if cuda else "gloo",

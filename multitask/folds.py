@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
+from common.processes import several_processes
 from common.settings import convert
 from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
@@ -72,7 +72,7 @@ def cross_validate(
     """
     from multitask.run import complete
 
-    if os.environ.get("WORLD_SIZE", "1") != "1":
+    if several_processes():
         raise SettingsError("folds: expected one process, found several (torchrun)")
     folds = convert("folds", int, folds)
     configs = [fold_config(config, fold, folds) for fold in range(1, folds + 1)]

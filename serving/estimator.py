@@ -23,6 +23,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from common.processes import several_processes
 from common.settings import short_repr
 from multitask.config import RunConfig
 from multitask.control import RunControl
@@ -87,6 +88,8 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Raise ValueError or TypeError, in one line, for texts that are missing or empty, labels of
         another kind, and wrong settings.
         """
+        if several_processes():
+            raise ValueError("fit: expected one process, found several (torchrun)")
         rows = self.texts(X, reset=True)
         if y is None:
             name = type(self).__name__

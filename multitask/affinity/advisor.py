@@ -62,6 +62,9 @@ def advise(
     folder, joint = Path(folder), Path(folder) / f"{JOINT}{found.seeds[0]}"
     for fault in advice_faults(config, min(found.chosen.rounds)):
         raise SettingsError(fault)
+    if found.tasks != config.tasks:
+        line = f"expected those of the measurement, {', '.join(found.tasks)}"
+        raise SettingsError(f"tasks: {line}, found {', '.join(config.tasks)}")
     metrics = measured_run(joint, config)
     every, chosen = on_all_data(config), list[Choice]()
     if rates:

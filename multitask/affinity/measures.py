@@ -6,6 +6,7 @@ m tasks; R rounds, each with one batch of every task; P parts of the encoder; K 
 from __future__ import annotations
 
 import json
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +14,12 @@ import numpy as np
 
 from common.atomic_files import atomic_path
 from common.errors import RunError
+from common.json_files import digest
+from multitask.config import RunConfig
+from multitask.run_folder import DATA
 
 ARRAYS = ("losses", "grams", "sketches")
-
-
-def measures_file(folder: Path, epoch: int, rounds: int) -> Path:
-    """Return the file of the measures after an epoch."""
-    return folder / f"epoch-{epoch}-rounds-{rounds}.npz"
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -37,25 +37,73 @@ class Measures:
     parts: tuple[str, ...]
     seconds: float
 
-    def save(self, file: Path, run: str) -> None:
-        """Write the file, with a digest of the `run`'s configuration."""
+    def save(self, file: Path, origin: str) -> None:
+        """Write the file, with its `origin`: what it is measured of."""
         file.parent.mkdir(parents=True, exist_ok=True)
-        about = {"run": run, "parts": self.parts, "seconds": self.seconds}
+        about = {"origin": origin, "parts": self.parts, "seconds": self.seconds}
         with atomic_path(file) as new, new.open("xb") as opened:
             arrays = {name: getattr(self, name) for name in ARRAYS}
             np.savez(opened, about=np.array(json.dumps(about)), **arrays)
 
     @classmethod
-    def load(cls, file: Path, run: str) -> Measures | None:
-        """Read a file that `save` wrote; return None without one, or if it is of another run."""
+    def load(cls, file: Path, origin: str) -> Measures | None:
+        """Read a file that `save` wrote; return None without one, or with another origin."""
         if not file.exists():
             return None
         try:
             with np.load(file, allow_pickle=False) as found:
                 about = json.loads(str(found["about"]))
                 arrays = {name: found[name] for name in ARRAYS}
-        except (OSError, ValueError, KeyError) as error:
-            raise RunError(f"{file}: expected measures of gradients, found: {error}") from error
-        if about["run"] != run:
-            return None
-        return cls(**arrays, parts=tuple(about["parts"]), seconds=about["seconds"])
+            if about.get("origin") != origin:  # none in those of older versions
+                return None
+            return cls(**arrays, parts=tuple(about["parts"]), seconds=about["seconds"])
+        except UNREADABLE as error:
+            line = "expected measures of gradients, found a damaged file"
+            raise RunError(f"{file}: {line}; --overwrite trains and measures again") from error
+
+
+@dataclass(frozen=True)
+class MeasureFiles:
+    """The files of what is measured after each epoch of a joint run, with at most `rounds` rounds.
+
+    `run` is the folder of the joint run. A file belongs to its configuration, data and epoch.
+    """
+
+    folder: Path
+    run: Path
+    rounds: int
+
+    def file(self, epoch: int) -> Path:
+        return self.folder / f"epoch-{epoch}-rounds-{self.rounds}.npz"
+
+    def origin(self, config: RunConfig, epoch: int) -> str:
+        """Return what the measures after an epoch are of; the run has its data's checksums."""
+        data = self.run / DATA  # missing in runs of older versions
+        return f"{config.digest()}, data {digest(data) if data.exists() else None}, epoch {epoch}"
+
+    def load(self, config: RunConfig, epoch: int) -> Measures | None:
+        """Return the measures after an epoch; None without a file of this run and epoch."""
+        return Measures.load(self.file(epoch), self.origin(config, epoch))
+
+    def save(self, measures: Measures, config: RunConfig, epoch: int) -> None:
+        measures.save(self.file(epoch), self.origin(config, epoch))
+
+    def stored(self, config: RunConfig, epochs: int) -> list[Measures]:
+        """Return the measures after the first `epochs` epochs; raise RunError if some are missing.
+
+        The weights of these epochs are gone, so that they cannot be measured again.
+        """
+        found = [self.load(config, epoch) for epoch in range(1, epochs + 1)]
+        if None in found:
+            file = self.file(found.index(None) + 1)
+            raise RunError(f"{file}: {self.missing(file)}")
+        return [one for one in found if one is not None]
+
+    def missing(self, file: Path) -> str:
+        """Return what is expected instead of a missing file, and what to do."""
+        begin = file.name.rpartition("-")[0]
+        others = sorted(one.stem.rpartition("-")[2] for one in self.folder.glob(f"{begin}-*.npz"))
+        if file.exists() or not others:
+            return "expected the measures of this run, found none; --overwrite trains it again"
+        line = f"expected measures with rounds {self.rounds}, found those with {', '.join(others)}"
+        return f"{line}; go on with that number, or --overwrite trains the run again"

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from common.atomic_files import remove
 from common.errors import RunError
 from common.progress import bar
-from multitask.affinity.measures import Measures, measures_file
+from multitask.affinity.measures import MeasureFiles, Measures
 from multitask.affinity.sketch import Sketch
 from multitask.assembly import assemble
 from multitask.callbacks import EpochEnd, TrainStart
@@ -116,27 +117,31 @@ class Probe:
 
 
 class MeasureEpochs:
-    """A callback that measures the weights of each epoch once, in `folder/epoch-N-rounds-R.npz`.
+    """A callback that measures the weights of each epoch once, in `files`.
 
     The weights are those in the run's `checkpoint/best`, which has the last epoch (`keep=last`).
     If a run was killed while it measured, its next start measures before it trains on.
     """
 
-    def __init__(self, folder: Path, rounds: int) -> None:
-        self.folder, self.rounds = folder, rounds
-        self.probe: Probe | None = None
+    def __init__(self, files: MeasureFiles) -> None:
+        self.files = files
 
     def on_train_begin(self, start: TrainStart) -> None:
-        self.config, self.run = start.config, RunFolder(start.folder)
-        if start.epochs:
-            self.measure(start.epochs)
+        """Check that everything can be measured, before the first step."""
+        self.config, self.probe = start.config, Probe(start.config)
+        self.probe.batches(1, self.files.rounds)
+        if not start.epochs:
+            remove(self.files.folder, ignore_errors=True)  # of an earlier run in this place
+            return
+        self.files.stored(self.config, start.epochs - 1)
+        self.measure(start.epochs)
 
     def on_epoch_end(self, end: EpochEnd) -> None:
         self.measure(end.epoch)
 
     def measure(self, epoch: int) -> None:
         """Measure the current weights of the run unless this epoch's measures are stored."""
-        file, digest = measures_file(self.folder, epoch, self.rounds), self.config.digest()
-        if Measures.load(file, digest) is None:
-            self.probe = self.probe or Probe(self.config)
-            self.probe.measure(self.run.best, epoch, self.rounds).save(file, digest)
+        if self.files.load(self.config, epoch) is None:
+            best = RunFolder(self.files.run).best
+            found = self.probe.measure(best, epoch, self.files.rounds)
+            self.files.save(found, self.config, epoch)

@@ -109,13 +109,17 @@ class Affinity:
     def gains(self, *tasks: str, estimator: str | None = None) -> dict[str, float]:
         """Return the estimated gain of each task of a subset, by the chosen or another estimator.
 
-        Raise ValueError for a task that was not measured.
+        Raise ValueError for no task, a repeated one, one that was not measured, and an unknown
+        estimator.
         """
-        for name in tasks:
-            if name not in self.tasks:
-                raise ValueError(f"expected one of {', '.join(self.tasks)}, found {name!r}")
+        chosen = estimator or self.estimator
+        for found, known in (*((name, self.tasks) for name in tasks), (chosen, self.estimates)):
+            if found not in known:
+                raise ValueError(f"expected one of {', '.join(known)}, found {found!r}")
+        if len(set(tasks)) < max(1, len(tasks)):
+            raise ValueError(f"expected different tasks, found {', '.join(tasks) or 'none'}")
         places = [self.tasks.index(name) for name in tasks]
-        one = self.estimates[estimator or self.estimator].estimator
+        one = self.estimates[chosen].estimator
         return dict(zip(tasks, one.gains(np.array([places]))[0].tolist(), strict=True))
 
     def to_json(self) -> dict[str, Any]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import remove
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
+from common.processes import several_processes
+from common.settings import convert
 from common.suggestions import suggestion
 from multitask.affinity.estimators import ESTIMATORS
-from multitask.affinity.measures import Measures, measures_file
+from multitask.affinity.measures import MeasureFiles, Measures
 from multitask.affinity.result import Affinity, affinity_of
 from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
@@ -55,7 +55,7 @@ def measure_affinity(
         groups: largest number of groups of tasks.
         rounds: batches of each task that are measured after an epoch; an even number.
         seeds: joint runs, with the seed of `config` and the following ones.
-        overwrite: train and measure again.
+        overwrite: train and measure again, as does `control.overwrite`.
         control: options of the joint runs.
 
     Returns:
@@ -63,25 +63,30 @@ def measure_affinity(
 
     Raises:
         SettingsError: for a configuration without gradients of several tasks on one encoder.
-        RunError: for a folder with other content, and for measures that are missing.
+        RunError: for a folder with other content, for measures that are missing, and for a joint
+            run that a callback stopped.
     """
     from multitask.affinity.probe import MeasureEpochs
     from multitask.precision import of_first_run
     from multitask.run import complete
 
+    groups, rounds, seeds = (
+        convert(name, int, value)
+        for name, value in (("groups", groups), ("rounds", rounds), ("seeds", seeds))
+    )
     for fault in faults(config, estimator, groups, rounds, seeds):
         raise SettingsError(fault)
-    config, folder = joint_config(config), Path(folder)
+    config, folder, overwrite = joint_config(config), Path(folder), overwrite or control.overwrite
     check_folder(folder)
     points, origins, seconds = list[Measures](), list[int](), 0.0
     first = of_first_run(folder / f"{JOINT}{config.seed}", config, overwrite)
     for seed in range(config.seed, config.seed + seeds):
-        run, kept = folder / f"{JOINT}{seed}", folder / f"{MEASURES}{seed}"
-        if overwrite:
-            remove(kept, ignore_errors=True)
+        run, files = folder / f"{JOINT}{seed}", measure_files(folder, seed, rounds)
         one = config.changed(seed=seed, precision=first.precision)
-        measuring = MeasureEpochs(kept, rounds)
-        metrics = complete(one, run, with_callback(control, measuring, overwrite))
+        metrics = complete(one, run, with_callback(control, MeasureEpochs(files), overwrite))
+        if "stopped" in metrics:
+            line = f"expected a run of {config.epochs} epochs, found one stopped by a callback"
+            raise RunError(f"{run}: {line} after {metrics['epochs']}")
         points += measures_of(folder, seed, rounds, config.user_methods)
         origins += [seed] * config.epochs
         seconds += metrics["training_seconds"]
@@ -118,7 +123,7 @@ def faults(
     for name, value in (("groups", groups), ("seeds", seeds)):
         if value < 1:
             yield f"{name}: expected a number from 1, found {value}"
-    if os.environ.get("WORLD_SIZE", "1") != "1":
+    if several_processes():
         yield "tasks: expected one process, found several (torchrun)"
 
 
@@ -144,12 +149,10 @@ def measures_of(
 
     Raise RunError if some are missing.
     """
-    config, found = RunFolder(folder / f"{JOINT}{seed}").config(user_methods), []
-    for epoch in range(1, config.epochs + 1):
-        file = measures_file(folder / f"{MEASURES}{seed}", epoch, rounds)
-        one = Measures.load(file, config.digest())
-        if one is None:
-            line = "expected the measures of this run, found none; --overwrite trains it again"
-            raise RunError(f"{file}: {line}")
-        found.append(one)
-    return found
+    files = measure_files(folder, seed, rounds)
+    config = RunFolder(files.run).config(user_methods)
+    return files.stored(config, config.epochs)
+
+
+def measure_files(folder: Path, seed: int, rounds: int) -> MeasureFiles:
+    return MeasureFiles(folder / f"{MEASURES}{seed}", folder / f"{JOINT}{seed}", rounds)

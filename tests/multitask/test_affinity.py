@@ -1,6 +1,7 @@
 """Measurement of a joint run: gradients, sketches, resuming, refusals."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,16 +9,20 @@ import torch
 from plain import plain_losses, step_terms
 from tolerances import DEVIATIONS, assert_near, assert_near_in_norm
 
+from common.atomic_files import remove
 from common.errors import RunError, SettingsError
-from multitask import RunConfig, measure_affinity, train
+from multitask import STOP, RunConfig, measure_affinity, train
 from multitask.affinity.estimators import SHARE, look_ahead
-from multitask.affinity.measures import Measures
+from multitask.affinity.measures import MeasureFiles, Measures
 from multitask.affinity.probe import Probe
-from multitask.affinity.run import FILE, faults
+from multitask.affinity.run import FILE, MEASURES, faults
+from multitask.affinity.run import JOINT as JOINT_RUN
 from multitask.affinity.sketch import Sketch
+from multitask.control import RunControl
 from multitask.gradients import GradientRows
 from multitask.run_folder import RunFolder
 from multitask.trainer import Trainer
+from tasks.text_files import DataError
 
 JOINT = RunConfig(
     tasks=("sst", "sts", "qqp"),
@@ -189,9 +194,11 @@ def test_measures_are_read_as_written_and_belong_to_one_run(tmp_path):
     assert (found.parts, found.seconds) == (("layer 1",), 1.5)
     assert all(np.array_equal(getattr(found, n), getattr(one, n)) for n in ("losses", "grams"))
     assert Measures.load(file, "b") is None
-    file.write_bytes(b"PK")
-    with pytest.raises(RunError, match=r"one\.npz: expected measures of gradients"):
-        Measures.load(file, "a")
+    whole = file.read_bytes()
+    for damaged in (b"", b"PK", b"text", whole[:300], whole.replace(b"losses.npy", b"losses.txt")):
+        file.write_bytes(damaged)
+        with pytest.raises(RunError, match=r"one\.npz: expected measures of gradients, found"):
+            Measures.load(file, "a")
 
 
 @pytest.fixture(scope="module")
@@ -242,8 +249,85 @@ def test_a_second_call_measures_nothing_and_one_for_more_rounds_says_how(measure
     monkeypatch.setattr(Probe, "measure", None)
     measure_affinity(JOINT, folder, rounds=4, seeds=2)
     assert without_times(folder) == before
-    with pytest.raises(RunError, match=r"rounds-6.npz: expected the measures .* --overwrite"):
+    line = r"rounds-6.npz: expected measures with rounds 6, found those with 4; .* --overwrite"
+    with pytest.raises(RunError, match=line):
         measure_affinity(JOINT, folder, rounds=6)
+
+
+def test_measures_of_another_epoch_or_other_data_are_not_used(measured, tmp_path):
+    folder = shutil.copytree(measured[0], tmp_path / "copy")
+    kept = folder / f"{MEASURES}11711"
+    one, two = (MeasureFiles(kept, folder / f"{JOINT_RUN}11711", 4).file(k) for k in (1, 2))
+    first = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    with pytest.raises(RunError, match=r"epoch-1-.*: expected the measures of this run, found non"):
+        measure_affinity(JOINT, folder, rounds=4)
+    one.write_bytes(first)
+    measure_affinity(JOINT, folder, rounds=4)
+    (folder / f"{JOINT_RUN}11711" / "data.json").write_text('{"sst train": "of another file"}')
+    with pytest.raises(RunError, match=r"expected the data that this run was trained on"):
+        measure_affinity(JOINT, folder, rounds=4)
+    remove(folder / f"{JOINT_RUN}11711")  # the next one measures again
+    one.write_bytes(b"of another run")
+    again = measure_affinity(JOINT, folder, rounds=4)
+    assert np.array_equal(
+        again.chosen.pairs, measure_affinity(JOINT, folder, rounds=4).chosen.pairs
+    )
+    assert one.read_bytes() != b"of another run"
+
+
+def test_another_number_of_rounds_in_the_middle_is_refused_before_training(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Probe, "measure", interrupt_in(2, Probe.measure))
+        with pytest.raises(KeyboardInterrupt):
+            measure_affinity(JOINT, tmp_path, rounds=4)
+    with pytest.raises(RunError, match="expected measures with rounds 2, found those with 4"):
+        measure_affinity(JOINT, tmp_path, rounds=2)
+    found = measure_affinity(JOINT, tmp_path, rounds=4)
+    assert found.rounds == 2 * 4
+
+
+def test_overwriting_with_missing_data_keeps_the_measures(measured, tmp_path):
+    folder = shutil.copytree(measured[0], tmp_path / "copy")
+    nowhere = JOINT.changed(data="nowhere")
+    with pytest.raises(DataError, match="expected a data file, found none"):
+        measure_affinity(nowhere, folder, rounds=4, overwrite=True)
+    before = without_times(folder)
+    measure_affinity(JOINT, folder, rounds=4, seeds=2)
+    assert without_times(folder) == before
+
+
+def test_control_overwrites_and_a_stopped_run_is_no_measurement(tmp_path):
+    control = RunControl(callbacks=(lambda end: STOP,))
+    for again in (False, True):
+        with pytest.raises(RunError, match="2 epochs, found one stopped by a callback after 1"):
+            measure_affinity(JOINT, tmp_path, rounds=4, control=control, overwrite=again)
+    found = measure_affinity(JOINT, tmp_path, rounds=4, control=RunControl(overwrite=True))
+    assert found.rounds == 2 * 4
+
+
+def test_too_few_examples_are_refused_before_training(tmp_path):
+    with pytest.raises(RunError, match="expected two batches of 24 or more training examples"):
+        measure_affinity(JOINT.changed(batch_size=24), tmp_path)
+    assert not list(tmp_path.rglob("best"))
+
+
+def test_gains_need_different_known_tasks(measured):
+    found = measured[1]
+    for names, given in (((), "none"), (("sst", "sst"), "sst, sst")):
+        with pytest.raises(ValueError, match=f"expected different tasks, found {given}"):
+            found.gains(*names)
+    with pytest.raises(ValueError, match="expected one of gram, lookahead, linear, found 'grams'"):
+        found.gains("sst", "sts", estimator="grams")
+
+
+def interrupt_in(epoch, measure):
+    def stop(self, weights, number, rounds):
+        if number == epoch:
+            raise KeyboardInterrupt
+        return measure(self, weights, number, rounds)
+
+    return stop
 
 
 def check_stopped(owner, method, stop, measured, folder, monkeypatch):
@@ -258,14 +342,9 @@ def check_stopped(owner, method, stop, measured, folder, monkeypatch):
 
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_a_run_that_is_stopped_while_it_measures_goes_on(epoch, measured, tmp_path, monkeypatch):
-    measure = Probe.measure
-
-    def stop(self, weights, number, rounds):
-        if number == epoch:
-            raise KeyboardInterrupt
-        return measure(self, weights, number, rounds)
-
-    check_stopped(Probe, "measure", stop, measured, tmp_path, monkeypatch)
+    check_stopped(
+        Probe, "measure", interrupt_in(epoch, Probe.measure), measured, tmp_path, monkeypatch
+    )
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
@@ -313,6 +392,8 @@ def test_wrong_arguments_and_folders_are_refused(tmp_path):
     ):
         (found,) = faults(JOINT, **known | {name: value})
         assert line in found
+    with pytest.raises(SettingsError, match="rounds: expected a whole number, found .4."):
+        measure_affinity(JOINT, tmp_path, rounds="4")
     (tmp_path / "notes.txt").touch()
     with pytest.raises(RunError, match=r"mode affinity, found notes.txt; choose another --output"):
         measure_affinity(JOINT, tmp_path)

@@ -225,7 +225,7 @@ def test_advice_needs_enough_rounds_and_the_configuration_of_the_measurement(tmp
     found = measure_affinity(CONFIG, tmp_path, rounds=4, overwrite=True)
     with pytest.raises(RunError, match="expected the configuration of the measurement, found: lr"):
         advise(found, CONFIG.changed(lr=1e-3), tmp_path)
-    with pytest.raises(RunError, match="expected the configuration of the measurement"):
+    with pytest.raises(SettingsError, match="tasks: expected those of the measurement, sst, "):
         advise(found, CONFIG.changed(tasks=("sst", "sts")), tmp_path)
 
 

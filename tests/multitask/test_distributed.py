@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -128,12 +130,12 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
     ]
     output = [*run, "--output", str(tmp_path / "whole")]
     several = tmp_path / "several.py"
-    several.write_text(SEVERAL.format(commands=[output, output, [*output, "--clip", "3"]]))
+    several.write_text(SEVERAL.format(commands=[output, output, [*output, "--clip", "3"], output]))
     whole = python(*TORCHRUN, several)
-    assert whole.stdout.count("status 0") == 2, whole.stderr[-2000:]
-    assert whole.returncode != 0
-    # by one process, at the end of the run and of the next command, which finds it finished
-    assert whole.stdout.count("predictions, metrics.json and checkpoint") == 2
+    assert whole.returncode == 0, whole.stderr[-2000:]
+    # By one process: the run, the same one finished, a refused one, which ends no process.
+    assert re.findall("^status (.)$", whole.stdout, re.MULTILINE) == ["0", "0", "1", "0"]
+    assert whole.stdout.count("predictions, metrics.json and checkpoint") == 3
     metrics = json.loads((tmp_path / "whole" / "metrics.json").read_text())
     assert metrics["environment"]["processes"] == 2
     steps = (tmp_path / "whole" / "telemetry.jsonl").read_text().splitlines()
@@ -154,12 +156,73 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
         assert (tmp_path / "run" / "predictions" / file.name).read_bytes() == file.read_bytes()
 
 
-@pytest.mark.parametrize("count", ["2", "two", ""])
-def test_a_world_size_that_is_not_torchruns_is_refused(monkeypatch, count):
-    monkeypatch.setenv("WORLD_SIZE", count)
-    monkeypatch.delenv("RANK", raising=False)
-    with pytest.raises(UserError, match="expected a value set by torchrun"), process_group():
+ONE_OF_TWO = {
+    "WORLD_SIZE": "2",
+    "RANK": "0",
+    "LOCAL_RANK": "0",
+    "MASTER_ADDR": "127.0.0.1",
+    "MASTER_PORT": "29500",
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("WORLD_SIZE", "two"), ("WORLD_SIZE", ""), ("RANK", "x"), ("MASTER_PORT", "-1")),
+        *((key, None) for key in list(ONE_OF_TWO)[1:]),
+    ],
+)
+def test_variables_that_are_not_torchruns_are_refused(monkeypatch, key, value):
+    for name, usual in ONE_OF_TWO.items():
+        monkeypatch.setenv(name, usual)
+    monkeypatch.delenv(key) if value is None else monkeypatch.setenv(key, value)
+    line = f"{key}: expected a value set by torchrun, found {value!r}"
+    with pytest.raises(UserError, match=line), process_group():
         pass
+
+
+def test_a_group_of_the_caller_is_used_and_left_open(monkeypatch):
+    import torch.distributed as dist
+
+    for name, usual in ONE_OF_TWO.items():
+        monkeypatch.setenv(name, usual)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        with process_group() as processes:
+            assert (processes.rank, processes.count) == (0, 1)
+        assert dist.is_initialized()
+    finally:
+        dist.destroy_process_group()
+
+
+# Rank 1 begins its next run while rank 0, which has the server of the store, still ends the last.
+UNEVEN = """
+import time
+from multitask.distributed import process_group
+for number in range(4):
+    with process_group("cpu") as processes:
+        assert processes.gather(number) == [number, number]
+        time.sleep(0.1 * processes.first)
+"""
+
+
+@pytest.mark.slow
+def test_groups_of_processes_without_torchrun_begin_at_different_times():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", UNEVEN],
+            cwd=ROOT,
+            env=ENVIRONMENT | ONE_OF_TWO | {"RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": port},
+        )
+        for rank in "01"
+    ]
+    try:
+        assert [one.wait(timeout=120) for one in started] == [0, 0]
+    finally:
+        for one in started:
+            one.kill()
 
 
 def test_shares_contain_every_row_once():
