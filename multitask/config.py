@@ -22,6 +22,7 @@ from multitask.settings_by_name import (
     UNSCALED,
     default_gradients,
     default_scale,
+    explicit,
     mode_of,
     of_methods,
     resolved,
@@ -51,8 +52,7 @@ class RunConfig(RunSettings):
 
     def __init__(self, **settings: Any) -> None:
         self._fill(settings, (), strict=True)
-        given = {key for key, value in self.given.items() if value is not None}
-        for fault in ineffective_faults(self, given):
+        for fault in ineffective_faults(self, explicit(settings)):
             raise SettingsError(fault)
 
     def _fill(self, settings: Mapping[str, Any], user_methods: UserMethods, strict: bool) -> None:
@@ -103,7 +103,10 @@ class RunConfig(RunSettings):
             "similarity_scale": default_scale(vars(config)),
             "gradients": default_gradients(vars(config)),
         }
-        given = {k: v for k, v in config.flat().items() if k not in follows or v != follows[k]}
+        # A default may have been chosen instead of the value of a preset or an objective.
+        others = config.preset is not None or bool(getattr(config.objective, "defaults", {}))
+        chosen = config.flat() if others else config.other_than_defaults()
+        given = {k: v for k, v in chosen.items() if k not in follows or v != follows[k]}
         object.__setattr__(config, "given", given)
         check_tasks(config.tasks, config.own_tasks, config.task_classes)
         return config
@@ -112,7 +115,8 @@ class RunConfig(RunSettings):
         """Return the configuration with other settings by name, also those of methods.
 
         Defaults are computed again, for the new tasks and methods; settings of a method that is
-        replaced are dropped.
+        replaced are dropped. A setting without an effect is not refused here, unlike in a new
+        configuration: grids of runs give each of them the same settings.
         """
         exchanged = [role for role in METHODS if role in settings]
         gone = {key for role in exchanged for key in of_methods(role, getattr(self, role))}
@@ -191,6 +195,22 @@ class RunConfig(RunSettings):
             if one.name == "outside_tasks":
                 continue
             found |= of_methods(one.name, value) if one.name in METHODS else {one.name: value}
+        return found
+
+    def other_than_defaults(self) -> dict[str, Any]:
+        """Return the settings by name that are not defaults."""
+        found: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name in METHODS and isinstance(value, Settings):
+                known, values = value.by_key(), value.values()
+                found |= {k: v for k, v in values.items() if v != default_of(known[k])}
+                if value.name != default_values()[one.name]:
+                    found[one.name] = value.name
+            elif one.name in METHODS:  # several, or none
+                found |= of_methods(one.name, value)
+            elif one.name != "outside_tasks" and value != default_of(one):
+                found[one.name] = value
         return found
 
     def unused(self) -> tuple[str, ...]:

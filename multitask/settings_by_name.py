@@ -310,6 +310,16 @@ def of_methods(role: str, value: Any) -> dict[str, Any]:
     return {role: None} if value is None else {role: value.name, **value.values()}
 
 
+def explicit(given: Mapping[str, Any]) -> set[str]:
+    """Return the names of settings that are given, of objects those that differ from defaults."""
+    found = {key for key, value in given.items() if value is not None}
+    for one in (given.get(role) for role in METHODS):
+        if isinstance(one, Settings):
+            known = one.by_key()
+            found |= {key for key, v in one.values().items() if v != default_of(known[key])}
+    return found
+
+
 def user_methods_in(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
     """Return the classes of objects in the settings that are not in the table of methods."""
     objects = [given.get(role) for role in METHODS if role != "regularizers"]

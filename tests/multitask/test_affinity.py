@@ -392,7 +392,7 @@ def test_wrong_arguments_and_folders_are_refused(tmp_path):
     ):
         (found,) = faults(JOINT, **known | {name: value})
         assert line in found
-    with pytest.raises(SettingsError, match="rounds: expected a whole number, found .4."):
+    with pytest.raises(SettingsError, match="rounds: expected a whole number, found '4'"):
         measure_affinity(JOINT, tmp_path, rounds="4")
     (tmp_path / "notes.txt").touch()
     with pytest.raises(RunError, match=r"mode affinity, found notes.txt; choose another --output"):

@@ -101,7 +101,9 @@ def outcome(changes):
         tasks = build_tasks(config)
     except UserError as error:
         return str(error)
-    assert RunConfig.from_json(config.to_json()).to_json() == config.to_json()
+    stored = RunConfig.from_json(config.to_json())
+    assert stored.to_json() == config.to_json()
+    assert stored.changed(seed=5).to_json() == config.changed(seed=5).to_json()
     assert replace(config) == config
     return tasks
 

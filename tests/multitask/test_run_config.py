@@ -14,6 +14,7 @@ from multitask.combiners.epo import EPO
 from multitask.config import RunConfig, check_complete, default_values
 from multitask.objective_rules import objectives_of
 from multitask.older_versions import of_file
+from multitask.optimizer import AdamW
 from multitask.regularizers import Smart
 from multitask.run import complete
 from multitask.run_folder import default_folder
@@ -177,6 +178,22 @@ def test_contradictions_of_stored_settings_are_not_refused_again(changes):
 def test_a_copy_with_a_frozen_encoder_may_keep_its_rate():
     copy = RunConfig(**SST, lr=1e-3, layer_decay=1.0).changed(freeze_encoder=True)
     assert (copy.freeze_encoder, copy.optimizer.lr) == (True, 1e-3)
+
+
+@pytest.mark.parametrize("rate", [{"lr": 1e-3}, {"optimizer": AdamW(lr=1e-3)}])
+def test_a_rate_of_a_frozen_encoder_is_refused_by_name_and_in_an_object(rate):
+    with pytest.raises(SettingsError, match="freeze_encoder and lr: expected only head_lr"):
+        RunConfig(**SST, freeze_encoder=True, **rate)
+    RunConfig(**SST, freeze_encoder=True, optimizer=AdamW(head_lr=1e-3))
+
+
+def test_a_stored_configuration_takes_a_preset_as_the_one_that_was_stored():
+    for made in (RunConfig(**SST), RunConfig(**SST, preset="bees", lr=1e-4, epochs=3)):
+        stored = RunConfig.from_json(made.to_json())
+        for changes in ({"preset": "bees"}, {"seed": 2}):
+            assert stored.changed(**changes).to_json() == made.changed(**changes).to_json()
+    plain = RunConfig.from_json(RunConfig(**SST).to_json())
+    assert plain.changed(preset="bees").optimizer.lr == 2e-5
 
 
 def test_an_incomplete_configuration_is_refused_before_a_folder_is_made(tmp_path):
