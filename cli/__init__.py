@@ -168,7 +168,7 @@ def run_mode(name: str, rest: list[str]) -> int:
         return int(mode.main(parser.parse_args(rest), parser))
     except SettingsError as error:
         if error.printed_elsewhere:
-            return error.status
+            raise
         parser.error(with_flag_names(str(error), parser))
 
 

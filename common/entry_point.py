@@ -127,9 +127,9 @@ def command_line() -> str | None:
 
 def print_user_error(program: str, error: UserError) -> int:
     """Print an error, unless another process of the run does, and return its status."""
-    return (
-        error.status if error.printed_elsewhere else print_error(program, str(error), error.status)
-    )
+    if error.printed_elsewhere:
+        return error.status
+    return print_error(program, str(error), error.status)
 
 
 def print_error(program: str, message: str, status: int) -> int:

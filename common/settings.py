@@ -128,6 +128,11 @@ class Settings:
         """Return the settings by their names in flags and JSON."""
         return {key: getattr(self, one.name) for key, one in self.by_key().items()}
 
+    def other_than_defaults(self) -> dict[str, Any]:
+        """Return the settings by their names in flags and JSON that are not defaults."""
+        known, values = self.by_key(), self.values()
+        return {key: value for key, value in values.items() if value != default_of(known[key])}
+
 
 # The type of each field of a class, with its range.
 hints_of: Callable[[Any], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))

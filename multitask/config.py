@@ -105,7 +105,7 @@ class RunConfig(RunSettings):
         }
         # A default may have been chosen instead of the value of a preset or an objective.
         others = config.preset is not None or bool(getattr(config.objective, "defaults", {}))
-        chosen = config.flat() if others else config.other_than_defaults()
+        chosen = config.flat() if others else config.flat_other_than_defaults()
         given = {k: v for k, v in chosen.items() if k not in follows or v != follows[k]}
         object.__setattr__(config, "given", given)
         check_tasks(config.tasks, config.own_tasks, config.task_classes)
@@ -197,14 +197,13 @@ class RunConfig(RunSettings):
             found |= of_methods(one.name, value) if one.name in METHODS else {one.name: value}
         return found
 
-    def other_than_defaults(self) -> dict[str, Any]:
-        """Return the settings by name that are not defaults."""
+    def flat_other_than_defaults(self) -> dict[str, Any]:
+        """Return the settings of `flat` that are not defaults."""
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
             if one.name in METHODS and isinstance(value, Settings):
-                known, values = value.by_key(), value.values()
-                found |= {k: v for k, v in values.items() if v != default_of(known[k])}
+                found |= value.other_than_defaults()
                 if value.name != default_values()[one.name]:
                     found[one.name] = value.name
             elif one.name in METHODS:  # several, or none

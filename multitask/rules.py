@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
-from common.settings import default_of, short_repr
+from common.settings import short_repr
 from multitask import imbalance
 from multitask.combiners.base import WithPreference
 from multitask.methods import methods, owners
@@ -98,11 +98,9 @@ def further_rates(c: RunConfig) -> list[str]:
 
     The rate `lr` itself is that of every run.
     """
-    values, known = c.optimizer.values(), c.optimizer.by_key()
+    chosen = c.optimizer.other_than_defaults()
     return [
-        key
-        for key in c.optimizer.of_encoder
-        if key not in Optimizer.of_encoder and values[key] != default_of(known[key])
+        key for key in c.optimizer.of_encoder if key not in Optimizer.of_encoder and key in chosen
     ]
 
 

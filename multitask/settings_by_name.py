@@ -315,8 +315,7 @@ def explicit(given: Mapping[str, Any]) -> set[str]:
     found = {key for key, value in given.items() if value is not None}
     for one in (given.get(role) for role in METHODS):
         if isinstance(one, Settings):
-            known = one.by_key()
-            found |= {key for key, v in one.values().items() if v != default_of(known[key])}
+            found |= one.other_than_defaults().keys()
     return found
 
 
