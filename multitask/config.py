@@ -115,13 +115,17 @@ class RunConfig(RunSettings):
         """Return the configuration with other settings by name, also those of methods.
 
         Defaults are computed again, for the new tasks and methods; settings of a method that is
-        replaced are dropped. A setting without an effect is not refused here, unlike in a new
-        configuration: grids of runs give each of them the same settings.
+        replaced are dropped. A new setting without an effect is refused; one that this
+        configuration has already may lose its effect, such as the learning rate of an encoder that
+        is now frozen.
         """
         exchanged = [role for role in METHODS if role in settings]
         gone = {key for role in exchanged for key in of_methods(role, getattr(self, role))}
         kept = {key: value for key, value in self.given.items() if key not in gone}
-        return RunConfig.from_flat({**kept, **settings}, self.user_methods)
+        config = RunConfig.from_flat({**kept, **settings}, self.user_methods)
+        for fault in ineffective_faults(config, explicit(settings)):
+            raise SettingsError(fault)
+        return config
 
     @property
     def step_batches(self) -> int:

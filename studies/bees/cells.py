@@ -157,7 +157,7 @@ def row_cell(
     epochs, with at least one first epoch and at least one other.
     """
     row = EVERY[name]
-    settings: dict[str, Any] = {"mode": "single", **PAPER}
+    settings: dict[str, Any] = {}
     lr = lr or TUNED.get(base.encoder, {}).get(row.tasks)
     settings |= {"lr": lr, "head_lr": lr} if lr and not row.until_flat else {}
     settings |= {"similarity_scale": SCALE} if "sts" in row.tasks else {}
@@ -167,7 +167,8 @@ def row_cell(
     if "first_epochs" in settings:
         share, total = settings["first_epochs"] / row.epochs, max(2, total)
         settings["first_epochs"] = min(total - 1, max(1, round(share * total)))
-    config = base.changed(tasks=row.tasks, epochs=total, **settings)
+    every_row = base.changed(mode="single", **PAPER)  # a frozen encoder has no use for its rate
+    config = every_row.changed(tasks=row.tasks, epochs=total, **settings)
     before = pretraining_cell(row, base) if row.pretraining else None
     return Cell(name, config, SEEDS, analysed_training, before, keeps_folder=True)
 

@@ -194,8 +194,6 @@ class Experiments:
         settings: dict[str, Any] = {
             "mode": "single",
             "batch_size": numbers.ce_batch_size,
-            "lr": lr,
-            "head_lr": lr,
         }
         if loss != "ce":
             settings |= {
@@ -207,7 +205,8 @@ class Experiments:
             }
             if "contrast_temperature" in methods("objective")[loss].by_key():
                 settings["contrast_temperature"] = TEMPERATURE
-        config = self.base.changed(
+        every_cell = self.base.changed(lr=lr, head_lr=lr)  # some train no layer but the encoder's
+        config = every_cell.changed(
             tasks=(task,),
             protocol="held-out",
             drop_leaks=True,

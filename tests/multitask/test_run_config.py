@@ -187,6 +187,24 @@ def test_a_rate_of_a_frozen_encoder_is_refused_by_name_and_in_an_object(rate):
     RunConfig(**SST, freeze_encoder=True, optimizer=AdamW(head_lr=1e-3))
 
 
+@pytest.mark.parametrize(
+    ("base", "changes", "line"),
+    [
+        ({"freeze_encoder": True}, {"lr": 1e-3}, "freeze_encoder and lr"),
+        (
+            {"lr": 1e-3},
+            {"freeze_encoder": True, "layer_decay": 0.9},
+            "freeze_encoder and layer_decay",
+        ),
+        ({"mode": "pretrain", "objective": "simcse"}, {"head_lr": 1e-3}, "head_lr"),
+    ],
+)
+def test_a_change_without_an_effect_is_refused(base, changes, line):
+    config = RunConfig(**(SST | base))
+    with pytest.raises(SettingsError, match=f"^{line}: expected"):
+        config.changed(**changes)
+
+
 def test_a_stored_configuration_takes_a_preset_as_the_one_that_was_stored():
     for made in (RunConfig(**SST), RunConfig(**SST, preset="bees", lr=1e-4, epochs=3)):
         stored = RunConfig.from_json(made.to_json())
