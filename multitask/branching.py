@@ -72,17 +72,17 @@ def with_conflict_layers(
 ) -> tuple[RunConfig, str | None]:
     """Return the configuration with the layers of `conflict_layers`, and a line about the choice.
 
-    The choice of a `stored` run of this configuration is kept. The line is None then, and without
-    this setting. Raise RunError if the run in `init` measured no gradients of several tasks, or if
+    The line is None without this setting, and if a `stored` run of this configuration has these
+    layers. Its layers are kept if the run in `init` is gone. Raise RunError if the run in `init` measured no gradients of several tasks, or if
     no layer conflicts significantly (`auto`).
     """
     adapter = config.adapter
     if adapter is None or adapter.conflict_layers is None:
         return config, None
     kept = tuple((stored or {}).get("adapter_layers") or ())
-    if kept and adapter.conflict_layers in ("auto", len(kept)):
-        return with_layers(config, kept), None
     file = RunFolder(Path(str(config.init))).steps
+    if kept and not file.exists() and adapter.conflict_layers in ("auto", len(kept)):
+        return with_layers(config, kept), None
     cosines = start_cosines(config)
     if not cosines:
         expected = f"expected cosines by layer between {', '.join(config.tasks)}, found none"
@@ -109,6 +109,8 @@ def with_conflict_layers(
             f"mean cosine: {described(cosines[0])}); --adapter-layers names the layers"
         )
     numbers = tuple(sorted(one.layer for one in chosen))
+    if numbers == kept:
+        return with_layers(config, numbers), None
     line = f"adapters in {len(numbers)} of {len(cosines)} layers, by the mean cosine of gradients: "
     line += ", ".join(f"layer {one.layer} {described(one)}" for one in chosen)
     return with_layers(config, numbers), line

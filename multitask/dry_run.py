@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from common.progress import duration
+from multitask.branching import with_conflict_layers
 from multitask.config import RunConfig
 from multitask.run import make_trainer
 from multitask.step import StepGradient
@@ -21,9 +22,13 @@ def dry_run_rows(config: RunConfig) -> list[list[str]]:
     """Return rows of epoch, task, examples, passes over its data, batches, steps per epoch, time.
 
     An epoch has one row for each task that it trains. No file is written and no weight changes. The
-    time is estimated from the gradients of a few batches, without optimiser and evaluation.
+    time is estimated from the gradients of a few batches, without optimiser, evaluation and
+    teachers. Adapters whose layers `conflict_layers` chooses are in these.
     """
-    trainer = make_trainer(config, Path())
+    config, choice = with_conflict_layers(config)
+    if choice is not None:
+        print(choice, flush=True)
+    trainer = make_trainer(config, Path(), ask_teachers=False)
     trainer.model.train()
     sizes, streams = trainer.plan.work.sizes, trainer.streams
     shared = [trainer.splits[name]["train"].shared for name in trainer.tasks]

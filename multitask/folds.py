@@ -17,7 +17,7 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
 from multitask.precision import of_first_run
-from tasks.task_description import TaskDescription, from_json
+from tasks.task_description import Folds, TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
 
@@ -74,7 +74,7 @@ def cross_validate(
 
     if several_processes():
         raise SettingsError("folds: expected one process, found several (torchrun)")
-    folds = convert("folds", int, folds)
+    folds = convert("folds", Folds, folds)
     configs = [fold_config(config, fold, folds) for fold in range(1, folds + 1)]
     folder = Path(folder)
     check_folder(folder)

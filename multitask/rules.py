@@ -202,6 +202,8 @@ def mixing_rules(c: RunConfig) -> Iterator[str]:
     sweeps = isinstance(c.combiner, WithPreference) and c.combiner.sweeps
     if c.mode == "pareto" and not sweeps:
         yield f"combiner {c.combiner.name}: expected one that has a preference in mode pareto"
+    if c.mode == "pareto" and c.balance is not None:
+        yield f"objective {c.objective.name}: expected one with a single loss in mode pareto"
     count = len(combined_objectives(c))
     if c.loss_sizes is not None and len(c.loss_sizes) != count:
         yield f"loss_sizes: expected {count} numbers, found {len(c.loss_sizes)}"

@@ -226,10 +226,14 @@ def make_trainer(
     folder: Path,
     processes: Processes = Processes(),
     control: RunControl = RunControl(),
+    ask_teachers: bool = True,
 ) -> Trainer:
-    """Return the trainer of a configuration, with its model and data."""
+    """Return the trainer of a configuration, with its model and data.
+
+    Without `ask_teachers`, it has no scores of the teachers, which are computed once and stored.
+    """
     tasks, model, splits = assemble(config, verbose=control.verbose)
-    if config.teacher:
+    if config.teacher and ask_teachers:
         splits = with_soft_targets(config, splits)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
     if not config.pretrains:
@@ -303,7 +307,8 @@ def notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]:
                     f"the smallest task, {smallest}; --steps-per-epoch N or --sampling "
                     "proportional changes it"
                 )
-    if width > WIDTH and config.optimizer.lr == type(config.optimizer)().lr:
+    default = config.optimizer.lr == type(config.optimizer)().lr
+    if width > WIDTH and default and not config.freeze_encoder:
         yield (
             f"lr {config.optimizer.lr:g}: suits an encoder of width {WIDTH}, found {width}; BEES "
             "fine-tunes BERT base at --lr 2e-5 --head-lr 2e-5 (--preset bees-bert)"

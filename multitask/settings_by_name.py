@@ -215,10 +215,9 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
             own[one.name] = described
         elif isinstance(one, TaskOptions):
             names.append(one.name)
-            defaults = type(one)().values()
             if options.pop(one.name, None):
                 raise SettingsError(f"task_options and the object of {one.name}: {ONE}")
-            if set_here := {k: v for k, v in one.values().items() if v != defaults[k]}:
+            if set_here := one.other_than_defaults():
                 options[one.name] = set_here
         elif isinstance(one, type):
             raise SettingsError(f"tasks: expected names or objects, found class {one.__name__}")

@@ -61,6 +61,10 @@ class StoredRun:
 
     def main_metric(self, task: str) -> str:
         """Return the main metric of a task without importing PyTorch."""
+        if task not in TASKS and task not in self.own_tasks:  # of a user's own class
+            found = (self.metrics or {}).get("dev", {}).get(task) or {}
+            known = MAIN_METRICS.values()
+            return next((name for name in found if name in known), MAIN_METRICS["classification"])
         options = TASKS.get(task, TaskOptions)
         plain = "similarity" if options.similarity else "classification"
         built_in = "multi-label" if options.several else plain

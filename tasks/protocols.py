@@ -14,10 +14,9 @@ import numpy as np
 
 from common.errors import UserError
 from common.settings import AtLeastOne, Count, Settings, setting
-from tasks.labelled_files import Source
+from tasks.labelled_files import Source, files_of
 from tasks.readers import Examples
-from tasks.splits import DerivedSource, PartedSource, random_split, without_leaks
-from tasks.table_splits import TableSource
+from tasks.splits import DerivedSource, random_split, without_leaks
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -185,10 +184,7 @@ def needed(shots: int | None) -> int:
 
 def labelled_test(task: Task) -> str:
     """Return the split whose labelled examples are test: test if it has labels, else dev."""
-    source = task.source
-    while isinstance(source, DerivedSource):
-        source = source.source
-    return "test" if isinstance(source, PartedSource | TableSource) else "dev"
+    return "test" if files_of(task.source).labelled_test else "dev"
 
 
 def balanced_rows(

@@ -93,7 +93,8 @@ def advice_faults(config: RunConfig, rounds: int) -> Iterator[str]:
     """Yield a line for each setting that the advice chooses itself, and for too few rounds."""
     if rounds < FEWEST_ROUNDS:
         yield f"rounds: expected {FEWEST_ROUNDS} or more, for intervals, found {rounds}"
-    plain = RunConfig(mode="multitask", tasks=config.tasks, own_tasks=config.own_tasks).flat()
+    bare = {"mode": "multitask", "tasks": config.tasks, "own_tasks": config.own_tasks}
+    plain = RunConfig.from_flat(bare, config.user_methods).flat()
     for key, value in config.flat().items():
         if key in CHOSEN and key in config.given and value != plain[key]:
             yield f"{key}: expected its default, because the advice chooses it, found {value}"

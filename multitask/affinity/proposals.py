@@ -15,8 +15,9 @@ from multitask.affinity.advice import Advice, AdvisedRun, AdvisedSystem, Choice
 from multitask.affinity.result import Affinity, Promise
 from multitask.branching import LAYER, affordable, is_bilstm
 from multitask.config import RunConfig
-from multitask.methods import methods
-from multitask.settings_by_name import METHODS, of_methods
+from multitask.imbalance import SETTINGS as IMBALANCE
+from multitask.regularizers import Distillation
+from multitask.settings_by_name import METHODS, has_similarities, of_methods
 
 SINGLES, ONE_MODEL, GROUPS, BRANCHES = "singles", "one model", "groups", "branches"
 EQUAL_SIZES = 1.1  # ratio of the largest to the smallest task, up to which they count as equal
@@ -207,28 +208,42 @@ def on_all_data(config: RunConfig) -> RunConfig:
 def for_tasks(config: RunConfig, tasks: Names, settings: Mapping[str, Any]) -> RunConfig:
     """Return the configuration of some of its tasks, with other settings for those in `CHOSEN`.
 
-    Values by task are left out for the other tasks.
+    Values by task, and settings that only the other tasks use, are left out.
     """
-    roles = [role for role in METHODS if role in CHOSEN]
+    roles = ["regularizers", *(role for role in METHODS if role in CHOSEN)]
     replaced = {key for role in roles for key in of_methods(role, getattr(config, role))}
-    given, unused = dict[str, Any](), {*CHOSEN, *replaced}
+    unused = {*CHOSEN, *replaced, *settings_of_other_tasks(config, tasks)}
+    given = dict[str, Any]()
     for key, value in config.given.items():
         if isinstance(value, Mapping) and value.keys() <= set(config.tasks):
             value = {task: one for task, one in value.items() if task in tasks}
             if not value:
-                unused |= {key, *regularizer_settings(key)}
-        given[key] = value
-    given = {key: value for key, value in given.items() if key not in unused}
+                continue
+        if key not in unused:
+            given[key] = value
+    given["regularizers"] = tuple(
+        replace(one, weight=weights)
+        for one in config.regularizers
+        if (weights := {task: one.weights[task] for task in tasks if task in one.weights})
+    )
     mode = "multitask" if len(tasks) > 1 else "single"
     return from_given(config, {**given, **settings, "mode": mode, "tasks": tasks})
 
 
-def regularizer_settings(weight: str) -> set[str]:
-    """Return the settings of the regulariser with this weight, empty for another setting."""
-    for one in methods("regularizers").values():
-        if weight == f"{one.prefix}weight":
-            return set(one.by_key())
-    return set()
+def settings_of_other_tasks(config: RunConfig, tasks: Names) -> set[str]:
+    """Return the names of settings that belong to a kind of task which none of `tasks` is of."""
+    options, found = [config.options_of(task) for task in tasks], set[str]()
+    if not any(one.has_classes for one in options):
+        objective = of_methods("objective", config.objective)
+        found |= {*objective, "class_balanced", "label_smoothing"}
+    if not any(one.has_columns for one in options):
+        found |= {*IMBALANCE, "effective_beta"}
+    if not any(has_similarities(vars(config), task) for task in tasks):
+        found.add("similarity_scale")
+    taught = [one.weights for one in config.regularizers if isinstance(one, Distillation)]
+    if not any(task in weights for weights in taught for task in tasks):
+        found.add("teacher")
+    return found
 
 
 def from_given(config: RunConfig, given: Mapping[str, Any]) -> RunConfig:

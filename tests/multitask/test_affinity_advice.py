@@ -12,6 +12,7 @@ from multitask.affinity.advisor import advice_faults
 from multitask.affinity.measures import Measures
 from multitask.affinity.proposals import Proposals, for_tasks, on_all_data
 from multitask.affinity.result import Promise, affinity_of
+from multitask.regularizers import Distillation, Smart
 
 TASKS = ("sst", "sts", "qqp")
 CONFIG = RunConfig(
@@ -170,9 +171,36 @@ def test_a_configuration_for_some_tasks_drops_settings_of_the_others():
     assert (alone.mode, alone.tasks, alone.flat()["lr"]) == ("single", ("sts",), 3e-5)
     assert not alone.regularizers
     assert for_tasks(config.changed(smart_place="words"), ("sts",), {}).regularizers == ()
+    objects = (Smart(weight={"sts": 1.0}), Distillation(weight={"sst": 0.5}))
+    config = CONFIG.changed(regularizers=objects, teacher=("runs/teacher",))
+    alone = for_tasks(config, ("sts",), {})
+    assert [one.name for one in alone.regularizers] == ["smart"]
+    assert not alone.teacher
+    assert not for_tasks(config, ("qqp",), {}).regularizers
     both = for_tasks(config, ("sst", "sts"), {})
+    assert both.teacher
     assert both.mode == "multitask"
     assert "qqp" not in json.dumps(both.to_json())
+
+
+@pytest.mark.parametrize(
+    ("settings", "users"),
+    [
+        ({"label_smoothing": 0.1}, {"sst", "qqp"}),
+        ({"class_weights": "effective", "effective_beta": 0.9}, {"sst", "qqp"}),
+        ({"focal_gamma": 2.0}, {"sst", "qqp"}),
+        ({"class_balanced": True}, {"sst", "qqp"}),
+        ({"objective": "scl", "scl_weight": 0.2}, {"sst", "qqp"}),
+        ({"similarity_scale": 2.0}, {"sts"}),
+    ],
+)
+def test_a_setting_of_one_kind_of_task_is_dropped_for_the_others(settings, users):
+    config = CONFIG.changed(**settings)
+    for task in config.tasks:
+        given = for_tasks(config, (task,), {}).given
+        assert {key: given.get(key) for key in settings} == (
+            settings if task in users else dict.fromkeys(settings)
+        )
 
 
 def test_the_sign_of_a_promise_is_that_of_its_interval():

@@ -227,6 +227,16 @@ def test_a_finished_run_with_chosen_layers_needs_its_start_no_more(joint, tmp_pa
     assert cli.main([*command, "--adapter-conflict-layers", "2"]) == 1, "another choice"
 
 
+def test_layers_that_were_chosen_by_hand_are_not_taken_for_the_choice_by_conflicts(measured):
+    steps = 2 * [line(layer_1=-0.5, layer_2=0.5)]
+    config, shown = with_conflict_layers(measured(steps), {"adapter_layers": [2]})
+    assert (config.adapter.layers, shown is not None) == ((1,), True)
+    again, shown = with_conflict_layers(
+        config.changed(adapter=Copies(conflict_layers=1)), {"adapter_layers": [1]}
+    )
+    assert (again.adapter.layers, shown) == ((1,), None)
+
+
 def test_branch_replaces_layers_and_keeps_the_adapter_of_a_file_of_settings(tmp_path, capsys):
     file, folder = tmp_path / "settings.json", tmp_path / "run"
     file.write_text(json.dumps({"adapter": "lora", "adapter_rank": 4, "adapter_layers": [1]}))

@@ -16,6 +16,7 @@ class Invented:
 
     counts: dict
     splits: tuple = ("train", "dev")
+    labelled_test: bool = False
 
     def read(self, folder, split, limit=None):
         targets = np.repeat(np.arange(3), self.counts[split])
@@ -32,6 +33,7 @@ class Given:
 
     texts: dict
     splits: tuple = ("train", "dev", "test")
+    labelled_test: bool = False
 
     def read(self, folder, split, limit=None):
         if split not in self.texts:

@@ -1,5 +1,6 @@
 """Splits: protocols and what each draws, removal of leaks, first classes."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import pytest
 
 from multitask.methods import methods
 from tasks import build_task
+from tasks.custom_tasks import build_custom_task
 from tasks.kinds import classification
+from tasks.labelled_files import files_of
 from tasks.protocols import (
     CappedClasses,
     FewPerClass,
@@ -19,7 +22,7 @@ from tasks.protocols import (
 )
 from tasks.splits import drop_leaked, first_classes, without_leaks
 from tasks.text_files import DataError
-from tests.tasks.sources import Given, Invented
+from tests.tasks.sources import Given, Invented, described
 
 DRAWING = ("few-shot", "capped", "few-a-class", "imbalanced")
 PROTOCOLS = ("files", "held-out", *DRAWING)
@@ -27,6 +30,16 @@ FOLDER = Path()
 NAMES = ("bad", "fair", "good")
 COUNTS = {"train": (90, 40, 6), "dev": (30, 20, 10)}
 MANY = {"train": (90, 400, 200), "dev": (30, 20, 10)}
+
+
+@pytest.fixture(autouse=True)
+def invented_files(monkeypatch):
+    """Invented sources are their own files, without labels for test."""
+
+    def files(source):
+        return source if isinstance(source, Given | Invented) else files_of(source)
+
+    monkeypatch.setattr("tasks.protocols.files_of", files)
 
 
 def protocol(name):
@@ -97,6 +110,23 @@ def test_a_published_test_file_is_test(name):
     source = apply_protocol(task, protocol(name), 3)
     for split in ("train", "test"):
         assert source.where(FOLDER, split) == task.source.where(FOLDER, split)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS[1:])
+@pytest.mark.parametrize("labels", [True, False])
+def test_an_own_file_for_test_is_test_if_it_has_labels(name, labels, tmp_path):
+    text = "text\tlabel\n" + "".join(f"text {k}\t{k % 2}\n" for k in range(400))
+    for split in ("train", "dev", "test"):
+        written = text.replace("text ", f"{split} ")
+        if split == "test" and not labels:
+            written = re.sub("\t.*", "", written)
+        (tmp_path / f"{split}.tsv").write_text(written)
+    files = f"{tmp_path}/train.tsv:dev={tmp_path}/dev.tsv,test={tmp_path}/test.tsv"
+    columns = "type=classification,text=text,label=label"
+    task = build_custom_task(described(f"mine={files},{columns}"))
+    test = apply_protocol(task, protocol(name), 3).read(FOLDER, "test")
+    (origin,) = {text.split()[0] for text in test.texts[0]}
+    assert origin == ("test" if labels else "dev")
 
 
 def test_held_out_leaves_published_splits_unchanged():
