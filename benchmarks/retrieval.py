@@ -69,7 +69,7 @@ def searches(
         return np.array([[one["corpus_id"] for one in results] for results in found])
 
     def ours(index: Any) -> np.ndarray:
-        return search(rows, queries, TOP, index, RESCORE).rows
+        return search(rows, queries, TOP, index, candidates=RESCORE * TOP).rows
 
     def faiss_flat() -> np.ndarray:
         return np.asarray(flat.search(queries, TOP)[1])

@@ -37,7 +37,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         model = MultiTaskModel.load(run.folder, args.device)
     groups = {}
     for clients in CLIENTS:
-        times: dict[str, list[float]] = {name: [] for name in SIDES}
+        times: dict[str, list[list[float]]] = {name: [] for name in SIDES}
         sides = {
             name: partial(requests_per_second, model, load, clients, texts, times[name])
             for name, load in SIDES.items()
@@ -48,28 +48,32 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     return make_result(args, "requests/s", groups) | {"repetitions": repetitions}
 
 
-def rates(found: dict[str, list[float]], times: dict[str, list[float]]) -> dict[str, Any]:
-    """Return each side's requests/s, the ratio to one by one, and percentiles of a request."""
+def rates(found: dict[str, list[float]], times: dict[str, list[list[float]]]) -> dict[str, Any]:
+    """Return each side's requests/s, the ratio to one by one, and percentiles of a request.
+
+    `times` has the seconds of the requests of each round; the first one is a warm-up.
+    """
     reference = float(np.median(found["one by one"]))
     return {
         name: spread(values)
         | {"ratio": float(np.median(values)) / reference}
-        | {f"p{q}_ms": float(1000 * np.percentile(times[name], q)) for q in (50, 95)}
+        | {f"p{q}_ms": float(1000 * np.percentile(times[name][1:], q)) for q in (50, 95)}
         for name, values in found.items()
     }
 
 
 def requests_per_second(
-    model: MultiTaskModel, load: Load, clients: int, texts: Sequence[str], times: list[float]
+    model: MultiTaskModel, load: Load, clients: int, texts: Sequence[str], times: list[list[float]]
 ) -> float:
-    """Send one request per text from several connections; append the seconds of each."""
+    """Send one request per text from several connections; append the list of their seconds."""
     shares = [texts[client::clients] for client in range(clients)]
     server = server_of(make_app(model, load=load))
     with in_background(server) as port, ThreadPoolExecutor(clients) as pool:
         begin = time.perf_counter()
-        for several in pool.map(partial(seconds_of, port), shares):
-            times += several
-        return len(texts) / (time.perf_counter() - begin)
+        found = list(pool.map(partial(seconds_of, port), shares))
+        seconds = time.perf_counter() - begin
+    times.append([one for several in found for one in several])
+    return len(texts) / seconds
 
 
 def seconds_of(port: int, texts: Sequence[str]) -> list[float]:

@@ -131,7 +131,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("--dry-run and --stored-only: expected at most one of them")
     if args.dry_run:
         cells = planned_cells(study, request)
-        print(shown_table(*cost_table(cells, Results(request.results), request.base.precision)))
+        results = Results(request.results)
+        print(shown_table(*cost_table(cells, results, request.runs, request.base.precision)))
         return 0
     print(reproduce(study, request))
     print(f"tables: {study.page_path(request.results)}; figures and cells: {request.results}")

@@ -74,7 +74,12 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     vectors = corpus.model.encode(queries, corpus.precision, normalize=True)
     rescore = args.rescore or RESCORE
     found = search(
-        corpus.rows, vectors, args.top, corpus.index, rescore * args.top, args.query is None
+        corpus.rows,
+        vectors,
+        args.top,
+        corpus.index,
+        candidates=rescore * args.top,
+        progress=args.query is None,
     )
     texts = texts_of(Path(args.input), args.column, found.rows.flat)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+VARIANTS, NORMS = ("normalised", "projected"), ("inf", "l2")
 GUARD = 1e-6  # avoids division by zero; "epsilon" in the public implementations
 
 
@@ -44,7 +45,13 @@ def adversarial_noise(
         start: (T, H) random noise; at zero the divergence has no gradient.
         owner: (T,) example of each token, from 0; required for `projected`.
         step_size, radius: one number, or one number per token (T, 1).
+
+    Raises:
+        ValueError: for another variant or norm, and for `projected` without an owner.
     """
+    if variant not in VARIANTS or norm not in NORMS:
+        expected = f"variant {' or '.join(VARIANTS)} with norm {' or '.join(NORMS)}"
+        raise ValueError(f"expected {expected}, found {variant!r} with {norm!r}")
     noise = start.detach()
     for _ in range(steps):
         leaf = noise.requires_grad_()

@@ -73,8 +73,8 @@ def with_conflict_layers(
     """Return the configuration with the layers of `conflict_layers`, and a line about the choice.
 
     The line is None without this setting, and if a `stored` run of this configuration has these
-    layers. Its layers are kept if the run in `init` is gone. Raise RunError if the run in `init` measured no gradients of several tasks, or if
-    no layer conflicts significantly (`auto`).
+    layers. Its layers are kept if the run in `init` is gone. Raise RunError if the run in `init`
+    measured no gradients of several tasks, or if no layer conflicts significantly (`auto`).
     """
     adapter = config.adapter
     if adapter is None or adapter.conflict_layers is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -240,22 +240,18 @@ def triplets_of_pairs(path: Path, columns: tuple[str, str, str]) -> Iterator[tup
             yield text, one, other
 
 
-def overlap(
-    texts: Columns, folder: Path, names: Sequence[str], own: CustomTasks = NO_OWN
-) -> dict[str, dict[str, int]]:
-    """Count the distinct dev and test sentences of each task that are also training texts.
+def overlap(known: Set[str], folder: Path, task: Task) -> dict[str, int]:
+    """Count the distinct sentences of a task's dev and test that are among `known` ones."""
+    return {
+        split: len(distinct_texts(task.read(folder, split).texts) & known)
+        for split in task.source.splits
+        if split != "train"
+    }
 
-    Only letters and digits are compared; case and punctuation are ignored.
-    """
-    known = {normalise_text(text) for column in texts for text in column}
-    found: dict[str, dict[str, int]] = {}
-    for name in names:
-        task = find_task(name, own)
-        for split in (one for one in task.source.splits if one != "train"):
-            columns = task.read(folder, split).texts
-            distinct = {normalise_text(text) for column in columns for text in column}
-            found.setdefault(name, {})[split] = len(distinct & known)
-    return found
+
+def distinct_texts(columns: Iterable[Sequence[str]]) -> set[str]:
+    """Return the distinct texts by their letters and digits, without case; none without any."""
+    return {normalise_text(text) for column in columns for text in column} - {""}
 
 
 def overlap_lines(
@@ -268,12 +264,12 @@ def overlap_lines(
     examples = [
         task.read(folder, "train", limit_of(config.limit, task.name)) for task in tasks.values()
     ]
-    texts = tuple(column for some in examples for column in some.texts)
+    known = distinct_texts(column for some in examples for column in some.texts)
     # For pre-training on classes also the dev and test files of its own tasks.
     own = config.tasks if objective.of_classes else ()
     for name in dict.fromkeys((*CS224N, *own)):
         try:
-            (shared,) = overlap(texts, folder, [name], config.own_tasks).values()
+            shared = overlap(known, folder, find_task(name, config.own_tasks))
         except DataError as error:
             yield f"overlap with {name}: unknown ({error})"
             continue

@@ -9,6 +9,7 @@ from typing import Any
 
 from multitask.stored_runs import StoredRun, read_run
 from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
+from reports.significance import p_text
 from reports.systems import (
     NO_SEED,
     VARYING,
@@ -192,10 +193,6 @@ def cell_section(systems: Sequence[ScoredSystem]) -> Section:
     ]
     title = f"Against {first.system.name}: (task, seed) cells"
     return Section(title, (["system", "paired cells", "Wilcoxon p (Holm)"], rows))
-
-
-def p_text(p: float) -> str:
-    return "< 0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
 def sections(comparison: Comparison) -> list[Section]:

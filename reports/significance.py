@@ -47,7 +47,8 @@ def paired_p(differences: Sequence[float]) -> float | None:
     """Compute the two-sided p of paired differences; None for fewer than three pairs.
 
     From ten pairs on this is Wilcoxon's signed-rank test, below it is the paired t-test, because
-    ranks of so few pairs can hardly reach p < 0.05 after an adjustment.
+    ranks of so few pairs can hardly reach p < 0.05 after an adjustment. Equal differences, of which
+    t is not defined, have the p of the sign test.
     """
     from scipy.stats import ttest_1samp
 
@@ -56,9 +57,15 @@ def paired_p(differences: Sequence[float]) -> float | None:
         return signed_rank(values)
     if len(values) < FEWEST_FOR_T:
         return None
-    if np.ptp(values) == 0:  # no deviation: t is not defined
-        return 0.0 if values[0] else 1.0
+    if np.ptp(values) == 0:
+        return 2.0 ** (1 - len(values)) if values[0] else 1.0
     return float(ttest_1samp(values, 0.0).pvalue)
+
+
+def p_text(p: float, digits: int = 4) -> str:
+    """Return `0.0431`, or `< 0.0001` for a smaller one."""
+    smallest = 10.0**-digits
+    return f"< {smallest:.{digits}f}" if p < smallest else f"{p:.{digits}f}"
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

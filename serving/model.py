@@ -27,7 +27,7 @@ from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.joint_encoding import embed_tasks
 from serving.prediction import Prediction, count_empty, joined, prediction
 from serving.regions import calibrated, quantiles_of
-from serving.run_encoder import bi_encoder_of, of_one_task
+from serving.run_encoder import bi_encoder_of, check_task, of_one_task
 from tasks import task_suggestion
 from tasks.base import Task
 from tasks.calibration import Calibration
@@ -153,10 +153,23 @@ class MultiTaskModel:
         """Return embeddings (n, H) in float32; see `BiEncoder.encode`, also for `size`.
 
         The encoder is the one of `task`, with its adapter. Warn with a SharedEncoderWarning if the
-        run has adapters and `task` is None, and raise RunError for a task that is not in it.
+        run has adapters and `task` is None. Raise RunError as `check_embeds_texts` does.
         """
+        self.check_embeds_texts(task)
         model = bi_encoder_of(self.model, task, "task").smaller(**size)
         return model.encode(sentences, precision, normalize)
+
+    def check_embeds_texts(self, task: str | None = None) -> None:
+        """Raise RunError for a task that is not in a run with adapters, or one without texts.
+
+        The encoder of tasks that only read pairs as one sequence has not learnt to embed a text.
+        """
+        check_task(task, self.model.selectable_tasks, "task")
+        names = self.tasks if task is None else (task,)
+        if all(self.tasks_by_name[name].joint for name in names):
+            what = "run" if task is None else "task"
+            line = f"expected a {what} that embeds single texts, found only pairs in one sequence"
+            raise RunError(f"{line}: {', '.join(names)}")
 
     def merged(self, task: str) -> MultiTaskModel:
         """Return a model of one task, whose adapter is merged into the weights of the encoder.

@@ -63,19 +63,19 @@ def random_pairs(n: int, gold: np.ndarray, count: int, seed: int) -> Proposal:
     `gold` (g, 2) are pairs that are not proposed.
     """
     draw, known = generator(seed, "random silver pairs"), {*map(int, codes(gold, n))}
-    wanted, left_out = min(count, n * (n - 1) // 2 - len(known)), 0
-    found: dict[int, None] = {}
+    wanted = min(count, n * (n - 1) // 2 - len(known))
+    found, left_out = dict[int, None](), set[int]()
     while len(found) < wanted:
         drawn = np.sort(draw.integers(n, size=(2 * wanted, 2)), axis=1)
         for code in codes(drawn[drawn[:, 0] < drawn[:, 1]], n).tolist():
             if len(found) == wanted:
                 break
             if code in known:
-                left_out += 1
+                left_out.add(code)
             else:
                 found[code] = None
     chosen = np.sort(np.array([*found], np.int64))
-    return Proposal(np.stack([chosen // max(n, 1), chosen % max(n, 1)], axis=1), left_out)
+    return Proposal(np.stack([chosen // max(n, 1), chosen % max(n, 1)], axis=1), len(left_out))
 
 
 def codes(pairs: np.ndarray, count: int) -> np.ndarray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
+from common.errors import RunError
 from serving.model import MultiTaskModel
 from serving.refusals import InvalidRequestError
 
@@ -83,12 +84,8 @@ def check_text(name: str, text: str, least: int) -> None:
 
 
 def check_adapter(model: MultiTaskModel, task: str | None) -> None:
-    """Raise InvalidRequestError for a task outside a run with adapters, or one without texts."""
-    known = model.model.selectable_tasks
-    if task is not None and task not in known:
-        expected = f"one of {', '.join(known)}" if known else "none for a run without adapters"
-        raise InvalidRequestError(f"task: expected {expected}, found {task[:40]!r}")
-    names = model.tasks if task is None else (task,)
-    if all(model.tasks_by_name[name].joint for name in names):
-        expected = "a task that embeds single texts, found only pairs in one sequence"
-        raise InvalidRequestError(f"task: expected {expected}: {', '.join(names)}")
+    """Raise InvalidRequestError for a task that `MultiTaskModel.encode` refuses."""
+    try:
+        model.check_embeds_texts(None if task is None else task[:40])
+    except RunError as error:
+        raise InvalidRequestError(str(error)) from error

@@ -70,6 +70,7 @@ def search(
     queries: np.ndarray,
     count: int,
     index: Index | None = None,
+    *,
     candidates: int = 0,
     progress: bool = False,
 ) -> Found:
@@ -165,7 +166,7 @@ def measured_recall(rows: Rows, index: Index, own: np.ndarray, count: int, resco
     queries = rows.take(own)
     # Each query finds itself, too.
     exact = search(rows, queries, count + 1)
-    found = search(rows, queries, count + 1, index, rescore * count + 1)
+    found = search(rows, queries, count + 1, index, candidates=rescore * count + 1)
     shares = []
     for row, *both in zip(own, *exact, *found, strict=True):
         places, cosines, near, near_cosines = both

@@ -7,7 +7,7 @@ times: `DEVICES` states what is assumed of each device.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
@@ -157,14 +157,14 @@ def encoder_weights(encoder: str) -> int:
     return config.num_layers * (4 * width * width + 2 * width * inner)
 
 
-def cost_table(cells: Sequence[Cell], results: Results, precision: str) -> Table:
+def cost_table(cells: Sequence[Cell], results: Results, runs: Path, precision: str) -> Table:
     """Return the cost of the runs of each cell that are left, and of all cells.
 
     A cell from which others start is counted once, with a run for each of their seeds that are
     left. Runs that stop early cost less. A cell that cannot be run has the reason as its row.
     """
     rows, whole, known = [], Cost(), dict[str, Counts]()
-    for one, seeds in left_runs(cells, results):
+    for one, seeds in left_runs(cells, results, runs):
         try:
             cost = cost_of(one.config, known).times(len(seeds))
         except UserError as error:
@@ -176,25 +176,22 @@ def cost_table(cells: Sequence[Cell], results: Results, precision: str) -> Table
     return header, [*rows, ["all", *cells_of(whole, precision)]]
 
 
-def left_runs(cells: Sequence[Cell], results: Results) -> list[tuple[Cell, set[int]]]:
-    """Return the cells with the seeds that are left; a base cell precedes those that need it."""
+def left_runs(cells: Sequence[Cell], results: Results, runs: Path) -> list[tuple[Cell, set[int]]]:
+    """Return the cells with the seeds that are left; a base cell precedes those that need it.
+
+    Earlier runs with a finished folder in `runs` are not repeated.
+    """
     found: dict[str, tuple[Cell, set[int]]] = {}
     for one in cells:
         left = set(one.seeds) - results.figures_by_seed(one).keys()
         if not left:
             continue
         for seed in left:
-            for before, number in every_earlier_run(one, seed):
-                found.setdefault(before.name, (before, set()))[1].add(number)
+            for before, number in one.every_earlier_run(seed):
+                if results.finished_folder(before, number, runs) is None:
+                    found.setdefault(before.name, (before, set()))[1].add(number)
         found[one.name] = one, left
     return list(found.values())
-
-
-def every_earlier_run(one: Cell, seed: int) -> Iterator[tuple[Cell, int]]:
-    """Yield the runs that a run needs, and those that they need, the first to be run first."""
-    for before, number in one.earlier_runs(seed):
-        yield from every_earlier_run(before, number)
-        yield before, number
 
 
 def cells_of(cost: Cost, precision: str) -> list[str]:

@@ -11,11 +11,12 @@ from common.errors import RunError
 from common.json_files import read_json, write_json
 from multitask.assembly import assemble
 from multitask.combiners.pareto_mtl import preference_rays
-from multitask.config import RunConfig
+from multitask.config import RunConfig, difference
 from multitask.control import RunControl
 from multitask.evaluation import mean_losses
 from multitask.precision import of_first_run
 from multitask.run import complete
+from multitask.stored_config import without_paths
 from reports.cells import write_cell
 from reports.front import Front, draw_fronts
 
@@ -29,9 +30,11 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     objectives fall by the same factor. Pareto MTL's cones are those of the sweep's own rays. Write
     `front.json` and `front.png`.
     """
-    control = replace(control, resume=True)
+    control = replace(control, resume=not control.overwrite)
     folder.mkdir(parents=True, exist_ok=True)
     config = of_first_run(folder / "ray-1", config, control.overwrite)
+    if control.overwrite:
+        (folder / "rays.json").unlink(missing_ok=True)
     before = stored_losses(config, count, folder)
     rays = preference_rays(len(before), count)
     sizes = tuple(before.values())
@@ -57,17 +60,22 @@ def stored_losses(config: RunConfig, count: int, folder: Path) -> dict[str, floa
     """Return the mean losses of the encoder with new heads, stored in `rays.json`.
 
     A new measurement on another machine would differ in the last digit, and the configurations of
-    finished rays would no longer match.
+    finished rays would no longer match. Raise RunError if the file is of another sweep.
     """
     file = folder / "rays.json"
     if not file.exists():
         tasks, model, splits = assemble(config)
         train = {name: several["train"] for name, several in splits.items()}
         losses = mean_losses(model, tasks, train, SUBSET)
-        write_json(file, {"rays": count, "losses_before": losses})
+        found = {"rays": count, "losses_before": losses, "config": without_paths(config)}
+        write_json(file, found)
     kept = read_json(file, RunError)
     if not {"rays", "losses_before"} <= kept.keys():
         raise RunError(f"{file}: expected a sweep's rays and losses_before, found {sorted(kept)}")
     if kept["rays"] != count:
         raise RunError(f"{file}: expected a sweep of {count} rays, found {kept['rays']}")
+    stored = kept.get("config")  # missing in those of older versions
+    if stored and (other := difference(without_paths(config), stored, ignored=("linear",))):
+        line = f"expected a sweep of this configuration, found another: {other}"
+        raise RunError(f"{file}: {line}; choose another --output, or --overwrite")
     return kept["losses_before"]

@@ -61,7 +61,8 @@ def reproduce(study: Study, request: StudyRequest) -> str:
     if not request.stored_only:
         chosen = requested_cells(study, cells, request)
         if study.audited:
-            every = [*chosen, *(before for one in chosen for before in one.earlier_cells())]
+            earlier = (one.every_earlier_run(one.seeds[0]) for one in chosen)
+            every = [*chosen, *(cell for runs in earlier for cell, _ in runs)]
             record_data(every, request.results)
             write_leaks(every, request.results)
         failed += run_cells(chosen, results, request.runs, record_drawn=not study.audited)

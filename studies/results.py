@@ -82,12 +82,11 @@ class Cell:
         """Return the seed of this cell's run from which runs of other cells with `seed` start."""
         return seed if seed in self.seeds else self.seeds[0]
 
-    def earlier_cells(self) -> Iterator[Cell]:
-        """Yield the cells from which this cell starts or learns, and theirs in turn."""
-        for one in (self.base_cell, *self.teachers):
-            if one is not None:
-                yield from one.earlier_cells()
-                yield one
+    def every_earlier_run(self, seed: int) -> Iterator[tuple[Cell, int]]:
+        """Yield `earlier_runs` and those that they need in turn, the first to be run first."""
+        for cell, number in self.earlier_runs(seed):
+            yield from cell.every_earlier_run(number)
+            yield cell, number
 
 
 class Results:
@@ -205,7 +204,8 @@ def place(cell: Cell, seed: int) -> int:
 def find_run_fault(cell: Cell, config: Content, seed: int, figures: Content) -> Fault | None:
     """Return the fixed fault that affects a stored run or a run from which it starts."""
     made = str(figures.get("environment", {}).get("date", ""))
-    before = [one.config.changed(seed=seed).to_json() for one in cell.earlier_cells()]
+    earlier = cell.every_earlier_run(seed)
+    before = [one.config.changed(seed=number).to_json() for one, number in earlier]
     configs = [{**config, "seed": seed}, *before]
     return next((fault for one in configs if (fault := find_fault(one, made))), None)
 

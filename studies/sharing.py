@@ -14,7 +14,7 @@ from typing import Any
 
 from multitask.assembly import load_trained
 from multitask.config import RunConfig
-from reports.significance import paired_p
+from reports.significance import p_text, paired_p
 from reports.tables import markdown_table, mean_and_spread
 from studies.bees.cells import TUNED
 from studies.claims import between, shared_seeds
@@ -245,7 +245,7 @@ def difference(
     if not values:
         return ""
     p = paired_p(values)
-    return f"{fmean(values):+.2f}" + ("" if p is None else f" (p {p:.3f})")
+    return f"{fmean(values):+.2f}" + ("" if p is None else f" (p {p_text(p, digits=3)})")
 
 
 def page(report: Report) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from run_files import metrics, predictions
 
 import cli
+from common.errors import RunError
 from serving import MultiTaskModel
 from tasks.predictions import read_scores
 
@@ -86,6 +87,11 @@ def test_its_encoder_is_not_used_for_single_texts(mode, joint, tmp_path, error_l
     command = ("--mode", *mode, "--input", tmp_path / "s.txt", "--run", joint)
     line = "expected a run that embeds single texts, found only pairs in one sequence: sts, own"
     assert line in error_line(1, *command)
+
+
+def test_a_model_of_only_joint_pairs_embeds_no_texts(joint):
+    with pytest.raises(RunError, match="expected a run that embeds single texts, found only"):
+        MultiTaskModel.load(joint).encode(["A cat."])
 
 
 def test_the_adapter_of_joint_pairs_is_not_searched(tmp_path, run_ok, error_line):

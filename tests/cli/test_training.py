@@ -251,6 +251,9 @@ def test_a_sweep_of_preferences_is_run_once(small, run_ok, error_line, tmp_path)
     assert "seed is" in error_line(1, *argv, "--seed", "2")
     for ray, losses in enumerate(front["losses"], 1):
         assert list(metrics(sweep / f"ray-{ray}")["training_losses"].values()) == losses
+    before = (sweep / "rays.json").read_text()
+    run_ok(*argv, "--seed", "2", "--overwrite")
+    assert (sweep / "rays.json").read_text() != before, "losses of other heads"
 
 
 def test_the_scores_of_every_size_are_printed(run_ok, tmp_path):

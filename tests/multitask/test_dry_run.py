@@ -47,13 +47,11 @@ def test_examples_and_steps_are_those_of_the_run(make_trainer, base_config, chan
 def test_layers_of_conflicts_are_chosen_and_teachers_are_not_asked(tmp_path, monkeypatch, capsys):
     lines = [{"step": k, "layers": {"layer 1": {"sst and sts": -0.5}}} for k in (1, 2, 3)]
     (tmp_path / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
-    teacher = {"teacher": (str(tmp_path / "teacher"),)}
     monkeypatch.setattr("multitask.run.assemble", lambda config, **_: assembled(config))
     monkeypatch.setattr("multitask.branching.parameter_ratio", lambda *_: 1.1)
     adapter = Copies(conflict_layers="auto")
-    config = RunConfig(
-        tasks=("sst", "sts"), encoder="tiny", init=str(tmp_path), adapter=adapter, limit=40, **teacher
-    )
+    start = {"encoder": "tiny", "init": str(tmp_path), "teacher": (str(tmp_path / "teacher"),)}
+    config = RunConfig(tasks=("sst", "sts"), adapter=adapter, limit=40, **start)
     *rows, _ = dry_run_rows(config)
     assert {row[1] for row in rows} == {"sst", "sts"}
     assert "adapters in 1 of 1 layers" in capsys.readouterr().out

@@ -37,7 +37,7 @@ def lines(*tests):
         ([-one for one in UP], "does not hold"),
         ((0.02, -0.01, 0.005), "not shown"),
         ((0.0, 0.0, 0.0), "not shown"),
-        ((0.01, 0.01, 0.01), "holds"),
+        ((0.01, 0.01, 0.01), "not shown"),
     ],
 )
 def test_three_seeds_decide_by_a_paired_t_test(differences, expected):
@@ -77,6 +77,8 @@ def test_paired_p_is_that_of_scipy():
     ten = [0.01, 0.02, -0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1]
     assert paired_p(ten) == pytest.approx(wilcoxon(ten, zero_method="pratt").pvalue)
     assert paired_p(ten[:2]) is None
+    assert paired_p([0.01] * 3) == 0.25, "signs of three can be equal by chance"
+    assert paired_p([0.0] * 3) == 1
 
 
 def test_differences_are_those_of_shared_seeds():

@@ -65,20 +65,23 @@ def test_hours_are_those_of_operations_and_steps():
 def test_a_cell_that_cannot_be_run_has_the_reason(tmp_path):
     base = replace(BASE, tasks=())
     cells = [row_cell(name, base, 2) for name in ("M8", "M6")]
-    rows = cost_table(cells, Results(tmp_path), "bf16")[1]
+    rows = cost_table(cells, Results(tmp_path), tmp_path, "bf16")[1]
     assert "expected one task larger than the others" in rows[0][1]
     assert rows[1][:2] == ["M6", "5"]
 
 
-def test_the_table_has_the_runs_that_are_left_and_pre_training_once(tmp_path):
+def test_the_table_has_the_runs_that_are_left_and_pre_training_once(tmp_path, monkeypatch):
     base = replace(BASE, mode="single", tasks=())
     cells = [replace(row_cell(name, base, 1), seeds=(11711, 1)) for name in ("M6", "M13", "M16")]
-    header, rows = cost_table(cells, Results(tmp_path), "fp32")
+    header, rows = cost_table(cells, Results(tmp_path), tmp_path, "fp32")
     assert header[:4] == ["cell", "runs", "examples", "steps"]
     found = {row[0]: int(row[1]) for row in rows}
     assert found == {"M6": 2, "simcse-sts-cls": 2, "M13": 2, "M16": 2, "all": 8}
     results = Results(tmp_path)
     stored = {"dev": {"sts": {"pearson": 0.5}}, "environment": {"date": "2030-01-01T00:00:00"}}
     results.add(cells[0], 1, stored, tmp_path)
-    found = {row[0]: int(row[1]) for row in cost_table(cells, results, "fp32")[1]}
+    found = {row[0]: int(row[1]) for row in cost_table(cells, results, tmp_path, "fp32")[1]}
     assert found == {"M6": 1, "simcse-sts-cls": 2, "M13": 2, "M16": 2, "all": 7}
+    monkeypatch.setattr(results, "finished_folder", lambda cell, seed, runs: seed == 1 or None)
+    found = {row[0]: int(row[1]) for row in cost_table(cells, results, tmp_path, "fp32")[1]}
+    assert found["simcse-sts-cls"] == 1, "that of the other seed has its folder"

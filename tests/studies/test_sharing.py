@@ -39,7 +39,7 @@ def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, t
 
 
 def test_teachers_are_run_first_and_once(every, tmp_path):
-    left = left_runs([every[TOGETHER], every["teachers"]], Results(tmp_path))
+    left = left_runs([every[TOGETHER], every["teachers"]], Results(tmp_path), tmp_path)
     names = [one.name for one, _ in left]
     assert all(names.index(one) < names.index(TOGETHER) for one in TEACHING)
     counts = {one.name: len(seeds) for one, seeds in left}
