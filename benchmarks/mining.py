@@ -11,16 +11,13 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.scale import ROOT, peaks_of
+from benchmarks.scale import run_monitored
 from common.entry_point import start
 from common.environment import environment
 from common.json_files import write_json
@@ -42,24 +39,6 @@ def sentences_of(folder: Path, count: int) -> list[str]:
                 found |= dict.fromkeys(" ".join(text.split()) for text in column)
     found.pop("", None)
     return list(found)[:count]
-
-
-def run_monitored(command: list[str]) -> dict[str, Any]:
-    """Run a process; return its seconds, peak memory and output."""
-    begin = time.perf_counter()
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        peaks = peaks_of(process)
-        stdout, stderr = process.communicate()
-    if process.returncode:
-        raise SystemExit(f"{command}: status {process.returncode}: {stderr[-1000:]}")
-    return {
-        "seconds": round(time.perf_counter() - begin, 1),
-        "peak_mib": {name: round(size) for name, size in peaks.items()},
-        "stdout": stdout,
-        "stderr": stderr,
-    }
 
 
 def missed(sentences: list[str], found: list[list[str]]) -> int:

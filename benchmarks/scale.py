@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +53,23 @@ def write_pairs(file: Path, count: int, seed: int, labelled: bool = True) -> Non
                 target.write("\t".join(row) + "\n")
 
 
-def peaks_of(process: subprocess.Popen[str]) -> dict[str, float]:
+def run_monitored(command: Sequence[str]) -> dict[str, Any]:
+    """Run a process; return its seconds, peak memory and output. Exit if it fails."""
+    begin = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+        with subprocess.Popen(command, cwd=ROOT, stdout=stdout, stderr=stderr) as process:
+            peaks = peaks_of(process)
+        seconds = time.perf_counter() - begin
+        for file in (stdout, stderr):
+            file.seek(0)
+        found = {"stdout": stdout.read(), "stderr": stderr.read()}
+    if process.returncode:
+        raise SystemExit(f"{command}: status {process.returncode}: {found['stderr'][-1000:]}")
+    sizes = {name: round(size) for name, size in peaks.items()}
+    return {"seconds": round(seconds, 1), "peak_mib": sizes, **found}
+
+
+def peaks_of(process: subprocess.Popen[bytes]) -> dict[str, float]:
     """Return the peak memory of a process until it ends, in MiB."""
     peaks = dict.fromkeys(FIELDS.values(), 0.0)
     while process.poll() is None:
@@ -88,13 +106,9 @@ def main() -> None:
             *("--steps-per-epoch", str(args.steps), "--encoder", args.encoder),
             *("--data", place, "--output", str(folder / "run")),
         ]
-        begin = time.perf_counter()
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-            peaks = peaks_of(process)
-            output = process.stdout.read() if process.stdout else ""
-        if process.returncode:
-            raise SystemExit(f"the run ended with status {process.returncode}")
-        started = next(line for line in output.splitlines() if line.startswith("data read"))
+        ran = run_monitored(command)
+        lines = ran["stdout"].splitlines()
+        started = next(line for line in lines if line.startswith("data read"))
         metrics = read_json(folder / "run" / "metrics.json")
         result = {
             "pairs": args.pairs,
@@ -103,8 +117,8 @@ def main() -> None:
             "encoder": args.encoder,
             "start_up": started,
             "training_seconds": metrics["training_seconds"],
-            "seconds": round(time.perf_counter() - begin, 1),
-            "peak_mib": {name: round(size) for name, size in peaks.items()},
+            "seconds": ran["seconds"],
+            "peak_mib": ran["peak_mib"],
         }
     print("\n".join(f"{name}: {value}" for name, value in result.items()))
     if args.output:

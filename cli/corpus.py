@@ -187,14 +187,7 @@ def load_encoder(
 
     Its embeddings have the size of --width and --layers.
     """
-    from minbert.bi_encoder import BiEncoder
-    from minbert.device import choose_device
-    from serving.run_encoder import encoder_of_run
+    from serving.run_encoder import open_encoder
 
-    if args.run:
-        model = encoder_of_run(Path(args.run), config, task, parser.outside)
-        return model.smaller(args.width, args.layers)
-    model = BiEncoder.from_pretrained(
-        config.encoder, config.pooling, config.linear, config.max_tokens, config.long
-    )
-    return model.to(choose_device(config.device)).smaller(args.width, args.layers)
+    run = Path(args.run) if args.run else None
+    return open_encoder(config, run, task, parser.outside, args.width, args.layers)

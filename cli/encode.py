@@ -11,15 +11,25 @@ the sentences, are written as a file for a search engine.
 from __future__ import annotations
 
 import argparse
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from cli.corpus import SIZE, add_run, add_sentence_file, add_size, check_output, check_run
+from cli.corpus import (
+    SIZE,
+    add_run,
+    add_sentence_file,
+    add_size,
+    check_output,
+    check_run,
+    load_encoder,
+)
 from cli.settings_flags import Flags, flag, path
 from cli.training import VERBOSE
 from common.atomic_files import atomic_path
 from common.entry_point import print_error, program
 from common.errors import UserError
+from minbert.sources import find_folder
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE, READING
 from serving.vector_files import FORMATS
@@ -69,7 +79,6 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    from serving.encode_file import EncoderOfRun, encode_file
     from tasks.tables import read_sentences
 
     check_run(args, parser)
@@ -84,14 +93,36 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         total = sum(1 for _ in read_sentences(source, args.column))
         if not total:
             raise UserError(f"{source}: expected at least one sentence, found none")
-        with atomic_path(target) as new:
-            run = EncoderOfRun(Path(args.run), args.task, parser.outside) if args.run else None
-            further = args.normalize, args.compile, args.verbose, run, args.width, args.layers
-            shown = encode_file(config, source, args.column, total, new, *further)
+        shown = encode(args, config, parser, total)
     except KeyboardInterrupt:
         return print_error(program(), f"interrupted; {target} was not written", 130)
     print(f"{shown}: {target}")
     return 0
+
+
+def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int) -> str:
+    """Write the array of `total` sentences; return a line with the speed."""
+    with ThreadPoolExecutor(1) as meanwhile:
+        if not args.run:  # check the weights' hash while PyTorch is imported
+            meanwhile.submit(find_folder, config.encoder)
+        from minbert.device import choose_device, warn_if_slow
+        from minbert.kernel_choice import choose_linear
+        from serving.encode_file import compile_layers, encode_file
+        from serving.run_encoder import report_precision
+
+    warn_if_slow(config.precision, choose_device(config.device))
+    choice = choose_linear(config.linear)
+    if args.verbose:
+        print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
+    model = load_encoder(args, config.changed(linear=choice.kernel), parser, args.task)
+    precision = model.choose_precision(config.precision)
+    if args.compile:
+        compile_layers(model)
+    source, normalize = Path(args.input), args.normalize
+    with atomic_path(Path(args.output)) as new:
+        line = encode_file(model, source, args.column, total, new, precision.precision, normalize)
+    report_precision(config.precision, precision)
+    return line
 
 
 def check_format(args: argparse.Namespace, parser: Any) -> None:

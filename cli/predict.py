@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from cli.corpus import check_output
-from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
+from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path, typed
 from common.settings import Name
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE, READING
@@ -115,12 +115,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--glue: expected --input, --column and --output")
     if args.glue and args.quotes == "yes":
         parser.error("--glue: expected --quotes no, which it implies, found yes")
-    if args.glue and args.probabilities:
-        parser.error("--glue and --probabilities: expected at most one of them")
-    if args.glue and args.coverage:
-        parser.error("--glue and --coverage: expected at most one of them")
-    if args.glue and args.threshold is not None:
-        parser.error("--glue and --threshold: expected at most one of them")
+    for key in ("probabilities", "coverage", "threshold"):
+        if args.glue and getattr(args, key) not in (None, False):
+            parser.error(f"--glue and {flag(key)}: expected at most one of them")
     target = Path(args.output) if args.output else None
     machine = RunConfig(**parser.flags.given(args, ()))
     quoted = args.quotes != "no" and not args.glue

@@ -34,11 +34,9 @@ def add_flags(parser: Any) -> None:
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks, columns = chosen_tasks(args, parser), args.text_column or ()
-    several = {"text_column": None, "other_column": None}
     check_columns(args, parser, columns)
-    several |= dict(zip(several, columns, strict=False))
     args.text_column = None
-    given = {key: column for key, column in several.items() if column is not None}
+    given = dict(zip(("text_column", "other_column"), columns, strict=False))
     config = config_of(args, parser, parser.flags, tasks, mode="pretrain", **given)
     return train(config, args)
 

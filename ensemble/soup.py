@@ -30,11 +30,10 @@ Weights = Mapping[str, Tensor]
 class Soup:
     """The averaged model and its origin.
 
-    `config` is the configuration of an equivalent run. `members` are the runs whose weights were
-    averaged. `half` has each task's dev rows used for selection; it is empty without selection.
+    `members` are the runs whose weights were averaged. `half` has each task's dev rows used for
+    selection; it is empty without selection.
     """
 
-    config: RunConfig
     built: Assembly
     members: tuple[Path, ...]
     half: Mapping[str, np.ndarray]
@@ -55,9 +54,8 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
     with it does not score lower on one half of dev (Wortsman et al., 2022, Recipe 1). Raises
     RunError for runs with different encoders, tasks or heads.
     """
-    base = soup_config(runs)
     with settings_of(runs[0]):
-        built = assemble(base)
+        built = assemble(soup_config(runs))
     several = [weights_of(run, built) for run in runs]
     chosen, half = list(range(len(runs))), {}
     if greedy:
@@ -65,7 +63,7 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
         half = {name: halves(found, seed)[0] for name, found in ids.items()}
         chosen = greedy_soup(several, built, half)
     built.model.load_state_dict(mean_weights([several[one] for one in chosen]))
-    return Soup(base, built, tuple(runs[one] for one in chosen), half)
+    return Soup(built, tuple(runs[one] for one in chosen), half)
 
 
 def soup_config(runs: Sequence[Path]) -> RunConfig:

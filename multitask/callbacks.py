@@ -20,14 +20,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from common.errors import RunError, SettingsError
 from common.settings import convert
 from multitask.config import RunConfig
-
-if TYPE_CHECKING:
-    from multitask.checkpoint import Progress
 
 STOP = "stop"  # what on_epoch_end returns to end training; the best epoch so far is kept
 
@@ -51,7 +48,7 @@ class EpochEnd:
     """An evaluated epoch; `epoch` counts from 1, `seconds` are those of training so far.
 
     `metrics` has the dev metrics of each task, as in `metrics.json`. `score`, from 0 to 1, selects
-    the best epoch; `better` says that this one is the best so far. `model` is the one that was
+    the best epoch; `better` says that this epoch's weights are kept. `model` is the one that was
     scored: the one in training, or with `average_weights` the average of its weights.
     """
 
@@ -64,15 +61,6 @@ class EpochEnd:
     better: bool
     folder: Path
     model: Any
-
-
-def epoch_end(
-    progress: Progress, config: RunConfig, better: bool, folder: Path, model: Any
-) -> EpochEnd:
-    """Return the last evaluated epoch of `progress`."""
-    last = progress.history[-1]
-    counts = progress.epoch, config.epochs, progress.step, progress.seconds
-    return EpochEnd(*counts, last["dev"], last["selection_score"], better, folder, model)
 
 
 class Callbacks:
@@ -196,10 +184,10 @@ def plain_settings(config: RunConfig) -> dict[str, str]:
 
 
 TrackerName = Literal["tensorboard", "mlflow", "wandb", "none"]
-TRACKERS: dict[str, tuple[str, Callable[[Path], Any]]] = {  # module, class
-    "tensorboard": ("tensorboard", TensorBoard),
-    "mlflow": ("mlflow", MLflow),
-    "wandb": ("wandb", WeightsAndBiases),
+TRACKERS: dict[str, Callable[[Path], Any]] = {  # by the name of the package
+    "tensorboard": TensorBoard,
+    "mlflow": MLflow,
+    "wandb": WeightsAndBiases,
 }
 
 
@@ -208,8 +196,7 @@ def trackers(name: str, folder: Path) -> list[Any]:
     convert("tracker", TrackerName, name)
     if name == "none":
         return []
-    module, tracker = TRACKERS[name]
-    if find_spec(module) is None:
-        line = f"tracker: expected the package {module}, found none: pip install {module}"
+    if find_spec(name) is None:
+        line = f"tracker: expected the package {name}, found none: pip install {name}"
         raise SettingsError(line)
-    return [tracker(folder)]
+    return [TRACKERS[name](folder)]

@@ -16,7 +16,7 @@ from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from minbert.kernel_choice import choose_linear
 from multitask.averaging import averaged
-from multitask.callbacks import Callbacks, TrainStart, epoch_end, trackers
+from multitask.callbacks import Callbacks, EpochEnd, TrainStart, trackers
 from multitask.checkpoint import Checkpoints, Progress, check_same_start
 from multitask.combiners import Combined, build_combiner
 from multitask.config import RunConfig
@@ -119,8 +119,7 @@ class Trainer:
                 found = self.evaluate()
                 better = self.finish_epoch(found[0])
                 self.best_dev = found if better else self.best_dev
-                end = epoch_end(self.progress, self.config, better, self.folder, self.scored)
-                stops = self.callbacks.stops(end)
+                stops = self.callbacks.stops(self.epoch_end(better))
                 if self.processes.any(stops, self.model.bi_encoder.device):
                     self.progress.stopped = True
                     self.save()  # a resumed run does not go on training
@@ -129,6 +128,21 @@ class Trainer:
             self.stop_if_requested()
         if 0 < self.progress.step <= self.progress.skipped:
             raise RunError(f"all {self.progress.step} steps were skipped; {self.skip_reason}")
+
+    def epoch_end(self, better: bool) -> EpochEnd:
+        """Return the last evaluated epoch; `better` says that its weights are kept."""
+        last = self.progress.history[-1]
+        return EpochEnd(
+            epoch=self.progress.epoch,
+            epochs=self.config.epochs,
+            step=self.progress.step,
+            seconds=self.progress.seconds,
+            metrics=last["dev"],
+            score=last["selection_score"],
+            better=better,
+            folder=self.folder,
+            model=self.scored,
+        )
 
     def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
         """Return metrics and scores of every task on dev."""

@@ -19,6 +19,26 @@ from multitask.stored_config import reading_of
 from multitask.unfinished import warn_if_unfinished
 
 
+def open_encoder(
+    config: RunConfig,
+    run: Path | None,
+    task: str | None = None,
+    use: UserMethods = (),
+    width: int | None = None,
+    layers: int | None = None,
+) -> BiEncoder:
+    """Return the encoder of a run, as `encoder_of_run`, or without a run that of `config`.
+
+    It is cut to `width` dimensions and `layers` layers.
+    """
+    if run is not None:
+        return encoder_of_run(run, config, task, use).smaller(width, layers)
+    model = BiEncoder.from_pretrained(
+        config.encoder, config.pooling, config.linear, config.max_tokens, config.long
+    )
+    return model.to(choose_device(config.device)).smaller(width, layers)
+
+
 def encoder_of_run(
     run: Path, config: RunConfig, task: str | None = None, use: UserMethods = ()
 ) -> BiEncoder:

@@ -9,11 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ensemble.runs import ensemble_runs
-from reports.cells import write_cell
 from reports.tables import markdown_table
 from studies import sharing
-from studies.results import Content
 from studies.study import Report, notes_of
 from tasks import CS224N
 
@@ -26,27 +23,14 @@ members. Dev chooses the best epoch of a run.
 """
 
 
-def ensemble_of(report: Report) -> Content | None:
-    """Make the ensemble if all runs are here; return its metrics.
-
-    Else return those of the stored one if it was made from the stored runs.
-    """
-    runs, one = report.request.runs, report.cell(sharing.TOGETHER)
-    folders = report.member_folders({task: [one] for task in CS224N})
-    if folders is None:
-        return report.stored_merge("ensemble.json")
-    found: Content = ensemble_runs(folders, "average", 0, runs / "ensemble", overwrite=True)
-    write_cell(report.results.folder / "ensemble.json", found)
-    return found
-
-
 def page(report: Report) -> list[str]:
     """Return the parts of the page: dev figures of the runs and of their ensemble."""
     header = ["model", *CS224N, "overall", "minutes"]
-    rows = []
-    for name, kept in report.results.figures_by_run([report.cell(sharing.TOGETHER)]).items():
+    rows, together = [], report.cell(sharing.TOGETHER)
+    for name, kept in report.results.figures_by_run([together]).items():
         rows.append([name, *percent(kept), f"{kept['training_seconds'] / 60:.0f}"])
-    if (ensemble := ensemble_of(report)) is not None:
+    ensemble = report.ensemble({task: [together] for task in CS224N}, "average")
+    if ensemble is not None:
         rows.append(["ensemble of them", *percent(ensemble), ""])
     return [
         notes_of(STUDY, report.request),

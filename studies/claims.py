@@ -27,8 +27,8 @@ READING = (
 )
 NOT_LEARNT = "no method is above always saying the most frequent class"
 # Accuracy of always saying the most frequent class of the files whose figures are compared: dev of
-# SST, QQP and CFIMDB, GLUE's dev files, the test files of the others. A task without an entry never counts
-# as learnt.
+# SST, QQP and CFIMDB, GLUE's dev files, the test files of the others. A task without an entry
+# never counts as learnt.
 MAJORITY = {
     "sst": 0.2625,
     "qqp": 0.6203,

@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ensemble.runs import ensemble_runs
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
-from reports.cells import read_cell
+from reports.cells import read_cell, write_cell
 from reports.tables import markdown_table
 from studies.faults import left_out_notice
 from studies.results import Cell, Content, Results, is_merged_from
@@ -74,14 +75,14 @@ class Report:
     def cell(self, name: str) -> Cell:
         return next(one for one in self.cells if one.name == name)
 
-    def member_folders(
-        self, members: Mapping[str, Sequence[Cell]], seeds: int | None = None
-    ) -> dict[str, list[Path]] | None:
-        """Return the folders of the members' first runs by task, in order to merge them.
+    def ensemble(
+        self, members: Mapping[str, Sequence[Cell]], method: str, seeds: int | None = None
+    ) -> Content | None:
+        """Merge the members' first runs by task, if all are here, and store the metrics.
 
-        None if a run is unfinished or not here, or with `stored_only`.
+        Otherwise, and with `stored_only`, return the stored metrics if they are of the stored runs.
         """
-        runs = self.request.runs
+        runs, stored = self.request.runs, self.results.folder / "ensemble.json"
         every = {
             task: [
                 self.results.finished_folder(one, seed, runs)
@@ -91,14 +92,13 @@ class Report:
             for task, several in members.items()
         }
         found = {task: [one for one in several if one] for task, several in every.items()}
-        return found if found == every and not self.request.stored_only else None
-
-    def stored_merge(self, file: str) -> Content | None:
-        """Return the stored metrics of a merge if it was made from the stored runs."""
-        path = self.results.folder / file
-        merged = read_cell(path) if path.exists() else None
-        runs = self.results.figures_by_run(self.cells)
-        return merged if merged is not None and is_merged_from(merged, runs) else None
+        if found == every and not self.request.stored_only:
+            merged: Content = ensemble_runs(found, method, 0, runs / "ensemble", overwrite=True)
+            write_cell(stored, merged)
+            return merged
+        merged = read_cell(stored) if stored.exists() else {}
+        known = self.results.figures_by_run(self.cells)
+        return merged if merged and is_merged_from(merged, known) else None
 
     def ran(self, cells: Sequence[Cell]) -> bool:
         """Return whether all of these cells were requested, such as those of a figure."""

@@ -31,9 +31,9 @@ class Grouping:
     total: float
 
 
-def subsets_of(tasks: int, least: int = 1) -> list[Tasks]:
-    """Return all subsets of at least `least` tasks, the smallest first."""
-    sizes = range(least, tasks + 1)
+def subsets_of(tasks: int) -> list[Tasks]:
+    """Return all subsets with one task or more, the smallest first."""
+    sizes = range(1, tasks + 1)
     return [chosen for size in sizes for chosen in combinations(range(tasks), size)]
 
 

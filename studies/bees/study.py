@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble.runs import ensemble_runs
 from multitask.stored_runs import read_run
-from reports.cells import write_cell
 from reports.comparison_figures import similarity_distribution
 from reports.confusion import confusion
 from reports.figures import save_figure
@@ -160,17 +158,9 @@ def page(report: Report) -> list[str]:
 
 
 def merged_members(report: Report) -> Content | None:
-    """Return the figures of BEES' ensemble of the first seed's runs; None without any.
-
-    If all runs are here, make it with its test predictions and store it.
-    """
+    """Return the figures of BEES' ensemble of the first seed's runs; None without any."""
     members = {task: [report.cell(row) for row in rows] for task, rows in ENSEMBLE.items()}
-    if (folders := report.member_folders(members, 1)) is None:
-        return report.stored_merge("ensemble.json")
-    target = report.request.runs / "ensemble"
-    result = ensemble_runs(folders, "vote", 0, target, overwrite=True)
-    write_cell(report.results.folder / "ensemble.json", result)
-    return result
+    return report.ensemble(members, "vote", 1)
 
 
 def draw(report: Report) -> None:
