@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
+from functools import cache, lru_cache
 from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
@@ -189,7 +189,8 @@ class RunConfig(RunSettings):
         """Return the options of a task, or the same facts about one over the user's own files."""
         if task in self.own_tasks:
             return OwnTaskOptions(task, self.own_tasks[task])
-        return self.task_classes[task](**self.task_options.get(task, {}))
+        cls: Any = self.task_classes[task]  # mypy does not see that classes are hashable
+        return task_options(cls, tuple(self.task_options.get(task, {}).items()))
 
     def flat(self) -> dict[str, Any]:
         """Return every setting by name, those of methods too."""
@@ -251,6 +252,12 @@ RunConfig.__signature__ = Signature(  # what `help` and editors show of `RunConf
     ]
     + [Parameter("settings_of_methods", Parameter.VAR_KEYWORD)]
 )
+
+
+@lru_cache
+def task_options(cls: Any, options: tuple[tuple[str, str], ...]) -> TaskOptions:
+    """Return the object of a task with these options, which is asked for often."""
+    return cls(**dict(options))
 
 
 def copied(value: Any) -> Any:

@@ -78,8 +78,10 @@ def resolved(
         elif one.name in METHODS and one.name != "regularizers":
             found[one.name] = method(one.name, given, base, user_methods)
         elif one.name != "regularizers":
-            value = given.get(one.name, base.get(one.name, default_of(one)))
-            found[one.name] = convert(one.name, hints[one.name], value)
+            if (value := given.get(one.name, base.get(one.name, MISSING))) is MISSING:
+                found[one.name] = default_of(one)
+            else:
+                found[one.name] = convert(one.name, hints[one.name], value)
     found["mode"] = found["mode"] or mode_of(found)
     found["regularizers"] = regularizers(base | given, found["tasks"], user_methods)
     if found["gradients"] is None:

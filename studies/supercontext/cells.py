@@ -205,7 +205,9 @@ class Experiments:
             }
             if "contrast_temperature" in methods("objective")[loss].by_key():
                 settings["contrast_temperature"] = TEMPERATURE
-        every_cell = self.base.changed(lr=lr, head_lr=lr)  # some train no layer but the encoder's
+        chosen = {"lr": lr, **self.tuned.get(f"{setting}-{task}-{loss}", {})}
+        # Some cells train no layer but the encoder's, for which a new head_lr would be refused.
+        every_cell = self.base.changed(**changes_of({"lr": chosen.pop("lr")}))
         config = every_cell.changed(
             tasks=(task,),
             protocol="held-out",
@@ -217,7 +219,7 @@ class Experiments:
             keep="last",
             weight_decay=0.0,  # Adam
             precision=self.base.precision if words is None else "fp32",
-            **(settings | changes_of(self.tuned.get(f"{setting}-{task}-{loss}", {})) | changes),
+            **(settings | chosen | changes),
         )
         work = partial(
             pretrain_and_evaluate,
