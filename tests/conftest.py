@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -52,6 +53,19 @@ def without_bfloat16() -> Iterator[Callable[..., object]]:
     support = precision.bfloat16_support
     with mock.patch.object(precision, "bfloat16_support", return_value=(False, "a test")):
         yield support
+
+
+@pytest.fixture(scope="module")
+def quick_comparisons() -> Iterator[None]:
+    """Comparisons draw few bootstrap samples and write figures as SVG only."""
+    from reports import comparison, figures
+
+    few = partial(comparison.paired_bootstrap, resamples=50)
+    with (
+        mock.patch.object(comparison, "paired_bootstrap", few),
+        mock.patch.object(figures, "FORMATS", ("svg",)),
+    ):
+        yield
 
 
 @pytest.fixture

@@ -31,7 +31,8 @@ TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
 FLAGS = {
     **dict.fromkeys(("encode", "probe", "mine", "similar"), TINY),
-    **dict.fromkeys(("single", "multitask", "affinity", "pretrain", "pareto"), SMALL),
+    **dict.fromkeys(("single", "multitask", "pretrain", "pareto"), SMALL),
+    "affinity": [*SMALL, "--rounds", "4"],
     "reproduce": [*TINY, "--epochs", "1"],
 }
 # What pages take from commands of the README.
@@ -72,11 +73,12 @@ def run(command, monkeypatch):
         encodes = not {"--run", "--format"} & set(arguments)
         made_here = arguments[0] == "--mode" and encodes
         small = FLAGS.get(arguments[1], []) if made_here else []
+        small = ["--most-seeds", "2"] if "--until-sure" in arguments else small
         assert main(arguments + small) in ((0, 1) if "--diagnose" in arguments else (0,)), command
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(tmp_path, monkeypatch, quick_comparisons):
     """An empty folder with the sample where commands look for it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tasks").symlink_to(ROOT / "tasks")

@@ -4,8 +4,7 @@ import io
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -14,17 +13,13 @@ from run_files import ROOT, SAMPLE
 
 import cli
 from multitask.trainer import Trainer
-from reports import comparison
 
 Result = subprocess.CompletedProcess  # returncode, stdout, stderr
 
 
 @pytest.fixture(autouse=True, scope="module")
-def few_resamples() -> Iterator[None]:
-    """Comparisons of these tests draw few bootstrap samples; no interval is tested here."""
-    few = partial(comparison.paired_bootstrap, resamples=50)
-    with mock.patch.object(comparison, "paired_bootstrap", few):
-        yield
+def few_resamples(quick_comparisons: None) -> None:
+    """No interval and no figure is tested here."""
 
 
 @pytest.fixture(scope="session")
