@@ -120,9 +120,9 @@ class Settings:
         return ()
 
     @classmethod
-    def by_key(cls) -> dict[str, Field[Any]]:
+    def by_key(cls) -> Mapping[str, Field[Any]]:
         """Return the fields by their names in flags and JSON."""
-        return {cls.prefix + one.name: one for one in fields(cls)}
+        return fields_by_key(cls)
 
     def values(self) -> dict[str, Any]:
         """Return the settings by their names in flags and JSON."""
@@ -134,6 +134,10 @@ class Settings:
         return {key: value for key, value in values.items() if value != default_of(known[key])}
 
 
+# `Settings.by_key` of a class, which is asked for often.
+fields_by_key: Callable[[Any], Mapping[str, Field[Any]]] = cache(
+    lambda cls: MappingProxyType({cls.prefix + one.name: one for one in fields(cls)})
+)
 # The type of each field of a class, with its range.
 hints_of: Callable[[Any], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,7 @@ class Experiments:
         ]
         return list({one.name: one for one in found}.values())
 
+    @cached_property
     def searches(self) -> list[Search]:
         """Return the grids of rate, temperature and weight of the methods by cell."""
         cells = [(self.main(task, method), method) for task in TASKS for method in METHODS]

@@ -141,7 +141,7 @@ def unfair(results: Scores) -> list[str]:
     reasons = [*pooling_reason(config), *limit_reason(results.cells.base, "class")]
     if config.epochs < lacon.EPOCHS:
         reasons.append(f"{config.epochs} epochs of {lacon.EPOCHS}")
-    searched = results.cells.searches()
+    searched = results.cells.searches
     return [
         *reasons,
         *tuning_reason(results.results, searched, results.cells.tuned, lacon.NOT_TUNED),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from multitask.config import RunConfig
@@ -113,6 +114,7 @@ class Experiments:
         varied = [self.variant(task, name) for task in VARIED for name in VARIANTS]
         return list({one.name: one for one in [*few, *full, *swept, *varied]}.values())
 
+    @cached_property
     def searches(self) -> list[Search]:
         """Return the grids of rate, temperature, weight and preference (section 4.1) by cell."""
         cells = [(self.few_shot(task, SHOTS[1], m), m) for task in TASKS for m in METHODS]

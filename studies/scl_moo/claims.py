@@ -50,7 +50,7 @@ def unfair(results: Accuracies, one: str, other: str, few: bool) -> list[str]:
     )
     searched = [
         search
-        for search in cells.searches()
+        for search in cells.searches
         if search.cell.name.startswith("few-shot" if few else "full")
         and search.cell.name.endswith((f"-{one}", f"-{other.removesuffix(scl_moo.BALANCED)}"))
     ]

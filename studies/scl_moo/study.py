@@ -125,7 +125,7 @@ STUDY = Study(
     page=page,
     wanted=is_wanted,
     draw=draw,
-    searches=lambda request: experiments(request).searches(),
+    searches=lambda request: experiments(request).searches,
     train_and_draw=draw_maps_of_runs,
     options=("seeds", "pooling", "batch_size", "tune"),
 )

@@ -9,7 +9,7 @@ with cross-entropy.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from multitask.config import RunConfig
@@ -155,6 +155,7 @@ class Experiments:
         found += [self.sweep(*point) for point in sweep_points()]
         return list({one.name: one for one in found}.values())
 
+    @cached_property
     def searches(self) -> list[Search]:
         """Return the grids of the rate and of each loss's margin or temperature by cell.
 

@@ -65,7 +65,7 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
 def unfair(results: Accuracies, setting: str) -> list[str]:
     """Return the conditions of a fair test that the settings do not meet."""
     cells = results.cells
-    searched = [one for one in cells.searches() if one.cell.name.startswith(f"{setting}-")]
+    searched = [one for one in cells.searches if one.cell.name.startswith(f"{setting}-")]
     untuned = tuning_reason(results.results, searched, cells.tuned, supercontext.NOT_TUNED)
     reasons = [*limit_reason(cells.base, "set"), *untuned]
     if results.cells.words(setting) is not None and results.cells.vectors is None:

@@ -149,7 +149,7 @@ STUDY = Study(
     wanted=is_wanted,
     check=check,
     draw=draw,
-    searches=lambda request: experiments(request).searches(),
+    searches=lambda request: experiments(request).searches,
     train_and_draw=draw_maps_of_runs,
     options=("seeds", "dev_limit", "vectors", "pooling", "tune"),
 )
