@@ -97,6 +97,7 @@ class Experiments:
     lr: float = 2e-5
     changes: Mapping[str, Any] = field(default_factory=dict)
     tuned: Tuned = field(default_factory=dict)
+    made: dict[str, Cell] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def main(self, task: str, method: str) -> Cell:
         """Return a cell of Tables 2 and 7."""
@@ -210,7 +211,12 @@ class Experiments:
         return method_settings(method) | changes_of(self.tuned.get(name, {}))
 
     def cell(self, name: str, task: str, seeds: tuple[int, ...], **changes: Any) -> Cell:
-        """Return a cell with capped examples per class, a twentieth of them for early stopping."""
+        """Return a cell with capped examples per class, a twentieth of them for early stopping.
+
+        A name has one configuration, so that a cell is made once.
+        """
+        if name in self.made:
+            return self.made[name]
         most = MOST_OF_MANY if task in MANY_CLASSES else MOST
         if task in ABLATED:
             most = ALL
@@ -227,7 +233,9 @@ class Experiments:
             select_by=METRICS.get(task),
             **{"pooling": "cls", "batch_size": 16, **self.changes},
         )
-        return Cell(name, config.changed(**changes), seeds, training_with_f1)
+        return self.made.setdefault(
+            name, Cell(name, config.changed(**changes), seeds, training_with_f1)
+        )
 
 
 def method_settings(method: str) -> dict[str, Any]:

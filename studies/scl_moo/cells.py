@@ -68,6 +68,9 @@ class Experiments:
     epochs: int | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
     tuned: Tuned = field(default_factory=dict)
+    made: dict[tuple[str, ...], RunConfig] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def few_shot(self, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS) -> Cell:
         """Return a cell of a task, a number of examples and a method; the last epoch counts."""
@@ -125,6 +128,9 @@ class Experiments:
         ]
 
     def config(self, task: str, method: str, cell: str) -> RunConfig:
+        """Return the configuration of a method, made once, with the settings tuned for a cell."""
+        if (key := (task, method, cell)) in self.made:
+            return self.made[key]
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
         settings = PAPER | dict(self.changes) | method_settings(method)
         config = self.base.changed(
@@ -135,7 +141,7 @@ class Experiments:
             **settings,
         )
         tuned = self.tuned.get(f"{cell}-{method.removesuffix(BALANCED)}", {})
-        return config.changed(**changes_of(tuned))
+        return self.made.setdefault(key, config.changed(**changes_of(tuned)))
 
 
 def grid_of(method: str) -> dict[str, Sequence[Any]]:
