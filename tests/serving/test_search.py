@@ -64,7 +64,7 @@ def test_rescoring_all_rows_equals_brute_force(name, n, count, size, scores, que
         patch.setattr(search, "QUERIES", queries)
         patch.setattr(quantized, "BLOCK", size)
         rows = Rows.of(embeddings)
-        found = search.search(rows, wanted, count, index(rows, name), n)
+        found = search.search(rows, wanted, count, index(rows, name), candidates=n)
     expected, cosines = brute_force(embeddings, wanted, count)
     assert found.rows.tolist() == expected.tolist()
     assert found.cosines.tolist() == cosines.tolist()
@@ -78,7 +78,9 @@ def test_rows_of_a_file_and_in_memory_agree(name, stored):
     lengths = np.linalg.norm(memory.array, axis=1)[~memory.empty]
     np.testing.assert_allclose(lengths, 1, atol=1e-6)
     queries = unit_rows(4, 24, seed=1)
-    found = [search.search(one, queries, 7, index(one, name), 2) for one in (mapped, memory)]
+    found = [
+        search.search(one, queries, 7, index(one, name), candidates=2) for one in (mapped, memory)
+    ]
     for one, other in zip(*found, strict=True):
         assert one.tolist() == other.tolist()
     assert not {0, 17} & set(found[0].rows.flat)
@@ -211,7 +213,7 @@ def test_recall_is_the_share_of_the_nearest_that_is_found(name, stored, monkeypa
     share, sample = recall(rows, own, count, 1)
     assert sample == 58
     queries = rows.take(rows.there())
-    found = search.search(rows, queries, count + 1, own, 1).rows
+    found = search.search(rows, queries, count + 1, own, candidates=1).rows
     exact = brute_force(rows.take(slice(None)), queries, count + 1)[0]
     without = [
         [set(near[near != row][:count]) for near in pair]
@@ -232,6 +234,6 @@ def test_an_index_of_other_empty_texts_is_rebuilt(name, tmp_path, capsys):
     some = np.arange(20) == 7
     index_of(open_rows(tmp_path / "a.npy", some), name)
     every = open_rows(tmp_path / "a.npy", np.zeros(20, bool))
-    found = search.search(every, array[3:4], 2, index_of(every, name), 2)
+    found = search.search(every, array[3:4], 2, index_of(every, name), candidates=2)
     assert found.rows.tolist() == [[3, 7]]
     assert "rebuilding it" in capsys.readouterr().err
