@@ -360,7 +360,7 @@ class BiEncoder(nn.Module):
         """Upload the folder of `save_pretrained` with a model card; return its address.
 
         `repo` is `owner/name` on the Hugging Face hub, created (`private` or not) if it does not
-        exist; `token` is by default that of `hf auth login` or HF_TOKEN. Raises UserError.
+        exist; `token` is by default that of `hf auth login` or HF_TOKEN. Raise UserError.
         """
         return push_encoder(self, repo, private, token, message)
 

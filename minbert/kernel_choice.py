@@ -39,7 +39,7 @@ class LinearChoice:
 def choose_linear(kernel: str = "auto") -> LinearChoice:
     """Return the requested kernel; for `auto` the faster one, from the user's cache or measured.
 
-    Raises HardwareError for an unknown kernel or one that this PyTorch lacks.
+    Raise HardwareError for an unknown kernel or one that this PyTorch lacks.
     """
     if kernel not in ("auto", *LINEARS):
         raise HardwareError(f"--linear: expected auto, {', '.join(LINEARS)}, found {kernel!r}")

@@ -39,7 +39,7 @@ def write_digests(folder: RunFolder, config: RunConfig) -> None:
 
 
 def check_digests(folder: RunFolder, config: RunConfig) -> None:
-    """Raise RunError if a file was changed after the run; missing files say nothing."""
+    """Raise RunError if a file was changed after the run; missing files are not an error."""
     file = folder.path / DATA
     if not file.exists():  # of an older version
         return

@@ -43,7 +43,7 @@ def imbalance_of(c: RunConfig, task: str) -> Imbalance | None:
 
 
 def imbalance_rules(c: RunConfig) -> Iterator[str]:
-    """What the losses of imbalanced classes are not combined with."""
+    """Yield what the losses of imbalanced classes cannot be combined with."""
     used = {key: [task for task in c.tasks if value_of(c, key, task)] for key in SETTINGS}
     for key, tasks in used.items():
         value, names = getattr(c, key), ", ".join(c.tasks)
@@ -67,7 +67,7 @@ def imbalance_rules(c: RunConfig) -> Iterator[str]:
 
 
 def task_rules(c: RunConfig, key: str, task: str) -> Iterator[str]:
-    """What one of the settings, used for a task, is not combined with."""
+    """Yield what one of the settings, used for a task, cannot be combined with."""
     if not c.options_of(task).has_columns:
         yield f"{key}: expected tasks with classes or several labels, found {task}"
         return

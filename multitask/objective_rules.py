@@ -25,7 +25,7 @@ def smoothing_of(config: RunConfig, task: str) -> float:
 
 
 def has_own_loss(config: RunConfig, task: str) -> bool:
-    """Whether a task is trained by another loss, of its options or its type, than cross-entropy."""
+    """Return whether a task has another loss, by its options or its type, than cross-entropy."""
     options = config.options_of(task)
     return options.own_loss or len(options.objectives) > 1
 
@@ -59,7 +59,7 @@ PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
 
 
 def task_training_rules(c: RunConfig) -> Iterator[str]:
-    """Training on tasks: objectives, where gradients are combined, and by what."""
+    """Yield faults of objectives, and of where and by what gradients are combined."""
     if c.mode and not is_default("projection_head", c.projection_head):
         yield f"projection_head: expected mode pretrain, found {c.mode}"
     if not any(c.options_of(task).has_classes for task in c.tasks):
@@ -81,7 +81,7 @@ def task_training_rules(c: RunConfig) -> Iterator[str]:
 
 
 def smoothing_rules(c: RunConfig) -> Iterator[str]:
-    """Label smoothing changes the cross-entropy of tasks with classes, and no other loss."""
+    """Yield uses of label smoothing other than on the cross-entropy of tasks with classes."""
     name = "label_smoothing"
     smooth = [task for task in c.tasks if smoothing_of(c, task)]
     if c.label_smoothing and not isinstance(c.label_smoothing, Mapping) and not smooth:
@@ -97,7 +97,7 @@ def smoothing_rules(c: RunConfig) -> Iterator[str]:
 
 
 def representation_rules(c: RunConfig) -> Iterator[str]:
-    """Gradients that are combined on the embeddings of one batch."""
+    """Yield faults of gradients that are combined on the embeddings of one batch."""
     several = objectives_of(c)
     names = [name for terms in several.values() for name in terms]
     line = "gradients representation"
@@ -111,7 +111,7 @@ def representation_rules(c: RunConfig) -> Iterator[str]:
 
 
 def combiner_rules(c: RunConfig, combined: list[str]) -> Iterator[str]:
-    """A combiner that is not the default needs several objectives in a step."""
+    """Yield what a combiner other than the default needs, such as several objectives in a step."""
     line = f"combiner {c.combiner.name}"
     if len(combined) < 2:
         yield f"{line}: expected two objectives or more, found {', '.join(combined)}"
@@ -130,7 +130,7 @@ def combiner_rules(c: RunConfig, combined: list[str]) -> Iterator[str]:
 
 
 def objective_rules(c: RunConfig) -> Iterator[str]:
-    """An objective of tasks with classes, beside what else these tasks are trained by."""
+    """Yield what an objective of tasks with classes cannot be combined with."""
     objective = c.task_objective
     if objective is None:
         return
@@ -157,7 +157,7 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
 
 
 def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
-    """A rate of heads in pre-training, which has few layers beside the encoder."""
+    """Yield a rate of heads in pre-training that has no layer beside the encoder."""
     objective = c.pretraining_objective
     layers = objective is not None and objective.adds_layer
     layers = layers or not is_default("projection_head", c.projection_head)
@@ -166,7 +166,7 @@ def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
 
 
 def pretraining_rules(c: RunConfig) -> Iterator[str]:
-    """Pre-training: no tasks' heads, no combiner, and for texts no labels."""
+    """Yield what pre-training has no use for: heads, combiners, and for texts labels."""
     objective = c.pretraining_objective
     without_classes = objective is not None and not objective.of_classes
     name = c.objective.name if c.objective is not None else None
@@ -220,7 +220,7 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
 
 
 def pretraining_task_rules(c: RunConfig, objective: Any) -> Iterator[str]:
-    """What the objective of pre-training needs of the tasks whose texts it reads."""
+    """Yield what the objective of pre-training needs of the tasks whose texts it reads."""
     for task in c.tasks:
         if objective.of_pairs and objective.file is None and task not in PAIRED:
             names = " or ".join(PAIRED)

@@ -54,7 +54,7 @@ def faults(c: RunConfig) -> Iterator[str]:
 
 
 def length_rules(c: RunConfig) -> Iterator[str]:
-    """How long a run takes, which parts of the model it trains, and which epoch it keeps."""
+    """Yield faults of how long a run takes, what it trains, and which epoch it keeps."""
     if c.keep == "last" and c.patience:
         yield f"keep last and patience: {ONE}"
     if c.probe_epochs and c.freeze_encoder:
@@ -78,14 +78,14 @@ def length_rules(c: RunConfig) -> Iterator[str]:
 
 
 def reading_rules(c: RunConfig) -> Iterator[str]:
-    """What is read of long texts."""
+    """Yield faults of what is read of long texts."""
     joint = [task for task in c.tasks if c.options_of(task).joint]
     if c.long != "head" and joint:
         yield f"long: expected head for pairs in one sequence ({', '.join(joint)}), found {c.long}"
 
 
 def size_rules(c: RunConfig) -> Iterator[str]:
-    """Repeated numbers in `widths` and `exits`; their limits are those of the encoder."""
+    """Yield repeated numbers in `widths` and `exits`, whose limits are those of the encoder."""
     for key in ("widths", "exits"):
         values = getattr(c, key)
         for one in dict.fromkeys(values):
@@ -105,7 +105,7 @@ def further_rates(c: RunConfig) -> list[str]:
 
 
 def adapter_rules(c: RunConfig) -> Iterator[str]:
-    """Which tasks and layers have adapters."""
+    """Yield faults of which tasks and layers have adapters."""
     if c.adapter is None:
         return
     yield from not_among_tasks(c, "adapter_only", c.adapter.only)
@@ -114,14 +114,14 @@ def adapter_rules(c: RunConfig) -> Iterator[str]:
 
 
 def frozen_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
-    """Settings of the encoder's optimiser among those `given`, if the encoder is not trained."""
+    """Yield the settings among those `given` of how an encoder is trained, if it is not."""
     for key in c.optimizer.of_encoder:
         if c.freeze_encoder and key in given:
             yield f"freeze_encoder and {key}: expected only head_lr"
 
 
 def example_rules(c: RunConfig) -> Iterator[str]:
-    """Which examples are used, and on which scale their labels are."""
+    """Yield faults of which examples are used, and on which scale their labels are."""
     unclassed = [task for task in c.tasks if not c.options_of(task).has_classes]
     if c.protocol.counts_examples and c.limit is not None:
         yield f"limit and shots: {ONE}"
@@ -142,7 +142,7 @@ def example_rules(c: RunConfig) -> Iterator[str]:
 
 
 def task_rules(c: RunConfig) -> Iterator[str]:
-    """How many tasks a run has, and what is set by task."""
+    """Yield faults of the number of tasks, and of what is set by task."""
     tasks = ", ".join(c.tasks)
     if c.tasks and c.text_file is not None:
         yield f"tasks: expected none with {c.text_file}, whose text is used, found {tasks}"
@@ -167,7 +167,7 @@ def task_rules(c: RunConfig) -> Iterator[str]:
 
 
 def teacher_rules(c: RunConfig) -> Iterator[str]:
-    """Teachers and the weight of what they say."""
+    """Yield faults of teachers and of the weight of their scores."""
     weighted = any(isinstance(one, Distillation) for one in c.regularizers)
     if weighted and not c.teacher:
         yield "distillation_weight: expected teacher, the runs to learn from, found none"
@@ -186,7 +186,7 @@ def not_among_tasks(c: RunConfig, key: str, names: Any) -> Iterator[str]:
 
 
 def mixing_rules(c: RunConfig) -> Iterator[str]:
-    """Sampler, schedule and combiner."""
+    """Yield faults of sampler, schedule and combiner."""
     if c.sampling.first() and c.schedule.first():
         yield f"sampling {c.sampling.name} and schedule {c.schedule.name}: {ONE}"
     if c.first() and len(c.tasks) < 2:
@@ -240,7 +240,7 @@ def ineffective_faults(c: RunConfig, given: Container[str]) -> Iterator[str]:
 
 
 def task_name_rules(c: RunConfig) -> Iterator[str]:
-    """Names of tasks, options that a task does not have, and objectives of another mode."""
+    """Yield unknown tasks, options that a task does not have, and objectives of another mode."""
     known = (*c.task_classes, *c.own_tasks)
     for name in c.tasks:
         if name not in known:

@@ -28,7 +28,7 @@ from multitask.stored_config import belongs_to_run, read_config, settings_of
 from tasks.predictions import scores_name
 
 CODE = "code"  # copies of the user's files with methods, never executed
-SOFT_TARGETS = "soft-targets"  # what the run says about the training examples of its students
+SOFT_TARGETS = "soft-targets"  # scores of the run for the training examples of its students
 FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE, SOFT_TARGETS)
 # The configuration is removed last, because it marks the folder as a run.
 TEACHERS = "teachers.json"  # the checksums of the weights of the run's teachers

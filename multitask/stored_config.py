@@ -27,7 +27,7 @@ def reading_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_stored(content: Mapping[str, Any]) -> None:
-    """RunError for a stored configuration with a value that its setting cannot have.
+    """Raise RunError for a stored configuration with a value that its setting cannot have.
 
     A run's folder may come from elsewhere, and its tasks' names are parts of files' names. Keys of
     other programs, and methods, which may come from a file of the user, are left to the caller.

@@ -172,7 +172,7 @@ def write_merged_run(
 ) -> None:
     """Write scores by task and split, metrics and, for a soup, the model; replace a run there.
 
-    Raises RunError if another process uses the folder.
+    Raise RunError if another process uses the folder.
     """
     place = RunFolder(folder)
     with place.locked():

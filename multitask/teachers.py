@@ -51,7 +51,7 @@ def with_soft_targets(config: RunConfig, splits: Splits) -> dict[str, dict[str, 
 
 
 def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
-    """Return what the teachers say about the training examples of each task that they have.
+    """Return the scores of the teachers for the training examples of each task that they have.
 
     The scores of several teachers of a task are averaged. Raise RunError if no teacher has any of
     the tasks, if a teacher's task has other classes, or if embeddings of several are asked for.
@@ -95,7 +95,7 @@ def teachers_by_task(config: RunConfig) -> dict[str, list[Path]]:
 def stored_or_computed(
     folder: Path, config: RunConfig, task: Task, examples: Examples, embeddings: bool
 ) -> SoftTargets:
-    """Return what one teacher says about the training examples of a student's task.
+    """Return the scores of one teacher for the training examples of a student's task.
 
     They are read from the teacher's folder if it has computed them for the same weights and texts.
     The teacher may have another encoder, tokeniser or head than the student.

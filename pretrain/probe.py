@@ -54,7 +54,7 @@ def frozen_tasks(config: RunConfig) -> dict[str, Task]:
 def linear_evaluation(config: RunConfig) -> tuple[dict[str, Any], Tables]:
     """Return metrics as in a run's metrics.json, and each task's probabilities of dev and test.
 
-    The encoder is that of `config`, or of its run `init`. Raises UserError for a task without
+    The encoder is that of `config`, or of its run `init`. Raise UserError for a task without
     classes and for training examples of only one class.
     """
     begin = time.perf_counter()

@@ -23,7 +23,7 @@ REMEDY = "delete it and run its command again"
 def cell(run: Path) -> dict[str, Any]:
     """Return configuration, environment and metrics of a run, with folders given by name only.
 
-    Raises RunError if the run is not finished.
+    Raise RunError if the run is not finished.
     """
     folder = RunFolder(run)
     metrics = folder.metrics()
@@ -40,7 +40,7 @@ def write_cell(file: Path, content: Mapping[str, Any]) -> None:
 def read_cell(file: Path, required: bool = True) -> dict[str, Any]:
     """Read a file that `write_cell` wrote.
 
-    Raises UserError if it was edited, lacks a `required` checksum, or has figures that are not
+    Raise UserError if it was edited, lacks a `required` checksum, or has figures that are not
     finite or out of the range of their metric.
     """
     content = read_sealed(file, UserError, REMEDY, required)

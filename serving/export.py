@@ -72,7 +72,7 @@ def export(
     export was replacing is restored first. `repo` is the name on the hub, for the card. `task` is
     required for a run with adapters: the export has its head, and its adapter merged into the
     encoder. Without a task, the kind `minbert` has all heads and adapters. The kind `static` has a
-    student of the encoder and no heads; `static` are its settings. Raises RunError, or UserError if
+    student of the encoder and no heads; `static` are its settings. Raise RunError, or UserError if
     the folder has other content.
     """
     folder = folder.resolve()

@@ -48,7 +48,7 @@ class Rows:
     def take(self, which: slice | np.ndarray) -> np.ndarray:
         """Return some rows (k, H) in float32; those of empty texts are NaN.
 
-        Raises UserError for other rows that are not finite.
+        Raise UserError for other rows that are not finite.
         """
         block = self.array[which]
         if self.source is None:
@@ -87,7 +87,7 @@ def check_some_text(source: Path, empty: Sequence[bool] | np.ndarray) -> None:
 def open_rows(file: Path, empty: np.ndarray, width: int | None = None) -> Rows:
     """Map the array (n, H) of --mode encode in a file; `empty` (n,) are rows of empty texts.
 
-    Raises UserError for another number of rows or another width than those given.
+    Raise UserError for another number of rows or another width than those given.
     """
     check_regular(file)
     try:

@@ -38,7 +38,7 @@ MATRIX = 6  # operations per weight and token: 2 forward, 4 backward
 
 @dataclass(frozen=True)
 class Device:
-    """Assumed sustained operations per second of products, and seconds that a step takes beside."""
+    """Assumed sustained operations per second of products, and fixed seconds per step."""
 
     name: str
     operations: Mapping[str, float]  # by precision

@@ -50,7 +50,7 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
 def record_data(cells: Sequence[Cell], results: Path) -> None:
     """Write `data.json`: a hash of each file that the cells read.
 
-    Raises UserError if a file differs from the recorded one. A cell's configuration does not show
+    Raise UserError if a file differs from the recorded one. A cell's configuration does not show
     this, because it names the data folder without its path.
     """
     results.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def file_digests(configs: Iterable[RunConfig]) -> dict[str, str]:
 def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:
     """Return the stored record with further entries, or None without any.
 
-    Raises UserError with the text `mismatch` if a stored entry differs.
+    Raise UserError with the text `mismatch` if a stored entry differs.
     """
     known = read_json(file, UserError) if file.exists() else {}
     for key, value in found.items():
@@ -88,7 +88,7 @@ def record_examples(config: RunConfig, results: Path, locks: Path) -> None:
 
     Each task and protocol has a file `ids-TASK-PROTOCOL.json` with a hash of each split's texts and
     labels, and its ids. Ids of training examples are recorded only if they are drawn by number and
-    seed. Raises UserError if the file has other examples.
+    seed. Raise UserError if the file has other examples.
     """
     for name, task in plain_tasks(config).items():
         drawn = {}

@@ -34,7 +34,7 @@ class Fault:
     @property
     def title(self) -> str:
         day = datetime.fromisoformat(self.fixed)
-        return f"{self.description} (mended {day.day} {day:%B %Y})"
+        return f"{self.description} (fixed {day.day} {day:%B %Y})"
 
 
 def with_smart(config: Config) -> bool:
@@ -114,6 +114,6 @@ def left_out_notice(faults: Iterable[Fault]) -> str:
         return ""
     reasons = "; ".join(f"{title}: {count}" for title, count in counts.items())
     return (
-        f"Kept runs left out because of mended faults, in them or in a run that they start from: "
+        f"Stored runs left out because of fixed faults, in them or in a run that they start from: "
         f"{counts.total()}. {reasons}. The command runs them again."
     )

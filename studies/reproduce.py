@@ -49,7 +49,7 @@ def check_request(study: Study, request: StudyRequest) -> None:
 def reproduce(study: Study, request: StudyRequest) -> str:
     """Train the missing runs, then write and return the page of all finished cells.
 
-    Raises UserError if runs failed, after everything else is written.
+    Raise UserError if runs failed, after everything else is written.
     """
     failed = tune_requested(study, request) if request.tune else []
     request = with_tuned_settings(study, request)

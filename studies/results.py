@@ -102,7 +102,7 @@ class Results:
     def figures_by_seed(self, cell: Cell) -> dict[int, Content]:
         """Return the figures of a cell by seed, without those that a fixed fault affects.
 
-        Raises UserError if its file was edited or has another configuration.
+        Raise UserError if its file was edited or has another configuration.
         """
         every = self.with_faults(cell)
         return {seed: found for seed, (found, fault) in every.items() if fault is None}

@@ -169,7 +169,7 @@ def count_examples(pairs: list[SeedPair]) -> dict[str, int]:
 def read_configuration(place: Path, data: str | None = None) -> RunConfig:
     """Return the configuration in a .json or .yaml file of settings, or of a run's folder.
 
-    The folder `data` replaces that of the file. Raises UserError with the name of the file.
+    The folder `data` replaces that of the file. Raise UserError with the name of the file.
     """
     file = place / "config.json" if place.is_dir() else place
     content = of_file(read_settings(file))

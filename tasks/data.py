@@ -23,9 +23,10 @@ FEW = 100  # dev examples below which one of them counts a point or more
 
 
 class SoftTargets(NamedTuple):
-    """What a teacher says about n examples: `scores` (n, C) or (n,), `embeddings` (n, texts, H).
+    """What a student learns from a teacher about n examples.
 
-    The embeddings are those of the texts, None unless they are asked for.
+    `scores` (n, C) or (n,) are the teacher's. `embeddings` (n, texts, H) are its embeddings of the
+    texts, None unless they are asked for.
     """
 
     scores: Tensor
@@ -117,7 +118,7 @@ class Split:
         return torch.from_numpy(self.examples.targets[rows]).to(device)
 
     def soft_targets(self, rows: np.ndarray, device: torch.device) -> SoftTargets | None:
-        """Return what a teacher says about these examples, as float32; None without a teacher."""
+        """Return the scores of the teacher for these rows, as float32; None without a teacher."""
         if self.soft is None:
             return None
         index = torch.from_numpy(rows)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class CleanPass:
     """Examples of a task after one unperturbed pass through encoder and head.
 
-    `loss` is the task's first objective on these examples, `soft` what a teacher says about them,
+    `loss` is the task's first objective on these examples, `soft` the scores of a teacher for them,
     and `progress` the share of the run's steps before this one.
     """
 

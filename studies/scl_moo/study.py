@@ -119,7 +119,7 @@ STUDY = Study(
     name="scl-moo",
     folder="scl_moo",
     title="SCL-MOO, beside ours",
-    notes="the paper's is roberta-base, and does not tell its numbers of epochs. Nothing was "
+    notes="the paper's is roberta-base, and does not give its numbers of epochs. Nothing was "
     "chosen on test.",
     cells=lambda request: experiments(request).every(),
     page=page,

@@ -1,4 +1,4 @@
-"""Kept cells: edited ones are refused, those of mended faults are left out and run again."""
+"""Kept cells: edited ones are refused, those of fixed faults are left out and run again."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -119,7 +119,7 @@ def test_the_notice_counts_omitted_runs_by_fault():
     smart, hybrid = FAULTS[1], FAULTS[2]
     text = left_out_notice([smart, hybrid, smart])
     assert ": 3. SMART's noise was added" in text
-    assert "(mended 23 November 2026): 2; of tasks" in text
+    assert "(fixed 23 November 2026): 2; of tasks" in text
     assert "\n" not in text
 
 

@@ -1,4 +1,4 @@
-"""The tables in results/ are those of the kept cells there, without cells of mended faults."""
+"""The tables in results/ are those of the kept cells there, without cells of fixed faults."""
 
 import re
 from pathlib import Path

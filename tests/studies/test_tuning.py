@@ -74,7 +74,7 @@ def test_the_best_point_on_dev_is_chosen_and_nothing_is_repeated(search, tmp_pat
     assert {weight for _, weight, _ in trained[before:]} == {0.9}  # only what failed
 
 
-def test_a_point_that_a_mended_fault_affects_is_tried_again(search, tmp_path, monkeypatch):
+def test_a_point_that_a_fixed_fault_affects_is_tried_again(search, tmp_path, monkeypatch):
     one, _ = search
     folders = tmp_path / "results", tmp_path / "runs"
     tune([one], 4, *folders)
