@@ -73,15 +73,17 @@ def with_conflict_layers(
     """Return the configuration with the layers of `conflict_layers`, and a line about the choice.
 
     The line is None without this setting, and if a `stored` run of this configuration has these
-    layers. Its layers are kept if the run in `init` is gone. Raise RunError if the run in `init`
-    measured no gradients of several tasks, or if no layer conflicts significantly (`auto`).
+    layers. Its layers are kept if the run in `init` is gone, or its weights. Raise RunError if the
+    run in `init` measured no gradients of several tasks, or if no layer conflicts significantly
+    (`auto`).
     """
     adapter = config.adapter
     if adapter is None or adapter.conflict_layers is None:
         return config, None
     kept = tuple((stored or {}).get("adapter_layers") or ())
-    file = RunFolder(Path(str(config.init))).steps
-    if kept and not file.exists() and adapter.conflict_layers in ("auto", len(kept)):
+    start = RunFolder(Path(str(config.init)))
+    file, gone = start.steps, not (start.steps.exists() and start.best.exists())
+    if kept and gone and adapter.conflict_layers in ("auto", len(kept)):
         return with_layers(config, kept), None
     cosines = start_cosines(config)
     if not cosines:

@@ -190,7 +190,8 @@ class RunConfig(RunSettings):
         if task in self.own_tasks:
             return OwnTaskOptions(task, self.own_tasks[task])
         cls: Any = self.task_classes[task]  # mypy does not see that classes are hashable
-        return task_options(cls, tuple(self.task_options.get(task, {}).items()))
+        options = self.task_options.get(task)
+        return cls(**options) if options else default_options(cls)
 
     def flat(self) -> dict[str, Any]:
         """Return every setting by name, those of methods too."""
@@ -255,9 +256,9 @@ RunConfig.__signature__ = Signature(  # what `help` and editors show of `RunConf
 
 
 @lru_cache
-def task_options(cls: Any, options: tuple[tuple[str, str], ...]) -> TaskOptions:
-    """Return the object of a task with these options, which is asked for often."""
-    return cls(**dict(options))
+def default_options(cls: Any) -> TaskOptions:
+    """Return the object of a task with its default options, which is asked for often."""
+    return cls()
 
 
 def copied(value: Any) -> Any:

@@ -86,6 +86,6 @@ def check_text(name: str, text: str, least: int) -> None:
 def check_adapter(model: MultiTaskModel, task: str | None) -> None:
     """Raise InvalidRequestError for a task that `MultiTaskModel.encode` refuses."""
     try:
-        model.check_embeds_texts(None if task is None else task[:40])
+        model.check_embeds_texts(task if task is None or task in model.tasks else task[:40])
     except RunError as error:
         raise InvalidRequestError(str(error)) from error

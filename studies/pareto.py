@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,9 +35,7 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     control = replace(control, resume=not control.overwrite)
     folder.mkdir(parents=True, exist_ok=True)
     config = of_first_run(folder / "ray-1", config, control.overwrite)
-    if control.overwrite:
-        (folder / "rays.json").unlink(missing_ok=True)
-    before = stored_losses(config, count, folder)
+    before = stored_losses(config, count, folder, control.overwrite)
     rays = preference_rays(len(before), count)
     sizes = tuple(before.values())
     found = []
@@ -56,26 +56,35 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     return front
 
 
-def stored_losses(config: RunConfig, count: int, folder: Path) -> dict[str, float]:
+def stored_losses(config: RunConfig, count: int, folder: Path, overwrite: bool) -> dict[str, float]:
     """Return the mean losses of the encoder with new heads, stored in `rays.json`.
 
     A new measurement on another machine would differ in the last digit, and the configurations of
-    finished rays would no longer match. Raise RunError if the file is of another sweep.
+    finished rays would no longer match. With `overwrite` they are measured again. Raise RunError if
+    the file is not a sweep's, or of another one.
     """
     file = folder / "rays.json"
-    if not file.exists():
+    if file.exists():
+        check_rays(file, count)
+    if overwrite or not file.exists():
         tasks, model, splits = assemble(config)
         train = {name: several["train"] for name, several in splits.items()}
         losses = mean_losses(model, tasks, train, SUBSET)
         found = {"rays": count, "losses_before": losses, "config": without_paths(config)}
         write_json(file, found)
-    kept = read_json(file, RunError)
-    if not {"rays", "losses_before"} <= kept.keys():
-        raise RunError(f"{file}: expected a sweep's rays and losses_before, found {sorted(kept)}")
-    if kept["rays"] != count:
-        raise RunError(f"{file}: expected a sweep of {count} rays, found {kept['rays']}")
+    kept = check_rays(file, count)
     stored = kept.get("config")  # missing in those of older versions
     if stored and (other := difference(without_paths(config), stored, ignored=("linear",))):
         line = f"expected a sweep of this configuration, found another: {other}"
         raise RunError(f"{file}: {line}; choose another --output, or --overwrite")
     return kept["losses_before"]
+
+
+def check_rays(file: Path, count: int) -> Mapping[str, Any]:
+    """Return the content of `rays.json`; raise RunError for another file or number of rays."""
+    kept = read_json(file, RunError)
+    if not {"rays", "losses_before"} <= kept.keys():
+        raise RunError(f"{file}: expected a sweep's rays and losses_before, found {sorted(kept)}")
+    if kept["rays"] != count:
+        raise RunError(f"{file}: expected a sweep of {count} rays, found {kept['rays']}")
+    return kept

@@ -252,6 +252,9 @@ def test_a_sweep_of_preferences_is_run_once(small, run_ok, error_line, tmp_path)
     for ray, losses in enumerate(front["losses"], 1):
         assert list(metrics(sweep / f"ray-{ray}")["training_losses"].values()) == losses
     before = (sweep / "rays.json").read_text()
+    wrong = [*argv[:-3], tmp_path / "nowhere", *argv[-2:]]
+    error_line(1, *wrong, "--overwrite")
+    assert (sweep / "rays.json").read_text() == before, "deleted although the data are not there"
     run_ok(*argv, "--seed", "2", "--overwrite")
     assert (sweep / "rays.json").read_text() != before, "losses of other heads"
 

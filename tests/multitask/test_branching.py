@@ -235,6 +235,9 @@ def test_layers_that_were_chosen_by_hand_are_not_taken_for_the_choice_by_conflic
         config.changed(adapter=Copies(conflict_layers=1)), {"adapter_layers": [1]}
     )
     assert (again.adapter.layers, shown) == ((1,), None)
+    (Path(config.init) / "checkpoint").unlink()
+    auto = config.changed(adapter=Copies(conflict_layers="auto"))
+    assert with_conflict_layers(auto, {"adapter_layers": [2]})[0].adapter.layers == (2,)
 
 
 def test_branch_replaces_layers_and_keeps_the_adapter_of_a_file_of_settings(tmp_path, capsys):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import RunError, SettingsError, UserError
+from common.settings import setting
 from multitask.assembly import build_tasks
 from multitask.combiners.epo import EPO
 from multitask.config import RunConfig, check_complete, default_values
@@ -20,6 +21,7 @@ from multitask.run import complete
 from multitask.run_folder import default_folder
 from multitask.sampling import Temperature
 from multitask.stored_config import check_stored
+from tasks import TaskOptions, build_task
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SST = {"mode": "single", "tasks": ("sst",), "encoder": "tiny"}
@@ -185,6 +187,26 @@ def test_a_rate_of_a_frozen_encoder_is_refused_by_name_and_in_an_object(rate):
     with pytest.raises(SettingsError, match="freeze_encoder and lr: expected only head_lr"):
         RunConfig(**SST, freeze_encoder=True, **rate)
     RunConfig(**SST, freeze_encoder=True, optimizer=AdamW(head_lr=1e-3))
+
+
+class Worded(TaskOptions, name="worded"):
+    words: tuple[str, ...] = setting(("a",), help="words")
+
+    def build(self):
+        return build_task("sst")
+
+
+def test_options_of_a_users_task_may_be_lists():
+    config = RunConfig(tasks=(Worded(words=("b", "c")),), encoder="tiny")
+    stored = RunConfig.from_json(config.to_json(), config.user_methods)
+    for one in (config, stored):
+        assert one.options_of("worded").words == ("b", "c")
+
+
+def test_a_sweep_of_objectives_with_several_terms_is_refused():
+    sweep = {"mode": "pareto", "tasks": ("sst", "sst2"), "combiner": "epo"}
+    with pytest.raises(SettingsError, match="objective epo: expected one with a single loss"):
+        RunConfig(**sweep, objective="epo", preference=(0.5, 0.5))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ class Invented:
 
     counts: dict
     splits: tuple = ("train", "dev")
-    labelled_test: bool = False
 
     def read(self, folder, split, limit=None):
         targets = np.repeat(np.arange(3), self.counts[split])
@@ -33,7 +32,6 @@ class Given:
 
     texts: dict
     splits: tuple = ("train", "dev", "test")
-    labelled_test: bool = False
 
     def read(self, folder, split, limit=None):
         if split not in self.texts:

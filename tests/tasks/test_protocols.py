@@ -11,7 +11,6 @@ from multitask.methods import methods
 from tasks import build_task
 from tasks.custom_tasks import build_custom_task
 from tasks.kinds import classification
-from tasks.labelled_files import files_of
 from tasks.protocols import (
     CappedClasses,
     FewPerClass,
@@ -30,16 +29,6 @@ FOLDER = Path()
 NAMES = ("bad", "fair", "good")
 COUNTS = {"train": (90, 40, 6), "dev": (30, 20, 10)}
 MANY = {"train": (90, 400, 200), "dev": (30, 20, 10)}
-
-
-@pytest.fixture(autouse=True)
-def invented_files(monkeypatch):
-    """Invented sources are their own files, without labels for test."""
-
-    def files(source):
-        return source if isinstance(source, Given | Invented) else files_of(source)
-
-    monkeypatch.setattr("tasks.protocols.files_of", files)
 
 
 def protocol(name):
