@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import fields
-from functools import cache, lru_cache
+from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
@@ -255,7 +255,7 @@ RunConfig.__signature__ = Signature(  # what `help` and editors show of `RunConf
 )
 
 
-@lru_cache
+@cache
 def default_options(cls: Any) -> TaskOptions:
     """Return the object of a task with its default options, which is asked for often."""
     return cls()

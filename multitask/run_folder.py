@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +63,13 @@ def run_of_predictions(path: Path) -> RunFolder:
     """
     folder = (path.parent if path.is_file() else path).resolve()
     return RunFolder(folder.parent if folder.name == "predictions" else folder)
+
+
+def only_joint(tasks: Iterable[str], task: str | None) -> str:
+    """Return that the tasks of a run, or one `task`, only read pairs as one sequence."""
+    what = "run" if task is None else "task"
+    line = f"expected a {what} that embeds single texts, found only pairs in one sequence"
+    return f"{line}: {', '.join(tasks)}"
 
 
 @dataclass(frozen=True)
@@ -191,9 +198,7 @@ class RunFolder:
                 if own.get(name, {}).get("joint") or options.get(name, {}).get("pair") == "joint"
             ]
         if joint and len(joint) == len(tasks):
-            what = "run" if task is None else "task"
-            line = f"expected a {what} that embeds single texts, found only pairs in one sequence"
-            raise RunError(f"{self.path}: {line}: {', '.join(joint)}")
+            raise RunError(f"{self.path}: {only_joint(joint, task)}")
 
     def published_weights(self) -> Path:
         """Return the folder with weights without checking their run; raise RunError without any."""

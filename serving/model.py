@@ -23,6 +23,7 @@ from multitask.calibration import read_calibration
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
+from multitask.run_folder import only_joint
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.joint_encoding import embed_tasks
 from serving.prediction import Prediction, count_empty, joined, prediction
@@ -167,9 +168,7 @@ class MultiTaskModel:
         check_task(task, self.model.selectable_tasks, "task")
         names = self.tasks if task is None else (task,)
         if all(self.tasks_by_name[name].joint for name in names):
-            what = "run" if task is None else "task"
-            line = f"expected a {what} that embeds single texts, found only pairs in one sequence"
-            raise RunError(f"{line}: {', '.join(names)}")
+            raise RunError(only_joint(names, task))
 
     def merged(self, task: str) -> MultiTaskModel:
         """Return a model of one task, whose adapter is merged into the weights of the encoder.

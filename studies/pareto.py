@@ -64,15 +64,14 @@ def stored_losses(config: RunConfig, count: int, folder: Path, overwrite: bool) 
     the file is not a sweep's, or of another one.
     """
     file = folder / "rays.json"
-    if file.exists():
-        check_rays(file, count)
-    if overwrite or not file.exists():
+    kept = check_rays(file, count) if file.exists() else None
+    if kept is None or overwrite:
         tasks, model, splits = assemble(config)
         train = {name: several["train"] for name, several in splits.items()}
         losses = mean_losses(model, tasks, train, SUBSET)
         found = {"rays": count, "losses_before": losses, "config": without_paths(config)}
         write_json(file, found)
-    kept = check_rays(file, count)
+        return losses
     stored = kept.get("config")  # missing in those of older versions
     if stored and (other := difference(without_paths(config), stored, ignored=("linear",))):
         line = f"expected a sweep of this configuration, found another: {other}"
