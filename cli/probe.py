@@ -19,7 +19,7 @@ from tasks import CS224N, TASK_NAMES, TASKS
 
 
 def add_flags(parser: Any) -> None:
-    classes = [name for name in TASK_NAMES if not TASKS[name].similarity | TASKS[name].several]
+    classes = [name for name in TASK_NAMES if TASKS[name].predicts == "class"]
     parser.flags = flags = Flags(parser)
     add_task(flags, "task to evaluate", classes)
     flags.add_config((*DATA, "seed", "encoder", "pooling", *READING, "init", "precision", *MACHINE))

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from common.errors import RunError, SettingsError, one_line
@@ -33,7 +32,7 @@ from tasks.base import Task
 from tasks.data import Split
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
-from tasks.kinds import on_scale, smoothed, with_macro_f1
+from tasks.kinds import on_scale, smoothed, with_main_metric
 from tasks.labelled_files import Source
 from tasks.objectives import with_objective
 from tasks.protocols import apply_protocol
@@ -103,21 +102,19 @@ def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
 
     All tasks with classes or labels have `macro_f1`. Raise RunError if no task has the metric.
     """
-    two = np.arange(2.0)
-    kinds = {name: task.kind for name, task in tasks.items()}
-    if metric == "macro_f1":
-        kinds = {name: with_macro_f1(kind) for name, kind in kinds.items()}
-    known = {name: kind.metrics(two, two) for name, kind in kinds.items()}
-    known = {name: names for name, names in known.items() if not tasks[name].auxiliary}
-    if not any(metric in names for names in known.values()):
-        available = "; ".join(f"{name} has {', '.join(names)}" for name, names in known.items())
-        raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
-    return {
-        name: replace(task, kind=replace(kinds[name], main_metric=metric))
-        if metric in known.get(name, ())
-        else task
+    kinds = {
+        name: kind
         for name, task in tasks.items()
+        if not task.auxiliary and (kind := with_main_metric(task.kind, metric))
     }
+    if not kinds:
+        available = "; ".join(
+            f"{name} has {', '.join(task.kind.metric_names)}"
+            for name, task in tasks.items()
+            if not task.auxiliary
+        )
+        raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
+    return {n: replace(t, kind=kinds[n]) if n in kinds else t for n, t in tasks.items()}
 
 
 def training_texts(config: RunConfig) -> list[str]:

@@ -255,7 +255,7 @@ def has_similarities(settings: Mapping[str, Any], task: str) -> bool:
     if task in own:
         return predicts(own[task]) == "similarity"
     known = TASKS | {one.name: one for one in settings.get("outside_tasks", ())}
-    return task in known and known[task].similarity
+    return task in known and known[task].predicts == "similarity"
 
 
 def default_scale(settings: Mapping[str, Any]) -> float:

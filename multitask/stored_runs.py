@@ -16,7 +16,7 @@ from multitask.run_folder import RunFolder
 from multitask.settings_by_name import default_scale
 from multitask.stored_config import check_stored, settings_of
 from multitask.unfinished import finished_epochs
-from tasks import TASKS, CustomTasks, TaskOptions, find_task
+from tasks import TASKS, CustomTasks, find_task
 from tasks.metrics import MAIN_METRICS, mean_score
 from tasks.predictions import (
     PredictionError,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
+# The type of a built-in task, by what it predicts.
+TYPES = {"class": "classification", "similarity": "similarity", "labels": "multi-label"}
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,9 @@ class StoredRun:
             found = (self.metrics or {}).get("dev", {}).get(task) or {}
             known = MAIN_METRICS.values()
             return next((name for name in found if name in known), MAIN_METRICS["classification"])
-        options = TASKS.get(task, TaskOptions)
-        plain = "similarity" if options.similarity else "classification"
-        built_in = "multi-label" if options.several else plain
-        return MAIN_METRICS[self.own_tasks.get(task, {}).get("type", built_in)]
+        if own := self.own_tasks.get(task):
+            return MAIN_METRICS[own["type"]]
+        return MAIN_METRICS[TYPES[TASKS[task].predicts]]
 
     @property
     def score(self) -> float | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tasks.custom_tasks import LABEL, TEXTS, CustomTask, store_rows
 from tasks.described import checked_description
 from tasks.own_types import TYPES
+from tasks.registry import Prediction
 from tasks.task_inference import complete_description
 
 HEAD = "label"  # name of the task
@@ -20,7 +21,7 @@ MARKS = ("|", ";", "/", "~", "^")  # separators of several labels
 class Targets(NamedTuple):
     """Labels of n rows: what is predicted, the fields of a file, and keys of a description."""
 
-    predicts: Literal["class", "number", "labels"]  # as `OwnType.predicts`
+    predicts: Prediction
     labels: Sequence[Any]
     keys: Mapping[str, Any]
 

@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
     parser.add_argument(
         "--task",
-        choices=[name for name, task in TASKS.items() if not task.similarity],
+        choices=[name for name, task in TASKS.items() if task.predicts == "class"],
         default="sst",
     )
     parser.add_argument("--encoder", default="minilm")

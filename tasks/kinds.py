@@ -64,6 +64,12 @@ class Kind:
         """Return the names of the classes or labels, or their numbers; none for a single number."""
         return self.class_names or tuple(map(str, range(self.columns or 0)))
 
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the names of the metrics."""
+        two = np.arange(2.0)
+        return tuple(self.metrics(two, two))
+
     def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
         """Return the metrics of the predictions from scores (B, C) or (B,)."""
         return self.metrics(self.predictions(scores), targets)
@@ -105,14 +111,20 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
     )
 
 
-def with_macro_f1(kind: Kind) -> Kind:
-    """Return a kind of classes or labels with `macro_f1` among its metrics; others unchanged."""
-    if kind.columns is None:
-        return kind
+def with_main_metric(kind: Kind, metric: str) -> Kind | None:
+    """Return a kind with `metric` as its main metric; None if the kind does not have it.
+
+    All kinds of classes or labels have `macro_f1`.
+    """
+    if metric in kind.metric_names:
+        return replace(kind, main_metric=metric)
+    if metric != "macro_f1" or kind.columns is None:
+        return None
     score = METRICS["macro_f1"].score
     return replace(
         kind,
         metrics=lambda found, true: {**kind.metrics(found, true), "macro_f1": score(found, true)},
+        main_metric=metric,
     )
 
 

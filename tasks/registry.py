@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tasks.base import Task
 
 Pair = Literal["bi", "joint"]
+Prediction = Literal["class", "similarity", "number", "labels"]  # of an example
 CLASSES_HELP = "train on the first N classes only"
 PAIR_HELP = "encode the texts of a pair separately (bi) or as one sequence (joint)"
 
@@ -24,12 +25,11 @@ PAIR_HELP = "encode the texts of a pair separately (bi) or as one sequence (join
 class TaskOptions(Settings):
     """A built-in task and its options.
 
-    `similarity`: it predicts a number, not a class; `several`: any number of labels. `texts` is the
-    number of texts of an example.
+    `predicts` says what an example has: one class, a similarity, another number, or several labels.
+    `texts` is the number of its texts.
     """
 
-    similarity: ClassVar[bool] = False
-    several: ClassVar[bool] = False
+    predicts: ClassVar[Prediction] = "class"
     texts: ClassVar[int] = 1
 
     def build(self) -> Task:
@@ -49,12 +49,12 @@ class TaskOptions(Settings):
     @property
     def has_classes(self) -> bool:
         """Return whether each example has one class, not a number or several labels."""
-        return not (self.similarity or self.several)
+        return self.predicts == "class"
 
     @property
     def has_columns(self) -> bool:
         """Return whether each example has one class or several labels, not a number."""
-        return not self.similarity
+        return self.predicts in ("class", "labels")
 
     @property
     def joint(self) -> bool:
@@ -125,7 +125,7 @@ class QQP(TaskOptions, name="qqp"):
 class STS(TaskOptions, name="sts"):
     """Similarity of two sentences from 0 to 5 (semantic textual similarity)."""
 
-    similarity, texts = True, 2
+    predicts, texts = "similarity", 2
     head: Literal["hidden", "cosine"] = setting(
         "hidden", help="head of sts: BEES' M6 (hidden), or its baseline M3 (cosine)"
     )
@@ -147,7 +147,7 @@ class STS(TaskOptions, name="sts"):
 class ETPC(TaskOptions, name="etpc"):
     """The types of a paraphrase, several per pair (Göttingen's M.Inf.2202)."""
 
-    several, texts = True, 2
+    predicts, texts = "labels", 2
     types: Literal["26", "7"] = setting(
         "26", help="version of etpc: the 26 types of 2025, or the 7 of 2024"
     )

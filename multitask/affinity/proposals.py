@@ -16,8 +16,10 @@ from multitask.affinity.result import Affinity, Promise
 from multitask.branching import LAYER, affordable, is_bilstm
 from multitask.config import RunConfig
 from multitask.imbalance import SETTINGS as IMBALANCE
+from multitask.imbalance import value_of
 from multitask.regularizers import Distillation
 from multitask.settings_by_name import METHODS, has_similarities, of_methods
+from tasks.kinds import with_main_metric
 
 SINGLES, ONE_MODEL, GROUPS, BRANCHES = "singles", "one model", "groups", "branches"
 EQUAL_SIZES = 1.1  # ratio of the largest to the smallest task, up to which they count as equal
@@ -26,6 +28,7 @@ CHOSEN = (  # settings of the proposed runs
     *("sampling", "schedule", "combiner", "batches_per_step"),
     *("adapter", "auxiliary"),
 )
+OFF = {"objective": None, "class_balanced": False}  # settings of presets, not used
 LONGEST_NAME = 80  # of a run, which is a part of names of files
 Names = tuple[str, ...]
 Served = tuple[Names, Names]  # tasks of a run, and those of them that it serves
@@ -221,6 +224,7 @@ def for_tasks(config: RunConfig, tasks: Names, settings: Mapping[str, Any]) -> R
                 continue
         if key not in unused:
             given[key] = value
+    given |= {key: off for key, off in OFF.items() if key in unused and getattr(config, key)}
     given["regularizers"] = tuple(
         replace(one, weight=weights)
         for one in config.regularizers
@@ -237,7 +241,13 @@ def settings_of_other_tasks(config: RunConfig, tasks: Names) -> set[str]:
         objective = of_methods("objective", config.objective)
         found |= {*objective, "class_balanced", "label_smoothing"}
     if not any(one.has_columns for one in options):
-        found |= {*IMBALANCE, "effective_beta"}
+        found |= {*IMBALANCE}
+    if "effective" not in [value_of(config, "class_weights", task) for task in tasks]:
+        found.add("effective_beta")
+    if config.select_by and not any(
+        with_main_metric(one.build().kind, config.select_by) for one in options
+    ):
+        found.add("select_by")
     if not any(has_similarities(vars(config), task) for task in tasks):
         found.add("similarity_scale")
     taught = [one.weights for one in config.regularizers if isinstance(one, Distillation)]

@@ -11,6 +11,7 @@ from tasks.own_types.multi_label import MULTI_LABEL
 from tasks.own_types.ranking import RANKING
 from tasks.own_types.regression import REGRESSION
 from tasks.own_types.similarity import SIMILARITY
+from tasks.registry import Prediction
 
 TYPES: dict[str, OwnType] = {
     "classification": CLASSIFICATION,
@@ -34,7 +35,7 @@ def type_of_lists(texts: int, labels: Iterable[object]) -> str:
     return "similarity" if numbers else "classification"
 
 
-def predicts(described: Mapping[str, Any]) -> str | None:
+def predicts(described: Mapping[str, Any]) -> Prediction | None:
     """Return what a description's type predicts, as `OwnType.predicts`; None if it has no type."""
     found = TYPES.get(str(described.get("type")))
     return found.predicts if found else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import category, normalize
 
 from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import short_repr
 from common.suggestions import suggestion
+from tasks.registry import Prediction
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class OwnType:
     of a list from Python as the field of a file; it raises SettingsError.
     """
 
-    predicts: Literal["class", "similarity", "number", "labels"]
+    predicts: Prediction
     texts: tuple[int, ...]
     keys: tuple[str, ...]
     complete: Callable[[str, Mapping[str, Any], str, LabelsByLine], dict[str, Any]]

@@ -192,15 +192,26 @@ def test_a_configuration_for_some_tasks_drops_settings_of_the_others():
         ({"class_balanced": True}, {"sst", "qqp"}),
         ({"objective": "scl", "scl_weight": 0.2}, {"sst", "qqp"}),
         ({"similarity_scale": 2.0}, {"sts"}),
+        ({"class_weights": {"sst": "effective"}, "effective_beta": 0.9}, {"sst"}),
+        ({"select_by": "macro_f1"}, {"sst", "qqp"}),
+        ({"select_by": "spearman"}, {"sts"}),
     ],
 )
 def test_a_setting_of_one_kind_of_task_is_dropped_for_the_others(settings, users):
     config = CONFIG.changed(**settings)
     for task in config.tasks:
         given = for_tasks(config, (task,), {}).given
-        assert {key: given.get(key) for key in settings} == (
-            settings if task in users else dict.fromkeys(settings)
-        )
+        found = {key: given[key] for key in settings if given.get(key)}
+        assert found == (settings if task in users else {})
+
+
+@pytest.mark.parametrize("preset", ["scl-moo", "lacon"])
+def test_a_preset_with_an_objective_leaves_tasks_without_classes(preset):
+    config = RunConfig(tasks=("sst", "sts"), preset=preset)
+    alone = for_tasks(config, ("sts",), {})
+    assert (alone.objective, alone.class_balanced) == (None, False)
+    assert alone.flat()["lr"] == config.flat()["lr"]
+    assert for_tasks(config, ("sst",), {}).objective == config.objective
 
 
 def test_the_sign_of_a_promise_is_that_of_its_interval():

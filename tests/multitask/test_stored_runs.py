@@ -1,0 +1,25 @@
+"""Stored runs without PyTorch: their tasks' main metrics."""
+
+from pathlib import Path
+
+import pytest
+
+from multitask.stored_runs import StoredRun
+from tasks import TASK_NAMES, build_task
+
+
+@pytest.mark.parametrize("task", TASK_NAMES)
+def test_the_main_metric_of_a_built_in_task_is_that_of_its_kind(task):
+    run = StoredRun(Path("run"), {"tasks": [task]}, None)
+    assert run.main_metric(task) == build_task(task).kind.main_metric
+
+
+def test_the_main_metric_of_an_own_task_is_that_of_its_type():
+    run = StoredRun(Path("run"), {"own_tasks": {"stars": {"type": "ordinal"}}}, None)
+    assert run.main_metric("stars") == "quadratic_kappa"
+
+
+def test_the_main_metric_of_a_users_class_is_the_first_known_one_of_its_figures():
+    metrics = {"dev": {"stars": {"loss": 0.3, "pearson": 0.8, "accuracy": 0.9}}}
+    assert StoredRun(Path("run"), {"tasks": ["stars"]}, metrics).main_metric("stars") == "pearson"
+    assert StoredRun(Path("run"), {"tasks": ["stars"]}, None).main_metric("stars") == "accuracy"
