@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
+from math import sqrt
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, variance
 from typing import Any
 
 import numpy as np
@@ -118,13 +119,15 @@ def predicted_by(points: Sequence[Measures]) -> dict[str, dict[str, dict[str, fl
     return found
 
 
-def real_gains(report: Report, seeds: Sequence[int] = SEEDS) -> Gains:
-    """Return the gain of each task in each trained subset, in points of its main dev metric.
+def gains_by_seed(
+    report: Report, seeds: Sequence[int] = SEEDS
+) -> dict[tuple[str, ...], dict[str, list[float]]]:
+    """Return the gains of each task in each trained subset, in points of its main dev metric.
 
-    It is the mean over those of the seeds that the subset and the single task both have.
+    There is one for each of the seeds that the subset and the single task both have.
     """
     tasks = plain_tasks(report.cell(ESTIMATE).config)
-    found: dict[tuple[str, ...], dict[str, float]] = {}
+    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
     for one in subsets():
         for task in one:
             path = "dev", task, tasks[task].kind.main_metric
@@ -133,9 +136,30 @@ def real_gains(report: Report, seeds: Sequence[int] = SEEDS) -> Gains:
                 for names in (one, (task,))
             )
             if common := [seed for seed in seeds if seed in joint and seed in alone]:
-                gain = 100 * fmean(joint[seed] - alone[seed] for seed in common)
-                found.setdefault(one, {})[task] = gain
+                gains = [100 * (joint[seed] - alone[seed]) for seed in common]
+                found.setdefault(one, {})[task] = gains
     return found
+
+
+def real_gains(report: Report, seeds: Sequence[int] = SEEDS) -> Gains:
+    """Return the mean gain over seeds of each task in each trained subset."""
+    found = gains_by_seed(report, seeds)
+    return {one: {t: fmean(gains) for t, gains in every.items()} for one, every in found.items()}
+
+
+def noise_ceiling(report: Report) -> float | None:
+    """Return the correlation that a prediction of the true gains would have with the measured ones.
+
+    It is sqrt(1 - noise / variance) of the mean gains; the noise is the variance of a mean, from
+    the gains that have all seeds. None without three such gains.
+    """
+    every = [gains for one in gains_by_seed(report).values() for gains in one.values()]
+    whole = [gains for gains in every if len(gains) == len(SEEDS) > 1]
+    if len(whole) < 3:
+        return None
+    noise = fmean(variance(gains) / len(gains) for gains in whole)
+    total = variance(map(fmean, whole))
+    return sqrt(max(0.0, 1 - noise / total)) if total else None
 
 
 def predictions(report: Report) -> dict[str, Gains]:
@@ -227,6 +251,16 @@ def agreement_rows(report: Report) -> list[list[str]]:
     return rows
 
 
+def ceiling_text(report: Report) -> str:
+    """Return what the noise of the measured gains leaves to any prediction; empty if unknown."""
+    if (found := noise_ceiling(report)) is None:
+        return ""
+    return (
+        f"The measured gains differ between seeds. A prediction that is equal to the true gains "
+        f"would have a correlation of about {found:.2f} with them (Pearson's)."
+    )
+
+
 def cost_text(report: Report) -> str:
     """Return the time of the estimate as a share of that of the trained cells, per seed."""
     results = report.results
@@ -270,6 +304,7 @@ def page(report: Report) -> list[str]:
         "dev metric from the single task in points, mean over the seeds that both have. 95 % "
         f"intervals from bootstrapping the subsets, {DRAWS:,} samples.",
         markdown_table(header, agreement_rows(report)),
+        ceiling_text(report),
         cost_text(report),
         "## Predicted and real gains",
         "Predictions times 100; their units differ (docs/affinity.md), so that only ranks count.",

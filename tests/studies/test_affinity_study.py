@@ -17,10 +17,12 @@ from studies.affinity import (
     SEEDS,
     TASKS,
     agreement_rows,
+    ceiling_text,
     cells,
     cost_text,
     mean_cosine,
     name_of,
+    noise_ceiling,
     overall_rank,
     page,
     rank_correlation,
@@ -136,6 +138,31 @@ def test_the_page_of_some_cells_leaves_out_subsets_without_their_single_tasks(re
     few = Report(Results(report.results.folder), report.request, report.cells, ())
     assert 1 < len(real_gains(few)) < len(subsets())
     assert "subsets are finished" in "\n".join(page(few))
+
+
+def with_noise(report, *, noise):
+    """Give the seeds of subsets, not of single tasks, scores that differ by `noise` points."""
+    for file in report.results.folder.glob("[2-9]-*.json"):
+        seeds = json.loads(file.read_text())["seeds"]
+        for figures, sign in zip(seeds.values(), (-1, 0, 1), strict=True):
+            for scores in figures["dev"].values():
+                for metric in scores:
+                    scores[metric] += sign * noise / 100
+        config = json.loads(file.read_text())["config"]
+        keep_seeds(file, config, seeds)
+    return Report(Results(report.results.folder), report.request, report.cells, ())
+
+
+def test_noise_of_seeds_lowers_the_best_possible_correlation(report, every, request_here):
+    assert noise_ceiling(report) == pytest.approx(1)
+    gains = [gain for one in real_gains(report).values() for gain in one.values()]
+    noisy = with_noise(report, noise=2)  # its variance over three seeds is 2^2
+    expected = np.sqrt(1 - 2**2 / 3 / np.var(gains, ddof=1))
+    assert 0.5 < noise_ceiling(noisy) < 0.99
+    assert noise_ceiling(noisy) == pytest.approx(expected)
+    assert f"about {expected:.2f} with them" in ceiling_text(noisy)
+    nothing = Results(request_here.results / "other")
+    assert not ceiling_text(Report(nothing, request_here, list(every.values()), ()))
 
 
 def test_naive_predictors_are_means_over_the_other_tasks():
