@@ -51,7 +51,7 @@ def method_settings(method: str) -> dict[str, Any]:
     """Return a method's settings; pull and push use class-balanced batches (Algorithm 1)."""
     objective = method.removesuffix(BALANCED)
     found: dict[str, Any] = {} if objective == "ce" else {"objective": objective}
-    if method not in ("ce", "scl"):
+    if method not in ("ce", "scl"):  # those of `CONTROLS` too
         found["class_balanced"] = True
     return found | ({"gradients": "representation"} if method == "epo" else {})
 
@@ -61,7 +61,8 @@ class Experiments:
     """The cells of a base configuration, which sets data, encoder, precision and learning rate.
 
     `epochs` and `changes` (pooling, batch size) replace the study's values. Settings `tuned` with
-    50 examples hold for every number of examples, and those of a method for its control.
+    50 examples hold for every number of examples. A control has those of its method until it is
+    tuned itself.
     """
 
     base: RunConfig
@@ -120,8 +121,9 @@ class Experiments:
     @cached_property
     def searches(self) -> list[Search]:
         """Return the grids of rate, temperature, weight and preference (section 4.1) by cell."""
-        cells = [(self.few_shot(task, SHOTS[1], m), m) for task in TASKS for m in METHODS]
-        cells += [(self.full(task, m), m) for task in FULL for m in METHODS]
+        every = METHODS | CONTROLS
+        cells = [(self.few_shot(task, SHOTS[1], m), m) for task in TASKS for m in every]
+        cells += [(self.full(task, m), m) for task in FULL for m in every]
         return [
             Search(one, {"lr": rates(one.config), **grid_of(method)}, dev_of(one))
             for one, method in cells
@@ -140,16 +142,18 @@ class Experiments:
             leaks_of="own",
             **settings,
         )
-        tuned = self.tuned.get(f"{cell}-{method.removesuffix(BALANCED)}", {})
+        of_method = self.tuned.get(f"{cell}-{method.removesuffix(BALANCED)}", {})
+        tuned = self.tuned.get(f"{cell}-{method}", of_method)
         return self.made.setdefault(key, config.changed(**changes_of(tuned)))
 
 
 def grid_of(method: str) -> dict[str, Sequence[Any]]:
     """Return the values of a method's own settings; cross-entropy has none."""
-    if method == "ce":
+    objective = method.removesuffix(BALANCED)
+    if objective == "ce":
         return {}
     own: dict[str, Sequence[Any]] = {"scl_temperature": GRID, "scl_weight": GRID}
-    if method != "scl":
+    if objective != "scl":
         own["scl_preference"] = [(first, round(1 - first, 1)) for first in GRID]
     return own
 
