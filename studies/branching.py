@@ -20,7 +20,7 @@ from common.errors import SettingsError
 from multitask.config import RunConfig
 from multitask.run_folder import RunFolder
 from reports.tables import markdown_table, mean_and_spread
-from studies.claims import READING, Pairs, between, claim_of, verdict_table
+from studies.claims import READING, Pairs, between, claim_of, limit_reason, verdict_table
 from studies.cost import encoder_config
 from studies.results import Cell
 from studies.runner import training
@@ -166,8 +166,9 @@ def claims_table(report: Report) -> str:
     def lines(row: str, *others: str) -> dict[str, Pairs]:
         return {f"{row} - {other}": between(by_row[row], by_row[other]) for other in others}
 
+    part = "".join(f", with {one}" for one in limit_reason(report.request.base, "task"))
     claims = [
-        claim_of(text, "ours", several)
+        claim_of(text + part, "ours", several)
         for text, several in (
             ("a model of its own is better", lines(SINGLE, SHARED)),
             ("branches help", lines(CONFLICT, SHARED)),

@@ -13,7 +13,7 @@ from multitask.config import RunConfig
 from reports.significance import holm, p_text, paired_p
 from reports.tables import Table, beside, mean_and_spread
 from studies.results import Cell, Results
-from studies.tuning import Search, points_tried
+from studies.tuning import Search, Tuned, points_tried, rates_tried
 
 LEVEL = 0.05
 FEWEST_SEEDS = 3
@@ -213,6 +213,23 @@ def tuning_reason(
     sizes = {one.cell.name: len(one.points(most)) for one in measured}
     fewer = [name for name, count in counts.items() if count < sizes[name]]
     return [f"fewer points were tried for {', '.join(fewer)}"] if fewer else []
+
+
+def end_of_grid_reason(
+    results: Results, pairs: Pairs, ours: Iterable[Search], rivals: Iterable[Search], tuned: Tuned
+) -> list[str]:
+    """Return a reason if the method that is behind has the lowest or highest rate that was tried.
+
+    A rate beyond that end could have changed the sign of the differences, by (task, seed).
+    """
+    tasks, names = {task for task, _ in pairs}, []
+    for search in rivals if pairs and fmean(pairs.values()) > 0 else ours:
+        tried = rates_tried(search, results.folder)
+        ends = (min(tried), max(tried)) if tried else ()
+        rate = tuned.get(search.cell.name, {}).get("lr")
+        if tasks.intersection(search.cell.config.tasks) and rate in ends:
+            names.append(search.cell.name)
+    return [f"the rate of {', '.join(names)} is at an end of those tried"] if names else []
 
 
 def limit_reason(config: RunConfig, unit: str) -> list[str]:

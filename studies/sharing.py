@@ -187,17 +187,17 @@ def scores(dev: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return found | ({"overall": both["overall"]} if both else {})
 
 
-def minutes(runs: Sequence[Content]) -> float:
-    """Return the minutes of training, of all runs of a system with one seed."""
-    return sum(one["training_seconds"] for one in runs) / 60
+def minutes(system: System) -> float:
+    """Return the minutes of training of a system's encoders, each in its fastest run.
 
-
-def within(runs: Sequence[Content], budget: float) -> list[Mapping[str, Any]]:
-    """Return the best dev metrics of each run after the epochs that fit into `budget` minutes.
-
-    All runs of a system have the same share of their epochs, at least one epoch.
+    Runs with other seeds do the same work: what they take longer is other work on the machine.
     """
-    share = 1.0 if (spent := minutes(runs)) <= budget else budget / spent
+    encoders = zip(*system.values(), strict=True)
+    return sum(min(one["training_seconds"] for one in runs) for runs in encoders) / 60
+
+
+def within(runs: Sequence[Content], share: float) -> list[Mapping[str, Any]]:
+    """Return the best dev metrics of each run after a share of its epochs, at least one epoch."""
     found = []
     for one in runs:
         history = one["history"][: max(1, round(share * len(one["history"])))]
@@ -206,11 +206,16 @@ def within(runs: Sequence[Content], budget: float) -> list[Mapping[str, Any]]:
 
 
 def table(
-    every: Mapping[str, System], dev: Callable[[Sequence[Content]], Sequence[Mapping[str, Any]]]
+    report: Report,
+    every: Mapping[str, System],
+    dev: Callable[[Sequence[Content], float], Sequence[Mapping[str, Any]]],
 ) -> str:
-    """Return the table of all systems; `dev` selects the dev metrics of a system's runs."""
+    """Return the table of all systems.
+
+    `dev(runs, minutes)` selects the dev metrics of the runs of a system, which takes `minutes`.
+    """
     by_system = {
-        title: {seed: scores(dev(runs)) for seed, runs in by_seed.items()}
+        title: {seed: scores(dev(runs, minutes(by_seed))) for seed, runs in by_seed.items()}
         for title, by_seed in every.items()
     }
     reference = by_system.get("singles", {})
@@ -227,10 +232,21 @@ def table(
         seen = [one["examples_per_second"] * one["training_seconds"] for one in runs[0]]
         row.append(f"{sum(seen) / 1000:.0f} k")
         row.append(f"{sum(one['parameters'] for one in runs[0]) / 1e6:.1f} M")
-        row.append(f"{min(map(minutes, runs)):.0f}")
+        row.append(f"{minutes(every[title]):.0f}{teaching_minutes(report, title)}")
         times = [sum(one["encode_ms"] for one in few) for few in runs if "encode_ms" in few[0]]
         rows.append([*row, f"{min(times):.2f}" if times else ""])
     return markdown_table([*header, "ms per text"], rows)
+
+
+def teaching_minutes(report: Report, title: str) -> str:
+    """Return the minutes of training of a system's teachers, as ` + 12`; empty without teachers."""
+    taught = [one for one in report.cells if one.name == title]
+    seconds = [
+        report.results.values(teacher, "training_seconds").get(seed, 0.0)
+        for one in taught
+        for teacher, seed in one.teacher_runs()
+    ]
+    return f" + {sum(seconds) / 60:.0f}" if seconds else ""
 
 
 def difference(
@@ -255,20 +271,21 @@ def page(report: Report) -> list[str]:
     if not every:
         return [*parts, "No system has all of its runs yet."]
     whole = [every[title] for title in every if title != "cross-encoders"]
-    budget = min((minutes(runs) for one in whole for runs in one.values()), default=0.0)
+    budget = min(map(minutes, whole), default=0.0)
     return [
         *parts,
         report.results.measured(report.cells),
         f"Dev was scored for {len(every)} recipes.",
         "## Equal passes",
         "Each system trains on as many examples as three passes over the training examples that "
-        "it has: all but those with further or auxiliary examples train on as many.",
-        table(every, lambda runs: [one["dev"] for one in runs]),
+        "it has: all but those with further or auxiliary examples train on as many. Minutes are "
+        "those of the fastest run of each encoder, and + those of teachers.",
+        table(report, every, lambda runs, spent: [one["dev"] for one in runs]),
         "## Equal minutes",
         f"The best epoch of those that fit into {budget:.0f} minutes, the time of the fastest "
-        "system with all tasks, rounded to whole epochs. Learning rates fall until the third "
-        "epoch, so that fewer epochs are at a disadvantage.",
-        table(every, lambda runs: within(runs, budget)),
+        "system with all tasks, rounded to whole epochs, without the minutes of teachers. "
+        "Learning rates fall until the third epoch, so that fewer epochs are at a disadvantage.",
+        table(report, every, lambda runs, spent: within(runs, min(1, budget / spent))),
     ]
 
 
@@ -276,7 +293,7 @@ STUDY = Study(
     name="sharing",
     title="One encoder for three tasks, beside three encoders",
     notes="rates chosen on held-out training examples (results/bees-rates, results/sharing-rates), "
-    "as LoRA and the auxiliary task of *together* (24,000 examples of SST-2); dev chose its "
+    "and so were LoRA and the auxiliary task of *together* (24,000 examples of SST-2); dev chose its "
     "teachers, which leave out the cross-encoder of sts; no other setting was chosen for these "
     "data. Quora's figures are flattered, for the encoder's own training data "
     "holds duplicates of Quora.",

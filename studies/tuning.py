@@ -98,8 +98,19 @@ def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> l
 
 def points_tried(search: Search, results: Path) -> int:
     """Return the number of stored points of a search."""
+    return len(points_in(search, results))
+
+
+def rates_tried(search: Search, results: Path) -> set[float]:
+    """Return the learning rates among the stored points of a search."""
+    points = points_in(search, results)
+    return {one["settings"]["lr"] for one in points if "lr" in one["settings"]}
+
+
+def points_in(search: Search, results: Path) -> list[dict[str, Any]]:
+    """Return the stored points of a search, whatever configuration they belong to."""
     file = file_of(search, results)
-    return len(points_of(search, file, read_cell(file))) if file.exists() else 0
+    return points_of(search, file, read_cell(file)) if file.exists() else []
 
 
 def points_left(search: Search, count: int, results: Path) -> list[dict[str, Any]]:

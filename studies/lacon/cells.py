@@ -50,6 +50,7 @@ EPOCHS, FEW_EPOCHS = 10, 20
 NOT_TUNED = "rate, temperature and weight are not tuned for each method"
 FEW_TASKS = ("sst2", "mrpc", "rte", "qnli", "qqp", "yelp2", "tnews", "eprstmt", "bustm")
 SHOTS = (10, 20, 50, 100)
+FEW = 20  # examples per class of Table 4
 CURVE = "sst2"  # the task with every number of shots
 FEW_METHODS = {"ce": "CE", "lacon": "LaCon", "names": "LaCon, labels begin at their names"}
 ABLATED = ("mrpc", "rte", "cola")
@@ -117,7 +118,7 @@ class Experiments:
     def few_shot(self, task: str, shots: int, method: str) -> Cell:
         """Return a cell of Table 4 and Figure 2."""
         settings = self.of_method(
-            "few-shot", task, "lacon" if method == "names" else method, f"-{SHOTS[1]}"
+            "few-shot", task, "lacon" if method == "names" else method, f"-{FEW}"
         )
         if method == "names":
             settings["label_start"] = "names"
@@ -169,7 +170,7 @@ class Experiments:
         found += [
             self.few_shot(task, shots, method)
             for task in FEW_TASKS
-            for shots in (SHOTS if task == CURVE else (20,))
+            for shots in (SHOTS if task == CURVE else (FEW,))
             for method in FEW_METHODS
         ]
         both = ("ce", "lacon")
@@ -193,7 +194,7 @@ class Experiments:
         """Return the grids of rate, temperature and weight of the methods by cell."""
         cells = [(self.main(task, method), method) for task in TASKS for method in METHODS]
         both = ("ce", "lacon")
-        cells += [(self.few_shot(task, SHOTS[1], m), m) for task in FEW_TASKS for m in both]
+        cells += [(self.few_shot(task, FEW, m), m) for task in FEW_TASKS for m in both]
         cells += [(self.imbalanced(task, TUNED_RATIO, m), m) for task in IMBALANCED for m in both]
         return [
             Search(

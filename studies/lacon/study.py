@@ -32,7 +32,7 @@ DRAWN = ("ce", "scl", "lacon")  # Figure 4
 UNTUNED = (
     "Settings that were not chosen on dev: LaCon: temperature 0.1, weight 0.5 of the regulariser; "
     "CE + SCL: weight 0.9 and temperature 0.3, as its source has them most often; CE + CL: weight "
-    "0.13 and temperature 0.1, after ConSERT; one learning rate for all. LaCon has six heads or as "
+    "0.13 and temperature 0.1, after ConSERT. LaCon has six heads or as "
     "many fewer as fit the width."
 )
 STOPPED = (
@@ -72,7 +72,8 @@ def page(report: Report) -> list[str]:
         f"{progress_notice(report)} Every cell: the paper's figure (BERT base) / "
         f"ours, on test, in per cent, mean ± standard deviation (seeds): {metrics}, the others "
         "accuracy.",
-        f"{notes_of(STUDY, report.request)} Learning rate {report.request.lr or RATE:g}.",
+        f"{notes_of(STUDY, report.request)} Learning rate {report.request.lr or RATE:g}, where dev "
+        "did not choose another.",
         f"{UNTUNED} {pooling_text(found.cells.main('sst2', 'ce').config.pooling)} {STOPPED}",
         *tuning_part(STUDY, report),
         "## Data (Table 1)",

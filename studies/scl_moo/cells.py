@@ -44,6 +44,7 @@ PAPER: dict[str, Any] = {
     "scl_preference": (0.1, 0.9),
 }
 NOT_TUNED = "temperature, weight and preference are the paper's, not tuned for this encoder"
+CONTROL_NOT_TUNED = "settings of the control were chosen with other batches"
 SWEEPS = {"scl_temperature": "tau", "scl_weight": "lambda", "scl_preference": "r1"}
 
 

@@ -2,62 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from studies.claims import (
+    NOT_LEARNT,
     Claim,
     Test,
+    end_of_grid_reason,
+    exceeds,
     learnt_first,
     learnt_tasks,
     limit_reason,
     pooling_reason,
     tuning_reason,
 )
+from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
 from studies.scl_moo.tables import TITLES, Accuracies
 
 OURS = ("ls", "epo")
 AGAINST = ("ce", "scl", *scl_moo.CONTROLS)
+CHANCE = 0.05  # of Matthews' correlation
 
 
 def method_claims(results: Accuracies) -> list[Claim]:
     """Return whether LS and EPO are better than CE and CE + SCL, with few examples and with all."""
-    few, full = list[Test](), list[Test]()
+    cells, what = results.cells, "LS and EPO are better than the baselines"
+    every = [cells.full(task, method) for task in scl_moo.FULL for method in TITLES]
+    some = [cells.few_shot(t, n, m) for t in scl_moo.TASKS for n in scl_moo.SHOTS for m in TITLES]
+    known = {True: learnt(results, some), False: learnt(results, every)}
+    tests: dict[bool, list[Test]] = {True: [], False: []}
     for one in OURS:
         for other in AGAINST:
             name = f"{TITLES[one]} - {TITLES[other]}"
-            shots, whole = results.pairs(one, other)
-            few.append(Test(name, shots, unfair(results, one, other, few=True)))
-            full.append(Test(name, whole, unfair(results, one, other, few=False)))
-    every = [(t, results.full(t, m)) for t in scl_moo.TASKS for m in TITLES]
-    some = [
-        (task, results.few_shot(task, shots, method))
-        for task in scl_moo.TASKS
-        for shots in scl_moo.SHOTS
-        for method in TITLES
-    ]
-    what = "LS and EPO are better than the baselines"
+            for few, pairs in zip(tests, results.pairs(one, other), strict=True):
+                tests[few] += [
+                    replace(test, reasons=[*test.reasons, *unfair(results, one, other, test, few)])
+                    for test in learnt_first([Test(name, pairs)], known[few])
+                ]
+    for several in tests.values():
+        several.sort(key=lambda test: NOT_LEARNT in test.reasons)
     return [
-        Claim(f"{what}, few-shot", "Table 2", learnt_first(few, learnt_tasks(some))),
-        Claim(f"{what}, all data", "Table 3", learnt_first(full, learnt_tasks(every))),
+        Claim(f"{what}, few-shot", "Table 2", tests[True]),
+        Claim(f"{what}, all data", "Table 3", tests[False]),
     ]
 
 
-def unfair(results: Accuracies, one: str, other: str, few: bool) -> list[str]:
+def learnt(results: Accuracies, cells: Iterable[Cell]) -> set[str]:
+    """Return the tasks of which a method has learnt something.
+
+    Its accuracy is above always saying the most frequent class, or Matthews' correlation is above
+    `CHANCE`: classes that are equally frequent in training, as in few-shot runs, cost accuracy.
+    """
+    found = set[str]()
+    for one in cells:
+        (task,) = one.config.tasks
+        matthews = results.results.values(one, "test", task, "matthews")
+        if exceeds(matthews.values(), CHANCE) or learnt_tasks([(task, results.test(one))]):
+            found.add(task)
+    return found
+
+
+def unfair(results: Accuracies, one: str, other: str, test: Test, few: bool) -> list[str]:
     """Return the conditions of a fair test that the settings of two methods do not meet."""
-    cells = results.cells
+    cells, tasks = results.cells, {task for task, _ in test.differences} or {*scl_moo.TASKS}
     ours, plain = (
         (cells.few_shot("sst2", 50, m) if few else cells.full("sst2", m)).config
         for m in (one, other)
     )
-    searched = [
-        search
-        for search in cells.searches
-        if search.cell.name.startswith("few-shot" if few else "full")
-        and search.cell.name.endswith((f"-{one}", f"-{other.removesuffix(scl_moo.BALANCED)}"))
-    ]
+    protocol = "few-shot" if few else "full"
+    first, second = (
+        [
+            search
+            for search in cells.searches
+            if search.cell.name.startswith(protocol)
+            and search.cell.name.endswith(f"-{name}")
+            and tasks.intersection(search.cell.config.tasks)
+        ]
+        for name in (one, other)
+    )
+    tuned = any(name.startswith(protocol) for name in cells.tuned)
+    of_control = tuned and other in scl_moo.CONTROLS
+    untuned = scl_moo.CONTROL_NOT_TUNED if of_control else scl_moo.NOT_TUNED
     reasons = [
         *pooling_reason(plain),
         *limit_reason(plain, "task"),
-        *tuning_reason(results.results, searched, cells.tuned, scl_moo.NOT_TUNED),
+        *tuning_reason(results.results, [*first, *second], cells.tuned, untuned),
+        *end_of_grid_reason(results.results, test.differences, first, second, cells.tuned),
     ]
     if plain.class_balanced != ours.class_balanced:
         reasons.append("only LS and EPO have class-balanced batches")

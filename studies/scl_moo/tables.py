@@ -62,6 +62,14 @@ class Accuracies:
         )
         return means, differences(self.test, first, second)
 
+    def swept(self) -> bool:
+        """Return whether a cell of Figure 5 is finished, other than those of the tables."""
+        return any(
+            self.results.figures_by_seed(one)
+            for one in self.cells.every()
+            if one.name.startswith("sweep-")
+        )
+
     def sweep(
         self, setting: str, value: float, method: str, split: str = "dev"
     ) -> dict[int, float]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from studies.claims import (
     Claim,
     Pairs,
+    Test,
     between,
     claim_of,
     differences,
+    end_of_grid_reason,
+    learnt_first,
     learnt_tasks,
     limit_reason,
     mean_per_seed,
@@ -25,11 +28,6 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
     main = {
         loss: [cells.main(setting, task, loss) for task in supercontext.TASKS]
         for loss in supercontext.LOSSES
-    }
-    rivals = {
-        f"SuperLoss - {title}": differences(results.of, main["superloss"], main[loss])
-        for loss, title in supercontext.LOSSES.items()
-        if loss != "superloss"
     }
     heads = {
         h: [cells.head(setting, task, h) for task in supercontext.ABLATED]
@@ -51,15 +49,48 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
         (one.config.tasks[0], results.of(one)) for several in main.values() for one in several
     )
     reasons = unfair(results, setting)
-    return [
-        claim_of(f"{setting}: {text}", source, lines, reasons, learnt)
-        for text, source, lines in (
-            ("SuperLoss is better than other losses", "Table 4", rivals),
-            ("a non-linear projection head is better", "Table 2", above),
-            ("hard negatives help", "Table 5", {"SuperLoss* - SuperLoss": starred}),
-            ("a frozen encoder is better than a fine-tuned one", "Table 3", {"SuperLoss": frozen}),
+    against = [
+        Test(
+            f"SuperLoss - {title}",
+            pairs,
+            [*reasons, *end_of_grid(results, setting, pairs, rival)],
         )
+        for rival, title in supercontext.LOSSES.items()
+        if rival != "superloss"
+        for pairs in [differences(results.of, main["superloss"], main[rival])]
     ]
+    by_frozen = [*reasons, "settings were chosen for frozen encoders"]
+    return [
+        Claim(
+            f"{setting}: SuperLoss is better than other losses",
+            "Table 4",
+            learnt_first(against, learnt),
+        ),
+        *(
+            claim_of(f"{setting}: {text}", source, lines, why, learnt)
+            for text, source, lines, why in (
+                ("a non-linear projection head is better", "Table 2", above, reasons),
+                ("hard negatives help", "Table 5", {"SuperLoss* - SuperLoss": starred}, reasons),
+                (
+                    "a frozen encoder is better than a fine-tuned one",
+                    *("Table 3", {"SuperLoss": frozen}, by_frozen),
+                ),
+            )
+        ),
+    ]
+
+
+def end_of_grid(results: Accuracies, setting: str, pairs: Pairs, rival: str) -> list[str]:
+    """Return the reason that the rate of SuperLoss or a rival is at an end of its grid."""
+    ours, theirs = (
+        [
+            one
+            for one in results.cells.searches
+            if one.cell.name.startswith(f"{setting}-") and one.cell.name.endswith(f"-{loss}")
+        ]
+        for loss in ("superloss", rival)
+    )
+    return end_of_grid_reason(results.results, pairs, ours, theirs, results.cells.tuned)
 
 
 def unfair(results: Accuracies, setting: str) -> list[str]:

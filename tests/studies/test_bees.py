@@ -19,7 +19,8 @@ from multitask.stored_config import without_paths
 from reports.cells import write_cell
 from studies.bees.analysis import analysed_training, has_negation, negation_errors
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
-from studies.bees.claims import ERRORS, PAIRS, claims, unfair
+from studies.bees.claims import ERRORS, PAIRS, claims, last_gain, unfair
+from studies.bees.claims import test_of as pair_test
 from studies.bees.study import PRINTED, overall_of
 from studies.results import Results, is_merged_from
 from studies.study import Report, StudyRequest
@@ -207,15 +208,37 @@ def test_conditions_of_a_fair_test_are_read_from_settings_and_runs(tmp_path):
     request = StudyRequest(base, tmp_path, tmp_path, epochs=3, lr=1e-4)
     cells = [row_cell(name, base, 3, 1e-4) for name in EVERY]
     report = Report(Results(tmp_path), request, cells, ())
-    assert unfair(report, ("M13", "M6")) == []
+    start = "SimCSE trains [CLS] of an encoder that averages its tokens"
+    assert unfair(report, ("M13", "M6")) == [start]
+    assert unfair(report, ("M17", "M13")) == []  # both start alike
+    assert unfair(report, ("M13", "T4-simcse")) == ["the rate was chosen for ReLU"]
     assert unfair(report, ("M6", "M3")) == ["[CLS] of an encoder that averages its tokens"]
-    assert unfair(report, ("M12", "M5")) == ["the rate was not tuned for qqp"]
+    assert unfair(report, ("M12", "M5")) == [start, "the rate was not tuned for qqp"]
     assert "different batch sizes" in unfair(report, ("M4", "M7"))
     for name, rate in (("M7", 10.0), ("M8", 12.0)):
         stored = {"dev": {"sst": {"accuracy": 0.5}}, "environment": {"date": "2030-01-01"}}
         stored |= {"examples_per_second": rate, "training_seconds": 10.0}
         report.results.add(report.cell(name), 1, stored, tmp_path)
     assert "about 100 training examples against 120" in unfair(report, ("M8", "M7"))
+
+
+def test_runs_that_still_gain_in_their_last_epoch_and_random_noise_are_no_fair_test(tmp_path):
+    base = replace(BASE, encoder="minilm", limit=None)
+    request = StudyRequest(base, tmp_path, tmp_path, epochs=3)
+    report = Report(Results(tmp_path), request, [row_cell(name, base, 3) for name in EVERY], ())
+    for name, scores in (("M13", (0.8, 0.85, 0.87)), ("M17", (0.7, 0.86, 0.864))):
+        history = [{"dev": {"sts": {"pearson": one}, "overall": one}} for one in scores]
+        stored = history[-1] | {"history": history, "environment": {"date": "2030-01-01"}}
+        report.results.add(report.cell(name), 1, stored, tmp_path)
+    assert last_gain(report, "M13", "sts") == pytest.approx(0.02)
+    assert last_gain(report, "M13", "overall") == pytest.approx(0.02)
+    assert last_gain(report, "M6", "sts") == 0
+    found = pair_test(report, "M17", "M13", "sts").reasons
+    assert "M13 still gains 2.0 points in its last epoch" in found
+    assert not any("M17 still" in one for one in found)
+    noise = "SMART's normalised noise acts like random noise"
+    assert noise in found
+    assert noise not in pair_test(report, "M17", "T4-smart", "sts").reasons
 
 
 def test_claims_are_those_of_the_requested_rows(tmp_path):

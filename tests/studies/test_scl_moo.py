@@ -28,7 +28,7 @@ from studies.scl_moo.cells import (
     TASKS,
     Experiments,
 )
-from studies.scl_moo.claims import method_claims
+from studies.scl_moo.claims import learnt, method_claims
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
@@ -198,8 +198,19 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     assert tasks == {"sst2": False, "rte": True}
     _, rows = few_shot_table(results)
     assert len(rows) == len(SHOTS) * len(METHODS | CONTROLS)
+    assert not results.swept()
     assert rows[0][2].startswith("59.72 ± 5.9 / ")
     assert rows[0][2 + TASKS.index("mrpc")] == ""
+
+
+def test_a_correlation_above_chance_means_that_a_task_is_learnt(tmp_path):
+    """Balanced training examples cost accuracy on classes that are not equally frequent."""
+    one = CELLS.few_shot("mrpc", 20, "ls")
+    for matthews, expected in ((0.04, set()), (0.1, {"mrpc"})):
+        figures = {"test": {"mrpc": {"accuracy": 0.5, "matthews": matthews}}}
+        seeds = {str(seed): figures for seed in SEEDS}
+        keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
+        assert learnt(Accuracies(CELLS, Results(tmp_path)), [one]) == expected
 
 
 def test_a_pair_needs_all_numbers_of_examples(tmp_path):

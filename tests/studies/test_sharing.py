@@ -10,7 +10,7 @@ from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from studies.cost import left_runs
 from studies.results import Cell, Results
-from studies.sharing import CROSSED, SEEDS, TEACHING, TOGETHER, cells, systems, within
+from studies.sharing import CROSSED, SEEDS, TEACHING, TOGETHER, cells, minutes, systems, within
 from studies.study import Report, StudyRequest
 from tasks import CS224N
 
@@ -49,12 +49,18 @@ def test_teachers_are_run_first_and_once(every, tmp_path):
     }
 
 
-def test_an_equal_share_of_the_epochs_of_each_run_fits_into_the_minutes():
+def test_minutes_are_those_of_the_fastest_run_of_each_encoder():
+    times = {11711: (600, 1500), 1: (900, 1200)}
+    system = {seed: [{"training_seconds": s} for s in found] for seed, found in times.items()}
+    assert minutes(system) == 30
+
+
+def test_an_equal_share_of_the_epochs_of_each_run_counts():
     scores = (0.3, 0.5, 0.4)
     history = [{"selection_score": one, "dev": {"sst": {"accuracy": one}}} for one in scores]
-    runs = [{"training_seconds": 600, "history": history}] * 2
-    found = [[one["sst"]["accuracy"] for one in within(runs, budget)] for budget in (1, 13, 20, 99)]
-    assert found == [[0.3] * 2, [0.5] * 2, [0.5] * 2, [0.5] * 2]
+    runs = [{"history": history}] * 2
+    found = [[one["sst"]["accuracy"] for one in within(runs, share)] for share in (0.1, 0.6, 1)]
+    assert found == [[0.3] * 2, [0.5] * 2, [0.5] * 2]
 
 
 @pytest.mark.slow

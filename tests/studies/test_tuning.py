@@ -9,7 +9,7 @@ from cell_files import few_words, keep_seeds
 from common.errors import UserError
 from multitask.config import RunConfig
 from studies import STUDIES, find_study
-from studies.claims import tuning_reason
+from studies.claims import end_of_grid_reason, tuning_reason
 from studies.faults import Fault
 from studies.lacon import cells as lacon
 from studies.reproduce import cells_with_settings_of
@@ -17,7 +17,7 @@ from studies.results import Results
 from studies.scl_moo.cells import Experiments
 from studies.study import StudyRequest
 from studies.supercontext import cells as supercontext
-from studies.tuning import Search, best_point, points_tried, tune, tuned_settings
+from studies.tuning import Search, best_point, points_tried, rates_tried, tune, tuned_settings
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", lr=1e-4, head_lr=1e-4)
 DEV = ("dev", "sst2", "accuracy")
@@ -192,6 +192,37 @@ def test_claims_of_tuned_cells_do_not_name_tuning_as_a_reason(search, tmp_path):
     assert tuning_reason(results, [one], {}, "not tuned") == ["not tuned"]
     found = tuning_reason(results, [one, other], {name, "other"}, "not tuned")
     assert found == ["fewer points were tried for other"]
+
+
+def test_a_rate_at_an_end_of_those_tried_is_a_reason_for_the_method_that_is_behind(
+    search, tmp_path
+):
+    one, _ = search
+    results, name = Results(tmp_path / "results"), one.cell.name
+    grid = {"lr": (1e-4, 2e-4, 3e-4), "scl_weight": (0.1,)}
+    one = replace(one, grid=grid)
+    tune([one], 3, results.folder, tmp_path / "runs")
+    assert rates_tried(one, results.folder) == {1e-4, 2e-4, 3e-4}
+    ahead, behind = ({("sst2", 1): sign} for sign in (0.1, -0.1))
+    reason = [f"the rate of {name} is at an end of those tried"]
+
+    def found(pairs, rate, ours=(one,), rivals=()):
+        return end_of_grid_reason(results, pairs, ours, rivals, {name: {"lr": rate}})
+
+    assert found(behind, 3e-4) == found(behind, 1e-4) == reason
+    assert found(behind, 2e-4) == found(ahead, 3e-4) == found({}, 3e-4) == []
+    assert found(ahead, 3e-4, (), (one,)) == reason
+    assert found({("cola", 1): -0.1}, 3e-4) == []
+    assert end_of_grid_reason(results, behind, [one], [], {}) == []
+
+
+def test_a_control_has_the_settings_of_its_method_until_it_is_tuned():
+    tuned = {"few-shot-sst2-50-ce": {"lr": 3e-4}}
+    control = Experiments(BASE, tuned=tuned).few_shot("sst2", 20, "ce-balanced").config
+    assert control.flat()["lr"] == 3e-4
+    tuned["few-shot-sst2-50-ce-balanced"] = {"lr": 3e-5}
+    control = Experiments(BASE, tuned=tuned).few_shot("sst2", 20, "ce-balanced").config
+    assert control.flat()["lr"] == 3e-5
 
 
 def test_stored_cells_are_not_made_stale_by_a_later_choice(reproducing, data, monkeypatch):
