@@ -337,11 +337,17 @@ class BiEncoder(nn.Module):
         """Write a folder that `from_pretrained` opens.
 
         transformers and sentence-transformers also open the folder of a transformer. Raise
-        EncoderError for an encoder cut to its first dimensions.
+        EncoderError for an encoder cut to its first dimensions, and for the folder of a run or of
+        an export with heads.
         """
         if self.width < (complete := self.encoder.config.hidden_size):
             raise EncoderError(f"save: expected the complete width {complete}, found {self.width}")
         folder = Path(folder)
+        if found := next((name for name in OF_RUNS if (folder / name).exists()), None):
+            raise EncoderError(
+                f"{folder}: expected a folder without a run or the heads of an export, found "
+                f"{found}; choose another folder"
+            )
         folder.mkdir(parents=True, exist_ok=True)
         save_encoder(self.encoder, folder)
         self.tokenizer.save(folder)
@@ -365,6 +371,7 @@ class BiEncoder(nn.Module):
         return push_encoder(self, repo, private, token, message)
 
 
+OF_RUNS = ("checkpoint", "predictions", "run.json", "heads.safetensors")  # of multitask.run_folder
 WINDOW = 8192  # sentences held in memory and sorted together
 MANY_TOKENS = 16384  # from which kernels are loaded: two seconds of work, which they make faster
 LEAST_TOKENS = 512  # of a batch: below, its products are slower

@@ -30,10 +30,10 @@ from tasks.predictions import scores_name
 CODE = "code"  # copies of the user's files with methods, never executed
 SOFT_TARGETS = "soft-targets"  # scores of the run for the training examples of its students
 FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE, SOFT_TARGETS)
-# The configuration is removed last, because it marks the folder as a run.
 TEACHERS = "teachers.json"  # the checksums of the weights of the run's teachers
 CALIBRATION = "calibration.json"  # in an exported folder, too
 DATA = "data.json"  # the checksums of the files that the run read
+# The configuration is removed last, because it marks the folder as a run.
 FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, CALIBRATION, DATA, "config.json")
 EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 LOCK = "run.lock"

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -100,7 +101,8 @@ def stored_or_computed(
     They are read from the teacher's folder if it has computed them for the same weights and texts.
     The teacher may have another encoder, tokeniser or head than the student.
     """
-    content = repr((weights_checksum(folder), examples.ids, examples.texts, embeddings))
+    outputs = task.kind.columns, task.kind.class_names, signature(config, task.name)
+    content = repr((weights_checksum(folder), examples.ids, examples.texts, embeddings, outputs))
     key = hashlib.sha256(content.encode()).hexdigest()[:16]
     file = folder / SOFT_TARGETS / f"{task.name}-{key}.npz"
     if not file.exists():
@@ -111,6 +113,14 @@ def stored_or_computed(
     return SoftTargets(**{key: torch.from_numpy(array) for key, array in arrays.items()})
 
 
+def signature(config: RunConfig, task: str) -> Any:
+    """Return what defines the outputs of an own task's head.
+
+    How the texts are encoded may differ: a cross-encoder teaches a bi-encoder.
+    """
+    return output_signature({**config.own_tasks.get(task, {}), "joint": False})
+
+
 def computed(
     folder: Path, config: RunConfig, task: Task, examples: Examples, embeddings: bool
 ) -> dict[str, np.ndarray]:
@@ -118,15 +128,10 @@ def computed(
     stored, tasks, model = load_trained(folder, config.device, use=config.user_methods)
     model.precision = stored.precision
     theirs, name = tasks[task.name], task.name
-    # How the texts are encoded may differ: a cross-encoder teaches a bi-encoder.
-    own = [
-        output_signature({**one.own_tasks.get(name, {}), "joint": False})
-        for one in (config, stored)
-    ]
     for what, mine, found in (
         ("number of classes", task.kind.columns, theirs.kind.columns),
         ("classes", task.kind.class_names, theirs.kind.class_names),
-        ("description", *own),
+        ("description", signature(config, name), signature(stored, name)),
     ):
         if mine != found:
             raise RunError(f"{folder}: {name}: expected the {what} {mine}, found {found}")

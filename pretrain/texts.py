@@ -74,7 +74,7 @@ class Texts:
         return Examples([str(i) for i in range(len(groups))], columns, groups)
 
     def where(self, folder: Path, split: str) -> str:
-        return self.origin if split == "train" else str(folder / "sts-dev.csv")
+        return self.origin if split == "train" else build_task("sts").source.where(folder, split)
 
 
 def training_sentences(

@@ -113,6 +113,8 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             key = min(wrong)
             line = f"expected {key} as {OWN_ARGUMENTS[key]}, found it among the settings"
             raise ValueError(f"settings: {line}")
+        if self.lr is not None and "lr" in (self.settings or {}):
+            raise ValueError("settings: expected lr as the argument lr or here, found both")
         held = self.validation_fraction
         if not 0 <= held < 1:
             raise ValueError(f"validation_fraction: expected 0 or more, below 1, found {held!r}")

@@ -17,6 +17,7 @@ from minbert.encoder import Encoder
 from minbert.sizes import SIZES
 from multitask.calibration import write_calibration
 from multitask.methods import UserMethods
+from multitask.model import ADAPTERS, HEADS
 from multitask.run_folder import CALIBRATION, EXPORTED, RunFolder
 from multitask.stored_config import without_paths
 from serving.card import card
@@ -26,7 +27,7 @@ from serving.static_export import StaticSettings, write_static
 
 # File names of an export; a folder with any other file is not replaced.
 OWN = (
-    *("1_Pooling", "2_Normalize", "README.md", "config.json", "heads.safetensors", "heads.onnx"),
+    *("1_Pooling", "2_Normalize", "README.md", "config.json", HEADS, ADAPTERS, "heads.onnx"),
     "model.onnx",
     *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
     "config_sentence_transformers.json",

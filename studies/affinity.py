@@ -321,5 +321,6 @@ STUDY = Study(
     page=page,
     precision="bf16",
     limit=LIMIT,
-    options=("seeds",),
+    limit_shares=False,
+    options=("seeds", "epochs"),
 )

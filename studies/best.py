@@ -55,7 +55,7 @@ STUDY = replace(
     title="The best shared model and its ensemble",
     page=page,
     wanted=lambda cell, request: cell.name == sharing.TOGETHER,
-    options=(),
+    options=("epochs", "lr"),
     folder="sharing",
     page_file="best.md",
 )

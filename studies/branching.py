@@ -205,7 +205,7 @@ STUDY = Study(
     wanted=is_wanted,
     check=check,
     precision="bf16",
-    options=("seeds",),
+    options=("seeds", "epochs"),
     by_beginning=False,
     audited=True,
 )

@@ -53,7 +53,7 @@ def comparison(
         page,
         precision="bf16",
         limit=settings.get("limit"),
-        options=("seeds",),
+        options=("seeds", "epochs"),
         audited=True,
     )
     return study

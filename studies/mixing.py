@@ -91,6 +91,7 @@ STUDY = Study(
     page=page,
     precision="bf16",
     limit=LIMIT,
+    limit_shares=False,
     by_beginning=False,
     audited=True,
 )

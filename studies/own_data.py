@@ -167,5 +167,5 @@ STUDY = Study(
     cells=cells,
     page=page,
     precision="bf16",
-    options=("seeds",),
+    options=("seeds", "epochs"),
 )

@@ -64,7 +64,7 @@ def stored_losses(config: RunConfig, count: int, folder: Path, overwrite: bool) 
     the file is not a sweep's, or of another one.
     """
     file = folder / "rays.json"
-    kept = check_rays(file, count) if file.exists() else None
+    kept = check_rays(file, None if overwrite else count) if file.exists() else None
     if kept is None or overwrite:
         tasks, model, splits = assemble(config)
         train = {name: several["train"] for name, several in splits.items()}
@@ -79,11 +79,15 @@ def stored_losses(config: RunConfig, count: int, folder: Path, overwrite: bool) 
     return kept["losses_before"]
 
 
-def check_rays(file: Path, count: int) -> Mapping[str, Any]:
-    """Return the content of `rays.json`; raise RunError for another file or number of rays."""
+def check_rays(file: Path, count: int | None) -> Mapping[str, Any]:
+    """Return the content of `rays.json`; raise RunError for another file or number of rays.
+
+    None allows every number.
+    """
     kept = read_json(file, RunError)
     if not {"rays", "losses_before"} <= kept.keys():
         raise RunError(f"{file}: expected a sweep's rays and losses_before, found {sorted(kept)}")
-    if kept["rays"] != count:
-        raise RunError(f"{file}: expected a sweep of {count} rays, found {kept['rays']}")
+    if count not in (None, kept["rays"]):
+        line = f"expected a sweep of {count} rays, found {kept['rays']}"
+        raise RunError(f"{file}: {line}; choose another --output, or --overwrite")
     return kept

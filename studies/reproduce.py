@@ -25,9 +25,10 @@ def check_request(study: Study, request: StudyRequest) -> None:
             some = ", ".join(names[:SHOWN_ROWS]) + (", ..." if len(names) > SHOWN_ROWS else "")
             what = "the beginning of one of" if study.by_beginning else "one of"
             raise SettingsError(f"rows: expected {what} {some}; found {row}")
-    if study.limit_per_class and isinstance(request.base.limit, float):
+    if not study.limit_shares and isinstance(request.base.limit, float):
+        unit = "class" if study.limit_per_class else "task"
         found = f"with {study.name}, found {request.base.limit}"
-        raise SettingsError(f"limit: expected a number of examples per class {found}")
+        raise SettingsError(f"limit: expected a number of examples per {unit} {found}")
     if request.rows and request.further:
         raise SettingsError("rows and further: expected at most one of them")
     if request.tune and request.stored_only:
@@ -36,6 +37,8 @@ def check_request(study: Study, request: StudyRequest) -> None:
         "tune": request.tune,
         "further": request.further,
         "seeds": request.seeds,
+        "epochs": request.epochs,
+        "lr": request.lr,
         "dev_limit": request.base.dev_limit,
         "vectors": request.vectors,
         **request.changes,

@@ -293,14 +293,14 @@ STUDY = Study(
     name="sharing",
     title="One encoder for three tasks, beside three encoders",
     notes="rates chosen on held-out training examples (results/bees-rates, results/sharing-rates), "
-    "and so were LoRA and the auxiliary task of *together* (24,000 examples of SST-2); dev chose its "
-    "teachers, which leave out the cross-encoder of sts; no other setting was chosen for these "
+    "and so were LoRA and the auxiliary task of *together* (24,000 examples of SST-2); dev chose "
+    "its teachers, which leave out the cross-encoder of sts; no other setting was chosen for these "
     "data. Quora's figures are flattered, for the encoder's own training data "
     "holds duplicates of Quora.",
     cells=cells,
     page=page,
     precision="bf16",
-    options=("seeds",),
+    options=("seeds", "epochs", "lr"),
     by_beginning=False,
     audited=True,
 )

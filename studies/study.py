@@ -132,6 +132,7 @@ class Study:
     precision: str = "fp32"
     limit: int | None = None  # default number of training examples per task
     options: Collection[str] = ()
+    limit_shares: bool = True  # whether `limit` may be a share of the examples
     by_beginning: bool = True  # rows are prefixes of cell names, not whole names
     audited: bool = False
     few_seeds: bool = False  # by default only the first seed

@@ -53,7 +53,7 @@ class Search:
     def trial(self, point: Settings, seeds: int) -> Cell:
         """Return the cell of a point with the first `seeds` seeds."""
         config = self.cell.config.changed(**changes_of(point))
-        name = config.digest()[:8]
+        name = config.digest()
         cell = replace(self.cell, config=config, seeds=self.cell.seeds[:seeds])
         return replace(cell, name=f"{self.cell.name}-{name}")
 

@@ -72,6 +72,8 @@ def compare_until_sure(
     """
     configs = dict(zip(NAMES, (first, other), strict=True))
     found = check_request(configs, score)
+    if first.changed(seed=other.seed) == other:
+        raise SettingsError("expected two configurations that differ in more than the seed")
     rule = Rule(margin, examples, most_seeds=most_seeds, budget=budget)
     for fault in rule.faults():
         raise SettingsError(fault)

@@ -189,11 +189,12 @@ def weights_by_class(name: str, value: Any) -> Any:
     found: dict[str, float] = {}
     for part in str(value).split("|"):
         label, sign, weight = part.rpartition("=")
+        label = label.strip()
         number = to_number(weight)
         if not sign or number is None or label in found:
             raise DescriptionError(
                 f"{name}: class_weights: expected each class once, as in fire=5|flood=2, found "
                 f"{part!r}; --class-weights balanced weights by numbers of examples"
             )
-        found[label.strip()] = number
+        found[label] = number
     return found

@@ -18,6 +18,7 @@ from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig, difference
 from multitask.control import RunControl
 from multitask.run_folder import RunFolder
+from multitask.run_settings import MACHINE
 from tasks import data_folder
 
 FEWEST_ROUNDS = 4  # per epoch: bootstrapping draws from halves of them
@@ -83,7 +84,7 @@ def measured_run(joint: Path, config: RunConfig) -> Mapping[str, Any]:
     metrics, stored = RunFolder(joint).metrics(), RunFolder(joint).stored()
     if metrics is None or stored is None:
         raise RunError(f"{joint}: expected the joint run of the measurement, found none")
-    ignored = ("seed", "precision", "linear")  # of the run, not of the configuration
+    ignored = ("seed", "precision", *MACHINE)  # of the run, not of the configuration
     if found := difference(joint_config(config).to_json(), stored, ignored):
         raise RunError(f"{joint}: expected the configuration of the measurement, found: {found}")
     return metrics

@@ -233,8 +233,9 @@ STUDY = Study(
     draw=draw,
     searches=lambda request: experiments(request).searches,
     train_and_draw=draw_maps_of_runs,
-    options=("seeds", "pooling", "batch_size", "tune"),
+    options=("seeds", "epochs", "lr", "pooling", "batch_size", "tune"),
     limit_per_class=True,
+    limit_shares=False,
     data="at most 5,000 training examples per class of two classes, 1,000 of more, all of MRPC, "
     "RTE and CoLA",
 )

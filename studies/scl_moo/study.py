@@ -136,5 +136,5 @@ STUDY = Study(
     draw=draw,
     searches=lambda request: experiments(request).searches,
     train_and_draw=draw_maps_of_runs,
-    options=("seeds", "pooling", "batch_size", "tune"),
+    options=("seeds", "epochs", "lr", "pooling", "batch_size", "tune"),
 )

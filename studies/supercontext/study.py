@@ -151,5 +151,5 @@ STUDY = Study(
     draw=draw,
     searches=lambda request: experiments(request).searches,
     train_and_draw=draw_maps_of_runs,
-    options=("seeds", "dev_limit", "vectors", "pooling", "tune"),
+    options=("seeds", "epochs", "lr", "dev_limit", "vectors", "pooling", "tune"),
 )
