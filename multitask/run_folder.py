@@ -37,15 +37,18 @@ DATA = "data.json"  # the checksums of the files that the run read
 FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, CALIBRATION, DATA, "config.json")
 EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 LOCK = "run.lock"
+LONGEST_NAMES = 80  # characters of the tasks in the name of a folder
 
 
 def default_folder(config: RunConfig) -> Path:
     """Return `runs/<mode, method, encoder, precision, seed>-<hash>` for a configuration."""
     parts: list[str] = [config.mode]
+    names = "-".join(config.tasks)
+    names = names if len(names) <= LONGEST_NAMES else f"{len(config.tasks)}-tasks"
     if config.mode in ("single", "probe"):
-        parts += config.tasks
+        parts += [names]
     elif config.pretrains:
-        parts += [config.objective.name, *config.tasks]
+        parts += [config.objective.name] + [names] * bool(names)
     else:
         parts += [config.sampling.name, config.combiner.name]
     if not config.pretrains and config.objective is not None:

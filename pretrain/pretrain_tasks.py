@@ -134,11 +134,16 @@ def origin_of(config: RunConfig) -> str:
     return f"the training files of {', '.join(config.tasks)}"
 
 
+def tasks_of(config: RunConfig) -> list[Task]:
+    """Return the tasks whose training texts are read."""
+    return [config.options_of(name).build() for name in config.tasks]
+
+
 def sentence_source(objective: Any, config: RunConfig) -> Texts:
     """Return the sentences of tasks or of the objective's file, each paired with itself."""
     if objective.text:
         return Texts(partial(read_texts, objective.text, objective.text_column), objective.text)
-    return Texts(partial(sentences, config.tasks, config.own_tasks), origin_of(config))
+    return Texts(partial(sentences, tasks_of(config)), origin_of(config))
 
 
 def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
@@ -149,7 +154,7 @@ def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
         columns = (objective.text_column or "", objective.other_column or "")
         pairs = partial(read_pairs, objective.text, columns)
     if objective.random_negatives:
-        pool = None if objective.text else partial(training_sentences, config.tasks)
+        pool = None if objective.text else partial(training_sentences, tasks_of(config))
         pairs = partial(pairs_with_negatives, pairs, pool, origin, config.seed)
     return Texts(pairs, origin)
 

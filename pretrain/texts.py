@@ -12,7 +12,7 @@ import numpy as np
 
 from multitask.config import RunConfig
 from multitask.sampling import generator
-from tasks import CS224N, CustomTasks, build_task, data_folder, find_task
+from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
 from tasks.closure import connected_groups
 from tasks.readers import (
@@ -45,7 +45,6 @@ LABELLED = (
 LABELS = {"entailment": 0, "0": 0, "neutral": 1, "1": 1, "contradiction": 2, "2": 2}
 Columns = tuple[list[str], ...]
 Make = Callable[[Path, Limit], tuple[Columns, np.ndarray]]  # folder, limit -> texts, groups
-NO_OWN: CustomTasks = {}
 
 
 @dataclass(frozen=True)
@@ -77,22 +76,18 @@ class Texts:
         return self.origin if split == "train" else build_task("sts").source.where(folder, split)
 
 
-def training_sentences(
-    names: Sequence[str], folder: Path, limit: Limit = None, own: CustomTasks = NO_OWN
-) -> list[str]:
+def training_sentences(tasks: Iterable[Task], folder: Path, limit: Limit = None) -> list[str]:
     """Return the distinct sentences of these tasks' training files; `limit` counts per task."""
     found: dict[str, None] = {}
-    for name in names:
-        for column in find_task(name, own).read(folder, "train", limit).texts:
+    for task in tasks:
+        for column in task.read(folder, "train", limit).texts:
             found |= dict.fromkeys(text for text in column if text)
     return list(found)
 
 
-def sentences(
-    names: Sequence[str], own: CustomTasks, folder: Path, limit: Limit
-) -> tuple[Columns, np.ndarray]:
+def sentences(tasks: Iterable[Task], folder: Path, limit: Limit) -> tuple[Columns, np.ndarray]:
     """Return each sentence paired with itself: two views, which differ by dropout."""
-    column = training_sentences(names, folder, limit, own)
+    column = training_sentences(tasks, folder, limit)
     return (column, column), np.arange(len(column))
 
 
@@ -269,7 +264,8 @@ def overlap_lines(
     own = config.tasks if objective.of_classes else ()
     for name in dict.fromkeys((*CS224N, *own)):
         try:
-            shared = overlap(known, folder, find_task(name, config.own_tasks))
+            one = config.options_of(name).build() if name in config.tasks else build_task(name)
+            shared = overlap(known, folder, one)
         except DataError as error:
             yield f"overlap with {name}: unknown ({error})"
             continue

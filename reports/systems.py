@@ -80,11 +80,11 @@ def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
 def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
     """Raise UserError if a run has other data, options or start than others of its system."""
     for other in others:
-        for key in ("data", "options of", "start"):
+        for key in ("data", "files of", "options of", "start"):
             for task in sorted(set(run.tasks) & set(other.tasks)):
                 mine, theirs = (comparable_value(one, key, task) for one in (run, other))
                 if mine != theirs and UNKNOWN not in (mine, theirs):
-                    what = f"{key} {task}" if key == "options of" else key
+                    what = f"{key} {task}" if key.endswith(" of") else key
                     raise UserError(
                         f"{run.folder}: expected, as a run of the system {name}, {what} "
                         f"{theirs!r}, which {other.folder} has, found {mine!r}; NAME=RUN "
@@ -93,9 +93,12 @@ def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) ->
 
 
 def comparable_value(run: StoredRun, key: str, task: str) -> Any:
-    """Return the data, the options of a task, or a description of the initial run of a run."""
+    """Return a run's data, an own task's files, a task's options, or a description of the start."""
     if key == "data":
         return run.config.get("data")
+    if key == "files of":
+        described = run.own_tasks.get(task, {})
+        return {split: described.get(split) for split in ("train", "dev", "test")}
     if key == "options of":
         return run.config.get("task_options", {}).get(task, {})
     start = run.config.get("init")

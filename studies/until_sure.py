@@ -39,7 +39,6 @@ from studies.sealed_comparison import (
     pairs_content,
     read_comparison,
 )
-from tasks import find_task
 
 FILE = "until-sure.json"
 REASONS = {
@@ -130,8 +129,7 @@ def check_request(configs: Mapping[str, RunConfig], chosen: str | None) -> DevSc
             if any(one.startswith("seed") for one in drawing_settings(config, task, "dev")):
                 name = config.protocol.name
                 raise SettingsError(f"protocol: expected the same dev for all seeds, found {name}")
-    own = configs["A"].own_tasks
-    return dev_score({task: find_task(task, own) for task in common}, chosen)
+    return dev_score({task: configs["A"].options_of(task).build() for task in common}, chosen)
 
 
 def check_earlier(file: Path, content: Mapping[str, Any]) -> None:

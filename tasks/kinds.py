@@ -171,7 +171,7 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
         loss=F.binary_cross_entropy_with_logits,
         scores=torch.sigmoid,
         predictions=lambda scores: (scores > 0.5).astype(np.int64),
-        metrics=metric_function("accuracy", "micro_f1", "macro_f1", "matthews"),
+        metrics=metric_function("micro_f1", "macro_f1", "accuracy", "matthews"),
         main_metric=MAIN_METRICS["multi-label"],
         divergence=lambda logits, others: (
             labels * symmetric_kl(two_logits(logits), two_logits(others))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,19 +118,14 @@ def indicator(cell: str) -> float:
 
 
 def build(described: TaskDescription) -> Parts:
-    """Return BEES' heads of classes with a sigmoid per label; targets and predictions are (n, C).
-
-    The main metric comes first, as in the other kinds.
-    """
+    """Return BEES' heads of classes, a sigmoid per label; targets and predictions are (n, C)."""
     from tasks.kinds import multi_label
-    from tasks.metrics import metric_function
     from tasks.predictions import PredictionFile
 
     labels, separator = described.labels, described.separator or SEPARATOR
     parse = label_set(labels, separator)
-    metrics = metric_function("micro_f1", "macro_f1", "accuracy", "matthews")
     return Parts(
-        kind=replace(multi_label(len(labels), labels), metrics=metrics),
+        kind=multi_label(len(labels), labels),
         build_head=head(described, len(labels)),
         output=PredictionFile(
             described.name,

@@ -92,7 +92,8 @@ class Same(PretrainObjective, name="same"):
     def source(self, config):
         from functools import partial
 
-        return Texts(partial(sentences, config.tasks, config.own_tasks), "the tasks")
+        tasks = [config.options_of(name).build() for name in config.tasks]
+        return Texts(partial(sentences, tasks), "the tasks")
 
 
 class Value(Adapter, name="value"):

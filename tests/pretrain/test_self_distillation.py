@@ -14,7 +14,7 @@ from multitask import RunConfig, train
 from multitask.assembly import assemble
 from multitask.trainer import Trainer
 from pretrain.texts import training_sentences
-from tasks import data_folder
+from tasks import build_task, data_folder
 
 SIZES = {"widths": (16, 8), "exits": (1,)}
 CONFIG = RunConfig(
@@ -36,7 +36,7 @@ def cosine(u, v):
 def test_each_sentence_is_read_once():
     _, model, splits = assemble(CONFIG)
     train_split = splits["self-distillation"]["train"]
-    found = training_sentences(("sst",), data_folder("sample"), 24)
+    found = training_sentences([build_task("sst")], data_folder("sample"), 24)
     assert len(train_split.examples) == len(found)
     assert len(train_split.row_tokens) == 1
     assert len(splits["self-distillation"]["dev"].row_tokens) == 2, "pairs of STS"
@@ -49,7 +49,7 @@ def test_the_loss_is_the_mean_distance_of_every_size_to_the_encoder_before_the_r
     trainer = Trainer(model, chosen, splits, CONFIG, tmp_path)
     model.eval()  # no dropout
     start = BiEncoder.from_pretrained("tiny")
-    sentences = training_sentences(("sst",), data_folder("sample"), 24)
+    sentences = training_sentences([build_task("sst")], data_folder("sample"), 24)
     rows = np.array([3, 1, 20, 7, 0, 11])
     texts = [sentences[row] for row in rows]
     generator = torch.Generator().manual_seed(0)

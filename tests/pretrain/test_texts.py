@@ -47,12 +47,13 @@ def write(tmp_path):
 
 @pytest.mark.parametrize(("names", "limit"), [(("sst",), None), (CS224N, None), (("qqp",), 10)])
 def test_every_training_sentence_within_the_limit_is_read_once(names, limit):
-    found = training_sentences(names, SAMPLE, limit)
-    read = [build_task(name).read(SAMPLE, "train", limit) for name in names]
+    tasks = [build_task(name) for name in names]
+    found = training_sentences(tasks, SAMPLE, limit)
+    read = [task.read(SAMPLE, "train", limit) for task in tasks]
     everything = {text for one in read for column in one.texts for text in column}
     assert len(found) == len(set(found))
     assert set(found) == everything - {""}
-    columns, groups = sentences(names, {}, SAMPLE, limit)
+    columns, groups = sentences(tasks, SAMPLE, limit)
     assert columns[0] is columns[1], "both views are one list, tokenised once"
     assert len(set(groups)) == len(groups) == len(columns[0])
 
@@ -61,7 +62,9 @@ def test_the_limit_of_a_run_counts_per_task():
     limits = {"limit": 10, "dev_limit": 7, "encoder": "tiny"}
     config = RunConfig(mode="pretrain", tasks=CS224N, objective="simcse", **limits)
     _, _, splits = assemble(config)
-    assert len(splits["simcse"]["train"].examples) == len(training_sentences(CS224N, SAMPLE, 10))
+    assert len(splits["simcse"]["train"].examples) == len(
+        training_sentences(map(build_task, CS224N), SAMPLE, 10)
+    )
     assert len(splits["simcse"]["train"].examples) > 30
     assert len(splits["simcse"]["dev"].examples) == 7
 
@@ -79,7 +82,7 @@ def test_positive_pairs_are_those_with_the_same_meaning_by_their_labels():
 def test_random_negatives_are_of_another_group():
     chained = connected_groups(["a", "c", "x", "d"], ["b", "b", "y", "c"])
     assert chained[0] == chained[1] == chained[3] != chained[2]
-    pairs, pool = partial(positive_pairs, ("qqp",)), partial(training_sentences, ("qqp",))
+    pairs, pool = partial(positive_pairs, ("qqp",)), partial(training_sentences, [build_task("qqp")])
     draw = partial(pairs_with_negatives, pairs, pool, "files", folder=SAMPLE, limit=None)
     (left, right, negatives), groups = draw(seed=0)
     again, others = (draw(seed=seed)[0][2] for seed in (0, 1))

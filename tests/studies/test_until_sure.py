@@ -336,6 +336,10 @@ def test_the_command_goes_on_prints_the_verdict_and_verifies(finished, command, 
             ("--until-sure", "--margin", "1", "--score", "qqp", "sts.yaml", "sts.yaml"),
             "--score: expected one of sts, found 'qqp'",
         ),
+        (
+            ("--until-sure", "--margin", "1", "sts.yaml", "sts.yaml"),
+            "expected two configurations that differ in more than the seed",
+        ),
     ],
 )
 def test_wrong_flags_are_one_line(command, tmp_path, flags, message):
@@ -354,8 +358,10 @@ def test_wrong_flags_are_one_line(command, tmp_path, flags, message):
 
 
 def test_bad_data_is_one_line(command, tmp_path):
-    (tmp_path / "sts.yaml").write_text("tasks: [sts]\nencoder: tiny\n")
-    flags = ("--until-sure", "--margin", 1, "sts.yaml", "sts.yaml", "--data", tmp_path / "none")
+    for name, epochs in (("sts", 1), ("longer", 2)):
+        settings = f"tasks: [sts]\nencoder: tiny\nepochs: {epochs}\n"
+        (tmp_path / f"{name}.yaml").write_text(settings)
+    flags = ("--until-sure", "--margin", 1, "sts.yaml", "longer.yaml", "--data", tmp_path / "none")
     status, _, err = command(*flags)
     assert (status, len(err.splitlines())) == (1, 1)
     status, _, err = command("--until-sure", "--margin", 1, "sts.yaml", "none.yaml")
