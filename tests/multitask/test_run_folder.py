@@ -16,6 +16,7 @@ from multitask.metrics_file import OF_TRAINING
 from multitask.precision import with_kernel
 from multitask.run_folder import RunFolder, default_folder, run_of_predictions
 from multitask.start import holds_finished, make_ready
+from tasks import TASK_NAMES
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
 FINISHED = {
@@ -40,6 +41,11 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
     }
     assert len(names) == 3
     assert all(name.startswith("runs/single-sts-minilm-auto-seed") for name in names)
+
+
+def test_the_folders_name_of_many_tasks_has_their_number():
+    config = RunConfig(mode="probe", tasks=TASK_NAMES)
+    assert default_folder(config).name.startswith(f"probe-{len(TASK_NAMES)}-tasks-minilm-")
 
 
 def test_the_run_of_predictions_is_found_from_a_file_and_from_its_folder(tmp_path, monkeypatch):

@@ -52,6 +52,13 @@ def make(table, tmp_path, base_config):
     return make
 
 
+def test_a_task_with_two_views_of_its_texts_shares_no_row(make):
+    """Its examples have two texts in place of one."""
+    trainer = make(objective="cl")
+    shared = {name: several["train"].shared for name, several in trainer.splits.items()}
+    assert set(shared.values()) == {None}
+
+
 def gradients(trainer):
     return torch.cat(
         [

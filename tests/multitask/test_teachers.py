@@ -123,6 +123,19 @@ def test_scores_are_computed_once(teacher, monkeypatch):
         soft_targets(config.changed(limit=20))
 
 
+def test_stored_scores_do_not_serve_a_student_with_other_classes(tmp_path):
+    texts = [f"text {row}" for row in range(12)]
+    own = task(texts, ["a", "b", "c"] * 4, name="own", folder=tmp_path / "data")
+    folder = tmp_path / "teacher"
+    train(RunConfig(tasks=(own,), encoder="tiny", epochs=1), folder)
+    soft_targets(RunConfig(tasks=(own,), encoder="tiny", teacher=(str(folder),)))
+    other = task(
+        texts, ["a", "b", "c"] * 4, name="own", folder=tmp_path / "data", classes=["c", "b", "a"]
+    )
+    with pytest.raises(RunError, match="expected the classes"):
+        soft_targets(RunConfig(tasks=(other,), encoder="tiny", teacher=(str(folder),)))
+
+
 def test_damaged_soft_targets_are_refused(teacher):
     config = student(teacher("sts", seed=3), limit=12)
     soft_targets(config)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 
 from multitask.assembly import assemble, build_tasks
 from multitask.config import RunConfig
+from pretrain.objectives import SimCSE
 from pretrain.texts import (
     Texts,
     distinct_texts,
     overlap,
+    overlap_lines,
     pairs_with_negatives,
     positive_pairs,
     read_nli_triplets,
@@ -21,7 +24,7 @@ from pretrain.texts import (
     sentences,
     training_sentences,
 )
-from tasks import CS224N, build_task, data_folder
+from tasks import CS224N, TaskOptions, build_task, data_folder
 from tasks.closure import connected_groups
 from tasks.text_files import DataError
 
@@ -58,6 +61,22 @@ def test_every_training_sentence_within_the_limit_is_read_once(names, limit):
     assert len(set(groups)) == len(groups) == len(columns[0])
 
 
+class Mood(TaskOptions, name="mood"):
+    """The sentences of sst under another name."""
+
+    def build(self):
+        return replace(build_task("sst"), name="mood")
+
+
+def test_texts_of_a_users_task_are_read():
+    objective = SimCSE()
+    config = RunConfig(mode="pretrain", tasks=(Mood(),), objective=objective, limit=10)
+    config = config.changed(encoder="tiny")
+    tasks, _, splits = assemble(config)
+    assert len(splits["simcse"]["train"].examples) == 10
+    assert len(list(overlap_lines(objective, config, tasks))) == len(CS224N)
+
+
 def test_the_limit_of_a_run_counts_per_task():
     limits = {"limit": 10, "dev_limit": 7, "encoder": "tiny"}
     config = RunConfig(mode="pretrain", tasks=CS224N, objective="simcse", **limits)
@@ -82,7 +101,8 @@ def test_positive_pairs_are_those_with_the_same_meaning_by_their_labels():
 def test_random_negatives_are_of_another_group():
     chained = connected_groups(["a", "c", "x", "d"], ["b", "b", "y", "c"])
     assert chained[0] == chained[1] == chained[3] != chained[2]
-    pairs, pool = partial(positive_pairs, ("qqp",)), partial(training_sentences, [build_task("qqp")])
+    pairs = partial(positive_pairs, ("qqp",))
+    pool = partial(training_sentences, [build_task("qqp")])
     draw = partial(pairs_with_negatives, pairs, pool, "files", folder=SAMPLE, limit=None)
     (left, right, negatives), groups = draw(seed=0)
     again, others = (draw(seed=seed)[0][2] for seed in (0, 1))

@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.errors import RunError, SharedEncoderWarning
+from common.errors import EncoderError, RunError, SharedEncoderWarning
 from ensemble.soup import soup_config
 from minbert.bi_encoder import BiEncoder
 from multitask.assembly import build_tasks, training_texts
@@ -160,6 +160,25 @@ def test_other_libraries_open_a_merged_export(lora, tmp_path):
     with torch.inference_mode():
         hidden = theirs(**tokenizer(TEXTS[:1], return_tensors="pt")).last_hidden_state
     assert_near(hidden.mean(1), expected[:1], terms_of(model))
+
+
+def test_an_export_with_adapters_is_replaced(lora, tmp_path):
+    export(lora, tmp_path / "all", "minbert")
+    assert (tmp_path / "all" / "adapters.safetensors").exists()
+    export(lora, tmp_path / "all", "minbert", overwrite=True)
+    assert MultiTaskModel.load(tmp_path / "all").model.adapters
+
+
+def test_an_encoder_is_not_saved_over_a_run_or_an_export(lora, tmp_path):
+    encoder = BiEncoder.from_pretrained("tiny")
+    export(lora, tmp_path / "all", "minbert")
+    for folder in (lora, tmp_path / "all"):
+        kept = (folder / "config.json").read_bytes()
+        with pytest.raises(EncoderError, match="expected a folder without a run or the heads of"):
+            encoder.save_pretrained(folder)
+        assert (folder / "config.json").read_bytes() == kept
+    encoder.save_pretrained(tmp_path / "encoder")
+    encoder.save_pretrained(tmp_path / "encoder")
 
 
 def test_a_static_student_has_the_adapter_of_its_task(lora, tmp_path):

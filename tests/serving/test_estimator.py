@@ -229,6 +229,7 @@ def kept_rows(folder):
         ({"settings": {"epoch": 3}}, ["a", "b"], ["x", "y"], "epoch"),
         ({"settings": {"epochs": 3}}, ["a", "b"], ["x", "y"], "epochs as the argument epochs"),
         ({"settings": {"seed": 3}}, ["a", "b"], ["x", "y"], "seed as the argument random_state"),
+        ({"settings": {"lr": 3e-4}, "lr": 1e-3}, ["a", "b"], ["x", "y"], "lr as the argument lr"),
         ({"settings": {"calibrate": True}}, ["a", "b"], ["x", "y"], "validation_fraction above 0"),
         ({"validation_fraction": 1}, ["a", "b"], ["x", "y"], "validation_fraction: expected 0"),
         ({"validation_fraction": 0.9}, ["a", "b"], ["x", "y"], "more rows than are held out"),
