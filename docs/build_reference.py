@@ -10,6 +10,7 @@ from typing import Any
 from common.settings import Settings, default_of, expected, hints_of
 from multitask.methods import ROLES, methods
 from multitask.presets import PRESETS
+from multitask.run_settings import RunSettings
 from tasks import TASKS, TaskOptions
 
 PAGE = Path(__file__).with_name("methods.md")
@@ -21,14 +22,24 @@ def methods_page() -> str:
         "# Methods and their settings",
         "Built from the methods' own descriptions by `python -m docs.build_reference`. Every "
         "setting is a keyword of `RunConfig` and a key of `config.json`, and nearly every one a "
-        "flag, under the same name; options of tasks are in `task_options` there.",
+        "flag, under the same name; options of tasks are in `task_options` there. The tables show "
+        "the values of the keyword.",
     ]
     for role in ROLES:
         if role != "tasks":
-            parts.append(f"## {role.replace('_', ' ')}\n\nThe default is {default_text(role)}.")
+            flag = "" if role == "regularizers" else f" The flag is `--{role.replace('_', '-')}`."
+            title = role.replace("_", " ")
+            parts.append(f"## {title}\n\nThe default is {default_text(role)}.{flag}")
             parts += [method_entry(method) for method in methods(role).values()]
+    parts += ["## every run", "\n".join(settings_table(RunSettings, of_every_run())[1:])]
     parts += ["## tasks", *filter(None, map(task_entry, TASKS.values()))]
     return "\n\n".join([*parts, *presets()]) + "\n"
+
+
+def of_every_run() -> dict[str, Field[Any]]:
+    """Return the settings of a run that belong to no method, by name."""
+    by_key = RunSettings.by_key()
+    return {key: one for key, one in by_key.items() if key not in ROLES and "help" in one.metadata}
 
 
 def default_text(role: str) -> str:
@@ -65,14 +76,20 @@ def settings_table(owner: type[Settings], settings: Mapping[str, Field[Any]]) ->
     lines = ["", "| setting | a value is | default | |", "|---|---|---|---|"]
     for key, one in settings.items():
         default = default_of(one)
-        shown = "" if default in (None, {}) else f"`{default}`"
+        shown = "" if default in (None, {}, (), "") else f"`{default}`"
         if source := one.metadata.get("source"):
             shown += f" ({source})"
-        help = one.metadata.get("help", "")
-        lines.append(
-            f"| `--{key.replace('_', '-')}` | {expected(hints[one.name])} | {shown} | {help} |"
-        )
+        help = one.metadata.get("help", "").replace("|", "\\|")
+        lines.append(f"| {flag_text(key, one)} | {expected(hints[one.name])} | {shown} | {help} |")
     return lines
+
+
+def flag_text(key: str, one: Field[Any]) -> str:
+    """Return the flag of a setting, or its keyword if it has none, as Markdown."""
+    if one.metadata.get("flag") is False:
+        return f"`{key}`, in Python only"
+    flag = key.replace("_", "-")
+    return f"`--{flag}`, `--no-{flag}`" if default_of(one) is True else f"`--{flag}`"
 
 
 def presets() -> list[str]:

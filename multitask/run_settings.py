@@ -47,9 +47,13 @@ class RunSettings(Settings):
     auxiliary: tuple[str, ...] = setting(
         (), help="tasks that train with the others, but select no epoch", group="tasks"
     )
-    task_options: Mapping[str, Mapping[str, Any]] = setting(factory=dict, help="options by task")
+    task_options: Mapping[str, Mapping[str, Any]] = setting(
+        factory=dict, help="options by task; on the command line, --TASK-OPTION", flag=False
+    )
     own_tasks: Mapping[str, Mapping[str, Any]] = setting(
-        factory=dict, help="descriptions by task: see tasks/task_description.py"
+        factory=dict,
+        help="descriptions by task; on the command line, --data-file or --task NAME=FILE:...",
+        flag=False,
     )
     data: Name = setting(
         "sample",
@@ -78,7 +82,10 @@ class RunSettings(Settings):
         False, group="data", help="leave out training examples of dev or test"
     )
     leaks_of: Literal["all", "own"] = setting(
-        "all", help="dev and test of the CS224N tasks, too, or only of the task itself"
+        "all",
+        help="what drop_leaks leaves out: texts in dev and test of all CS224N tasks, or only of "
+        "the task itself; on the command line, --drop-leaks own",
+        flag=False,
     )
     encoder: Name = setting(
         "minilm",
@@ -203,7 +210,9 @@ class RunSettings(Settings):
         None, group="training", help="examples that go through the model at a time, to save memory"
     )
     loss_sizes: tuple[Positive, ...] | None = setting(
-        None, help="divisor of each objective, so that a preference refers to relative losses"
+        None,
+        help="divisor of each objective, so that a preference refers to relative losses",
+        flag=False,
     )
     gradients: Literal["parameters", "representation"] | None = setting(
         None,
@@ -255,7 +264,7 @@ class RunSettings(Settings):
         source="Guo et al., 2017",
     )
     measured_examples: NonNegativeInt = setting(
-        0, help="training examples per task whose loss is measured at the end"
+        0, help="training examples per task whose loss is measured at the end", flag=False
     )
     seed: Seed = setting(11711, help="random seed", group="training", common=True)
     precision: PrecisionSetting = setting(

@@ -66,7 +66,7 @@ def resolved(
         if name not in names and name not in owned:
             today = {former: new for new, former in FORMER_NAMES.items()}
             near = f" (today {today[name]})" if name in today else None
-            near = near or suggestion(name, [*names, *owned])
+            near = near or option_hint(name) or suggestion(name, [*names, *owned])
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
     objective = method("objective", given, base, user_methods)
     base = {**getattr(objective, "defaults", {}), **base}
@@ -91,6 +91,15 @@ def resolved(
     if strict:
         check_used(settings, found, owned)
     return found
+
+
+def option_hint(name: str) -> str:
+    """Return how the option of a built-in task, given as a setting, is given; else nothing."""
+    for task, options in TASKS.items():
+        option = name.removeprefix(f"{task}_")
+        if option != name and option in options.by_key():
+            return f"; an option of a task: task({task!r}, {option}=...)"
+    return ""
 
 
 def check_forms(given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
@@ -213,7 +222,8 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
             names.append(one.name)
             described = one.described.to_json()
             if own.get(one.name, described) != described:
-                raise SettingsError(f"own_tasks and the object of {one.name}: {ONE}")
+                line = f"own_tasks and the object of {one.name}: {ONE}"
+                raise SettingsError(f"{line}; task(..., name=...) gives a task another name")
             own[one.name] = described
         elif isinstance(one, TaskOptions):
             names.append(one.name)

@@ -123,7 +123,11 @@ class PairObjective(FileTextObjective):
 
     of_pairs = True
     random_negatives: ClassVar[bool] = False  # whether each pair has a third text from elsewhere
-    other_column: Name | None = setting(None, help="the second column of pairs", flag=False)
+    other_column: Name | None = setting(
+        None,
+        help="the second column of pairs; on the command line, the second value of --text-column",
+        flag=False,
+    )
 
     def source(self, config: RunConfig) -> Texts:
         from pretrain.pretrain_tasks import pair_source

@@ -92,7 +92,8 @@ def lines(described: TaskDescription) -> Iterator[str]:
         return
     for mark in USUAL:
         if with_mark := [label for label in labels if mark in label]:
-            yield f"labels contain {mark!r}, such as {with_mark[0]!r}; separator= can split there"
+            written = "\\," if mark == "," else mark  # as in a description on the command line
+            yield f"labels contain {mark!r}, such as {with_mark[0]!r}; separator={written} splits"
 
 
 def label_set(names: Sequence[str], separator: str) -> Callable[[str], tuple[float, ...]]:

@@ -247,7 +247,7 @@ def test_a_sweep_of_preferences_is_run_once(small, run_ok, error_line, tmp_path)
     assert run_ok(*argv).stdout.count("holds this run, finished") == 2
     assert json.loads((sweep / "front.json").read_text()) == front
     more = error_line(1, *argv[:3], "3", *argv[4:])
-    assert "expected a sweep of 3 rays, found 2" in more
+    assert "expected a sweep of 3 rays, found 2; choose another --output" in more
     assert "seed is" in error_line(1, *argv, "--seed", "2")
     for ray, losses in enumerate(front["losses"], 1):
         assert list(metrics(sweep / f"ray-{ray}")["training_losses"].values()) == losses

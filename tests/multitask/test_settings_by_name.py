@@ -16,6 +16,7 @@ from multitask.optimizer import AdamW, Constant
 from multitask.presets import PRESETS
 from multitask.regularizers import Distillation, Smart
 from multitask.sampling import Temperature
+from tasks.custom_tasks import task
 from tasks.registry import SST
 
 ROOT = Path(__file__).parents[2]
@@ -256,3 +257,18 @@ def test_an_object_of_distillation_keeps_its_weight():
     assert weights == [[{"sst": 1.0}], [{"sst": 0.5}]]
     config = RunConfig(tasks=("sst",), teacher=("run",), distillation_weight=0.5)
     assert replace(config, seed=2).regularizers == config.regularizers
+
+
+def test_an_option_of_a_task_given_as_a_setting_is_explained():
+    with pytest.raises(SettingsError) as caught:
+        RunConfig(tasks=("sst",), sst_loss="corn")
+    assert str(caught.value).endswith(
+        "found 'sst_loss'; an option of a task: task('sst', loss=...)"
+    )
+
+
+def test_two_tasks_from_lists_need_names(tmp_path):
+    texts, labels = [f"text {n}" for n in range(6)], ["a", "b"] * 3
+    both = [task(texts[:k], labels[:k], folder=tmp_path) for k in (6, 4)]
+    with pytest.raises(SettingsError, match=r"task\(..., name=...\) gives a task another name"):
+        RunConfig(tasks=tuple(both))

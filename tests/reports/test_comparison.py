@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import UserError
 from ensemble.runs import ensemble_runs
-from multitask.stored_runs import read_run
+from multitask.stored_runs import StoredRun, read_run
 from reports.comparison import (
     compare,
     compare_on_task,
@@ -172,6 +172,17 @@ def test_runs_that_differ_in_more_than_tasks_and_seed_are_not_merged(
     with pytest.raises(UserError, match=rf"b: expected, as a run of the system single, {expected}"):
         systems((None, one), (None, two))
     assert len(systems(("x", one), ("x", two))) == 1
+
+
+def test_runs_on_different_files_of_an_own_task_are_not_merged(make_run):
+    folders = [make_run("a", ["sst"], 0.2, 1), make_run("b", ["sst"], 0.3, 2)]
+    for folder in folders:
+        config = json.loads((folder / "config.json").read_text())
+        config["own_tasks"] = {"sst": {"train": f"{folder.name}.csv", "dev": "dev.csv"}}
+        (folder / "config.json").write_text(json.dumps(config))
+    runs = [StoredRun(one, json.loads((one / "config.json").read_text()), {}) for one in folders]
+    with pytest.raises(UserError, match="files of sst"):
+        group_runs([(None, one) for one in runs])
 
 
 def test_runs_that_start_from_different_ones_are_not_merged(make_run):

@@ -174,11 +174,14 @@ def test_yaml_describes_several_labels_as_a_flag_does(tmp_path):
 
 
 def test_another_separator_in_the_labels_is_noticed(tmp_path):
-    (tmp_path / "f.csv").write_text("t,y\na,x;y\nb,y\n")
-    found = described(f"m={tmp_path}/f.csv:type=multi-label,text=t,label=y")
-    assert [*description_lines(found)][1:] == [
-        "labels contain ';', such as 'x;y'; separator= can split there"
-    ]
+    for mark, written in ((";", ";"), (",", "\\,")):
+        (tmp_path / "f.csv").write_text(f't,y\na,"x{mark}y"\nb,y\n')
+        found = described(f"m={tmp_path}/f.csv:type=multi-label,text=t,label=y")
+        assert [*description_lines(found)][1:] == [
+            f"labels contain {mark!r}, such as 'x{mark}y'; separator={written} splits"
+        ]
+        split = described(f"m={tmp_path}/f.csv:type=multi-label,text=t,label=y,separator={written}")
+        assert split.labels == ("x", "y")
 
 
 @pytest.mark.parametrize(
