@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 from common.errors import RunError
@@ -10,27 +11,46 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig, path_settings
 from multitask.run_folder import DATA, RunFolder
 from multitask.stored_config import as_paths
-from tasks import data_folder
+from tasks import build_task, data_folder
+from tasks.tables import is_arrow, shards
+from tasks.text_files import DataError
 
 
-def task_files(config: RunConfig) -> dict[str, Path]:
-    """Return the existing file of each task and split, by `TASK SPLIT`."""
-    folder = data_folder(config.data)
-    files = {
+def files(config: RunConfig) -> dict[str, Path]:
+    """Return the paths of examples and texts that a run reads, by `TASK SPLIT` or `SETTING NUMBER`.
+
+    A path may be a file, a pattern of Parquet files, or a folder of Arrow files.
+    """
+    folder, flat = data_folder(config.data), config.flat()
+    found = {
         f"{name} {split}": Path(task.source.where(folder, split))
         for name, task in plain_tasks(config).items()
         for split in task.source.splits
     }
-    return {key: file for key, file in files.items() if file.is_file()}
+    if config.pretrains and not config.objective.of_classes:  # it selects the epoch
+        found["sts dev"] = Path(build_task("sts").source.where(folder, "dev"))
+    for key in path_settings():
+        paths = map(Path, as_paths(flat.get(key)))
+        found |= {f"{key} {n}": path for n, path in enumerate(paths, 1)}
+    return found
 
 
 def file_digests(config: RunConfig) -> dict[str, str]:
-    """Return the SHA-256 of each file of examples or texts, by `TASK SPLIT` or `SETTING NUMBER`."""
-    files, flat = task_files(config), config.flat()
-    for key in path_settings():
-        paths = map(Path, as_paths(flat.get(key)))
-        files |= {f"{key} {n}": path for n, path in enumerate(paths, 1) if path.is_file()}
-    return {key: digest(file) for key, file in files.items()}
+    """Return the SHA-256 of each existing path of `files`."""
+    found = {key: digest_of(path) for key, path in files(config).items()}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def digest_of(path: Path) -> str | None:
+    """Return the SHA-256 of a file, or of the names and checksums of several; None without any."""
+    if path.is_file():
+        return digest(path)
+    try:
+        several = shards(path) if is_arrow(path) else []
+    except DataError:
+        return None
+    lines = [f"{file.name} {digest(file)}\n" for file in several]
+    return sha256("".join(lines).encode()).hexdigest() if lines else None
 
 
 def write_digests(folder: RunFolder, config: RunConfig) -> None:

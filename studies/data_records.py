@@ -9,10 +9,10 @@ from pathlib import Path
 
 from common.atomic_files import atomic_write_text, file_lock
 from common.errors import UserError
-from common.json_files import digest, read_json, write_json
+from common.json_files import read_json, write_json
+from multitask import data_files
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
-from multitask.data_files import task_files
 from pretrain.texts import read_nli_triplets
 from reports.leaks import audit, leak_table
 from reports.tables import markdown_table, text_table
@@ -66,9 +66,8 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
 
 
 def file_digests(configs: Iterable[RunConfig]) -> dict[str, str]:
-    """Return a hash of the file of each task and split that the configurations read."""
-    files = {key: file for one in configs for key, file in task_files(one).items()}
-    return {key: digest(file) for key, file in files.items()}
+    """Return the checksum of each file that the configurations read."""
+    return {key: value for one in configs for key, value in data_files.file_digests(one).items()}
 
 
 def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:

@@ -12,6 +12,7 @@ from common.json_files import write_json
 from minbert import kernel_choice
 from minbert.kernel_choice import LinearChoice
 from multitask.config import RunConfig
+from multitask.data_files import digest_of, file_digests
 from multitask.metrics_file import OF_TRAINING
 from multitask.precision import with_kernel
 from multitask.run_folder import RunFolder, default_folder, run_of_predictions
@@ -182,3 +183,24 @@ def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path):
     with pytest.raises(RunError, match="cannot be written") as error:
         prepare(tmp_path / "file" / "run", CONFIG)
     assert "\n" not in str(error.value)
+
+
+def test_files_of_patterns_and_folders_and_the_dev_of_pre_training_have_checksums(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.parquet").write_bytes(name.encode())
+    (tmp_path / "saved").mkdir()
+    whole = digest_of(tmp_path / "*.parquet")
+    assert whole != digest_of(tmp_path / "a.parquet")
+    (tmp_path / "saved" / "data.arrow").write_bytes(b"1")
+    saved = digest_of(tmp_path / "saved")
+    (tmp_path / "b.parquet").write_bytes(b"c")
+    (tmp_path / "saved" / "data.arrow").write_bytes(b"2")
+    assert digest_of(tmp_path / "*.parquet") not in (whole, None)
+    assert digest_of(tmp_path / "saved") not in (saved, None)
+    for missing in ("none", "none-*.parquet"):
+        assert digest_of(tmp_path / missing) is None
+    config = RunConfig(mode="pretrain", objective="simcse", tasks=("sst",))
+    assert "sts dev" in file_digests(config)
+    assert "sts dev" not in file_digests(
+        RunConfig(mode="pretrain", objective="supcon", tasks=("sst",))
+    )
