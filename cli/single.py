@@ -7,11 +7,12 @@ from typing import Any
 
 from cli.task_names import add_table, add_task, only_task
 from cli.training import add_folds, config_of, train, training_flags
+from multitask.imbalance import SETTINGS
 from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "adapter", "regularizers")
 COMMON = ("test_limit", "freeze_encoder")  # further settings in --help
-IMBALANCE = ("class_weights", "effective_beta", "focal_gamma", "logit_adjustment")
+IMBALANCE = (*SETTINGS, "effective_beta")
 LABELS = ("label_smoothing", "calibrate", *IMBALANCE)
 KEYS = ("gradients", "select_by", "teacher", "silver", *LABELS)
 

@@ -268,7 +268,7 @@ def copied(value: Any) -> Any:
     return list(map(copied, value)) if type(value) is list else value
 
 
-def step_batches(content: Mapping[str, Any]) -> int:
+def default_step_batches(content: Mapping[str, Any]) -> int:
     """Return the default batches per step of a stored configuration."""
     schedule = methods("schedule").get(str(content.get("schedule")))
     return default_batches(content["mode"], content["tasks"], schedule)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from common.errors import UserError
 from common.json_files import write_sealed
 from multitask.checkpoint_folders import publish
-from multitask.config import former_defaults, step_batches
+from multitask.config import default_step_batches, former_defaults
 from multitask.older_versions import upgraded
 from multitask.run_folder import RunFolder
 from multitask.settings_by_name import default_scale
@@ -77,12 +77,8 @@ class StoredRun:
 
         Auxiliary tasks do not count. None without any metric.
         """
-        dev, auxiliary = (self.metrics or {}).get("dev", {}), self.config.get("auxiliary", ())
-        names = {
-            task: self.main_metric(task)
-            for task, found in dev.items()
-            if isinstance(found, Mapping) and task not in auxiliary
-        }
+        dev = (self.metrics or {}).get("dev", {})
+        names = {task: self.main_metric(task) for task in self.tasks if task in dev}
         values = {task: dev[task][m] for task, m in names.items() if m in dev[task]}
         return mean_score(values, {task: names[task] for task in values}) if values else None
 
@@ -108,7 +104,7 @@ class StoredRun:
     def settings(self) -> dict[str, Any]:
         """Settings other than defaults and those in `SHOWN`, and how runs were merged."""
         plain = former_defaults() | {
-            "batches_per_step": step_batches(self.config),
+            "batches_per_step": default_step_batches(self.config),
             "similarity_scale": default_scale(self.config),
         }
         merged = {}

@@ -123,14 +123,14 @@ def only_task(options: PredictionOptions, model: MultiTaskModel, texts: int) -> 
     from common.errors import RunError
 
     names = model.chosen(options.tasks, texts)
+    flag = "--label" if options.label else "--glue"
     if len(names) != 1:
-        flag = "--label" if options.label else "--glue"
         raise RunError(f"{flag}: expected one task, found {', '.join(names)}; choose by --tasks")
     if options.glue and names[0] not in SUBMITTED:
         raise RunError(f"--glue: expected a task of {', '.join(SUBMITTED)}, found {names[0]}")
     task = model.tasks_by_name[names[0]]
     if task.texts > texts:  # a score of a single text
-        raise RunError(f"--label: expected pairs of texts for {task.name}, found single ones")
+        raise RunError(f"{flag}: expected pairs of texts for {task.name}, found single ones")
     return task
 
 

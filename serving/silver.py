@@ -10,7 +10,6 @@ import csv
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from common.atomic_files import atomic_writer
+from common.environment import now
 from common.errors import RunError
 from common.json_files import write_json
 from common.progress import bar
@@ -193,7 +193,7 @@ def provenance_of(
         "pairs": len(found.pairs),
         **how,
         "left_out": {**pool.left_out, "gold pairs": found.gold},
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "date": now(),
     }
 
 

@@ -30,6 +30,7 @@ from multitask.regularizers import Smart
 from multitask.regularizers.base import CleanPass
 from multitask.regularizers.smart import RADIUS, SmartTerm
 from reports.tables import text_table
+from studies.arguments import positive
 
 TASK, BATCH_TOKENS = "sts", 1024
 TOWERS = ("both", "first", "second")
@@ -130,10 +131,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.noise", description=__doc__)
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--examples", type=int, default=256, help="pairs (default: 256)")
+    parser.add_argument("--examples", type=positive(int), default=256, help="pairs (default: 256)")
     parser.add_argument(
         "--radius",
-        type=float,
+        type=positive(float),
         default=RADIUS,
         help=f"radius of projected noise, relative to the vectors' norm (default: {RADIUS})",
     )

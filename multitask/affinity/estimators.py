@@ -29,7 +29,7 @@ class Estimator(Protocol):
     def gains(self, subsets: np.ndarray, weights: Weights | None = None) -> np.ndarray: ...
 
 
-def mean_cosines(grams: np.ndarray) -> np.ndarray:
+def cosines_of(grams: np.ndarray) -> np.ndarray:
     """Return cosines (R, P, m, m) of Gram matrices (R, P, m, m); 0 for a zero gradient."""
     norms = np.sqrt(np.diagonal(grams, axis1=-2, axis2=-1))
     scale = norms[..., :, None] * norms[..., None, :]
@@ -71,7 +71,7 @@ class PairMeans:
 
 
 def of_cosines(points: Sequence[Measures]) -> Estimator:
-    return PairMeans([mean_cosines(one.grams).mean(1) for one in points])
+    return PairMeans([cosines_of(one.grams).mean(1) for one in points])
 
 
 def of_look_ahead(points: Sequence[Measures]) -> Estimator:

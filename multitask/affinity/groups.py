@@ -46,7 +46,7 @@ def exact_groupings(gains: Mapping[Tasks, Values], most: int) -> list[Grouping]:
     a set is that of one group for a part of it, and of k - 1 groups for the rest.
     """
     count = max(map(max, gains)) + 1
-    served = best_group_by_served(gains, count)
+    served = best_group_by_served(gains)
     every = 2**count - 1
     best: list[dict[int, Grouping]] = [{0: Grouping((), 0.0)}]
     for _ in range(min(most, count)):
@@ -63,9 +63,7 @@ def exact_groupings(gains: Mapping[Tasks, Values], most: int) -> list[Grouping]:
     return [one[every] for one in best[1:]]
 
 
-def best_group_by_served(
-    gains: Mapping[Tasks, Values], count: int
-) -> dict[int, tuple[Group, float]]:
+def best_group_by_served(gains: Mapping[Tasks, Values]) -> dict[int, tuple[Group, float]]:
     """Return for each set of served tasks, as bits, the group with the largest sum of gains."""
     found: dict[int, tuple[Group, float]] = {}
     for tasks in sorted(gains, key=lambda one: (len(one), one)):  # the smallest first
@@ -134,7 +132,7 @@ def subset_means(gains: Mapping[Tasks, Values], tasks: int) -> np.ndarray:
 
 
 def random_subsets(tasks: int, count: int, size: int, seed: int) -> list[Tasks]:
-    """Draw `count` subsets of `size` tasks; every pair of tasks is in one of them."""
+    """Draw `count` subsets of `size` tasks, and add the pairs of tasks that are in none of them."""
     generator = np.random.default_rng(seed)
     drawn = [tuple(sorted(generator.permutation(tasks)[:size].tolist())) for _ in range(count)]
     seen = {pair for one in drawn for pair in combinations(one, 2)}

@@ -13,8 +13,8 @@ from multitask.affinity.estimators import (
     ESTIMATORS,
     Estimator,
     PairMeans,
+    cosines_of,
     intervals,
-    mean_cosines,
 )
 from multitask.affinity.groups import (
     EXACT,
@@ -235,7 +235,7 @@ def affinity_of(
         name: estimate(kind.make(points), points, seeds, groups)
         for name, kind in ESTIMATORS.items()
     }
-    cosines = [mean_cosines(one.grams) for one in points]
+    cosines = [cosines_of(one.grams) for one in points]
     return Affinity(
         tasks=tuple(tasks),
         estimator=estimator,

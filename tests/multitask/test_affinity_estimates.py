@@ -11,9 +11,9 @@ from multitask.affinity.estimators import (
     SHARE,
     PairMeans,
     bootstrap_weights,
+    cosines_of,
     intervals,
     look_ahead,
-    mean_cosines,
 )
 from multitask.affinity.groups import (
     Group,
@@ -36,7 +36,7 @@ EXACTLY = {"rtol": 1e-9, "atol": 1e-12}  # float64 sums of at most a few hundred
 
 def test_cosines_of_equal_opposite_orthogonal_and_zero_gradients():
     rows = np.array([[2.0, 0], [5, 0], [-1, 0], [0, 3], [0, 0]])
-    found = mean_cosines((rows @ rows.T)[None, None])[0, 0]
+    found = cosines_of((rows @ rows.T)[None, None])[0, 0]
     assert found[0].tolist() == [1, 1, -1, 0, 0]
     assert found[4].tolist() == [0] * 5
 
@@ -44,9 +44,7 @@ def test_cosines_of_equal_opposite_orthogonal_and_zero_gradients():
 def test_cosines_do_not_depend_on_the_size_of_a_tasks_gradient(rng):
     rows = rng.normal(size=(4, 10))
     scaled = rows * np.array([[1], [10], [0.1], [3]])
-    np.testing.assert_allclose(
-        mean_cosines(rows @ rows.T), mean_cosines(scaled @ scaled.T), **EXACTLY
-    )
+    np.testing.assert_allclose(cosines_of(rows @ rows.T), cosines_of(scaled @ scaled.T), **EXACTLY)
 
 
 @pytest.fixture
