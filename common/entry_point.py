@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from common.errors import Notice, UserError, one_line, out_of_memory
 from common.extras import EXTRAS, missing
 
-INSTALLED, CHECKOUT = "minbert", "run.py"  # names of the program
+INSTALLED, CHECKOUT, MODULE = "minbert", "run.py", "minbert_multitask"  # names of the program
 
 
 def start(program: str, work: Callable[[], int | None]) -> NoReturn:
@@ -105,7 +105,7 @@ def notices_reported(program: str) -> Iterator[None]:
 
 def program() -> str:
     """Return the name of the running program: minbert if it is installed, or run.py."""
-    return INSTALLED if Path(sys.argv[0]).stem in (INSTALLED, "minbert_multitask") else CHECKOUT
+    return INSTALLED if Path(sys.argv[0]).stem in (INSTALLED, MODULE) else CHECKOUT
 
 
 def program_command() -> list[str]:
@@ -119,9 +119,15 @@ def program_command() -> list[str]:
 
 def command_line() -> str | None:
     """Return the command line of a run, to be stored with it; None if Python started training."""
-    if not sys.argv[0].endswith((CHECKOUT, INSTALLED)):
+    script = Path(sys.argv[0])
+    if script.name == CHECKOUT:
+        started = ["python", sys.argv[0]]
+    elif script.stem == INSTALLED:
+        started = [INSTALLED]
+    elif script.stem == MODULE:
+        started = ["python", "-m", MODULE]
+    else:
         return None
-    started = ["python", sys.argv[0]] if sys.argv[0].endswith(CHECKOUT) else [INSTALLED]
     return shlex.join([*started, *sys.argv[1:]])
 
 

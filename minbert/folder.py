@@ -136,6 +136,10 @@ def read_config(folder: Path) -> AnyConfig:
     """Read the encoder's configuration; raise EncoderError that names the file and the fault."""
     file = folder / "config.json"
     content = read_json(file)
+    if {"mode", "tasks"} <= content.keys():
+        best = folder / "checkpoint" / "best"
+        line = f"expected an encoder, found a run; its encoder is in {best}"
+        raise EncoderError(f"{folder}: {line}, and --init {folder} starts from it")
     try:
         if content.get("model_type") == bilstm.MODEL_TYPE:
             return bilstm.config_from_json(content)

@@ -137,7 +137,8 @@ class RunFolder:
         encoder = self.stored_config().get("encoder")
         if not isinstance(encoder, str):
             file = self.path / "config.json"
-            raise RunError(f"{file}: expected a run's encoder, found {encoder!r}")
+            line = f"expected a run's encoder, found {encoder!r}"
+            raise RunError(f"{file}: {line}; expected the folder of a run, not one in it")
         return encoder
 
     def metrics(self) -> dict[str, Any] | None:

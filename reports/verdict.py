@@ -36,7 +36,9 @@ def sentences(comparison: Comparison) -> list[str]:
             name, reference = other.system.name, first.system.name
             clause = f"{name} compared with {reference}: {by_task(tasks)}"
         else:
-            clause = f"{opening(differences[0], other, first)}; {by_task(tasks)}"
+            clause = opening(differences[0], other, first)
+            if tasks != differences:  # otherwise the only task is named
+                clause += f"; {by_task(tasks)}"
         found.append(f"{clause}; {basis([first, other], [one.task for one in tasks])}.")
     return found
 

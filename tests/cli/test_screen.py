@@ -9,7 +9,7 @@ from run_files import ROOT, prediction_bytes, same, table, weights
 
 from cli.next_commands import next_commands
 from common import terminal
-from common.entry_point import program, program_command
+from common.entry_point import command_line, program, program_command
 from multitask import RunConfig
 from multitask.time_left import AFTER, TimeLeft
 from reports.tables import shown_table
@@ -85,6 +85,20 @@ def test_commands_name_the_program_as_it_was_started(monkeypatch):
     assert (program(), program_command()) == ("minbert", ["/nowhere/bin/minbert"])
     monkeypatch.setattr("shutil.which", lambda name: f"/nowhere/bin/{name}")
     assert program_command() == ["minbert"]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("../run.py", "python ../run.py --mode runs"),
+        ("/nowhere/bin/minbert", "minbert --mode runs"),
+        ("/site-packages/minbert_multitask.py", "python -m minbert_multitask --mode runs"),
+        ("notebook.py", None),
+    ],
+)
+def test_the_command_of_a_run_is_stored_however_it_was_started(monkeypatch, script, expected):
+    monkeypatch.setattr(sys, "argv", [script, "--mode", "runs"])
+    assert command_line() == expected
 
 
 def test_a_limit_of_test_changes_only_the_predictions_of_test(run_ok, cwd):

@@ -181,6 +181,11 @@ def test_an_encoder_is_not_saved_over_a_run_or_an_export(lora, tmp_path):
     encoder.save_pretrained(tmp_path / "encoder")
 
 
+def test_a_run_is_not_an_encoder(lora):
+    with pytest.raises(EncoderError, match=r"found a run; its encoder is in .*best, and --init"):
+        BiEncoder.from_pretrained(lora)
+
+
 def test_a_static_student_has_the_adapter_of_its_task(lora, tmp_path):
     model = MultiTaskModel.load(lora)
     export(lora, tmp_path / "sst", "static", task="sst")
