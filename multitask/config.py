@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from inspect import Parameter, Signature
+from os import PathLike, fspath
 from typing import Any, ClassVar
 
 from common.errors import RunError, SettingsError, UserError
@@ -57,6 +58,7 @@ class RunConfig(RunSettings):
 
     def _fill(self, settings: Mapping[str, Any], user_methods: UserMethods, strict: bool) -> None:
         """Set all fields from settings by name; if `strict`, refuse contradictions."""
+        settings = {key: as_text(value) for key, value in settings.items()}
         object.__setattr__(self, "given", {key: copied(value) for key, value in settings.items()})
         found = resolved(settings, fields(self), hints_of(RunConfig), user_methods, strict)
         for name, value in found.items():
@@ -259,6 +261,15 @@ RunConfig.__signature__ = Signature(  # what `help` and editors show of `RunConf
 def default_options(cls: Any) -> TaskOptions:
     """Return the object of a task with its default options, which is asked for often."""
     return cls()
+
+
+def as_text(value: Any) -> Any:
+    """Return a path, or the paths in a tuple or list, as text; other values unchanged."""
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if isinstance(value, tuple | list) and any(isinstance(one, PathLike) for one in value):
+        return type(value)(map(as_text, value))
+    return value
 
 
 def copied(value: Any) -> Any:

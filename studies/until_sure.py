@@ -53,7 +53,7 @@ REASONS = {
 def compare_until_sure(
     first: RunConfig,
     other: RunConfig,
-    folder: Path,
+    folder: str | Path,
     margin: float,
     *,
     examples: Population = Rule.examples,
@@ -69,7 +69,7 @@ def compare_until_sure(
     of the configurations are replaced by 1, 2, 3, ... Raises SettingsError for configurations or
     options that do not fit together.
     """
-    configs = dict(zip(NAMES, (first, other), strict=True))
+    configs, folder = dict(zip(NAMES, (first, other), strict=True)), Path(folder)
     found = check_request(configs, score)
     if first.changed(seed=other.seed) == other:
         raise SettingsError("expected two configurations that differ in more than the seed")

@@ -348,3 +348,11 @@ def test_stored_configurations_of_other_forms_are_refused():
         with pytest.raises(RunError):
             check_stored({"mode": "single", "tasks": ["sst"]} | content)
     check_stored(default_values() | {"mode": "ensemble", "members": ["a"]})
+
+
+def test_paths_may_be_given_as_path_objects():
+    config = RunConfig(tasks=("sst",), data=Path("data"), init=Path("runs/a"))
+    assert config == RunConfig(tasks=("sst",), data="data", init="runs/a")
+    taught = RunConfig(tasks=("sst",), teacher=(Path("runs/a"), "runs/b"))
+    assert taught.teacher == ("runs/a", "runs/b")
+    assert config.changed(encoder=Path("some/folder")).to_json()["encoder"] == "some/folder"
