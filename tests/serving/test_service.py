@@ -89,7 +89,7 @@ def test_two_texts_are_refused_where_every_task_reads_one(model, corpus, monkeyp
 
 def test_the_documented_requests_are_answered(client, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "use.md").read_text("utf-8")
-    (block,) = re.findall(r"```python\n(import json.*?)```", page, re.DOTALL)
+    (block,) = re.findall(r"```python\n(import json\nfrom urllib.*?)```", page, re.DOTALL)
     asked = []
 
     def send(request):
