@@ -371,7 +371,7 @@ class BiEncoder(nn.Module):
         return push_encoder(self, repo, private, token, message)
 
 
-OF_RUNS = ("checkpoint", "predictions", "run.json", "heads.safetensors")  # of multitask.run_folder
+OF_RUNS = ("checkpoint", "run.json", "heads.safetensors")  # of multitask.run_folder
 WINDOW = 8192  # sentences held in memory and sorted together
 MANY_TOKENS = 16384  # from which kernels are loaded: two seconds of work, which they make faster
 LEAST_TOKENS = 512  # of a batch: below, its products are slower

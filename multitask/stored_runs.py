@@ -77,8 +77,12 @@ class StoredRun:
 
         Auxiliary tasks do not count. None without any metric.
         """
-        dev = (self.metrics or {}).get("dev", {})
-        names = {task: self.main_metric(task) for task in self.tasks if task in dev}
+        dev, auxiliary = (self.metrics or {}).get("dev", {}), self.config.get("auxiliary", ())
+        names = {  # of pre-training, the objective's
+            task: self.main_metric(task)
+            for task, found in dev.items()
+            if isinstance(found, Mapping) and task not in auxiliary
+        }
         values = {task: dev[task][m] for task, m in names.items() if m in dev[task]}
         return mean_score(values, {task: names[task] for task in values}) if values else None
 

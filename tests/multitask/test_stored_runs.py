@@ -14,6 +14,12 @@ def test_the_main_metric_of_a_built_in_task_is_that_of_its_kind(task):
     assert run.main_metric(task) == build_task(task).kind.main_metric
 
 
+def test_the_score_of_pre_training_is_that_of_its_objective():
+    dev = {"simcse": {"accuracy": 0.9}, "qqp": {"accuracy": 0.1}, "overall": 0.3}
+    config = {"mode": "pretrain", "tasks": ["sst"], "auxiliary": ["qqp"]}
+    assert StoredRun(Path("run"), config, {"dev": dev}).score == 0.9
+
+
 def test_the_main_metric_of_an_own_task_is_that_of_its_type():
     run = StoredRun(Path("run"), {"own_tasks": {"stars": {"type": "ordinal"}}}, None)
     assert run.main_metric("stars") == "quadratic_kappa"
