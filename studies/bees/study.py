@@ -35,8 +35,8 @@ SETTING = (
     "without dev (results/bees-rates), equal batch sizes and numbers of training examples, a "
     "pooling that suits the encoder (in SimCSE too, if only one of the two models begins with it), "
     "three seeds, and two models that are better than always saying the most frequent class and "
-    "gain at most half a point in their last epoch. It is a test with this encoder and this part of "
-    "Quora, not with the paper's."
+    "gain at most half a point in their last epoch. It is a test with this encoder and this part "
+    "of Quora, not with the paper's."
 )
 
 
