@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -37,7 +38,12 @@ def files(config: RunConfig) -> dict[str, Path]:
 
 def file_digests(config: RunConfig) -> dict[str, str]:
     """Return the SHA-256 of each existing path of `files`."""
-    found = {key: digest_of(path) for key, path in files(config).items()}
+    return digests(files(config))
+
+
+def digests(paths: Mapping[str, Path]) -> dict[str, str]:
+    """Return the SHA-256 of each existing path by its name."""
+    found = {key: digest_of(path) for key, path in paths.items()}
     return {key: value for key, value in found.items() if value is not None}
 
 

@@ -264,8 +264,7 @@ def overlap_lines(
     own = config.tasks if objective.of_classes else ()
     for name in dict.fromkeys((*CS224N, *own)):
         try:
-            one = config.options_of(name).build() if name in config.tasks else build_task(name)
-            shared = overlap(known, folder, one)
+            shared = overlap(known, folder, config.options_of(name).build())
         except DataError as error:
             yield f"overlap with {name}: unknown ({error})"
             continue

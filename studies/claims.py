@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import fmean, stdev
+from types import MappingProxyType
 from typing import Any
 
 from multitask.config import RunConfig
@@ -152,12 +153,16 @@ def claim_of(
     lines: Mapping[str, Pairs],
     reasons: Sequence[str] = (),
     learnt: Collection[str] | None = None,
+    of_lines: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Claim:
-    """Return a claim with one test per line, such as `A - B`, all with the same reasons.
+    """Return a claim with one test per line, such as `A - B`.
 
-    With `learnt` the pairs are by (task, seed); tests of other tasks stand apart.
+    All have the same reasons, and those `of_lines` further ones. With `learnt` the pairs are by
+    (task, seed); tests of other tasks stand apart.
     """
-    tests = [Test(what, pairs, reasons) for what, pairs in lines.items()]
+    tests = []
+    for line, pairs in lines.items():
+        tests.append(Test(line, pairs, [*reasons, *of_lines.get(line, ())]))
     return Claim(text, source, tests if learnt is None else learnt_first(tests, learnt))
 
 

@@ -68,8 +68,7 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
 def file_digests(configs: Iterable[RunConfig]) -> dict[str, str]:
     """Return the checksum of each file that the configurations read."""
     paths = {key: path for one in configs for key, path in data_files.files(one).items()}
-    found = {key: data_files.digest_of(path) for key, path in paths.items()}
-    return {key: value for key, value in found.items() if value is not None}
+    return data_files.digests(paths)
 
 
 def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:

@@ -6,8 +6,9 @@ All training examples of each task are used, at the tasks' natural sizes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -205,19 +206,12 @@ def within(runs: Sequence[Content], share: float) -> list[Mapping[str, Any]]:
     return found
 
 
-def table(
-    report: Report,
-    every: Mapping[str, System],
-    dev: Callable[[Sequence[Content], float], Sequence[Mapping[str, Any]]],
-) -> str:
-    """Return the table of all systems.
-
-    `dev(runs, minutes)` selects the dev metrics of the runs of a system, which takes `minutes`.
-    """
-    by_system = {
-        title: {seed: scores(dev(runs, minutes(by_seed))) for seed, runs in by_seed.items()}
-        for title, by_seed in every.items()
-    }
+def table(report: Report, every: Mapping[str, System], budget: float = inf) -> str:
+    """Return the table of all systems, after the epochs that fit into a number of minutes."""
+    by_system = dict[str, dict[int, dict[str, float]]]()
+    for title, system in every.items():
+        share = min(1, budget / minutes(system))
+        by_system[title] = {seed: scores(within(runs, share)) for seed, runs in system.items()}
     reference = by_system.get("singles", {})
     header = ["", "seeds", "SST", "QQP", "STS", "overall", "difference", "examples"]
     header += ["parameters", "minutes"]
@@ -280,12 +274,12 @@ def page(report: Report) -> list[str]:
         "Each system trains on as many examples as three passes over the training examples that "
         "it has: all but those with further or auxiliary examples train on as many. Minutes are "
         "those of the fastest run of each encoder, and + those of teachers.",
-        table(report, every, lambda runs, spent: [one["dev"] for one in runs]),
+        table(report, every),
         "## Equal minutes",
         f"The best epoch of those that fit into {budget:.0f} minutes, the time of the fastest "
         "system with all tasks, rounded to whole epochs, without the minutes of teachers. "
         "Learning rates fall until the third epoch, so that fewer epochs are at a disadvantage.",
-        table(report, every, lambda runs, spent: within(runs, min(1, budget / spent))),
+        table(report, every, budget),
     ]
 
 

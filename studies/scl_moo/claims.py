@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from studies.claims import (
     NOT_LEARNT,
     Claim,
+    Pairs,
     Test,
     end_of_grid_reason,
     exceeds,
@@ -28,25 +29,28 @@ CHANCE = 0.05  # of Matthews' correlation
 
 def method_claims(results: Accuracies) -> list[Claim]:
     """Return whether LS and EPO are better than CE and CE + SCL, with few examples and with all."""
-    cells, what = results.cells, "LS and EPO are better than the baselines"
-    every = [cells.full(task, method) for task in scl_moo.FULL for method in TITLES]
-    some = [cells.few_shot(t, n, m) for t in scl_moo.TASKS for n in scl_moo.SHOTS for m in TITLES]
-    known = {True: learnt(results, some), False: learnt(results, every)}
-    tests: dict[bool, list[Test]] = {True: [], False: []}
-    for one in OURS:
-        for other in AGAINST:
-            name = f"{TITLES[one]} - {TITLES[other]}"
-            for few, pairs in zip(tests, results.pairs(one, other), strict=True):
-                tests[few] += [
-                    replace(test, reasons=[*test.reasons, *unfair(results, one, other, test, few)])
-                    for test in learnt_first([Test(name, pairs)], known[few])
-                ]
-    for several in tests.values():
-        several.sort(key=lambda test: NOT_LEARNT in test.reasons)
-    return [
-        Claim(f"{what}, few-shot", "Table 2", tests[True]),
-        Claim(f"{what}, all data", "Table 3", tests[False]),
-    ]
+    pairs = {(one, other): results.pairs(one, other) for one in OURS for other in AGAINST}
+    few, full = ({names: both[place] for names, both in pairs.items()} for place in (0, 1))
+    return [method_claim(results, few, few=True), method_claim(results, full, few=False)]
+
+
+def method_claim(
+    results: Accuracies, differences: Mapping[tuple[str, str], Pairs], few: bool
+) -> Claim:
+    """Return the claim with few examples or with all, from the differences of two methods."""
+    cells, shots = results.cells, scl_moo.SHOTS
+    if few:
+        every = [cells.few_shot(t, n, m) for t in scl_moo.TASKS for n in shots for m in TITLES]
+    else:
+        every = [cells.full(task, method) for task in scl_moo.FULL for method in TITLES]
+    known, tests = learnt(results, every), list[Test]()
+    for (one, other), pairs in differences.items():
+        for test in learnt_first([Test(f"{TITLES[one]} - {TITLES[other]}", pairs)], known):
+            reasons = [*test.reasons, *unfair(results, one, other, test, few)]
+            tests.append(replace(test, reasons=reasons))
+    tests.sort(key=lambda test: NOT_LEARNT in test.reasons)
+    what, table = ("few-shot", "Table 2") if few else ("all data", "Table 3")
+    return Claim(f"LS and EPO are better than the baselines, {what}", table, tests)
 
 
 def learnt(results: Accuracies, cells: Iterable[Cell]) -> set[str]:

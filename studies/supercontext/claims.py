@@ -5,12 +5,10 @@ from __future__ import annotations
 from studies.claims import (
     Claim,
     Pairs,
-    Test,
     between,
     claim_of,
     differences,
     end_of_grid_reason,
-    learnt_first,
     learnt_tasks,
     limit_reason,
     mean_per_seed,
@@ -19,6 +17,7 @@ from studies.claims import (
 from studies.supercontext import cells as supercontext
 from studies.supercontext.tables import Accuracies, best_hard, swept
 
+FROZEN = {"SuperLoss": ["settings were chosen for frozen encoders"]}
 LOWER = ("tau",)  # the paper finds smaller values better
 
 
@@ -29,6 +28,12 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
         loss: [cells.main(setting, task, loss) for task in supercontext.TASKS]
         for loss in supercontext.LOSSES
     }
+    rivals, ends = dict[str, Pairs](), dict[str, list[str]]()
+    for loss, title in supercontext.LOSSES.items():
+        if loss != "superloss":
+            line = f"SuperLoss - {title}"
+            rivals[line] = differences(results.of, main["superloss"], main[loss])
+            ends[line] = end_of_grid(results, setting, rivals[line], loss)
     heads = {
         h: [cells.head(setting, task, h) for task in supercontext.ABLATED]
         for h in supercontext.HEADS
@@ -41,42 +46,24 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
     hard = [(one, cells.main(setting, task, "superloss")) for task, one in best.items() if one]
     starred = differences(results.of, [one for one, _ in hard], [every for _, every in hard])
     frozen = {
-        (one.config.tasks[0], seed): difference
-        for one in main["superloss"]
-        for seed, difference in between(results.of(one), results.of(one, "tuned")).items()
+        "SuperLoss": {
+            (one.config.tasks[0], seed): difference
+            for one in main["superloss"]
+            for seed, difference in between(results.of(one), results.of(one, "tuned")).items()
+        }
     }
     learnt = learnt_tasks(
         (one.config.tasks[0], results.of(one)) for several in main.values() for one in several
     )
     reasons = unfair(results, setting)
-    against = [
-        Test(
-            f"SuperLoss - {title}",
-            pairs,
-            [*reasons, *end_of_grid(results, setting, pairs, rival)],
-        )
-        for rival, title in supercontext.LOSSES.items()
-        if rival != "superloss"
-        for pairs in [differences(results.of, main["superloss"], main[rival])]
-    ]
-    by_frozen = [*reasons, "settings were chosen for frozen encoders"]
     return [
-        Claim(
-            f"{setting}: SuperLoss is better than other losses",
-            "Table 4",
-            learnt_first(against, learnt),
-        ),
-        *(
-            claim_of(f"{setting}: {text}", source, lines, why, learnt)
-            for text, source, lines, why in (
-                ("a non-linear projection head is better", "Table 2", above, reasons),
-                ("hard negatives help", "Table 5", {"SuperLoss* - SuperLoss": starred}, reasons),
-                (
-                    "a frozen encoder is better than a fine-tuned one",
-                    *("Table 3", {"SuperLoss": frozen}, by_frozen),
-                ),
-            )
-        ),
+        claim_of(f"{setting}: {text}", source, lines, reasons, learnt, of_lines)
+        for text, source, lines, of_lines in (
+            ("SuperLoss is better than other losses", "Table 4", rivals, ends),
+            ("a non-linear projection head is better", "Table 2", above, {}),
+            ("hard negatives help", "Table 5", {"SuperLoss* - SuperLoss": starred}, {}),
+            ("a frozen encoder is better than a fine-tuned one", "Table 3", frozen, FROZEN),
+        )
     ]
 
 
