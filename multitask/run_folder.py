@@ -37,14 +37,23 @@ DATA = "data.json"  # the checksums of the files that the run read
 FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, CALIBRATION, DATA, "config.json")
 EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 LOCK = "run.lock"
-LONGEST_NAMES = 80  # characters of the tasks in the name of a folder
+LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255 bytes
 
 
 def default_folder(config: RunConfig) -> Path:
-    """Return `runs/<mode, method, encoder, precision, seed>-<hash>` for a configuration."""
+    """Return `runs/<mode, method, encoder, precision, seed>-<hash>` for a configuration.
+
+    Tasks whose names would make it too long for a file system are counted.
+    """
+    complete = folder_name(config, "-".join(config.tasks))
+    if len(complete) > LONGEST_NAME:
+        complete = folder_name(config, f"{len(config.tasks)}-tasks")
+    return Path("runs") / complete
+
+
+def folder_name(config: RunConfig, names: str) -> str:
+    """Return the name of a configuration's folder with `names` in place of its tasks."""
     parts: list[str] = [config.mode]
-    names = "-".join(config.tasks)
-    names = names if len(names) <= LONGEST_NAMES else f"{len(config.tasks)}-tasks"
     if config.mode in ("single", "probe"):
         parts += [names]
     elif config.pretrains:
@@ -56,7 +65,7 @@ def default_folder(config: RunConfig) -> Path:
     if config.adapter is not None:
         parts += [config.adapter.name]
     parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]
-    return Path("runs") / "-".join(parts)
+    return "-".join(parts)
 
 
 def run_of_predictions(path: Path) -> RunFolder:

@@ -44,8 +44,10 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
     assert all(name.startswith("runs/single-sts-minilm-auto-seed") for name in names)
 
 
-def test_the_folders_name_of_many_tasks_has_their_number():
+def test_the_folders_name_has_its_tasks_unless_it_would_be_too_long(monkeypatch):
     config = RunConfig(mode="probe", tasks=TASK_NAMES)
+    assert default_folder(config).name.startswith(f"probe-{'-'.join(TASK_NAMES)}-minilm-")
+    monkeypatch.setattr("multitask.run_folder.LONGEST_NAME", 150)
     assert default_folder(config).name.startswith(f"probe-{len(TASK_NAMES)}-tasks-minilm-")
 
 
