@@ -16,7 +16,7 @@ from multitask.trainer import Trainer
 from reports.seed_pairs import SeedPair
 from reports.stopping import A_BETTER, B_BETTER, OPEN, SMALL
 from studies import until_sure
-from studies.sealed_comparison import read_comparison, verify
+from studies.sealed_comparison import read_comparison, verify, verify_data
 from studies.until_sure import FILE, compare_until_sure, sentence, summary
 from tasks import CS224N
 
@@ -95,6 +95,15 @@ def test_every_check_passes_on_another_machine(finished, tmp_path):
         *("checksum", "method", "scores", "intervals", "verdict", "reason"),
         *("data", "splits", "leaks"),
     ]
+
+
+def test_checksums_that_an_older_file_lacks_are_no_fault(finished):
+    content = read_comparison(finished / FILE)
+    (first, digest), *others = content["data"].items()
+    older = dict(verify_data({**content, "data": dict(others)}, "sample"))
+    assert set(older.values()) == {None}
+    changed = dict(verify_data({**content, "data": {**content["data"], first: "0"}}, "sample"))
+    assert digest in str(changed["data"])
 
 
 def test_finished_runs_are_not_repeated_and_more_seeds_go_on(finished, tmp_path, monkeypatch):
