@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -56,6 +56,15 @@ class Search:
         name = config.digest()
         cell = replace(self.cell, config=config, seeds=self.cell.seeds[:seeds])
         return replace(cell, name=f"{self.cell.name}-{name}")
+
+
+def searches_of(searches: Iterable[Search], kind: str, method: str) -> list[Search]:
+    """Return the searches of cells with names such as `KIND-TASK-METHOD`."""
+    return [
+        one
+        for one in searches
+        if one.cell.name.startswith(f"{kind}-") and one.cell.name.endswith(f"-{method}")
+    ]
 
 
 def changes_of(settings: Settings) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from studies.claims import (
     between,
     claim_of,
     differences,
+    end_of_grid_reason,
     limit_reason,
     mean_per_seed,
     pooling_reason,
@@ -22,6 +23,7 @@ from studies.claims import (
 from studies.lacon import cells as lacon
 from studies.lacon.tables import Scores, swept
 from studies.results import Cell
+from studies.tuning import searches_of
 
 OURS = ("lacon", "lacon-fusion")
 AT_TOKENS = ("leam", "lsan", "lacon-fusion")  # also compared with CE at the mean
@@ -31,9 +33,13 @@ PARTS = ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection")
 def method_claims(results: Scores) -> Claim:
     """Return whether LaCon is above each rival."""
     pairs = [(own, rival) for own in OURS for rival in lacon.RIVALS]
-    lines = method_differences(results, [*pairs, ("lacon-fusion", "lacon")])
+    pairs.append(("lacon-fusion", "lacon"))
+    lines = method_differences(results, pairs)
+    ends = dict[str, list[str]]()
+    for both, (line, found) in zip(pairs, lines.items(), strict=True):
+        ends[line] = end_of_grid(results, "main", *both, found)
     learnt = results.learnt(main_cells(results, lacon.TASKS))
-    return claim_of("LaCon is better", "Tables 2 and 7", lines, unfair(results), learnt)
+    return claim_of("LaCon is better", "Tables 2 and 7", lines, unfair(results), learnt, ends)
 
 
 def own_claims(results: Scores) -> Claim:
@@ -126,15 +132,19 @@ def protocol_claims(results: Scores) -> Claim:
     ]
     reasons = unfair(results)
     elsewhere = [*reasons, *few_shot_settings_reason(results)]
-    return joined(
-        claim_of("LaCon gains", "4.1, 4.2 and 4.5", lines, why, results.learnt(several))
-        for lines, several, why in (
-            (few_shot_differences(results), few, reasons),
-            (curve_differences(results), few, elsewhere),
-            (imbalance_differences(results), uneven, reasons),
-            (class_differences(results), classes, reasons),
-        )
-    )
+    claims = []
+    for kind, lines, several, why in (
+        ("few-shot", few_shot_differences(results), few, reasons),
+        ("few-shot", curve_differences(results), few, elsewhere),
+        ("imbalanced", imbalance_differences(results), uneven, reasons),
+        ("classes", class_differences(results), classes, reasons),  # no search has this kind
+    ):
+        ends = {
+            line: end_of_grid(results, kind, "lacon", "ce", pairs) for line, pairs in lines.items()
+        }
+        known = results.learnt(several)
+        claims.append(claim_of("LaCon gains", "4.1, 4.2 and 4.5", lines, why, known, ends))
+    return joined(claims)
 
 
 def unfair(results: Scores) -> list[str]:
@@ -148,6 +158,15 @@ def unfair(results: Scores) -> list[str]:
         *reasons,
         *tuning_reason(results.results, searched, results.cells.tuned, lacon.NOT_TUNED),
     ]
+
+
+def end_of_grid(results: Scores, kind: str, one: str, other: str, pairs: Pairs) -> list[str]:
+    """Return the reason that the rate of the method that is behind is at an end of its grid."""
+    ours, theirs = (
+        searches_of(results.cells.searches, kind, method.removesuffix("-mean"))
+        for method in (one, other)
+    )
+    return end_of_grid_reason(results.results, pairs, ours, theirs, results.cells.tuned)
 
 
 def few_shot_settings_reason(results: Scores) -> list[str]:

@@ -23,6 +23,7 @@ BALANCED = "-balanced"
 CONTROLS = {f"{name}{BALANCED}": f"{METHODS[name]}, balanced" for name in ("ce", "scl")}
 TASKS = ("sst2", "qnli", "mrpc", "rte", "cola", "mnli")
 SHOTS = (20, 50, 100)
+TUNED_SHOTS = 50
 FULL = ("cola", "mrpc", "rte", "sst2", "qnli", "mnli")
 SEEDS = tuple(range(1, 11))
 FULL_SEEDS = SEEDS[:3]
@@ -62,8 +63,8 @@ class Experiments:
     """The cells of a base configuration, which sets data, encoder, precision and learning rate.
 
     `epochs` and `changes` (pooling, batch size) replace the study's values. Settings `tuned` with
-    50 examples hold for every number of examples. A control has those of its method until it is
-    tuned itself.
+    `TUNED_SHOTS` examples hold for every number of examples. A control has those of its method
+    until it is tuned itself.
     """
 
     base: RunConfig
@@ -77,7 +78,7 @@ class Experiments:
     def few_shot(self, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS) -> Cell:
         """Return a cell of a task, a number of examples and a method; the last epoch counts."""
         epochs = self.epochs or EPOCHS
-        config = self.config(task, method, f"few-shot-{task}-{SHOTS[1]}").changed(
+        config = self.config(task, method, f"few-shot-{task}-{TUNED_SHOTS}").changed(
             protocol="few-shot",
             shots=shots,
             limit=None,
@@ -123,7 +124,7 @@ class Experiments:
     def searches(self) -> list[Search]:
         """Return the grids of rate, temperature, weight and preference (section 4.1) by cell."""
         every = METHODS | CONTROLS
-        cells = [(self.few_shot(task, SHOTS[1], m), m) for task in TASKS for m in every]
+        cells = [(self.few_shot(task, TUNED_SHOTS, m), m) for task in TASKS for m in every]
         cells += [(self.full(task, m), m) for task in FULL for m in every]
         return [
             Search(one, {"lr": rates(one.config), **grid_of(method)}, dev_of(one))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from studies.claims import (
     NOT_LEARNT,
@@ -12,7 +11,6 @@ from studies.claims import (
     Test,
     end_of_grid_reason,
     exceeds,
-    learnt_first,
     learnt_tasks,
     limit_reason,
     pooling_reason,
@@ -21,6 +19,7 @@ from studies.claims import (
 from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
 from studies.scl_moo.tables import TITLES, Accuracies
+from studies.tuning import searches_of
 
 OURS = ("ls", "epo")
 AGAINST = ("ce", "scl", *scl_moo.CONTROLS)
@@ -37,17 +36,34 @@ def method_claims(results: Accuracies) -> list[Claim]:
 def method_claim(
     results: Accuracies, differences: Mapping[tuple[str, str], Pairs], few: bool
 ) -> Claim:
-    """Return the claim with few examples or with all, from the differences of two methods."""
-    cells, shots = results.cells, scl_moo.SHOTS
+    """Return the claim with few examples or with all, from the differences of two methods.
+
+    A test is over the tasks for which it is fair, or unfair for the same reasons.
+    """
+    cells = results.cells
     if few:
-        every = [cells.few_shot(t, n, m) for t in scl_moo.TASKS for n in shots for m in TITLES]
+        every = [
+            cells.few_shot(task, shots, method)
+            for task in scl_moo.TASKS
+            for shots in results.tested_shots(task)
+            for method in TITLES
+        ]
     else:
         every = [cells.full(task, method) for task in scl_moo.FULL for method in TITLES]
     known, tests = learnt(results, every), list[Test]()
     for (one, other), pairs in differences.items():
-        for test in learnt_first([Test(f"{TITLES[one]} - {TITLES[other]}", pairs)], known):
-            reasons = [*test.reasons, *unfair(results, one, other, test, few)]
-            tests.append(replace(test, reasons=reasons))
+        groups = dict[tuple[str, ...], dict[tuple[str, int], float]]()
+        for task in dict.fromkeys(task for task, _ in pairs):
+            of_task = {key: gain for key, gain in pairs.items() if key[0] == task}
+            reasons = [NOT_LEARNT] * (task not in known)
+            reasons += unfair(results, one, other, of_task, few)
+            groups.setdefault(tuple(reasons), {}).update(of_task)
+        if not pairs:
+            groups[tuple(unfair(results, one, other, {}, few))] = {}
+        for why, several in groups.items():
+            names = ", ".join(dict.fromkeys(task for task, _ in several))
+            what = f"{TITLES[one]} - {TITLES[other]}" + (f" on {names}" if names else "")
+            tests.append(Test(what, several, why))
     tests.sort(key=lambda test: NOT_LEARNT in test.reasons)
     what, table = ("few-shot", "Table 2") if few else ("all data", "Table 3")
     return Claim(f"LS and EPO are better than the baselines, {what}", table, tests)
@@ -68,9 +84,9 @@ def learnt(results: Accuracies, cells: Iterable[Cell]) -> set[str]:
     return found
 
 
-def unfair(results: Accuracies, one: str, other: str, test: Test, few: bool) -> list[str]:
+def unfair(results: Accuracies, one: str, other: str, pairs: Pairs, few: bool) -> list[str]:
     """Return the conditions of a fair test that the settings of two methods do not meet."""
-    cells, tasks = results.cells, {task for task, _ in test.differences} or {*scl_moo.TASKS}
+    cells, tasks = results.cells, {task for task, _ in pairs} or {*scl_moo.TASKS}
     ours, plain = (
         (cells.few_shot("sst2", 50, m) if few else cells.full("sst2", m)).config
         for m in (one, other)
@@ -79,10 +95,8 @@ def unfair(results: Accuracies, one: str, other: str, test: Test, few: bool) -> 
     first, second = (
         [
             search
-            for search in cells.searches
-            if search.cell.name.startswith(protocol)
-            and search.cell.name.endswith(f"-{name}")
-            and tasks.intersection(search.cell.config.tasks)
+            for search in searches_of(cells.searches, protocol, name)
+            if tasks.intersection(search.cell.config.tasks)
         ]
         for name in (one, other)
     )
@@ -93,7 +107,7 @@ def unfair(results: Accuracies, one: str, other: str, test: Test, few: bool) -> 
         *pooling_reason(plain),
         *limit_reason(plain, "task"),
         *tuning_reason(results.results, [*first, *second], cells.tuned, untuned),
-        *end_of_grid_reason(results.results, test.differences, first, second, cells.tuned),
+        *end_of_grid_reason(results.results, pairs, first, second, cells.tuned),
     ]
     if plain.class_balanced != ours.class_balanced:
         reasons.append("only LS and EPO have class-balanced batches")

@@ -17,6 +17,7 @@ from studies.claims import (
     beside_paper,
     between,
     differences,
+    mean_per_seed,
     select_seeds,
     shown,
 )
@@ -43,20 +44,29 @@ class Accuracies:
     def full(self, task: str, method: str) -> dict[int, float]:
         return self.test(self.cells.full(task, method))
 
+    def tested_shots(self, task: str) -> tuple[int, ...]:
+        """Return the numbers of examples that test the claims about a task.
+
+        If settings were chosen on dev, only the number that they were chosen with does: others
+        would say how well settings carry over, not which method is better.
+        """
+        beginning = f"few-shot-{task}-{scl_moo.TUNED_SHOTS}-"
+        tuned = any(name.startswith(beginning) for name in self.cells.tuned)
+        return (scl_moo.TUNED_SHOTS,) if tuned else scl_moo.SHOTS
+
     def pairs(self, method: str, other: str) -> tuple[Pairs, Pairs]:
         """Return differences of two methods over (task, seed) pairs: few-shot, then all data.
 
-        A few-shot pair is the mean over the numbers of examples. It counts only if it has every
-        number of examples that any pair has.
+        A few-shot pair is the mean over the tested numbers of examples, over seeds that have all
+        of those with figures.
         """
-        few: dict[tuple[str, int], dict[int, float]] = {}
+        means: dict[tuple[str, int], float] = {}
         for task in scl_moo.TASKS:
-            for shots in scl_moo.SHOTS:
-                mine, theirs = (self.few_shot(task, shots, name) for name in (method, other))
-                for seed in sorted(mine.keys() & theirs.keys()):
-                    few.setdefault((task, seed), {})[shots] = mine[seed] - theirs[seed]
-        whole = {shots for several in few.values() for shots in several}
-        means = {key: fmean(v.values()) for key, v in few.items() if v.keys() == whole}
+            by_shots = (
+                between(*(self.few_shot(task, shots, name) for name in (method, other)))
+                for shots in self.tested_shots(task)
+            )
+            means |= {(task, seed): gain for seed, gain in mean_per_seed(by_shots).items()}
         first, second = (
             [self.cells.full(t, name) for t in scl_moo.TASKS] for name in (method, other)
         )

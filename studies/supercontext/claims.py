@@ -16,8 +16,8 @@ from studies.claims import (
 )
 from studies.supercontext import cells as supercontext
 from studies.supercontext.tables import Accuracies, best_hard, swept
+from studies.tuning import searches_of
 
-FROZEN = {"SuperLoss": ["settings were chosen for frozen encoders"]}
 LOWER = ("tau",)  # the paper finds smaller values better
 
 
@@ -56,13 +56,15 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
         (one.config.tasks[0], results.of(one)) for several in main.values() for one in several
     )
     reasons = unfair(results, setting)
+    tuned = any(name.startswith(f"{setting}-") for name in cells.tuned)
+    of_frozen = {"SuperLoss": ["settings were chosen for frozen encoders"] * tuned}
     return [
         claim_of(f"{setting}: {text}", source, lines, reasons, learnt, of_lines)
         for text, source, lines, of_lines in (
             ("SuperLoss is better than other losses", "Table 4", rivals, ends),
             ("a non-linear projection head is better", "Table 2", above, {}),
             ("hard negatives help", "Table 5", {"SuperLoss* - SuperLoss": starred}, {}),
-            ("a frozen encoder is better than a fine-tuned one", "Table 3", frozen, FROZEN),
+            ("a frozen encoder is better than a fine-tuned one", "Table 3", frozen, of_frozen),
         )
     ]
 
@@ -70,12 +72,7 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
 def end_of_grid(results: Accuracies, setting: str, pairs: Pairs, rival: str) -> list[str]:
     """Return the reason that the rate of SuperLoss or a rival is at an end of its grid."""
     ours, theirs = (
-        [
-            one
-            for one in results.cells.searches
-            if one.cell.name.startswith(f"{setting}-") and one.cell.name.endswith(f"-{loss}")
-        ]
-        for loss in ("superloss", rival)
+        searches_of(results.cells.searches, setting, loss) for loss in ("superloss", rival)
     )
     return end_of_grid_reason(results.results, pairs, ours, theirs, results.cells.tuned)
 

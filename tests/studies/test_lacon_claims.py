@@ -14,6 +14,7 @@ from studies.claims import NOT_LEARNT, verdict_table
 from studies.lacon.cells import Experiments
 from studies.lacon.claims import (
     best_settings_text,
+    end_of_grid,
     lead_text,
     method_claims,
     own_claims,
@@ -35,6 +36,7 @@ from studies.lacon.tables import (
 from studies.reproduce import page_of
 from studies.results import Results
 from studies.study import Report, StudyRequest, printed
+from studies.tuning import file_of
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", limit=200))
 MAIN = {"ce": 0, "leam": 1, "lsan": 2, "cl": 3, "scl": 4, "lacon": 6, "lacon-fusion": 9}
@@ -157,6 +159,24 @@ def test_settings_chosen_with_20_examples_are_no_fair_test_of_other_numbers(tmp_
         *(f"few-shot, {count} examples per class: LaCon - CE" for count in (10, 50, 100)),
         "few-shot: gain with 10 - with 100 examples per class",
     }
+
+
+@pytest.mark.parametrize(("rate", "at_end"), [(1e-4, False), (3e-4, True)])
+def test_a_rate_at_an_end_of_the_grid_is_no_fair_test_where_lacon_is_behind(tmp_path, rate, at_end):
+    """A higher rate could have put LaCon ahead; where it is ahead, its rate takes nothing away."""
+    name = "few-shot-sst2-20-lacon"
+    cells = replace(CELLS, tuned={name: {"lr": rate}})
+    (search,) = (one for one in cells.searches if one.cell.name == name)
+    point = {"dev": {"1": 0.5}, "date": "2026-11-26T08:00"}
+    points = [point | {"settings": {"lr": lr}} for lr in (3e-5, 1e-4, 3e-4)]
+    (tmp_path / "tuning").mkdir()
+    write_cell(file_of(search, tmp_path), {"points": points})
+    results = Scores(cells, Results(tmp_path))
+    reason = [f"the rate of {name} is at an end of those tried"]
+    behind, ahead = ({("sst2", 1): sign} for sign in (-0.1, 0.1))
+    assert end_of_grid(results, "few-shot", "lacon", "ce", behind) == reason * at_end
+    assert end_of_grid(results, "few-shot", "lacon", "ce", ahead) == []
+    assert end_of_grid(results, "imbalanced", "lacon", "ce", behind) == []
 
 
 def test_tasks_that_no_method_has_learnt_stand_apart(tmp_path):

@@ -26,6 +26,7 @@ from studies.scl_moo.cells import (
     SEEDS,
     SHOTS,
     TASKS,
+    TUNED_SHOTS,
     Experiments,
 )
 from studies.scl_moo.claims import learnt, method_claims
@@ -221,6 +222,22 @@ def test_a_pair_needs_all_numbers_of_examples(tmp_path):
     write_cell(file, content)
     found, _ = Accuracies(CELLS, Results(tmp_path)).pairs("epo", "ce")
     assert len(found) == 2 * len(SEEDS) - 1
+
+
+def test_only_the_number_of_examples_that_settings_were_chosen_with_tests_a_claim(tmp_path):
+    """Others would say how well settings carry over."""
+    tuned = {f"few-shot-sst2-{TUNED_SHOTS}-epo": {"lr": 1e-4}}
+    results = Accuracies(replace(CELLS, tuned=tuned), Results(tmp_path))
+    assert results.tested_shots("sst2") == (TUNED_SHOTS,)
+    assert results.tested_shots("rte") == SHOTS
+    for shots, better in zip(SHOTS, (0.3, 0.1, 0.2), strict=True):
+        for method, accuracy in (("ce", 0.5), ("epo", 0.5 + better)):
+            for task in ("sst2", "rte"):
+                one = results.cells.few_shot(task, shots, method)
+                figures = {"1": {"test": {task: {"accuracy": accuracy}}}}
+                keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), figures)
+    found, _ = results.pairs("epo", "ce")
+    assert found == pytest.approx({("sst2", 1): 0.1, ("rte", 1): 0.2})
 
 
 def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):

@@ -198,6 +198,10 @@ def test_claims_are_tested(tmp_path, better):
     assert verdicts[best] == ("holds" if better > 0 else "does not hold")
     frozen = "small: a frozen encoder is better than a fine-tuned one: SuperLoss (Table 3)"
     assert verdicts[frozen] == "not shown"
+    assert not [reason for reason in tested[-1].tests[0].reasons if "chosen" in reason]
+    chosen = replace(CELLS, tuned={"small-sst2-superloss": {"lr": 1e-3}})
+    *_, last = setting_claims(Accuracies(chosen, results.results), "small")
+    assert "settings were chosen for frozen encoders" in last.tests[0].reasons
     header, rows = losses_table(results, "given", "linear")
     assert header[1:] == list(LOSSES.values())
     assert {"sst2", "sst", "imdb"} <= {
