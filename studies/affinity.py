@@ -41,6 +41,7 @@ COSINE, SIZE = "mean cosine of a run", "task size"  # naive predictors
 DRAWS = 1000  # bootstrap samples of the subsets
 
 Gains = Mapping[tuple[str, ...], Mapping[str, float]]  # subset -> task -> gain
+Measure = Callable[[np.ndarray], float]  # of (n, 3): predicted gain, real gain, index of the task
 
 
 def subsets() -> list[tuple[str, ...]]:
@@ -215,13 +216,31 @@ def paired(predicted: Gains, real: Gains) -> list[np.ndarray]:
 
 def within_tasks(pairs: np.ndarray) -> float:
     """Return the mean of the rank correlations within each task, of those with three pairs."""
-    groups = [pairs[pairs[:, 2] == task] for task in np.unique(pairs[:, 2])]
-    found = [spearman(one[:, 0], one[:, 1]) for one in groups if len(one) > 2]
+    found = [spearman(one[:, 0], one[:, 1]) for one in by_task(pairs)]
     return fmean(found) if found else float("nan")
 
 
-def rank_correlation(by_subset: Sequence[np.ndarray], measure: Any) -> tuple[float, float, float]:
-    """Return a rank correlation and its 95 % interval, from bootstrapping the subsets."""
+def gain_of_choice(pairs: np.ndarray) -> float:
+    """Return what it is worth to choose a task's partners by a prediction, in points.
+
+    It is the mean real gain of the third of the task's subsets with the highest predictions, less
+    that of the lowest third; the mean over the tasks with three pairs.
+    """
+    found = []
+    for one in by_task(pairs):
+        ranked, third = one[np.argsort(-one[:, 0], kind="stable"), 1], len(one) // 3
+        found.append(ranked[:third].mean() - ranked[-third:].mean())
+    return fmean(found) if found else float("nan")
+
+
+def by_task(pairs: np.ndarray) -> list[np.ndarray]:
+    """Return the pairs of each task that has three or more."""
+    groups = [pairs[pairs[:, 2] == task] for task in np.unique(pairs[:, 2])]
+    return [one for one in groups if len(one) > 2]
+
+
+def with_interval(by_subset: Sequence[np.ndarray], measure: Measure) -> tuple[float, float, float]:
+    """Return a measure of pairs and its 95 % interval, from bootstrapping the subsets."""
     generator, count = np.random.default_rng(0), len(by_subset)
     draws = []
     for _ in range(DRAWS):
@@ -245,8 +264,9 @@ def agreement_rows(report: Report) -> list[list[str]]:
         target = real_gains(report, SEEDS[1:]) if name.startswith("real") else real
         by_subset = paired(predicted, {one: g for one, g in target.items() if one in predicted})
         row = [name]
-        for measure in (overall_rank, within_tasks):
-            row.append("{:.2f} ({:.2f} to {:.2f})".format(*rank_correlation(by_subset, measure)))
+        for measure, digits in ((overall_rank, 2), (within_tasks, 2), (gain_of_choice, 1)):
+            value, *ends = (f"{v:.{digits}f}" for v in with_interval(by_subset, measure))
+            row.append(f"{value} ({' to '.join(ends)})")
         rows.append([*row, str(sum(map(len, by_subset)))])
     return rows
 
@@ -296,7 +316,8 @@ def page(report: Report) -> list[str]:
         for one, gains in real.items()
         for task, gain in gains.items()
     ]
-    header = ["predictor", "Spearman, all", "Spearman within a task, mean", "gains"]
+    ranks = ["Spearman, all", "Spearman within a task, mean"]
+    header = ["predictor", *ranks, "highest - lowest third", "gains"]
     return [
         *parts,
         report.results.measured(report.cells),
@@ -304,6 +325,9 @@ def page(report: Report) -> list[str]:
         "dev metric from the single task in points, mean over the seeds that both have. 95 % "
         f"intervals from bootstrapping the subsets, {DRAWS:,} samples.",
         markdown_table(header, agreement_rows(report)),
+        "Highest - lowest third: what it is worth to choose partners by a predictor. The mean real "
+        "gain of the third of a task's subsets with the highest predictions, less that of the "
+        "lowest third, in points; mean over the tasks.",
         ceiling_text(report),
         cost_text(report),
         "## Predicted and real gains",

@@ -20,15 +20,16 @@ from studies.affinity import (
     ceiling_text,
     cells,
     cost_text,
+    gain_of_choice,
     mean_cosine,
     name_of,
     noise_ceiling,
     overall_rank,
     page,
-    rank_correlation,
     real_gains,
     relative_size,
     subsets,
+    with_interval,
     within_tasks,
 )
 from studies.results import Results
@@ -118,6 +119,7 @@ def test_the_page_ranks_predictors_and_names_the_cost(report, monkeypatch):
     assert rows["linear"][0] == "1.00 (1.00 to 1.00)"
     assert rows["gram"][0] == "-1.00 (-1.00 to -1.00)"
     assert rows["lookahead"][1] == "1.00 (1.00 to 1.00)"
+    assert rows["linear"][2].startswith(rows["gram"][2].partition(" ")[0].lstrip("-"))
     assert rows["gram, first epoch"][0] == "1.00 (1.00 to 1.00)"
     assert rows["lookahead, first epoch"][0] == "-1.00 (-1.00 to -1.00)"
     assert list(rows)[6:8] == ["mean cosine of a run", "task size"]
@@ -128,6 +130,15 @@ def test_the_page_ranks_predictors_and_names_the_cost(report, monkeypatch):
     )
     text = "\n".join(page(report))
     assert f"{len(subsets())} of {len(subsets())} subsets are finished" in text
+
+
+def test_a_choice_is_worth_what_the_highest_third_gains_more_than_the_lowest():
+    """Tasks count alike, whatever their numbers of subsets; two subsets are no choice."""
+    seven = [(rank, 10 * rank, 0) for rank in range(7)]  # 55 - 5
+    three = [(1, 3, 1), (2, 9, 1), (3, 1, 1)]  # 1 - 3
+    pairs = np.array([*seven, *three, (1, 100, 2), (2, -100, 2)], dtype=float)
+    assert gain_of_choice(pairs) == pytest.approx((50 - 2) / 2)
+    assert np.isnan(gain_of_choice(pairs[-2:]))
 
 
 def test_the_page_of_some_cells_leaves_out_subsets_without_their_single_tasks(report, monkeypatch):
@@ -178,7 +189,7 @@ def test_ranks_within_tasks_ignore_differences_between_them():
     )
     assert within_tasks(pairs) == 1
     assert overall_rank(pairs) < 0.5
-    middle, low, high = rank_correlation(np.split(pairs, 7), overall_rank)
+    middle, low, high = with_interval(np.split(pairs, 7), overall_rank)
     assert low < middle < high
 
 
