@@ -21,7 +21,7 @@ from multitask.control import RunControl
 from multitask.methods import UserMethods
 from multitask.run_folder import RunFolder
 
-DEFAULT = "lookahead"
+DEFAULT = "gram"
 ROUNDS, GROUPS = 16, 3
 FILE = "affinity.json"
 JOINT, MEASURES = "joint-seed", "measures-seed"  # folders, with the seed

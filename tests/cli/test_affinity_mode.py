@@ -26,7 +26,7 @@ def estimates(folder):
 def test_a_command_writes_json_page_figures_and_an_ordinary_run(run_affinity, tmp_path):
     folder = tmp_path / "affinity"
     shown = run_affinity("--output", folder).stdout
-    assert "gains by lookahead:\ngain of " in shown
+    assert "gains by gram:\ngain of " in shown
     assert "groups at most  trained together" in shown
     assert f"affinity.json, affinity.html, figures and the joint run: {folder}" in shown
     assert {path.name for path in folder.iterdir()} >= {
@@ -83,7 +83,7 @@ def test_advised_commands_run_and_compare_holds_the_promises_against_them(
 ):
     folder = tmp_path / "affinity"
     shown = run_affinity("--output", folder, "--advise", "--rounds", 4).stdout
-    assert "gains over singles by lookahead" in shown
+    assert "gains over singles by gram" in shown
     assert "advised: " in shown
     advice, compare = folder / "advice.json", ("--mode", "compare", "--output", tmp_path / "page")
     nothing = error_line(1, *compare, "--advice", advice)
