@@ -153,6 +153,8 @@ def test_the_main_command_prints_what_the_first_steps_quote(
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - {OWN_TEST}))
 def test_every_command_of_a_page_runs(page, place, monkeypatch):
+    for name, content in re.findall(r"```yaml\n# (\S+\.yaml)\n(.*?)```", PAGES[page], re.DOTALL):
+        (place / name).write_text(content, "utf-8")
     # One that resumes goes on with a run of another page.
     commands = [one for one in commands_of(PAGES[page]) if "--resume" not in one]
     for folder, command in BEFORE.items():
