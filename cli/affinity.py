@@ -31,6 +31,7 @@ from multitask.affinity.result import Affinity
 from multitask.affinity.run import (
     ADVICE,
     DEFAULT,
+    FEWEST_ROUNDS,
     FILE,
     GROUPS,
     ROUNDS,
@@ -70,8 +71,9 @@ def add_flags(parser: Any) -> None:
     add("groups", text, type=number, default=GROUPS, metavar="K")
     add(
         "rounds",
-        f"most batches of each task measured after an epoch, an even number (default: {ROUNDS})",
-        type=typed(Annotated[int, Meta(ge=2, le=1000, multiple_of=2)]),
+        f"most batches of each task measured after an epoch, an even number from {FEWEST_ROUNDS} "
+        f"(default: {ROUNDS})",
+        type=typed(Annotated[int, Meta(ge=FEWEST_ROUNDS, le=1000, multiple_of=2)]),
         default=ROUNDS,
         metavar="N",
     )
@@ -90,8 +92,8 @@ def add_flags(parser: Any) -> None:
     )
     add(
         "rates",
-        "learning rates that --advise compares, each in a further short joint run (default: none, "
-        "the rate of the joint run is advised)",
+        "learning rates of encoder and heads that --advise compares, each in a further short joint "
+        "run (default: none, the rate of the joint run is advised)",
         type=typed(Positive),
         nargs="+",
         metavar="RATE",
@@ -112,12 +114,13 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     config = config_of(args, parser, parser.flags, tasks, mode="multitask")
     if args.dry_run:
         return show_plan(joint_config(config))
-    if args.advise:
-        from multitask.affinity.advisor import advice_faults, advise
-
-        for fault in advice_faults(config, args.rounds):
-            raise SettingsError(fault)
     folder = Path(args.output or f"{default_folder(config)}-affinity")
+    if args.advise:
+        from multitask.affinity.advisor import advice_faults, advise, check_stored
+
+        for fault in advice_faults(config, args.rates or ()):
+            raise SettingsError(fault)
+        check_stored(folder, args.estimator)
     control = run_control(args)
     try:
         found = measure_affinity(
@@ -146,6 +149,7 @@ def show(found: Affinity, folder: Path) -> None:
         FIGURES,
         PAGE,
         gain_table,
+        gain_title,
         group_table,
         notes,
         verdict,
@@ -154,7 +158,7 @@ def show(found: Affinity, folder: Path) -> None:
     from reports.tables import shown_table
 
     write_report(found, folder)
-    print(f"\ngains by {found.estimator}:\n{shown_table(*gain_table(found))}")
+    print(f"\n{gain_title(found.estimator)}:\n{shown_table(*gain_table(found))}")
     print(f"\n{shown_table(*group_table(found))}\n\n{verdict(found)}\n{notes(found)}")
     print(f"\n{FILE}, {PAGE}, {FIGURES} and the joint run: {folder}")
 

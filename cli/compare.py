@@ -59,7 +59,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--embeddings",
         choices=("pca", "tsne", "none"),
-        default="pca",
         help="projection of dev sentences on the page, coloured by label (default: pca)",
     )
     parser.add_argument(
@@ -96,7 +95,7 @@ def add_until_sure_flags(group: Any) -> None:
         "--most-seeds",
         type=typed(Count),
         metavar="N",
-        help="largest number of seeds of each configuration (default: 20)",
+        help="largest number of seeds of each configuration, 3 or more (default: 20)",
     )
     group.add_argument(
         "--score",
@@ -153,6 +152,10 @@ def check_flags(args: argparse.Namespace) -> None:
         given = getattr(args, name) is not None
         if given and not args.until_sure and not (name == "data" and args.verify):
             raise SettingsError(f"{name}: expected --until-sure, found {flag(chosen[0])}")
+    if args.embeddings and (args.until_sure or args.verify):
+        raise SettingsError(f"embeddings: expected --runs or --advice, found {flag(chosen[0])}")
+    if args.output and args.verify:
+        raise SettingsError("output: expected another mode than --verify, which writes nothing")
     count = len(args.configurations)
     if args.until_sure and count != 2:
         raise SettingsError(f"until_sure: expected two configurations, found {count}")
@@ -226,7 +229,8 @@ def compare_runs(args: argparse.Namespace) -> int:
         comparison = replace(comparison, further=(promise_section(comparison, promises),))
     print(as_text(comparison), flush=True)
     drawings = dict(all_figures(comparison))
-    if args.embeddings != "none" and (maps := embedding_maps(comparison.systems, args.embeddings)):
+    method = args.embeddings or "pca"
+    if method != "none" and (maps := embedding_maps(comparison.systems, method)):
         drawings["Sentences of dev by label"] = maps
     page = comparison_page(comparison, drawings, FIGURES)
     texts = as_markdown(comparison), as_latex(comparison), page

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
-from common.json_files import read_json, read_sealed
+from common.json_files import read_json, read_sealed, seal_of
 from multitask.affinity.advice import Advice, run_folder
+from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.result import Promise, sign_of
 from multitask.affinity.run import ADVICE
 from multitask.config import difference
@@ -37,15 +38,20 @@ def system_table(advice: Advice) -> Table:
         ]
         runs = "; ".join(run.name for run in system.runs)
         rows.append([system.name, runs, ", ".join(gains), f"{system.seconds / 60:.0f}"])
-    return ["system", "runs", f"gains over singles by {advice.estimator}", "minutes"], rows
+    promised = f"gains over singles by {advice.estimator} ({ESTIMATORS[advice.estimator].unit})"
+    return ["system", "runs", promised, "minutes"], rows
 
 
 @dataclass(frozen=True)
 class Promises:
-    """Gains over the first system that were estimated before the runs, by system and task."""
+    """Gains over the first system that were estimated before the runs, by system and task.
+
+    `settings` are the checksums of the advised settings, by run.
+    """
 
     estimator: str
     gains: Mapping[tuple[str, str], Promise]
+    settings: Mapping[str, str]
 
     def text(self, promise: Promise) -> str:
         """Format a promise: `+0.012 (+0.003 to +0.020)`."""
@@ -76,12 +82,12 @@ def read_advice(file: Path) -> tuple[list[tuple[str, Path]], Promises]:
             for name, one in systems.items()
             for task, gain in one["promises"].items()
         }
-        promises = Promises(content["estimator"], gains)
+        promises = Promises(content["estimator"], gains, {**content.get("settings", {})})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{file}: expected an advice of mode affinity, found other keys") from error
     finished = [(name, folder) for name, folder in named if RunFolder(folder).metrics() is not None]
     for _, folder in finished:
-        check_settings(folder, file.parent)
+        check_settings(folder, file.parent, promises)
     there, first = {name for name, _ in finished}, next(iter(systems), "")
     if first not in there or len(there) < 2:
         found = ", ".join(sorted(there)) or "none"
@@ -91,12 +97,18 @@ def read_advice(file: Path) -> tuple[list[tuple[str, Path]], Promises]:
     return finished, promises
 
 
-def check_settings(folder: Path, root: Path) -> None:
+def check_settings(folder: Path, root: Path, promises: Promises) -> None:
     """Raise UserError if a run has other settings than those that were advised for it."""
-    stored = RunFolder(folder).stored_config()
-    file = root / ADVICE / f"{folder.name.rpartition('-seed')[0]}.json"
+    stored, name = RunFolder(folder).stored_config(), folder.name.rpartition("-seed")[0]
+    file = root / ADVICE / f"{name}.json"
+    advised = read_json(file, UserError)
+    # Files of older versions have no checksums of the settings.
+    if promises.settings.get(name, seal_of(advised)) != seal_of(advised):
+        raise UserError(
+            f"{file}: expected the advised settings, found others; --advise writes them"
+        )
     ignored = ("seed", "precision", *MACHINE)  # of the run, not of the advice
-    if found := difference(read_json(file, UserError), stored, ignored):
+    if found := difference(advised, stored, ignored):
         raise UserError(f"{folder}: expected the settings of {file}, found another: {found}")
 
 
@@ -113,5 +125,6 @@ def promise_section(comparison: Comparison, promises: Promises) -> Section:
             real = f"{100 * one.difference:+.1f} ({low:+.1f} to {high:+.1f})"
             outcome = OUTCOMES[sign_of(low, high) * promise.sign]
             rows.append([one.system, one.task, promises.text(promise), real, outcome])
-    header = ["system", "task", f"promised by {promises.estimator}", "real, in points", "outcome"]
+    promised = f"promised by {promises.estimator} ({ESTIMATORS[promises.estimator].unit})"
+    header = ["system", "task", promised, "real, in points", "outcome"]
     return Section("Promised and real gains", (header, rows), numbers=False)

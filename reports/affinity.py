@@ -31,6 +31,11 @@ def shown_gain(value: float, estimator: str) -> str:
     return signed(kind.factor * value, kind.digits)
 
 
+def gain_title(estimator: str) -> str:
+    """Return the title of a table of gains of pairs, with their unit."""
+    return f"gains by {estimator} ({ESTIMATORS[estimator].unit})"
+
+
 def verb(low: float, high: float) -> str:
     """Describe the effect of one task on another by the interval of its gain."""
     return {1: "helps", -1: "hurts", 0: "has no clear effect on"}[sign_of(low, high)]
@@ -128,15 +133,16 @@ def affinity_page(found: Affinity, drawings: Mapping[str, Sequence[Drawing]]) ->
     """Return the HTML text of the page with these drawings by title of their section."""
     pairs = [f"{a} and {b}" for a, b in combinations(found.tasks, 2)]
     others = [name for name in ESTIMATORS if name != found.estimator]
+    title = gain_title(found.estimator).capitalize()
     tables = [
-        Section(f"Gains by {found.estimator}, of the task in the column", gain_table(found)),
+        Section(f"{title}, of the task in the column", gain_table(found)),
         Section(
             "Pairs",
             (["pair", "estimate"], [[a, b] for a, b in zip(pairs, sentences(found), strict=True)]),
             numbers=False,
         ),
         Section("Groups", group_table(found), numbers=False),
-        *(Section(f"Beside it: gains by {name}", gain_table(found, name)) for name in others),
+        *(Section(f"Beside it: {gain_title(name)}", gain_table(found, name)) for name in others),
     ]
     return rendered(
         "Affinity",

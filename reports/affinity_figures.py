@@ -40,7 +40,7 @@ def gain_map(found: Affinity) -> Figure:
         text = f"{values[row, column]:z.{digits}f}" + ("*" if sign_of(low, high) else "")
         colour = "white" if abs(values[row, column]) > 0.6 * limit else "black"
         axis.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
-    figure.colorbar(image, ax=axis, label=unit).outline.set_visible(False)
+    figure.colorbar(image, ax=axis, label=f"gain: {unit}").outline.set_visible(False)
     heading(
         axis, "Gain of the task in the column", f"{detail_of(found)}\n* 95 % interval excludes 0"
     )
@@ -65,7 +65,9 @@ def task_tree(found: Affinity) -> Figure:
     axis.invert_xaxis()
     axis.yaxis.tick_right()
     axis.grid(visible=False)
-    axis.set_xlabel(f"largest mean of two tasks minus theirs,\n{unit}")
+    axis.set_xlabel(
+        f"largest mean gain of two tasks minus theirs,\nin all subsets with both: {unit}"
+    )
     heading(axis, "Tasks that belong together", f"{detail_of(found)}\naverage linkage")
     return figure
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, get_args
 
 import numpy as np
@@ -57,12 +58,13 @@ class Rule:
 
     def faults(self) -> Iterator[str]:
         """Yield what is wrong with values out of their range."""
-        if not self.margin > 0:
+        if not 0 < self.margin < inf:
             yield f"margin: expected points above 0, found {self.margin!r}"
         if self.budget is not None and not self.budget > 0:
             yield f"budget: expected seconds above 0, found {self.budget!r}"
-        if self.most_seeds < 1:
-            yield f"most_seeds: expected a whole number from 1, found {self.most_seeds!r}"
+        if self.most_seeds < FEWEST:
+            line = f"expected a whole number from {FEWEST}, the pairs of the first interval"
+            yield f"most_seeds: {line}, found {self.most_seeds!r}"
         if self.examples not in get_args(Population):
             known = ", ".join(get_args(Population))
             yield f"examples: expected one of {known}, found {self.examples!r}"

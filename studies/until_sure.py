@@ -18,6 +18,7 @@ from common.environment import environment
 from common.errors import SettingsError, UserError
 from common.json_files import write_sealed
 from common.progress import duration
+from common.settings import convert
 from multitask.config import RunConfig, check_complete
 from multitask.older_versions import of_file
 from multitask.precision import with_precision
@@ -64,7 +65,8 @@ def compare_until_sure(
     """Compare two configurations, called A and B; return what the sealed file holds.
 
     The `margin` is in points (hundredths of the score), the `budget` in seconds of training and
-    evaluation. `score` is a task, or overall; by default overall if there are several common tasks.
+    evaluation: one pair is always trained, and no further one that would exceed it. `score` is a
+    task, or overall; by default overall if there are several common tasks.
     With `examples="fixed"` the verdict is about new seeds on the given dev examples only. The seeds
     of the configurations are replaced by 1, 2, 3, ... Raises SettingsError for configurations or
     options that do not fit together.
@@ -73,6 +75,8 @@ def compare_until_sure(
     found = check_request(configs, score)
     if first.changed(seed=other.seed) == other:
         raise SettingsError("expected two configurations that differ in more than the seed")
+    margin, budget = convert("margin", float, margin), convert("budget", float | None, budget)
+    most_seeds = convert("most_seeds", int, most_seeds)
     rule = Rule(margin, examples, most_seeds=most_seeds, budget=budget)
     for fault in rule.faults():
         raise SettingsError(fault)

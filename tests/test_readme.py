@@ -73,7 +73,7 @@ def run(command, monkeypatch):
         encodes = not {"--run", "--format"} & set(arguments)
         made_here = arguments[0] == "--mode" and encodes
         small = FLAGS.get(arguments[1], []) if made_here else []
-        small = ["--most-seeds", "2"] if "--until-sure" in arguments else small
+        small = ["--most-seeds", "3"] if "--until-sure" in arguments else small
         assert main(arguments + small) in ((0, 1) if "--diagnose" in arguments else (0,)), command
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.json_files import seal_of
 from multitask.affinity.result import Promise
 from multitask.affinity.run import ADVICE, ADVISED
 from multitask.config import RunConfig
@@ -97,4 +98,5 @@ class Advice:
                 for system in self.systems
             ],
             "seconds": {run.name: round(run.seconds, 1) for run in self.runs},
+            "settings": {run.name: seal_of(run.config.to_json()) for run in self.runs},
         }

@@ -21,8 +21,6 @@ from multitask.run_folder import RunFolder
 from multitask.run_settings import MACHINE
 from tasks import data_folder
 
-FEWEST_ROUNDS = 4  # per epoch: bootstrapping draws from halves of them
-
 
 def advise(
     found: Affinity,
@@ -55,14 +53,14 @@ def advise(
         The systems to train, the reasons of their settings, and the promised gains.
 
     Raises:
-        SettingsError: for a configuration with settings that the advice chooses, and for fewer
-            than four measured rounds.
+        SettingsError: for a configuration with settings that the advice chooses.
         RunError: for a folder without the joint run of this configuration, and for one with runs
             of another advice.
     """
     folder, joint = Path(folder), Path(folder) / f"{JOINT}{found.seeds[0]}"
-    for fault in advice_faults(config, min(found.chosen.rounds)):
+    for fault in advice_faults(config, rates):
         raise SettingsError(fault)
+    check_stored(folder, found.estimator)
     if found.tasks != config.tasks:
         line = f"expected those of the measurement, {', '.join(found.tasks)}"
         raise SettingsError(f"tasks: {line}, found {', '.join(config.tasks)}")
@@ -90,10 +88,11 @@ def measured_run(joint: Path, config: RunConfig) -> Mapping[str, Any]:
     return metrics
 
 
-def advice_faults(config: RunConfig, rounds: int) -> Iterator[str]:
-    """Yield a line for each setting that the advice chooses itself, and for too few rounds."""
-    if rounds < FEWEST_ROUNDS:
-        yield f"rounds: expected {FEWEST_ROUNDS} or more, for intervals, found {rounds}"
+def advice_faults(config: RunConfig, rates: Sequence[float]) -> Iterator[str]:
+    """Yield a line for each setting that the advice chooses itself, with `rates` also their own."""
+    if rates and "head_lr" in config.given:
+        found = config.given["head_lr"]
+        yield f"head_lr: expected none with rates, which the heads have too, found {found}"
     bare = {"mode": "multitask", "tasks": config.tasks, "own_tasks": config.own_tasks}
     plain = RunConfig.from_flat(bare, config.user_methods).flat()
     for key, value in config.flat().items():
@@ -107,8 +106,7 @@ def store(advice: Advice, folder: Path) -> None:
     Raise RunError if runs of another advice are in the folder: their promises would be lost.
     """
     file, content = folder / f"{ADVICE}.json", advice.to_json()
-    trained = listed(folder / ADVISED) if (folder / ADVISED).exists() else []
-    if trained and seal_of(content) != stored_seal(file):
+    if (trained := listed(folder / ADVISED)) and seal_of(content) != stored_seal(file):
         line = "expected no runs of another or an older advice, whose promises would be lost"
         raise RunError(f"{trained[0]}: {line}; choose another --output, or move {ADVISED} away")
     remove(folder / ADVICE, ignore_errors=True)
@@ -116,6 +114,16 @@ def store(advice: Advice, folder: Path) -> None:
     for run in advice.runs:
         write_json(run.settings_file(folder), run.config.to_json())
     write_sealed(file, content)
+
+
+def check_stored(folder: Path, estimator: str) -> None:
+    """Raise RunError if a folder has runs of an advice by another estimator."""
+    file = folder / f"{ADVICE}.json"
+    if listed(folder / ADVISED) and file.exists():
+        stored = read_json(file, RunError).get("estimator")
+        if stored != estimator:
+            line = f"expected advice by {estimator}, found runs advised by {stored}"
+            raise RunError(f"{file}: {line}; go on with --estimator {stored}, or move them away")
 
 
 def stored_seal(file: Path) -> str | None:

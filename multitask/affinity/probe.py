@@ -15,6 +15,7 @@ from common.atomic_files import remove
 from common.errors import RunError
 from common.progress import bar
 from multitask.affinity.measures import MeasureFiles, Measures
+from multitask.affinity.run import FEWEST_ROUNDS
 from multitask.affinity.sketch import Sketch
 from multitask.assembly import assemble
 from multitask.callbacks import EpochEnd, TrainStart
@@ -74,11 +75,12 @@ class Probe:
             shuffle = generator(self.config.seed, f"affinity of {name}", epoch)
             found[name] = make_pass(self.config, task, self.splits[name]["train"])(shuffle)
         count = min(rounds, *map(len, found.values())) // 2 * 2
-        if count < 2:
+        if count < FEWEST_ROUNDS:
             few = min(found, key=lambda name: len(found[name]))
             size = self.config.batch_size
-            line = f"expected two batches of {size} or more training examples of each task"
-            raise RunError(f"affinity: {line}, found {len(found[few])} of {few}")
+            line = f"expected {FEWEST_ROUNDS} or more batches of {size} examples of each task"
+            line += f", found {len(found[few])} of {few}"
+            raise RunError(f"affinity: {line}; a smaller batch size or more examples give more")
         return {name: several[:count] for name, several in found.items()}
 
     def measure_round(self, batches: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -123,7 +123,7 @@ class Affinity:
         return dict(zip(tasks, one.gains(np.array([places]))[0].tolist(), strict=True))
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything, gains as numbers by the names of tasks."""
+        """Return all estimates, gains as numbers by the names of tasks, without `cosine_ends`."""
         return {
             "tasks": list(self.tasks),
             "estimator": self.estimator,
@@ -155,7 +155,7 @@ class Affinity:
                         {"train": named(group.tasks), "serve": named(group.serves)}
                         for group in grouping.groups
                     ],
-                    "total_gain": round(grouping.total, 6),
+                    "total_gain": rounded(np.array(grouping.total)),
                 }
                 for grouping in one.groupings
             ],
@@ -163,8 +163,8 @@ class Affinity:
 
 
 def rounded(values: np.ndarray) -> Any:
-    """Return nested lists of the values with six digits after the point."""
-    return np.round(values, 6).tolist()
+    """Return nested lists of the values with six significant digits."""
+    return np.vectorize(lambda value: float(f"{value:.6g}"), otypes=[float])(values).tolist()
 
 
 def estimate(

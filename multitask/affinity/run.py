@@ -23,6 +23,7 @@ from multitask.run_folder import RunFolder
 
 DEFAULT = "gram"
 ROUNDS, GROUPS = 16, 3
+FEWEST_ROUNDS = 4  # per epoch: bootstrapping draws from halves of them
 FILE = "affinity.json"
 JOINT, MEASURES = "joint-seed", "measures-seed"  # folders, with the seed
 ADVICE, ADVISED = "advice", "advised"  # settings of the runs to try, and the folder of these runs
@@ -53,7 +54,8 @@ def measure_affinity(
         estimator: gram, lookahead or linear; all are computed, and this one is the result's
             `chosen`.
         groups: largest number of groups of tasks.
-        rounds: batches of each task that are measured after an epoch; an even number.
+        rounds: largest number of batches of each task that are measured after an epoch; an even
+            number from 4. The task with the fewest batches sets the number for all tasks.
         seeds: joint runs, with the seed of `config` and the following ones.
         overwrite: train and measure again, as does `control.overwrite`.
         control: options of the joint runs.
@@ -118,8 +120,8 @@ def faults(
         known = ", ".join(ESTIMATORS)
         line = f"estimator: expected one of {known}, found {estimator!r}"
         yield line + suggestion(estimator, ESTIMATORS)
-    if rounds < 2 or rounds % 2:
-        yield f"rounds: expected an even number from 2, found {rounds}"
+    if rounds < FEWEST_ROUNDS or rounds % 2:
+        yield f"rounds: expected an even number from {FEWEST_ROUNDS}, found {rounds}"
     for name, value in (("groups", groups), ("seeds", seeds)):
         if value < 1:
             yield f"{name}: expected a number from 1, found {value}"
@@ -147,11 +149,15 @@ def measures_of(
 ) -> list[Measures]:
     """Return the measures of each epoch of a finished joint run in the folder of a measurement.
 
-    Raise RunError if some are missing.
+    Raise RunError if some are missing or, of an older version, have too few rounds.
     """
     files = measure_files(folder, seed, rounds)
     config = RunFolder(files.run).config(user_methods)
-    return files.stored(config, config.epochs)
+    found = files.stored(config, config.epochs)
+    if (count := min(len(one.losses) for one in found)) < FEWEST_ROUNDS:
+        line = f"expected {FEWEST_ROUNDS} or more measured batches of each task, found {count}"
+        raise RunError(f"{files.folder}: {line}; a smaller batch size gives more")
+    return found
 
 
 def measure_files(folder: Path, seed: int, rounds: int) -> MeasureFiles:

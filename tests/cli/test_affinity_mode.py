@@ -10,7 +10,7 @@ from run_files import SAMPLE, config
 
 from multitask.trainer import Trainer
 
-SMALL = ("--encoder", "tiny", "--limit", 24, "--epochs", 2, "--batch-size", 4, "--rounds", 2)
+SMALL = ("--encoder", "tiny", "--limit", 24, "--epochs", 2, "--batch-size", 4, "--rounds", 4)
 COMMAND = ("--mode", "affinity", "--tasks", "sst", "sts", *SMALL)
 
 
@@ -26,7 +26,7 @@ def estimates(folder):
 def test_a_command_writes_json_page_figures_and_an_ordinary_run(run_affinity, tmp_path):
     folder = tmp_path / "affinity"
     shown = run_affinity("--output", folder).stdout
-    assert "gains by gram:\ngain of " in shown
+    assert "gains by gram (mean cosine):\ngain of " in shown
     assert "groups at most  trained together" in shown
     assert f"affinity.json, affinity.html, figures and the joint run: {folder}" in shown
     assert {path.name for path in folder.iterdir()} >= {
@@ -37,7 +37,7 @@ def test_a_command_writes_json_page_figures_and_an_ordinary_run(run_affinity, tm
     assert {key: stored[key] for key in wanted} == wanted
     again = run_affinity("--output", folder, "--estimator", "linear", "--groups", 1).stdout
     assert "holds this run, finished" in again
-    assert "gains by linear:" in again
+    assert "gains by linear (% of the loss):" in again
     assert len(estimates(folder)["gram"]["groupings"]) == 1
 
 
@@ -83,7 +83,7 @@ def test_advised_commands_run_and_compare_holds_the_promises_against_them(
 ):
     folder = tmp_path / "affinity"
     shown = run_affinity("--output", folder, "--advise", "--rounds", 4).stdout
-    assert "gains over singles by gram" in shown
+    assert "gains over singles by gram (mean cosine)" in shown
     assert "advised: " in shown
     advice, compare = folder / "advice.json", ("--mode", "compare", "--output", tmp_path / "page")
     nothing = error_line(1, *compare, "--advice", advice)
@@ -104,8 +104,14 @@ def test_advised_commands_run_and_compare_holds_the_promises_against_them(
     settings = folder / "advice/sst.json"
     kept = settings.read_text()
     settings.write_text(kept.replace('"lr": 0.0001', '"lr": 0.0002'))
-    assert "sst-seed1: expected the settings of" in error_line(1, *compare, "--advice", advice)
+    edited = error_line(1, *compare, "--advice", advice)
+    assert "sst.json: expected the advised settings, found others; --advise writes them" in edited
     settings.write_text(kept)
+    trained_with = folder / "advised/sst-seed1/config.json"
+    of_run = trained_with.read_text()
+    trained_with.write_text(of_run.replace('"lr": 0.0001', '"lr": 0.0002'))
+    assert "sst-seed1: expected the settings of" in error_line(1, *compare, "--advice", advice)
+    trained_with.write_text(of_run)
     advice.write_text(advice.read_text().replace('"gain": ', '"gain": 1'))
     assert "edited" in error_line(1, *compare, "--advice", advice)
     missing = error_line(1, *compare, "--advice", tmp_path / "none.json")

@@ -44,7 +44,7 @@ def probe():
 
 @pytest.fixture
 def batches(probe):
-    return [several[0] for several in probe.batches(1, 2).values()]
+    return [several[0] for several in probe.batches(1, 4).values()]
 
 
 def weights_of(probe):
@@ -126,7 +126,7 @@ def test_no_example_is_measured_twice_after_an_epoch_and_epochs_have_other_batch
 
 def test_too_few_examples_and_negative_losses_are_refused(probe, batches, monkeypatch):
     few = Probe(JOINT.changed(limit=4))
-    with pytest.raises(RunError, match=r"two batches of 4 or more training examples .* found 1 of"):
+    with pytest.raises(RunError, match=r"4 or more batches of 4 examples of each task, found 1 of"):
         few.batches(1, 16)
     monkeypatch.setattr(probe, "differentiated_loss", lambda unit: -1.0)
     with pytest.raises(RunError, match="expected losses of 0 or more, found -1 of sst"):
@@ -281,8 +281,8 @@ def test_another_number_of_rounds_in_the_middle_is_refused_before_training(tmp_p
         patch.setattr(Probe, "measure", interrupt_in(2, Probe.measure))
         with pytest.raises(KeyboardInterrupt):
             measure_affinity(JOINT, tmp_path, rounds=4)
-    with pytest.raises(RunError, match="expected measures with rounds 2, found those with 4"):
-        measure_affinity(JOINT, tmp_path, rounds=2)
+    with pytest.raises(RunError, match="expected measures with rounds 6, found those with 4"):
+        measure_affinity(JOINT, tmp_path, rounds=6)
     found = measure_affinity(JOINT, tmp_path, rounds=4)
     assert found.rounds == 2 * 4
 
@@ -307,7 +307,7 @@ def test_control_overwrites_and_a_stopped_run_is_no_measurement(tmp_path):
 
 
 def test_too_few_examples_are_refused_before_training(tmp_path):
-    with pytest.raises(RunError, match="expected two batches of 24 or more training examples"):
+    with pytest.raises(RunError, match="expected 4 or more batches of 24 examples of each task"):
         measure_affinity(JOINT.changed(batch_size=24), tmp_path)
     assert not list(tmp_path.rglob("best"))
 
@@ -386,7 +386,8 @@ def test_wrong_arguments_and_folders_are_refused(tmp_path):
     assert not list(faults(JOINT, **known))
     for name, value, line in (
         ("estimator", "grams", "found 'grams'; did you mean gram?"),
-        ("rounds", 3, "rounds: expected an even number from 2, found 3"),
+        ("rounds", 3, "rounds: expected an even number from 4, found 3"),
+        ("rounds", 2, "rounds: expected an even number from 4, found 2"),
         ("groups", 0, "groups: expected a number from 1, found 0"),
         ("seeds", 0, "seeds: expected a number from 1, found 0"),
     ):

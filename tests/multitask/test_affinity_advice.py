@@ -1,6 +1,7 @@
 """Advice from estimated affinities: groups, settings with their reasons, stored files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -246,6 +247,9 @@ def test_promises_of_trained_runs_are_not_replaced(tmp_path):
     with pytest.raises(RunError, match="expected no runs of another or an older advice"):
         advise(found, CONFIG, tmp_path, seeds=(6,))
     assert json.loads((tmp_path / "advice.json").read_text())["seeds"] == [5]
+    other = replace(found, estimator="lookahead")
+    with pytest.raises(RunError, match="found runs advised by gram; go on with --estimator gram"):
+        advise(other, CONFIG, tmp_path, seeds=(5,))
 
 
 def test_settings_of_an_earlier_advice_are_removed(tmp_path):
@@ -257,11 +261,10 @@ def test_settings_of_an_earlier_advice_are_removed(tmp_path):
     assert names == {run.name for run in advice.runs}
 
 
-def test_advice_needs_enough_rounds_and_the_configuration_of_the_measurement(tmp_path):
-    found = measure_affinity(CONFIG, tmp_path, rounds=2)
-    with pytest.raises(SettingsError, match="rounds: expected 4 or more"):
-        advise(found, CONFIG, tmp_path)
-    found = measure_affinity(CONFIG, tmp_path, rounds=4, overwrite=True)
+def test_advice_needs_the_configuration_of_the_measurement(tmp_path):
+    found = measure_affinity(CONFIG, tmp_path, rounds=4)
+    with pytest.raises(SettingsError, match=r"head_lr: expected none with rates, .* found 0.001"):
+        advise(found, CONFIG.changed(head_lr=1e-3), tmp_path, rates=(1e-4,))
     with pytest.raises(RunError, match="expected the configuration of the measurement, found: lr"):
         advise(found, CONFIG.changed(lr=1e-3), tmp_path)
     with pytest.raises(SettingsError, match="tasks: expected those of the measurement, sst, "):

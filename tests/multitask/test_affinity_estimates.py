@@ -228,6 +228,19 @@ def test_the_interval_of_a_mean_is_about_that_of_its_standard_error(rng):
     assert low[0, 1] < effects[:, 0, 1].mean() < high[0, 1]
 
 
+@pytest.mark.parametrize(("rounds", "points"), [(4, 1), (4, 3), (8, 1), (16, 1)])
+def test_intervals_of_few_rounds_miss_about_one_mean_in_twenty(rng, rounds, points):
+    """The percentiles themselves miss it in more than a third of the cases with 4 rounds."""
+    missed, count = 0, 300
+    for _ in range(count):
+        effects = [rng.normal(size=(rounds, 2, 2)) for _ in range(points)]
+        estimator = PairMeans(effects)
+        low, high = intervals(estimator, PAIRS[:1], [rounds] * points, [1] * points)[:, 0, 1]
+        missed += not low < 0 < high
+    # 5 %, 10 % where draws of two rounds are a coarse distribution, and three standard deviations.
+    assert missed / count < 0.10 + 3 * (0.1 * 0.9 / count) ** 0.5
+
+
 # Groups
 
 

@@ -81,7 +81,7 @@ def test_all_seeds_have_the_precision_of_the_first_one(tmp_path, bfloat16):
     folder = tmp_path / "both"
     for able in (True, False):  # the second machine has no bfloat16 instructions
         bfloat16(able)
-        compare_until_sure(*BOTH, folder, MARGIN, most_seeds=1 if able else 2)
+        compare_until_sure(*BOTH, folder, MARGIN, most_seeds=3, budget=1e-9 if able else None)
     found = {read_json(run / "config.json")["precision"] for run in folder.glob("?-seed*")}
     content = read_comparison(folder / FILE)
     assert found == {content["configurations"][name]["precision"] for name in "AB"} == {"bf16"}
@@ -327,6 +327,12 @@ def test_the_command_goes_on_prints_the_verdict_and_verifies(finished, command, 
         (("--until-sure", "--margin", "1", "a"), "--until-sure: expected two configurations, foun"),
         (("--until-sure", "--margin", "0", "a", "b"), "--margin: expected a number above 0"),
         (("--runs", "a", "--margin", "1"), "--margin: expected --until-sure, found --runs"),
+        (("--verify", "a", "--embeddings", "pca"), "--embeddings: expected --runs or --advice, fo"),
+        (("--verify", "a", "--output", "b"), "--output: expected another mode than --verify"),
+        (
+            ("--until-sure", "--margin", "1", "a", "b", "--embeddings", "pca"),
+            "--embeddings: expected --runs or --advice, found --until-sure",
+        ),
         (("--runs", "a", "--data", "d"), "--data: expected --until-sure, found --runs"),
         (("--verify", "a", "--score", "d"), "--score: expected --until-sure, found --verify"),
         (("a", "--verify", "b"), "--verify: expected no other arguments, found 1"),
@@ -380,7 +386,7 @@ def test_bad_data_is_one_line(command, tmp_path):
 def test_several_tasks_are_compared_by_their_overall_score(tmp_path):
     one = RunConfig(tasks=CS224N, steps_per_epoch=1, **SMALL_RUN)
     other = one.changed(combiner="pcgrad")
-    found = compare_until_sure(one, other, tmp_path / "out", 0.3, most_seeds=1)
+    found = compare_until_sure(one, other, tmp_path / "out", 0.3, budget=1e-9)
     overall = [
         read_json(tmp_path / "out" / f"{name}-seed1" / "metrics.json")["dev"]["overall"]
         for name in "AB"
