@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
-from cli.next_commands import command
+from cli.next_commands import command, use_words
 from cli.settings_flags import typed
 from cli.single import IMBALANCE
 from cli.task_names import add_table
@@ -165,12 +165,11 @@ def show(found: Affinity, folder: Path) -> None:
 
 def write_commands(advice: Advice, folder: Path, use: Sequence[str]) -> Path:
     """Write a shell script that trains the advised runs, and goes on after an interruption."""
-    further = [word for file in use for word in ("--use", file)]
     lines = [
         command(
             *("--mode", run.config.mode, "--config", str(run.settings_file(folder))),
             *("--seed", str(seed), "--output", str(run.folder(folder, seed)), "--resume"),
-            *further,
+            *use_words(use),
         )
         for seed in advice.seeds
         for run in advice.runs

@@ -24,14 +24,18 @@ def next_commands(config: RunConfig, folder: Path, use: Sequence[str] = ()) -> s
     They run as printed, in the folder in which this process was started. `use` are the files of the
     user's methods.
     """
-    run = str(folder)
-    further = [word for file in use for word in ("--use", file)]
+    run, further = str(folder), use_words(use)
     chosen = after_pretraining if config.pretrains else after_training
     lines = [
         f"{highlighted(command)}\n    {purpose}"
         for command, purpose in chosen(config, run, further)
     ]
     return "next:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def use_words(files: Sequence[str]) -> list[str]:
+    """Return the words of a command that name the files of the user's methods."""
+    return [word for file in files for word in ("--use", file)]
 
 
 def after_training(config: RunConfig, run: str, use: list[str]) -> Iterator[tuple[str, str]]:

@@ -126,11 +126,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     wanted = PredictionOptions(
         args.tasks,
         tuple(args.label or ()),
-        bool(args.glue),
-        args.probabilities,
-        "," if comma else "\t",
-        args.coverage,
-        args.threshold,
+        glue=bool(args.glue),
+        probabilities=args.probabilities,
+        separator="," if comma else "\t",
+        coverage=args.coverage,
+        threshold=args.threshold,
     )
     if target is None:
         if args.overwrite:

@@ -9,7 +9,7 @@ import msgspec
 
 from common.errors import RunError
 from common.json_files import read_sealed
-from tasks.metrics import OVERALL, metric_error
+from tasks.metrics import OVERALL_KEYS, metric_error
 
 REMEDY = "restore it, or --overwrite the run"
 Figures = dict[str, dict[str, float] | float]  # per task, and overall
@@ -53,7 +53,7 @@ def read_metrics(file: Path, sealed: bool) -> dict[str, Any]:
     except (msgspec.ValidationError, UnicodeError) as error:
         raise RunError(f"{file}: expected the metrics of a run, found: {error}") from error
     for task, metrics in found.get("dev", {}).items():
-        if isinstance(metrics, float) != (task in OVERALL):
+        if isinstance(metrics, float) != (task in OVERALL_KEYS):
             raise RunError(f"{file}: dev: {task}: expected a run's metrics, found {metrics!r}")
     if not all({"epoch", "dev"} <= entry.keys() for entry in found.get("history", [])):
         raise RunError(f"{file}: history: expected epochs with their dev scores, found others")

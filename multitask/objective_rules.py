@@ -186,14 +186,15 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
     for key in ("label_smoothing", "focal_gamma", "logit_adjustment"):
         if value := getattr(c, key):
             yield f"{key}: expected 0 in mode pretrain, found {value}"
-    if c.class_weights:
-        yield f"class_weights: expected None in mode pretrain, found {c.class_weights}"
+    for key in ("class_weights", "select_by"):
+        if value := getattr(c, key):
+            yield f"{key}: expected None in mode pretrain, found {value}"
+    defaults = {"gradients": "parameters", "effective_beta": type(c).effective_beta}
+    for key, usual in defaults.items():
+        if (value := getattr(c, key)) != usual:
+            yield f"{key}: expected {usual} in mode pretrain, found {value}"
     if c.adapter is not None:
         yield f"adapter: expected none in mode pretrain, found {c.adapter.name}"
-    if c.select_by:
-        yield f"select_by: expected None in mode pretrain, found {c.select_by}"
-    if c.gradients != "parameters":
-        yield f"gradients: expected parameters in mode pretrain, found {c.gradients}"
     if c.batches_per_step not in (None, 1):
         yield f"batches_per_step: expected 1 in mode pretrain, found {c.batches_per_step}"
     if isinstance(c.limit, dict):

@@ -43,6 +43,10 @@ from tasks.data import Split
 from tasks.metrics import overall
 from tasks.predictions import Scores, write_predictions, write_scores
 
+STOPPED = "stopped by a callback"
+WIDTH = 384  # width of the encoder for which the default rates were chosen
+SEEN = 0.5  # smallest share of a task's examples in an epoch without a notice
+
 
 def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()) -> dict[str, Any]:
     """Complete the run in a folder, in one or several processes; return what metrics.json holds.
@@ -139,7 +143,7 @@ def run(
     if len(set(processes.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected the same checkpoint in every process")
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
-    print(trained(trainer), flush=True)
+    print(opening_line(trainer), flush=True)
     if resumed:
         print(f"resumed after {trainer.progress.summary(config.epochs)}", flush=True)
     with memory_reported(config):
@@ -242,7 +246,7 @@ def make_trainer(
     return trainer
 
 
-def trained(trainer: Trainer) -> str:
+def opening_line(trainer: Trainer) -> str:
     """Return `trains minilm on sst and sts, on cpu: 3 epochs, 57 steps in all`."""
     config = trainer.config
     several = [one for one in trainer.tasks if one not in config.auxiliary]
@@ -276,11 +280,6 @@ def write_split(
         ids, left_out = np.array(examples.ids), found.calibrates
         table = Scores(ids, scores[name], examples.targets, selected_on=left_out)
         write_scores(place.scores(name, split), table)
-
-
-STOPPED = "stopped by a callback"
-WIDTH = 384  # width of the encoder for which the default rates were chosen
-SEEN = 0.5  # smallest share of a task's examples in an epoch without a notice
 
 
 def notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]:

@@ -13,9 +13,7 @@ from ensemble.alignment import aligned
 from reports.significance import holm, mcnemar, paired_bootstrap, signed_rank
 from reports.systems import ScoredSystem
 from reports.tables import Section
-from tasks.metrics import LEADERBOARD, METRICS, overall_share
-
-OVERALL = "overall"
+from tasks.metrics import LEADERBOARD, METRICS, OVERALL, overall_share
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reports.comparison import OVERALL, Comparison, Difference
+from reports.comparison import Comparison, Difference
 from reports.confusion import confusion, confusion_text
 from reports.figures import (
     SOFT,
@@ -24,6 +24,7 @@ from reports.figures import (
 from reports.gradient_figures import conflict_map, weights_over_time
 from reports.reliability import reliability_diagram, reliability_text
 from reports.systems import NO_SEED, ScoredSystem, runs_of, task_of, tasks_of
+from tasks.metrics import OVERALL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

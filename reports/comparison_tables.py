@@ -30,7 +30,7 @@ from reports.tables import (
     text_table,
 )
 from reports.verdict import verdicts
-from tasks.metrics import OVERALL, is_error
+from tasks.metrics import OVERALL_KEYS, is_error
 
 ALWAYS = ("encoder", "epochs", "batch_size", "lr", "limit")  # settings that are always shown
 
@@ -38,7 +38,7 @@ ALWAYS = ("encoder", "epochs", "batch_size", "lr", "limit")  # settings that are
 def score_section(systems: Sequence[ScoredSystem]) -> Section:
     """Return the table of all metrics over the seeds, and of gains relative to the first system."""
     columns = [(task, metric) for task in tasks_of(systems) for metric in metrics_of(task, systems)]
-    totals = [name for name in OVERALL if any(one.overall_values(name) for one in systems)]
+    totals = [name for name in OVERALL_KEYS if any(one.overall_values(name) for one in systems)]
     rows, means = [], []
     for one in systems:
         values = [one.values(task, metric) for task, metric in columns]

@@ -55,7 +55,7 @@ def half_width(n: int, deviation: float, alpha: float, k: float = PRECISION) -> 
 
 
 def mean_interval(
-    differences: Sequence[float], alpha: float, smallest: float = 0.0, k: float = PRECISION
+    differences: Sequence[float], alpha: float, smallest: float = 0.0
 ) -> tuple[float, float]:
     """Return the interval of the mean of differences (n,), valid for all n at once.
 
@@ -66,6 +66,6 @@ def mean_interval(
     x = np.asarray(differences, np.float64)
     if len(x) < 2:
         return -math.inf, math.inf
-    half = half_width(len(x), max(float(np.std(x, ddof=1)), smallest), alpha, k)
+    half = half_width(len(x), max(float(np.std(x, ddof=1)), smallest), alpha)
     mean = float(np.mean(x))
     return mean - half, mean + half

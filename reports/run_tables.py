@@ -11,7 +11,7 @@ from multitask.stored_runs import StoredRun
 from reports.class_tables import ByClass, class_table
 from reports.tables import Table, shown, shown_table
 from tasks import in_order
-from tasks.metrics import LEADERBOARD, OVERALL
+from tasks.metrics import LEADERBOARD, OVERALL, OVERALL_KEYS
 
 SCORE = (
     "score: mean of the main dev metrics, correlations scaled to 0..1; compare only runs of the "
@@ -78,7 +78,7 @@ def metric_rows(dev: Mapping[str, Any], *others: Mapping[str, Any]) -> list[list
     ]
     return rows + [
         ["all", name, score_text(dev[name]), *("" for _ in others)]
-        for name in OVERALL
+        for name in OVERALL_KEYS
         if name in dev
     ]
 
@@ -91,7 +91,7 @@ def blanks(dev: Mapping[str, Any], further: dict[Any, Any]) -> Iterator[str]:
         ]
         if without:
             yield f"blank: the labels of test are not known for {', '.join(without)}"
-        elif "overall" in dev:
+        elif OVERALL in dev:
             yield "blank: overall is computed on dev only"
 
 
@@ -211,7 +211,7 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
         merged = result["dev"][task][metric]
         gain = f"{merged - max(scores.values()):+.4f}"
         rows.append([task, "ensemble", "", metric, f"{merged:.4f}", gain])
-    for name in OVERALL:
+    for name in OVERALL_KEYS:
         if name in result["dev"]:
             rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
     return shown_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)

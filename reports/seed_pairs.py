@@ -15,10 +15,9 @@ from multitask.stored_runs import read_run
 from reports.comparison import compare_on_task
 from reports.systems import ScoredSystem, group_runs, score_systems
 from tasks.base import Task
-from tasks.metrics import METRICS
+from tasks.metrics import METRICS, OVERALL
 
 POINTS = 100  # points of a score: hundredths
-OVERALL = "overall"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ ALMOST_ALL = 0.99
 SURE = 4.0  # standard errors
 FAR = 0.1  # of an accuracy or a correlation
 NO_RELATION = 2.0  # standard errors below which a correlation may be chance
+MOST_SHOWN = 6  # values in a message
 OUTSIDE, MARGIN = 0.05, 0.1  # share of values outside of the scale, widened by a tenth
 # Above the best published scores by a margin: SST-5 0.60, QQP 0.93, STS-B 0.93.
 IMPLAUSIBLE = {"sst": 0.70, "qqp": 0.97, "sts": 0.97}
@@ -201,6 +202,6 @@ def sure(gains: np.ndarray) -> bool:
     return bool(gains.mean() * np.sqrt(len(gains)) > SURE * gains.std())
 
 
-def short(values: np.ndarray, most: int = 6) -> str:
-    more = ", …" if len(values) > most else ""
-    return ", ".join(f"{value:.4g}" for value in values[:most]) + more
+def short(values: np.ndarray) -> str:
+    more = ", …" if len(values) > MOST_SHOWN else ""
+    return ", ".join(f"{value:.4g}" for value in values[:MOST_SHOWN]) + more

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from common.errors import escape_unsafe
-from reports.comparison import OVERALL, Comparison, Difference
+from reports.comparison import Comparison, Difference
 from reports.figures import seeds_text
 from reports.systems import NO_SEED, ScoredSystem
+from tasks.metrics import OVERALL
 
 SMALLEST = 0.05  # points: a smaller difference is printed as 0.0
 
@@ -46,7 +47,7 @@ def sentences(comparison: Comparison) -> list[str]:
 def opening(one: Difference, other: ScoredSystem, first: ScoredSystem) -> str:
     """Return the main clause: the overall difference, or that of the only task."""
     points = 100 * one.difference
-    place = "overall" if one.task == OVERALL else f"on {one.task}"
+    place = OVERALL if one.task == OVERALL else f"on {one.task}"
     if abs(points) < SMALLEST:
         return f"{other.system.name} scores as {first.system.name} does {place}"
     side = "above" if points > 0 else "below"

@@ -93,10 +93,10 @@ def select_seeds(found: Mapping[int, float], seeds: Container[int]) -> dict[int,
     return {seed: figure for seed, figure in found.items() if seed in seeds}
 
 
-def shown(values: Iterable[float], scale: float = 100, digits: int = 1) -> str:
+def shown(values: Iterable[float], scale: float = 100) -> str:
     """Format mean ± standard deviation (seeds) in per cent; empty without values."""
     found = [scale * value for value in values]
-    return f"{mean_and_spread(found, digits)} ({len(found)})" if found else ""
+    return f"{mean_and_spread(found, 1)} ({len(found)})" if found else ""
 
 
 def points_text(points: Mapping[Any, Mapping[int, float]]) -> str:

@@ -145,9 +145,10 @@ METRICS: dict[str, Metric] = {
 }
 
 
-OVERALL = ("overall", "overall_plain_mean")  # the keys of `overall`
+OVERALL = "overall"
+OVERALL_KEYS = (OVERALL, "overall_plain_mean")  # of `overall`
 # Worst values of further figures.
-FURTHER = {**dict(zip(OVERALL, (0.0, -1 / 3), strict=True)), "f1_by_class": 0.0}
+FURTHER = {**dict(zip(OVERALL_KEYS, (0.0, -1 / 3), strict=True)), "f1_by_class": 0.0}
 FURTHER |= {"precision": 0.0, "recall": 0.0}
 RANGES: dict[str, tuple[float, float]] = {
     **{name: (min(one.worst, one.best), max(one.worst, one.best)) for name, one in METRICS.items()},
@@ -236,7 +237,7 @@ def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     sst, qqp, sts = (metrics[task][metric] for task, metric in LEADERBOARD.items())
     # Some reports give the plain mean.
     both = overall_score(sst, qqp, sts), (sst + qqp + sts) / 3
-    return dict(zip(OVERALL, both, strict=True))
+    return dict(zip(OVERALL_KEYS, both, strict=True))
 
 
 def correlation(function: Callable[..., Any], x: np.ndarray, y: np.ndarray) -> float:

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from common.errors import SettingsError, UserError
 from common.settings import Positive, convert, hints_of
-from tasks.metrics import OVERALL
+from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import TYPES
 from tasks.registry import TASK_NAMES
 
@@ -31,7 +31,7 @@ ADDED = (
 )
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
-RESERVED = (*TASK_NAMES, "para", *OVERALL)
+RESERVED = (*TASK_NAMES, "para", *OVERALL_KEYS)
 # Attributes of nn.ModuleDict, which holds the heads: a task cannot have these names.
 MODULE_ATTRIBUTES = (
     " add_module apply bfloat16 buffers call_super_init children clear compile cpu cuda double"

@@ -124,6 +124,10 @@ PRETRAINING = [
     (SIMCSE | {"adapter": "lora"}, "adapter: expected none in mode pretrain, found lora"),
     (SIMCSE | {"protocol": "held-out"}, "protocol: expected"),
     (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected sum in mode pretrain, found pcgrad"),
+    (
+        SIMCSE | {"effective_beta": 0.9},
+        "effective_beta: expected 0.999 in mode pretrain, found 0.9",
+    ),
     (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected 0 in mode pretrain, found 0.1"),
     (TEXT | {"limit": {"sst": 3}}, "limit: expected one for all tasks in mode pretrain, found one"),
     (TEXT | {"first_task": "x"}, "first_task: expected sampling hybrid"),
