@@ -103,6 +103,6 @@ def stored_choice(folder: RunFolder, key: str, known: Sequence[str]) -> str | No
         return None
     found = began.get(key, known[0])
     if found not in known:
-        file = folder.path / "config.json"
+        file = folder.config_file
         raise RunError(f"{file}: {key}: expected {' or '.join(known)}, found {found!r}")
     return found

@@ -80,7 +80,9 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
             check_digests(run_folder, config)
             print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
             if processes.first:
-                Checkpoints(folder / "checkpoint").forget()  # in case it was killed before that
+                Checkpoints(
+                    RunFolder(folder).checkpoints
+                ).forget()  # in case it was killed before that
             return metrics
         print(f"run folder: {folder}", flush=True)
         for line in choices:
@@ -191,7 +193,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         write_split(folder, "test", tasks, splits, test_scores)
         if calibrations:
             write_calibration(folder, calibrations)
-        write_sealed(folder / "metrics.json", result)
+        write_sealed(RunFolder(folder).metrics_file, result)
         trainer.checkpoints.forget()
     processes.gather(None)  # all processes wait for the complete run
     return result

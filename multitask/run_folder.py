@@ -91,9 +91,22 @@ class RunFolder:
     path: Path
 
     @property
+    def config_file(self) -> Path:
+        """The file of the run's settings, which marks the folder as a run."""
+        return self.path / "config.json"
+
+    @property
+    def metrics_file(self) -> Path:
+        return self.path / "metrics.json"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoint"
+
+    @property
     def best(self) -> Path:
         """The folder with the weights of the best epoch."""
-        return self.path / "checkpoint" / BEST
+        return self.checkpoints / BEST
 
     @property
     def steps(self) -> Path:
@@ -110,8 +123,7 @@ class RunFolder:
 
     def stored(self) -> dict[str, Any] | None:
         """Return the content of `config.json`; None without one, RunError if it is invalid."""
-        file = self.path / "config.json"
-        return read_json(file, RunError) if file.exists() else None
+        return read_json(self.config_file, RunError) if self.config_file.exists() else None
 
     def stored_config(self) -> dict[str, Any]:
         """Return the content of `config.json`; raise RunError without one."""
@@ -122,11 +134,11 @@ class RunFolder:
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write `config.json`, which marks the folder as a run."""
-        write_json(self.path / "config.json", dict(config))
+        write_json(self.config_file, dict(config))
 
     def config(self, use: UserMethods = ()) -> RunConfig:
         """Return the configuration of the run, which may `use` a user's own methods."""
-        return read_config(self.stored_config(), self.path / "config.json", use)
+        return read_config(self.stored_config(), self.config_file, use)
 
     def task_config(self, use: UserMethods = ()) -> RunConfig:
         """Return the configuration of an export, or of a run of tasks, that has weights.
@@ -134,28 +146,34 @@ class RunFolder:
         Raise RunError if there are none, or for pre-training, which has no heads.
         """
         self.published_weights()
-        exported = self.path / EXPORTED
-        file = exported if exported.exists() else self.path / "config.json"
-        content = read_json(file, RunError)
+        content, file = self.settings()
         if content.get("mode") == "pretrain":
             raise RunError(f"{self.path}: expected a run of tasks, found one of mode pretrain")
         return read_config(content, file, use)
+
+    def settings(self) -> tuple[dict[str, Any], Path]:
+        """Return the settings of an export or of a run, and their file; RunError without any."""
+        exported = self.path / EXPORTED
+        if exported.exists():
+            return read_json(exported, RunError), exported
+        return self.stored_config(), self.config_file
 
     def encoder(self) -> str:
         """Return the name of the run's initial encoder; raise RunError if there is no run."""
         encoder = self.stored_config().get("encoder")
         if not isinstance(encoder, str):
-            file = self.path / "config.json"
             line = f"expected a run's encoder, found {encoder!r}"
-            raise RunError(f"{file}: {line}; expected the folder of a run, not one in it")
+            raise RunError(
+                f"{self.config_file}: {line}; expected the folder of a run, not one in it"
+            )
         return encoder
 
     def metrics(self) -> dict[str, Any] | None:
         """Return the metrics of a trained run; None if it is not finished."""
         metrics = self.read_metrics()
         if lacking := [key for key in OF_TRAINING if metrics is not None and key not in metrics]:
-            file = self.path / "metrics.json"
-            raise RunError(f"{file}: expected the metrics of a run, found no {lacking[0]}")
+            line = f"expected the metrics of a run, found no {lacking[0]}"
+            raise RunError(f"{self.metrics_file}: {line}")
         return metrics
 
     def read_metrics(self) -> dict[str, Any] | None:
@@ -164,7 +182,7 @@ class RunFolder:
         Raise RunError if it is not valid. Its checksum is required if `checkpoint/best` holds the
         configuration, because the same versions write both.
         """
-        file = self.path / "metrics.json"
+        file = self.metrics_file
         return read_metrics(file, (self.best / CONFIG).exists()) if file.exists() else None
 
     def weights(self, config: Mapping[str, object] | None = None) -> Path:
@@ -177,7 +195,7 @@ class RunFolder:
         best = self.published_weights()
         if best == self.path:
             return best
-        file = self.path / "config.json"
+        file = self.config_file
         try:
             known = belongs_to_run(best, self.stored_config() if config is None else config)
         except CheckpointError as error:
@@ -198,8 +216,7 @@ class RunFolder:
         The encoder of such a run has not learnt to embed single texts; neither has the adapter of
         such a `task`.
         """
-        exported = self.path / EXPORTED
-        content = read_json(exported, RunError) if exported.exists() else self.stored_config()
+        content, _ = self.settings()
         with settings_of(self.path):
             tasks, own = content.get("tasks", ()), content.get("own_tasks", {})
             if task in tasks:
@@ -261,8 +278,8 @@ class RunFolder:
                 raise RunError(f"{path}: expected {kind} of a run, or nothing, found neither")
         if (stored := self.stored()) is not None:
             if not {"mode", "tasks", "seed"} <= stored.keys():
-                file = self.path / "config.json"
-                raise RunError(f"{file}: expected a run's, found another program's")
+                line = "expected a run's, found another program's"
+                raise RunError(f"{self.config_file}: {line}")
             return stored
         found = [
             path.name
@@ -278,12 +295,11 @@ class RunFolder:
 
     def has_results(self) -> bool:
         """Return whether the folder holds results: metrics, predictions or a checkpoint."""
-        checkpoint = self.path / "checkpoint"
         return (
-            (self.path / "metrics.json").exists()
+            self.metrics_file.exists()
             or any(kind_of(file) is None for file in self.path.glob("predictions/*"))
-            or bool(newest_first(checkpoint))
-            or any((replaced(path) or path.name) == BEST for path in listed(checkpoint))
+            or bool(newest_first(self.checkpoints))
+            or any((replaced(path) or path.name) == BEST for path in listed(self.checkpoints))
         )
 
     def remove(self) -> None:

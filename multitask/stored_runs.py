@@ -139,14 +139,15 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
 
 def read_run(folder: Path) -> StoredRun:
     """Read the run in a folder; raise UserError if there is none."""
-    config, file = RunFolder(folder).stored_config(), folder / "config.json"
+    place = RunFolder(folder)
+    config, file = place.stored_config(), place.config_file
     if not {"mode", "tasks"} <= config.keys():
         raise UserError(f"{file}: expected the file of a run, found that of another program")
     try:
         check_stored(config)
     except UserError as error:
         raise UserError(f"{file}: {error}") from error
-    return StoredRun(folder, upgraded(config), RunFolder(folder).read_metrics())
+    return StoredRun(folder, upgraded(config), place.read_metrics())
 
 
 def check_output(
@@ -193,4 +194,4 @@ def write_merged_run(
                     file = target / output.name(split)
                     write_predictions(file, output, table.ids, table.predictions)
                 write_scores(place.scores(task, split), table)
-        write_sealed(folder / "metrics.json", metrics)
+        write_sealed(place.metrics_file, metrics)

@@ -16,7 +16,7 @@ def finished_epochs(run: Path) -> int | None:
 
     Raise RunError if its newest checkpoint is damaged.
     """
-    checkpoints = newest_first(run / "checkpoint")
+    checkpoints = newest_first(RunFolder(run).checkpoints)
     if not checkpoints:
         return None
     file = checkpoints[0] / "state.json"

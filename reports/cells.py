@@ -68,7 +68,7 @@ def check_config(
 def run_of_cell(folder: Path, config: RunConfig) -> bool:
     """Return whether a folder holds the finished run of this configuration."""
     stored = RunFolder(folder).stored()
-    if stored is None or not (folder / "metrics.json").exists():
+    if stored is None or not RunFolder(folder).metrics_file.exists():
         return False
     ignored = ("linear", *config.unused())
     return difference(without_paths(config), without_paths(stored), ignored=ignored) is None

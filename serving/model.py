@@ -54,10 +54,11 @@ class MultiTaskModel:
         model: EncoderWithHeads,
         config: RunConfig,
         calibrations: Mapping[str, Calibration] | None = None,
+        tasks: Mapping[str, Task] | None = None,
     ) -> None:
         self.model, self.config = model.eval(), config
         self.calibrations = calibrations or {}
-        self.tasks_by_name = build_tasks(config)
+        self.tasks_by_name = build_tasks(config) if tasks is None else tasks
         self.encoders: dict[tuple[str, str | None], nn.Module] = {}
 
     @classmethod
@@ -81,8 +82,8 @@ class MultiTaskModel:
         Raises:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
         """
-        config, _, model = load_trained(Path(folder), device, linear, use, reading)
-        return cls(model, config, read_calibration(Path(folder)))
+        config, tasks, model = load_trained(Path(folder), device, linear, use, reading)
+        return cls(model, config, read_calibration(Path(folder)), tasks)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -187,10 +188,11 @@ class MultiTaskModel:
                 f"{adapter.name}; --mode predict and --mode encode with --run use them"
             ) from error
         config = of_one_task(self.config, task)
-        model = EncoderWithHeads(shared.with_encoder(encoder), build_tasks(config), config.seed)
+        tasks = build_tasks(config)
+        model = EncoderWithHeads(shared.with_encoder(encoder), tasks, config.seed)
         model.heads[task] = self.model.heads[task]
         kept = {name: one for name, one in self.calibrations.items() if name == task}
-        return MultiTaskModel(model, config, kept)
+        return MultiTaskModel(model, config, kept, tasks)
 
     def predict_stream(
         self,
