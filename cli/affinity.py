@@ -27,11 +27,11 @@ from common.errors import SettingsError
 from common.settings import Count, Positive
 from multitask.affinity.advice import Advice
 from multitask.affinity.estimators import ESTIMATORS
+from multitask.affinity.measures import FEWEST_ROUNDS
 from multitask.affinity.result import Affinity
 from multitask.affinity.run import (
     ADVICE,
     DEFAULT,
-    FEWEST_ROUNDS,
     FILE,
     GROUPS,
     ROUNDS,

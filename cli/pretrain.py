@@ -13,18 +13,19 @@ from typing import Any
 from cli.multitask import add_task_list, distinct_tasks
 from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
-from multitask.methods import methods
+from multitask.methods import methods, pretrains
 from multitask.objective_rules import PAIRED
 from multitask.presets import preset_values
 from pretrain.objectives import PretrainObjective
 from tasks import CS224N, TASK_NAMES
+from tasks.objectives import Objective
 
 
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
         parser,
         ("objective", "projection_head"),
-        fits=lambda one: not hasattr(one, "of_task"),
+        fits=lambda one: not issubclass(one, Objective),
         defaults=PretrainObjective.defaults,
     )
     add_task_list(flags, CS224N, "whose training text is used")
@@ -62,7 +63,7 @@ def chosen_tasks(args: argparse.Namespace, parser: Any) -> tuple[str, ...]:
     default = from_file.get("objective", preset.get("objective"))
     args.objective, args.text = args.objective or default, args.text or from_file.get("text")
     if args.objective is None:
-        names = ", ".join(n for n, one in methods("objective").items() if hasattr(one, "tasks"))
+        names = ", ".join(name for name, one in methods("objective").items() if pretrains(one))
         raise SettingsError(f"objective: expected one of {names}, found none")
     objective = methods("objective", parser.outside).get(args.objective)
     if args.text is not None or getattr(objective, "needs_file", False):

@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args, get_origin
 from common.errors import SettingsError
 from common.settings import Settings, alternatives, convert, default_of, hints_of, names_of
 from multitask.config import RunConfig
-from multitask.methods import ROLES
+from multitask.methods import ROLES, pretrains
 from multitask.older_versions import FORMER_NAMES
 from tasks import TASKS, TaskOptions
 
@@ -153,8 +153,8 @@ class Flags:
 
 
 def of_tasks(method: type[Settings]) -> bool:
-    """Return whether a method is not one of pre-training, which sets `tasks` itself."""
-    return not hasattr(method, "tasks")
+    """Return whether a method is not an objective of pre-training."""
+    return not pretrains(method)
 
 
 def flag(key: str) -> str:

@@ -123,6 +123,9 @@ ROLES: dict[str, Role] = {
 }
 
 
+PRETRAINING = "pretrain.objectives:PretrainObjective"  # base of those of pre-training
+
+
 def loaded(method: type[Settings] | str) -> type[Settings]:
     """Return the class of a method; import it if it is given as `module:Class`."""
     if not isinstance(method, str):
@@ -140,8 +143,13 @@ def built_in(role: str) -> dict[str, type[Settings]]:
 
 def bases(role: str) -> tuple[type[Settings], ...]:
     """Return the base classes of the methods of a role."""
-    further = ("pretrain.objectives:PretrainObjective",) if role == "objective" else ()
+    further = (PRETRAINING,) if role == "objective" else ()
     return tuple(loaded(one) for one in (ROLES[role].base, *further))
+
+
+def pretrains(method: type) -> bool:
+    """Return whether a class is an objective of pre-training."""
+    return issubclass(method, loaded(PRETRAINING))
 
 
 def role_of(method: type[Settings]) -> str | None:

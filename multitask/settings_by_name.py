@@ -23,7 +23,7 @@ from common.settings import (
     short_repr,
     suggestion,
 )
-from multitask.methods import ROLES, Owners, UserMethods, bases, methods, owners
+from multitask.methods import ROLES, Owners, UserMethods, bases, methods, owners, pretrains
 from multitask.older_versions import FORMER_NAMES
 from multitask.presets import preset_values
 from multitask.regularizers import Distillation
@@ -137,10 +137,9 @@ def method(
         return with_settings(chosen, given)
     names = [absent] * optional + list(known)
     if role == "objective":  # suggest only objectives of the mode
-        of_tasks, of_pretraining = bases(role)
-        fits = of_pretraining if requested_mode(given, user_methods) == "pretrain" else of_tasks
-        names = [absent] * (fits is of_tasks)
-        names += [name for name, one in known.items() if issubclass(one, fits)]
+        wanted = requested_mode(given, user_methods) == "pretrain"
+        names = [absent] * (not wanted)
+        names += [name for name, one in known.items() if pretrains(one) == wanted]
     line = f"{role}: expected one of {', '.join(names)}, found {short_repr(chosen)}"
     raise SettingsError(line + (suggestion(chosen, names) or "; --use FILE.py adds methods"))
 
@@ -244,7 +243,7 @@ def requested_mode(given: Mapping[str, Any], user_methods: UserMethods) -> str:
     named = (
         methods("objective", user_methods).get(objective) if isinstance(objective, str) else None
     )
-    if issubclass(named or type(objective), bases("objective")[1]):
+    if pretrains(named or type(objective)):
         return "pretrain"
     mode = given.get("mode")
     if isinstance(mode, str) and mode:
@@ -254,7 +253,7 @@ def requested_mode(given: Mapping[str, Any], user_methods: UserMethods) -> str:
 
 def mode_of(found: Mapping[str, Any]) -> str:
     """Return the mode that follows from tasks and objective; empty if nothing is trained."""
-    if isinstance(found["objective"], bases("objective")[1]):
+    if pretrains(type(found["objective"])):
         return "pretrain"
     return {0: "", 1: "single"}.get(len(found["tasks"]), "multitask")
 

@@ -18,6 +18,7 @@ from common.json_files import digest
 from multitask.config import RunConfig
 from multitask.run_folder import DATA
 
+FEWEST_ROUNDS = 4  # per epoch: bootstrapping draws from halves of them
 ARRAYS = ("losses", "grams", "sketches")
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 

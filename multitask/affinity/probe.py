@@ -14,8 +14,7 @@ import torch
 from common.atomic_files import remove
 from common.errors import RunError
 from common.progress import bar
-from multitask.affinity.measures import MeasureFiles, Measures
-from multitask.affinity.run import FEWEST_ROUNDS
+from multitask.affinity.measures import FEWEST_ROUNDS, MeasureFiles, Measures
 from multitask.affinity.sketch import Sketch
 from multitask.assembly import assemble
 from multitask.callbacks import EpochEnd, TrainStart

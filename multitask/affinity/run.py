@@ -13,7 +13,7 @@ from common.processes import several_processes
 from common.settings import convert
 from common.suggestions import suggestion
 from multitask.affinity.estimators import ESTIMATORS
-from multitask.affinity.measures import MeasureFiles, Measures
+from multitask.affinity.measures import FEWEST_ROUNDS, MeasureFiles, Measures
 from multitask.affinity.result import Affinity, affinity_of
 from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
@@ -23,7 +23,6 @@ from multitask.run_folder import RunFolder
 
 DEFAULT = "gram"
 ROUNDS, GROUPS = 16, 3
-FEWEST_ROUNDS = 4  # per epoch: bootstrapping draws from halves of them
 FILE = "affinity.json"
 JOINT, MEASURES = "joint-seed", "measures-seed"  # folders, with the seed
 ADVICE, ADVISED = "advice", "advised"  # settings of the runs to try, and the folder of these runs
