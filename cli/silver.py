@@ -74,7 +74,8 @@ def check_flags(args: argparse.Namespace, parser: argparse.ArgumentParser) -> bo
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     check_output(args, parser, (".csv", ".tsv"), "as_task")
-    from multitask.run_folder import EXPORTED, RunFolder
+    from common.run_files import EXPORTED
+    from multitask.run_folder import RunFolder
     from reports.tables import shown_table
     from serving import silver
     from serving.mining import embeddings_of

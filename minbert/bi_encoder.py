@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from common.errors import EncoderError
 from common.progress import bar
+from common.run_files import CHECKPOINTS, EXPORTED, HEADS
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
 from minbert.bilstm import BiLSTM
 from minbert.config import ENCODING_PRECISIONS, EncoderConfig
@@ -343,7 +344,9 @@ class BiEncoder(nn.Module):
         if self.width < (complete := self.encoder.config.hidden_size):
             raise EncoderError(f"save: expected the complete width {complete}, found {self.width}")
         folder = Path(folder)
-        if found := next((name for name in OF_RUNS if (folder / name).exists()), None):
+        if found := next(
+            (name for name in (CHECKPOINTS, EXPORTED, HEADS) if (folder / name).exists()), None
+        ):
             raise EncoderError(
                 f"{folder}: expected a folder without a run or the heads of an export, found "
                 f"{found}; choose another folder"
@@ -371,7 +374,6 @@ class BiEncoder(nn.Module):
         return push_encoder(self, repo, private, token, message)
 
 
-OF_RUNS = ("checkpoint", "run.json", "heads.safetensors")  # of multitask.run_folder
 WINDOW = 8192  # sentences held in memory and sorted together
 MANY_TOKENS = 16384  # from which kernels are loaded: two seconds of work, which they make faster
 LEAST_TOKENS = 512  # of a batch: below, its products are slower

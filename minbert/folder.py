@@ -11,6 +11,7 @@ import torch
 from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
 from common.json_files import read_json, write_json
+from common.run_files import CHECKPOINTS, is_run
 from minbert import bilstm
 from minbert.adapters import AdaptedEncoder
 from minbert.bilstm import BiLSTM, BiLSTMConfig
@@ -136,8 +137,8 @@ def read_config(folder: Path) -> AnyConfig:
     """Read the encoder's configuration; raise EncoderError that names the file and the fault."""
     file = folder / "config.json"
     content = read_json(file)
-    if {"mode", "tasks"} <= content.keys():
-        best = folder / "checkpoint" / "best"
+    if is_run(content):
+        best = folder / CHECKPOINTS / "best"
         line = f"expected an encoder, found a run; its encoder is in {best}"
         raise EncoderError(f"{folder}: {line}, and --init {folder} starts from it")
     try:

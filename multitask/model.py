@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from common.errors import RunError
+from common.run_files import HEADS
 from minbert.adapters import AdaptedEncoder, EncoderAdapter
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
@@ -275,4 +276,4 @@ class EncoderWithHeads(nn.Module):
         return load_matching(self.adapters, file, names) if file.exists() else []
 
 
-HEADS, ADAPTERS = "heads.safetensors", "adapters.safetensors"
+ADAPTERS = "adapters.safetensors"

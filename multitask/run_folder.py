@@ -12,6 +12,7 @@ from typing import Any
 from common.atomic_files import file_lock, kind_of, remove
 from common.errors import RunError
 from common.json_files import read_json, write_json
+from common.run_files import CHECKPOINTS, EXPORTED
 from multitask.checkpoint_folders import (
     BEST,
     CONFIG,
@@ -29,13 +30,12 @@ from tasks.predictions import scores_name
 
 CODE = "code"  # copies of the user's files with methods, never executed
 SOFT_TARGETS = "soft-targets"  # scores of the run for the training examples of its students
-FOLDERS = ("predictions", "checkpoint", "tensorboard", CODE, SOFT_TARGETS)
+FOLDERS = ("predictions", CHECKPOINTS, "tensorboard", CODE, SOFT_TARGETS)
 TEACHERS = "teachers.json"  # the checksums of the weights of the run's teachers
 CALIBRATION = "calibration.json"  # in an exported folder, too
 DATA = "data.json"  # the checksums of the files that the run read
 # The configuration is removed last, because it marks the folder as a run.
 FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, CALIBRATION, DATA, "config.json")
-EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 LOCK = "run.lock"
 LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255 bytes
 
@@ -101,7 +101,7 @@ class RunFolder:
 
     @property
     def checkpoints(self) -> Path:
-        return self.path / "checkpoint"
+        return self.path / CHECKPOINTS
 
     @property
     def best(self) -> Path:

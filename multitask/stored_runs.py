@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
 from common.json_files import write_sealed
+from common.run_files import CHECKPOINTS, is_run
 from multitask.checkpoint_folders import publish
 from multitask.config import default_step_batches, former_defaults
 from multitask.older_versions import upgraded
@@ -127,10 +128,10 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
     """Return all runs under a folder, sorted by path, and the errors of unreadable ones."""
     found, problems = [], []
     for file in sorted(root.rglob("config.json")):
-        if any(part in ("checkpoint", "tensorboard") for part in file.relative_to(root).parts):
+        if any(part in (CHECKPOINTS, "tensorboard") for part in file.relative_to(root).parts):
             continue
         try:
-            if {"mode", "tasks"} <= RunFolder(file.parent).stored_config().keys():
+            if is_run(RunFolder(file.parent).stored_config()):
                 found.append(read_run(file.parent))
         except UserError as error:
             problems.append(str(error))
@@ -141,7 +142,7 @@ def read_run(folder: Path) -> StoredRun:
     """Read the run in a folder; raise UserError if there is none."""
     place = RunFolder(folder)
     config, file = place.stored_config(), place.config_file
-    if not {"mode", "tasks"} <= config.keys():
+    if not is_run(config):
         raise UserError(f"{file}: expected the file of a run, found that of another program")
     try:
         check_stored(config)

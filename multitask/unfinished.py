@@ -7,8 +7,9 @@ from pathlib import Path
 
 from common.errors import RunError, UnfinishedRunWarning
 from common.json_files import read_json
+from common.run_files import EXPORTED
 from multitask.checkpoint_folders import newest_first
-from multitask.run_folder import EXPORTED, RunFolder
+from multitask.run_folder import RunFolder
 
 
 def finished_epochs(run: Path) -> int | None:

@@ -13,12 +13,13 @@ from common.errors import RunError, UserError
 from common.extras import missing
 from common.hub import upload
 from common.json_files import write_json
+from common.run_files import EXPORTED, HEADS
 from minbert.encoder import Encoder
 from minbert.sizes import SIZES
 from multitask.calibration import write_calibration
 from multitask.methods import UserMethods
-from multitask.model import ADAPTERS, HEADS
-from multitask.run_folder import CALIBRATION, EXPORTED, RunFolder
+from multitask.model import ADAPTERS
+from multitask.run_folder import CALIBRATION, RunFolder
 from multitask.stored_config import without_paths
 from serving.card import card
 from serving.export_kinds import DEFAULT, KINDS

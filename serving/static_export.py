@@ -12,9 +12,10 @@ from safetensors.torch import save_file
 from tokenizers import normalizers
 
 from common.json_files import write_json
+from common.run_files import EXPORTED
 from minbert.tokenizer import Tokenizer
 from multitask.assembly import training_texts
-from multitask.run_folder import EXPORTED, RunFolder
+from multitask.run_folder import RunFolder
 from multitask.stored_config import without_paths
 from reports.tables import markdown_table
 from serving.model import MultiTaskModel
