@@ -156,7 +156,7 @@ def unfair(results: Scores) -> list[str]:
     searched = results.cells.searches
     return [
         *reasons,
-        *tuning_reason(results.results, searched, results.cells.tuned, lacon.NOT_TUNED),
+        *tuning_reason(results.stored, searched, results.cells.tuned, lacon.NOT_TUNED),
     ]
 
 
@@ -166,7 +166,7 @@ def end_of_grid(results: Scores, kind: str, one: str, other: str, pairs: Pairs) 
         searches_of(results.cells.searches, kind, method.removesuffix("-mean"))
         for method in (one, other)
     )
-    return end_of_grid_reason(results.results, pairs, ours, theirs, results.cells.tuned)
+    return end_of_grid_reason(results.stored, pairs, ours, theirs, results.cells.tuned)
 
 
 def few_shot_settings_reason(results: Scores) -> list[str]:

@@ -34,17 +34,17 @@ class Scores:
     """Test figures of the stored cells by seed, in each task's metric."""
 
     cells: lacon.Experiments
-    results: Results
+    stored: Results
 
     def of(self, one: Cell) -> dict[int, float]:
         (task,) = one.config.tasks
-        return self.results.values(one, "test", task, lacon.METRICS.get(task, "accuracy"))
+        return self.stored.values(one, "test", task, lacon.METRICS.get(task, "accuracy"))
 
     def f1_by_class(self, one: Cell) -> tuple[dict[int, float], dict[int, float]]:
         """Return F1 of the classes with the fewest and the most training examples, by seed."""
         minor, major = {}, {}
-        figures = self.results.values(one, "f1_by_class")
-        for seed, counts in self.results.values(one, "training_counts").items():
+        figures = self.stored.values(one, "f1_by_class")
+        for seed, counts in self.stored.values(one, "training_counts").items():
             if seed in figures:
                 minor[seed] = figures[seed][int(np.argmin(counts))]
                 major[seed] = figures[seed][int(np.argmax(counts))]
@@ -60,7 +60,7 @@ class Scores:
 
     def counts(self, cells: Iterable[Cell], which: str) -> list[int]:
         """Return the number of examples per class in the first run of these cells."""
-        runs = (counts for one in cells for counts in self.results.values(one, which).values())
+        runs = (counts for one in cells for counts in self.stored.values(one, which).values())
         return next(runs, [])
 
     def main(self, task: str) -> list[Cell]:
@@ -78,7 +78,7 @@ class Scores:
 
     def ranks(self, task: str) -> dict[str, float]:
         """Return the effective ranks of a mapped task's test embeddings, by method."""
-        file = ranks_file(self.results.folder, task)
+        file = ranks_file(self.stored.folder, task)
         return read_cell(file) if file.exists() else {}
 
 

@@ -78,8 +78,8 @@ def learnt(results: Accuracies, cells: Iterable[Cell]) -> set[str]:
     found = set[str]()
     for one in cells:
         (task,) = one.config.tasks
-        matthews = results.results.values(one, "test", task, "matthews")
-        if exceeds(matthews.values(), CHANCE) or learnt_tasks([(task, results.test(one))]):
+        matthews = results.stored.values(one, "test", task, "matthews")
+        if exceeds(matthews.values(), CHANCE) or learnt_tasks([(task, results.of(one))]):
             found.add(task)
     return found
 
@@ -106,8 +106,8 @@ def unfair(results: Accuracies, one: str, other: str, pairs: Pairs, few: bool) -
     reasons = [
         *pooling_reason(plain),
         *limit_reason(plain, "task"),
-        *tuning_reason(results.results, [*first, *second], cells.tuned, untuned),
-        *end_of_grid_reason(results.results, pairs, first, second, cells.tuned),
+        *tuning_reason(results.stored, [*first, *second], cells.tuned, untuned),
+        *end_of_grid_reason(results.stored, pairs, first, second, cells.tuned),
     ]
     if plain.class_balanced != ours.class_balanced:
         reasons.append("only LS and EPO have class-balanced batches")

@@ -32,17 +32,17 @@ class Accuracies:
     """Accuracies of the stored cells by seed, of a finished or unfinished study."""
 
     cells: scl_moo.Experiments
-    results: Results
+    stored: Results
 
-    def test(self, one: Cell, split: str = "test") -> dict[int, float]:
+    def of(self, one: Cell, split: str = "test") -> dict[int, float]:
         (task,) = one.config.tasks
-        return self.results.values(one, split, task, "accuracy")
+        return self.stored.values(one, split, task, "accuracy")
 
     def few_shot(self, task: str, shots: int, method: str) -> dict[int, float]:
-        return self.test(self.cells.few_shot(task, shots, method))
+        return self.of(self.cells.few_shot(task, shots, method))
 
     def full(self, task: str, method: str) -> dict[int, float]:
-        return self.test(self.cells.full(task, method))
+        return self.of(self.cells.full(task, method))
 
     def tested_shots(self, task: str) -> tuple[int, ...]:
         """Return the numbers of examples that test the claims about a task.
@@ -70,12 +70,12 @@ class Accuracies:
         first, second = (
             [self.cells.full(t, name) for t in scl_moo.TASKS] for name in (method, other)
         )
-        return means, differences(self.test, first, second)
+        return means, differences(self.of, first, second)
 
     def swept(self) -> bool:
         """Return whether a cell of Figure 5 is finished, other than those of the tables."""
         return any(
-            self.results.figures_by_seed(one)
+            self.stored.figures_by_seed(one)
             for one in self.cells.every()
             if one.name.startswith("sweep-")
         )
@@ -84,7 +84,7 @@ class Accuracies:
         self, setting: str, value: float, method: str, split: str = "dev"
     ) -> dict[int, float]:
         """Return accuracies of the sweep's seeds only, by default on dev as in the paper."""
-        found = self.test(self.cells.sweep(setting, value, method), split)
+        found = self.of(self.cells.sweep(setting, value, method), split)
         return select_seeds(found, scl_moo.SWEEP_SEEDS)
 
 
@@ -160,9 +160,7 @@ def chosen_table(results: Accuracies) -> Table:
 
     CE has no setting to choose.
     """
-    plain = select_seeds(
-        results.test(results.cells.few_shot("sst2", 50, "ce")), scl_moo.SWEEP_SEEDS
-    )
+    plain = select_seeds(results.of(results.cells.few_shot("sst2", 50, "ce")), scl_moo.SWEEP_SEEDS)
     rows = []
     for method in scl_moo.METHODS:
         if method == "ce":
@@ -193,7 +191,7 @@ def status_table(results: Accuracies) -> Table:
             ("few-shot", [results.cells.few_shot(task, shots, "epo") for shots in scl_moo.SHOTS]),
             ("all data", [results.cells.full(task, "epo")]),
         ):
-            runs = [run for one in cells for run in results.results.figures_by_seed(one).values()]
+            runs = [run for one in cells for run in results.stored.figures_by_seed(one).values()]
             if runs:
                 rows.append([task, where, str(len(runs)), *steps_and_weights(runs, task)])
     return ["", "", "runs", *HEADER], rows
@@ -225,7 +223,7 @@ def variants_table(results: Accuracies) -> Table:
     for task in scl_moo.VARIED:
         cells = {"representation": results.cells.few_shot(task, 50, "epo")}
         cells |= {name: results.cells.variant(task, name) for name in scl_moo.VARIANTS}
-        found = {name: results.results.figures_by_seed(one) for name, one in cells.items()}
+        found = {name: results.stored.figures_by_seed(one) for name, one in cells.items()}
         there = {name: runs for name, runs in found.items() if runs}
         seeds = sorted(set.intersection(*map(set, there.values()))) if there else []
         for name, runs in there.items():

@@ -74,14 +74,14 @@ def end_of_grid(results: Accuracies, setting: str, pairs: Pairs, rival: str) -> 
     ours, theirs = (
         searches_of(results.cells.searches, setting, loss) for loss in ("superloss", rival)
     )
-    return end_of_grid_reason(results.results, pairs, ours, theirs, results.cells.tuned)
+    return end_of_grid_reason(results.stored, pairs, ours, theirs, results.cells.tuned)
 
 
 def unfair(results: Accuracies, setting: str) -> list[str]:
     """Return the conditions of a fair test that the settings do not meet."""
     cells = results.cells
     searched = [one for one in cells.searches if one.cell.name.startswith(f"{setting}-")]
-    untuned = tuning_reason(results.results, searched, cells.tuned, supercontext.NOT_TUNED)
+    untuned = tuning_reason(results.stored, searched, cells.tuned, supercontext.NOT_TUNED)
     reasons = [*limit_reason(cells.base, "set"), *untuned]
     if results.cells.words(setting) is not None and results.cells.vectors is None:
         reasons.append("word vectors start at random, without GloVe's")

@@ -20,11 +20,11 @@ class Accuracies:
     """Accuracies of the stored cells by seed, of a finished or unfinished study."""
 
     cells: supercontext.Experiments
-    results: Results
+    stored: Results
 
     def of(self, one: Cell, how: str = "linear", split: str = "test") -> dict[int, float]:
         (task,) = one.config.tasks
-        return self.results.values(one, how, split, task, "accuracy")
+        return self.stored.values(one, how, split, task, "accuracy")
 
 
 HARD_COLUMNS = [(kind, amount) for kind, amounts in supercontext.HARD.items() for amount in amounts]
@@ -137,7 +137,7 @@ def best_hard_table(results: Accuracies, setting: str) -> Table:
 def setting_parts(results: Accuracies, setting: str) -> list[str]:
     """Return the tables of one kind of encoder; empty without stored cells."""
     cells = [one for one in results.cells.every() if one.name.startswith(f"{setting}-")]
-    if not any(map(results.results.figures_by_seed, cells)):
+    if not any(map(results.stored.figures_by_seed, cells)):
         return []
     numbers = supercontext.SETTINGS[setting]
     encoder = results.cells.main(setting, supercontext.TASKS[0], "ce").config.encoder

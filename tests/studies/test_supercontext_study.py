@@ -200,7 +200,7 @@ def test_claims_are_tested(tmp_path, better):
     assert verdicts[frozen] == "not shown"
     assert not [reason for reason in tested[-1].tests[0].reasons if "chosen" in reason]
     chosen = replace(CELLS, tuned={"small-sst2-superloss": {"lr": 1e-3}})
-    *_, last = setting_claims(Accuracies(chosen, results.results), "small")
+    *_, last = setting_claims(Accuracies(chosen, results.stored), "small")
     assert "settings were chosen for frozen encoders" in last.tests[0].reasons
     header, rows = losses_table(results, "given", "linear")
     assert header[1:] == list(LOSSES.values())
