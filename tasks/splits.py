@@ -162,16 +162,22 @@ class PartedSource:
         rows = dict(zip(("train", "test", "dev"), deal(known, order, (tested, held)), strict=True))
         if not len(rows[split]):
             raise DataError(f"{where}: expected different texts to split, found each too often")
-        own = rows[split]
-        wanted = own[: amount(len(own), limit)] if split == "train" else own
-        found = self.source.select(folder, "train", np.sort(wanted))
-        if split != "train":
-            return replace(found, blank_rows=0)  # reported once
-        return found if len(wanted) == len(own) else replace(found, drawn_from=len(own))
+        return read_part(self.source, folder, split, rows[split], limit)
 
     def where(self, folder: Path, split: str) -> str:
         own = split == "test" and self.test is None
         return self.source.where(folder, "test" if own else "train")
+
+
+def read_part(
+    source: LabelledFiles, folder: Path, split: str, rows: np.ndarray, limit: Limit
+) -> Examples:
+    """Return the examples in these rows of the training file, the first ones within a limit."""
+    wanted = rows[: amount(len(rows), limit)] if split == "train" else rows
+    found = source.select(folder, "train", np.sort(wanted))
+    if split != "train":
+        return replace(found, blank_rows=0)  # reported once
+    return found if len(wanted) == len(rows) else replace(found, drawn_from=len(rows))
 
 
 def held_out_sizes(count: int, test: float | None) -> tuple[int, int]:

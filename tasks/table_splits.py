@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from tasks.labelled_files import LabelledFiles
 from tasks.own_types.base import listed
 from tasks.own_types.classes import MANY_NUMBERS
 from tasks.own_types.multi_label import parts_of
-from tasks.readers import Examples, Limit, amount, text_hash, to_number
-from tasks.splits import held_out_sizes
+from tasks.readers import Examples, Limit, text_hash, to_number
+from tasks.splits import held_out_sizes, read_part
 from tasks.stratified import joined_rows, stratified_parts
 from tasks.tables import rows_by_name
 from tasks.text_files import DataError
@@ -70,11 +70,7 @@ class TableSource:
             )
         order = np.random.default_rng(0).permutation(len(parts))
         drawn = own[np.argsort(order[rows[own]])]
-        wanted = drawn[: amount(len(own), limit)] if split == "train" else drawn
-        examples = self.source.select(folder, "train", np.sort(wanted))
-        if split != "train":
-            return replace(examples, blank_rows=0)  # reported once
-        return examples if len(wanted) == len(own) else replace(examples, drawn_from=len(own))
+        return read_part(self.source, folder, split, drawn, limit)
 
     def has_file(self, split: str) -> bool:
         """Return whether a split has a file of its own."""
@@ -129,7 +125,7 @@ def row_parts(file: Path, table: TableSplit, stamp: Stamp) -> np.ndarray:
     pairs = pairs[:, used[pairs[0]]]
     pairs[1] = strata(list(codes), pairs[1], table)[pairs[1]]
     found = np.full(len(used), -1, np.int8)
-    found[used] = deal(file, place[pairs[0]], pairs[1], group, table)
+    found[used] = split_of_rows(file, place[pairs[0]], pairs[1], group, table)
     found.flags.writeable = False
     return found
 
@@ -150,7 +146,7 @@ def strata(codes: Sequence[tuple[str, str]], labels: np.ndarray, table: TableSpl
     return np.unique(found, return_inverse=True)[1].reshape(-1)
 
 
-def deal(
+def split_of_rows(
     file: Path, rows: np.ndarray, labels: np.ndarray, groups: np.ndarray, table: TableSplit
 ) -> np.ndarray:
     """Return the split of each row that has texts, as its place in `SPLITS`."""
