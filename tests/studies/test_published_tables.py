@@ -16,6 +16,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 MEAN = {"lr": 1e-4, "changes": {"pooling": "mean"}}
 # By page: what its command asks for.
 ASKED = {
+    "affinity": {"limit": 2000},
     "bees": {"epochs": 3},
     "branching": {"limit": 0.25},
     "lacon": MEAN,
