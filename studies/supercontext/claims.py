@@ -56,7 +56,8 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
         (one.config.tasks[0], results.of(one)) for several in main.values() for one in several
     )
     reasons = unfair(results, setting)
-    tuned = any(name.startswith(f"{setting}-") for name in cells.tuned)
+    own = searches_of(cells.searches, setting, "superloss")
+    tuned = any(search.cell.name in cells.tuned for search in own)
     of_frozen = {"SuperLoss": ["settings were chosen for frozen encoders"] * tuned}
     return [
         claim_of(f"{setting}: {text}", source, lines, reasons, learnt, of_lines)
