@@ -1,4 +1,4 @@
-"""Names of a run's parts that an encoder's folder must not have, and what marks its settings."""
+"""Names of a run's parts that an encoder's folder must not have, and what marks its config.json."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -80,9 +80,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
             check_digests(run_folder, config)
             print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
             if processes.first:
-                Checkpoints(
-                    RunFolder(folder).checkpoints
-                ).forget()  # in case it was killed before that
+                Checkpoints(run_folder.checkpoints).forget()  # in case it was killed before that
             return metrics
         print(f"run folder: {folder}", flush=True)
         for line in choices:

@@ -29,7 +29,7 @@ def finished_epochs(run: Path) -> int | None:
 
 def warn_if_unfinished(run: Path) -> None:
     """Warn the caller's caller if the run has not finished; an export is never unfinished."""
-    if any((run / name).exists() for name in (EXPORTED, "metrics.json")):
+    if (run / EXPORTED).exists() or RunFolder(run).metrics_file.exists():
         return
     try:
         epochs = finished_epochs(run)

@@ -9,13 +9,12 @@ from pathlib import Path
 from common.errors import UserError
 from common.json_files import read_json, read_sealed, seal_of
 from multitask.affinity.advice import Advice, run_folder
-from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.result import Promise, sign_of
 from multitask.affinity.run import ADVICE
 from multitask.config import difference
 from multitask.run_folder import RunFolder
 from multitask.run_settings import MACHINE
-from reports.affinity import shown_gain
+from reports.affinity import shown_gain, with_unit
 from reports.comparison import Comparison
 from reports.tables import Section, Table
 
@@ -38,7 +37,7 @@ def system_table(advice: Advice) -> Table:
         ]
         runs = "; ".join(run.name for run in system.runs)
         rows.append([system.name, runs, ", ".join(gains), f"{system.seconds / 60:.0f}"])
-    promised = f"gains over singles by {advice.estimator} ({ESTIMATORS[advice.estimator].unit})"
+    promised = f"gains over singles by {with_unit(advice.estimator)}"
     return ["system", "runs", promised, "minutes"], rows
 
 
@@ -102,8 +101,9 @@ def check_settings(folder: Path, root: Path, promises: Promises) -> None:
     stored, name = RunFolder(folder).stored_config(), folder.name.rpartition("-seed")[0]
     file = root / ADVICE / f"{name}.json"
     advised = read_json(file, UserError)
+    seal = seal_of(advised)
     # Files of older versions have no checksums of the settings.
-    if promises.settings.get(name, seal_of(advised)) != seal_of(advised):
+    if promises.settings.get(name, seal) != seal:
         raise UserError(
             f"{file}: expected the advised settings, found others; --advise writes them"
         )
@@ -125,6 +125,6 @@ def promise_section(comparison: Comparison, promises: Promises) -> Section:
             real = f"{100 * one.difference:+.1f} ({low:+.1f} to {high:+.1f})"
             outcome = OUTCOMES[sign_of(low, high) * promise.sign]
             rows.append([one.system, one.task, promises.text(promise), real, outcome])
-    promised = f"promised by {promises.estimator} ({ESTIMATORS[promises.estimator].unit})"
+    promised = f"promised by {with_unit(promises.estimator)}"
     header = ["system", "task", promised, "real, in points", "outcome"]
     return Section("Promised and real gains", (header, rows), numbers=False)

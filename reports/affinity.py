@@ -33,7 +33,12 @@ def shown_gain(value: float, estimator: str) -> str:
 
 def gain_title(estimator: str) -> str:
     """Return the title of a table of gains of pairs, with their unit."""
-    return f"gains by {estimator} ({ESTIMATORS[estimator].unit})"
+    return f"gains by {with_unit(estimator)}"
+
+
+def with_unit(estimator: str) -> str:
+    """Return the name of an estimator and the unit of its gains."""
+    return f"{estimator} ({ESTIMATORS[estimator].unit})"
 
 
 def verb(low: float, high: float) -> str:
