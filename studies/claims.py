@@ -49,6 +49,7 @@ MAJORITY = {
 }
 
 Pairs = Mapping[Any, float]  # difference by seed, or by task and seed
+PairReasons = Callable[[Pairs], Sequence[str]]  # why a test of these pairs is not fair
 
 
 @dataclass(frozen=True)
@@ -153,17 +154,21 @@ def claim_of(
     lines: Mapping[str, Pairs],
     reasons: Sequence[str] = (),
     learnt: Collection[str] | None = None,
-    of_lines: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    further: Mapping[str, PairReasons] = MappingProxyType({}),
 ) -> Claim:
     """Return a claim with one test per line, such as `A - B`.
 
-    All have the same reasons, and those `of_lines` further ones. With `learnt` the pairs are by
-    (task, seed); tests of other tasks stand apart.
+    All have the same reasons. With `learnt` the pairs are by (task, seed), and tests of tasks that
+    are not learnt stand apart, at the end. `further` holds, for a line, the reasons that depend on
+    the pairs of a test: they are found last.
     """
-    tests = []
+    tests = list[Test]()
     for line, pairs in lines.items():
-        tests.append(Test(line, pairs, [*reasons, *of_lines.get(line, ())]))
-    return Claim(text, source, tests if learnt is None else learnt_first(tests, learnt))
+        whole = Test(line, pairs, reasons)
+        for test in [whole] if learnt is None else split_learnt(whole, learnt):
+            own = further[line](test.differences) if line in further else []
+            tests.append(replace(test, reasons=[*test.reasons, *own]))
+    return Claim(text, source, unlearnt_last(tests))
 
 
 def exceeds(figures: Collection[float], share: float) -> bool:
@@ -179,22 +184,24 @@ def learnt_tasks(figures: Iterable[tuple[str, Mapping[int, float]]]) -> set[str]
     return {task for task, found in figures if exceeds(found.values(), MAJORITY.get(task, 1.0))}
 
 
-def learnt_first(tests: Iterable[Test], learnt: Collection[str]) -> list[Test]:
-    """Split tests over (task, seed) pairs: first learnt tasks, then the others, which test nothing.
+def split_learnt(test: Test, learnt: Collection[str]) -> list[Test]:
+    """Split a test over (task, seed) pairs: learnt tasks, and the others, which test nothing.
 
     Tasks that no method has learnt only dilute a difference. The names of tests include the tasks.
     """
-    known, chance = list[Test](), list[Test]()
-    for test in tests:
-        for one, found in ((known, True), (chance, False)):
-            pairs = {key: v for key, v in test.differences.items() if (key[0] in learnt) is found}
-            if pairs:
-                what = f"{test.what} on {', '.join(dict.fromkeys(task for task, _ in pairs))}"
-                reasons = test.reasons if found else [NOT_LEARNT, *test.reasons]
-                one.append(replace(test, what=what, differences=pairs, reasons=reasons))
-        if not test.differences:
-            known.append(test)
-    return known + chance
+    parts = []
+    for known in (True, False):
+        pairs = {key: v for key, v in test.differences.items() if (key[0] in learnt) is known}
+        if pairs:
+            what = f"{test.what} on {', '.join(dict.fromkeys(task for task, _ in pairs))}"
+            reasons = test.reasons if known else [NOT_LEARNT, *test.reasons]
+            parts.append(replace(test, what=what, differences=pairs, reasons=reasons))
+    return parts or [test]
+
+
+def unlearnt_last(tests: Iterable[Test]) -> list[Test]:
+    """Return the tests in their order, those of tasks that are not learnt at the end."""
+    return sorted(tests, key=lambda test: NOT_LEARNT in test.reasons)
 
 
 def pooling_reason(config: RunConfig) -> list[str]:
@@ -221,11 +228,12 @@ def tuning_reason(
 
 
 def end_of_grid_reason(
-    results: Results, pairs: Pairs, ours: Iterable[Search], rivals: Iterable[Search], tuned: Tuned
+    results: Results, ours: Iterable[Search], rivals: Iterable[Search], tuned: Tuned, pairs: Pairs
 ) -> list[str]:
     """Return a reason if the method that is behind has the lowest or highest rate that was tried.
 
-    A rate beyond that end could have changed the sign of the differences, by (task, seed).
+    A rate beyond that end could have changed the sign of the differences, by (task, seed). Which
+    pairs are tested together must not depend on this, so that it is asked last.
     """
     tasks, names = {task for task, _ in pairs}, []
     for search in rivals if pairs and fmean(pairs.values()) > 0 else ours:

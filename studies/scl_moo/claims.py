@@ -15,6 +15,7 @@ from studies.claims import (
     limit_reason,
     pooling_reason,
     tuning_reason,
+    unlearnt_last,
 )
 from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
@@ -66,11 +67,11 @@ def method_claim(
             what = f"{TITLES[one]} - {TITLES[other]}" + (f" on {names}" if names else "")
             ours, rivals = searches_of_two(results, one, other, few)
             tuned = results.cells.tuned
-            at_end = end_of_grid_reason(results.stored, several, ours, rivals, tuned)
+            at_end = end_of_grid_reason(results.stored, ours, rivals, tuned, several)
             tests.append(Test(what, several, [*why, *at_end]))
-    tests.sort(key=lambda test: NOT_LEARNT in test.reasons)
     what, table = ("few-shot", "Table 2") if few else ("all data", "Table 3")
-    return Claim(f"LS and EPO are better than the baselines, {what}", table, tests)
+    text = f"LS and EPO are better than the baselines, {what}"
+    return Claim(text, table, unlearnt_last(tests))
 
 
 def learnt(results: Accuracies, cells: Iterable[Cell]) -> set[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from studies.claims import (
     Claim,
+    PairReasons,
     Pairs,
     between,
     claim_of,
@@ -28,12 +31,12 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
         loss: [cells.main(setting, task, loss) for task in supercontext.TASKS]
         for loss in supercontext.LOSSES
     }
-    rivals, ends = dict[str, Pairs](), dict[str, list[str]]()
+    rivals, ends = dict[str, Pairs](), dict[str, PairReasons]()
     for loss, title in supercontext.LOSSES.items():
         if loss != "superloss":
             line = f"SuperLoss - {title}"
             rivals[line] = differences(results.of, main["superloss"], main[loss])
-            ends[line] = end_of_grid(results, setting, rivals[line], loss)
+            ends[line] = end_of_grid(results, setting, loss)
     heads = {
         h: [cells.head(setting, task, h) for task in supercontext.ABLATED]
         for h in supercontext.HEADS
@@ -58,24 +61,24 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
     reasons = unfair(results, setting)
     own = searches_of(cells.searches, setting, "superloss")
     tuned = any(search.cell.name in cells.tuned for search in own)
-    of_frozen = {"SuperLoss": ["settings were chosen for frozen encoders"] * tuned}
+    of_frozen = [*reasons, *(["settings were chosen for frozen encoders"] if tuned else [])]
     return [
-        claim_of(f"{setting}: {text}", source, lines, reasons, learnt, of_lines)
-        for text, source, lines, of_lines in (
-            ("SuperLoss is better than other losses", "Table 4", rivals, ends),
-            ("a non-linear projection head is better", "Table 2", above, {}),
-            ("hard negatives help", "Table 5", {"SuperLoss* - SuperLoss": starred}, {}),
-            ("a frozen encoder is better than a fine-tuned one", "Table 3", frozen, of_frozen),
+        claim_of(f"{setting}: {text}", source, lines, why, learnt, further)
+        for text, source, lines, why, further in (
+            ("SuperLoss is better than other losses", "Table 4", rivals, reasons, ends),
+            ("a non-linear projection head is better", "Table 2", above, reasons, {}),
+            ("hard negatives help", "Table 5", {"SuperLoss* - SuperLoss": starred}, reasons, {}),
+            ("a frozen encoder is better than a fine-tuned one", "Table 3", frozen, of_frozen, {}),
         )
     ]
 
 
-def end_of_grid(results: Accuracies, setting: str, pairs: Pairs, rival: str) -> list[str]:
-    """Return the reason that the rate of SuperLoss or a rival is at an end of its grid."""
+def end_of_grid(results: Accuracies, setting: str, rival: str) -> PairReasons:
+    """Return what asks whether the rate of SuperLoss or a rival is at an end of its grid."""
     ours, theirs = (
         searches_of(results.cells.searches, setting, loss) for loss in ("superloss", rival)
     )
-    return end_of_grid_reason(results.stored, pairs, ours, theirs, results.cells.tuned)
+    return partial(end_of_grid_reason, results.stored, ours, theirs, results.cells.tuned)
 
 
 def unfair(results: Accuracies, setting: str) -> list[str]:

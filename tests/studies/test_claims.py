@@ -9,8 +9,8 @@ from studies.claims import (
     Claim,
     Test,
     between,
+    claim_of,
     exceeds,
-    learnt_first,
     learnt_tasks,
     limit_reason,
     pooling_reason,
@@ -126,13 +126,16 @@ def test_tests_are_split_by_the_tasks_that_a_method_has_learnt():
     learnt = learnt_tasks([("rte", {1: 0.50}), ("sst2", {1: 0.50}), ("sst2", {1: 0.80})])
     assert learnt == {"sst2"}
     pairs = {("sst2", 1): 0.1, ("rte", 1): 0.2, ("sst2", 2): 0.3}
-    tests = [Test("A - B", pairs, ["a limit"]), Test("A - C", {("rte", 1): 0.1}), Test("A - D", {})]
-    found = [
-        (one.what, len(one.differences), [*one.reasons]) for one in learnt_first(tests, learnt)
-    ]
+    lines = {"A - B": pairs, "A - C": {("rte", 1): 0.1}, "A - D": {}}
+
+    def behind(few):  # a reason that depends on the pairs of the test, not on those of the line
+        return ["behind"] if sum(few.values()) < 0.3 else []
+
+    claim = claim_of("A is best", "Table 1", lines, ["a limit"], learnt, {"A - B": behind})
+    found = [(one.what, len(one.differences), [*one.reasons]) for one in claim.tests]
     assert found == [
         ("A - B on sst2", 2, ["a limit"]),
-        ("A - D", 0, []),
-        ("A - B on rte", 1, [NOT_LEARNT, "a limit"]),
-        ("A - C on rte", 1, [NOT_LEARNT]),
+        ("A - D", 0, ["a limit"]),
+        ("A - B on rte", 1, [NOT_LEARNT, "a limit", "behind"]),
+        ("A - C on rte", 1, [NOT_LEARNT, "a limit"]),
     ]

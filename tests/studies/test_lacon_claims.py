@@ -174,9 +174,10 @@ def test_a_rate_at_an_end_of_the_grid_is_no_fair_test_where_lacon_is_behind(tmp_
     results = Scores(cells, Results(tmp_path))
     reason = [f"the rate of {name} is at an end of those tried"]
     behind, ahead = ({("sst2", 1): sign} for sign in (-0.1, 0.1))
-    assert end_of_grid(results, "few-shot", "lacon", "ce", behind) == reason * at_end
-    assert end_of_grid(results, "few-shot", "lacon", "ce", ahead) == []
-    assert end_of_grid(results, "imbalanced", "lacon", "ce", behind) == []
+    few, uneven = (end_of_grid(results, kind, "lacon", "ce") for kind in ("few-shot", "imbalanced"))
+    assert few(behind) == reason * at_end
+    assert few(ahead) == []
+    assert uneven(behind) == []
 
 
 def test_tasks_that_no_method_has_learnt_stand_apart(tmp_path):

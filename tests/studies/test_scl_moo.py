@@ -23,6 +23,7 @@ from studies.scl_moo.cells import (
     BALANCED,
     CONTROLS,
     METHODS,
+    NOT_TUNED,
     SEEDS,
     SHOTS,
     TASKS,
@@ -238,6 +239,26 @@ def test_only_the_number_of_examples_that_settings_were_chosen_with_tests_a_clai
                 keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), figures)
     found, _ = results.pairs("epo", "ce")
     assert found == pytest.approx({("sst2", 1): 0.1, ("rte", 1): 0.2})
+
+
+@pytest.mark.parametrize("better", [0.05, -0.05])
+def test_tasks_that_are_tuned_and_tasks_that_are_not_are_tested_apart(tmp_path, better):
+    """Whoever is ahead: otherwise the outcome would choose the tasks of a test."""
+    invented(tmp_path, better)
+    tuned = {f"few-shot-sst2-{TUNED_SHOTS}-{method}": {"lr": 1e-4} for method in METHODS}
+    cells = replace(CELLS, tuned=tuned)
+    for one in cells.every():  # the invented figures, in files of the tuned settings
+        file = tmp_path / f"{one.name}.json"
+        if file.exists():
+            keep_seeds(file, one.config.to_json(), json.loads(file.read_text())["seeds"])
+    found = {
+        test.what: test.reasons
+        for test in method_claims(Accuracies(cells, Results(tmp_path)))[0].tests
+        if test.what.startswith("CE + EPO - CE on")
+    }
+    assert [*found] == ["CE + EPO - CE on sst2", "CE + EPO - CE on rte"]
+    assert NOT_TUNED not in found["CE + EPO - CE on sst2"]
+    assert NOT_TUNED in found["CE + EPO - CE on rte"]
 
 
 def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):

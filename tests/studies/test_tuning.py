@@ -207,13 +207,13 @@ def test_a_rate_at_an_end_of_those_tried_is_a_reason_for_the_method_that_is_behi
     reason = [f"the rate of {name} is at an end of those tried"]
 
     def found(pairs, rate, ours=(one,), rivals=()):
-        return end_of_grid_reason(results, pairs, ours, rivals, {name: {"lr": rate}})
+        return end_of_grid_reason(results, ours, rivals, {name: {"lr": rate}}, pairs)
 
     assert found(behind, 3e-4) == found(behind, 1e-4) == reason
     assert found(behind, 2e-4) == found(ahead, 3e-4) == found({}, 3e-4) == []
     assert found(ahead, 3e-4, (), (one,)) == reason
     assert found({("cola", 1): -0.1}, 3e-4) == []
-    assert end_of_grid_reason(results, behind, [one], [], {}) == []
+    assert end_of_grid_reason(results, [one], [], {}, behind) == []
 
 
 def test_a_control_has_the_settings_of_its_method_until_it_is_tuned():
