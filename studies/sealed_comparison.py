@@ -211,11 +211,17 @@ def verify_data(content: Mapping[str, Any], data: str) -> Iterator[tuple[str, st
     except UserError as error:
         yield "data", str(error)
         return
-    # Older files have fewer checksums: those of files that are named by settings are missing.
-    stored = {key: value for key, value in found["data"].items() if key in content["data"]}
-    yield "data", difference_of(stored, content["data"])
+    yield "data", data_difference(found["data"], content["data"])
     for key in ("splits", "leaks"):
         yield key, difference_of(found[key], content[key])
+
+
+def data_difference(expected: Mapping[str, str], found: Mapping[str, str]) -> str | None:
+    """Return the first difference between the checksums of the data and those in a file.
+
+    Older files have fewer checksums: those of files that are named by settings are missing.
+    """
+    return difference_of({key: one for key, one in expected.items() if key in found}, found)
 
 
 def with_folder(config: Mapping[str, Any], data: str) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from studies.sealed_comparison import (
     NAMES,
     concluded,
     conclusion_content,
+    data_difference,
     data_record,
     difference_of,
     pairs_content,
@@ -144,9 +145,13 @@ def check_earlier(file: Path, content: Mapping[str, Any]) -> None:
     if not file.exists():
         return
     earlier = read_comparison(file)
-    for key in ("configurations", "data", "splits"):
-        if wrong := difference_of(content[key], earlier[key], key):
-            raise UserError(f"{file}: {wrong}; choose another --output")
+    compared = {
+        key: difference_of(content[key], earlier[key]) for key in ("configurations", "splits")
+    }
+    compared["data"] = data_difference(content["data"], earlier["data"])
+    for key, wrong in compared.items():
+        if wrong:
+            raise UserError(f"{file}: {key}, {wrong}; choose another --output")
     chosen = {"score": ("name",), "rule": ("margin", "examples")}
     for part, keys in chosen.items():
         for key in keys:

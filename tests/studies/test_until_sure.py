@@ -106,6 +106,19 @@ def test_checksums_that_an_older_file_lacks_are_no_fault(finished):
     assert digest in str(changed["data"])
 
 
+def test_a_comparison_whose_older_file_lacks_a_checksum_goes_on(finished, tmp_path):
+    folder = Path(shutil.copytree(finished, tmp_path / "copy"))
+    content = read_comparison(folder / FILE)
+    kept = dict([*content["data"].items()][1:])
+    write_sealed(folder / FILE, content | {"data": kept})
+    again = compare_until_sure(*BOTH, folder, MARGIN, most_seeds=3)
+    assert again["pairs"] == content["pairs"]
+    (first, digest), *_ = kept.items()
+    write_sealed(folder / FILE, content | {"data": kept | {first: "0"}})
+    with pytest.raises(ValueError, match=f"data, {first}: expected {digest}, found 0; choose"):
+        compare_until_sure(*BOTH, folder, MARGIN, most_seeds=3)
+
+
 def test_finished_runs_are_not_repeated_and_more_seeds_go_on(finished, tmp_path, monkeypatch):
     folder = Path(shutil.copytree(finished, tmp_path / "copy"))
     trained = []
