@@ -45,6 +45,12 @@ LORA: dict[str, Any] = {
     "adapter_alpha": 32.0,
     "adapter_targets": ("query", "key", "value", "output", "up", "down"),
 }
+# The upper half of MiniLM's layers, for the two smaller tasks; quora keeps the shared ones.
+BRANCHES: dict[str, Any] = {
+    "adapter": "copies",
+    "adapter_only": ("sst", "sts"),
+    "adapter_top_layers": 3,
+}
 AVERAGE: dict[str, Any] = {"average_weights": 0.999}
 # Shared models without teachers: name -> settings.
 SHARED: Mapping[str, Mapping[str, Any]] = {
@@ -60,6 +66,7 @@ SHARED: Mapping[str, Mapping[str, Any]] = {
     "sst-distance": ONE_TASK | {"task_options": {"sst": {"loss": "distance"}}},
     "qqp-closure": ONE_TASK | {"task_options": {"qqp": {"closure": "all"}}},
     "lora": ONE_TASK | LORA,
+    "branches": ONE_TASK | BRANCHES,
     "auxiliary": ONE_TASK | AUXILIARY,
 }
 CROSSED = ("qqp", "sts")  # tasks on pairs
@@ -135,13 +142,15 @@ def cells(request: StudyRequest) -> list[Cell]:
     every = {one.name: one for one in (*plain, *crossed, helped)}
     chosen = [every[name] for name in TEACHING]
     qqp, sts = ([one for one in chosen if task in one.config.tasks] for task in CROSSED)
+    taught, fast = [*plain, crossed[0]], ONE_TASK | FASTER | AVERAGE
     return [
         *singles,
         *crossed,
         helped,
         *(shared(name, **settings) for name, settings in SHARED.items()),
         shared("teachers", plain, **ONE_TASK),
-        shared("teachers-1e-4", [*plain, crossed[0]], **ONE_TASK | FASTER, **AVERAGE),
+        shared("teachers-1e-4", taught, **fast),
+        shared("branches-teachers", taught, **fast, **BRANCHES),
         shared("cross-teachers", [plain[0], *crossed], **ONE_TASK),
         shared(TOGETHER, chosen, **ONE_TASK, **LORA, **AUXILIARY, **AVERAGE),
         shared(f"{TOGETHER}-sst", [helped], **sentiment, **AVERAGE),
