@@ -176,15 +176,7 @@ def build_model(
 ) -> EncoderWithHeads:
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
     source, bi_encoder = start_encoder(config)
-    bilstm = isinstance(bi_encoder.encoder, BiLSTM)
-    precision = training_precision(config, device, bilstm).precision
-    if precision not in PRECISIONS:
-        known = f"auto, {' or '.join(PRECISIONS)}"
-        raise SettingsError(f"precision: expected {known} for training, found {precision}")
-    if precision == "bf16" and bilstm:
-        raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
-    if config.exits and bilstm:
-        raise RunError("--exits: expected a transformer, found a BiLSTM")
+    precision = checked_precision(config, bi_encoder, device)
     bi_encoder.sizes = trained_sizes(config.widths, config.exits, bi_encoder.size)
     if bi_encoder.skipped_tensors and verbose:
         skipped = ", ".join(bi_encoder.skipped_tensors)
@@ -197,24 +189,46 @@ def build_model(
     if config.task_objective is not None and config.task_objective.initializes_from_names:
         init_labels_from_names(model, chosen)
     if config.init is not None:
-        stored = RunFolder(Path(config.init)).stored_config()
-        theirs = stored.get("own_tasks", {})
-        own = config.own_tasks  # a task of this name may have other classes there
-        names = [
-            n
-            for n in chosen
-            if output_signature(own.get(n, {})) == output_signature(theirs.get(n, {}))
-        ]
-        heads = model.load_matching_heads(Path(source), names)
-        print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
-        if config.adapter is not None or stored.get("adapter"):
-            alike = same_adapter(config, stored)
-            adapters = model.load_matching_adapters(Path(source), names if alike else ())
-            line = f"adapters initialised from {config.init}: {', '.join(adapters) or 'none'}"
-            print(line, flush=True)
+        init_from_run(model, config, Path(source))
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
+
+
+def checked_precision(config: RunConfig, bi_encoder: BiEncoder, device: torch.device) -> str:
+    """Return the precision of training; raise UserError for one that encoder or exits exclude."""
+    bilstm = isinstance(bi_encoder.encoder, BiLSTM)
+    precision = training_precision(config, device, bilstm).precision
+    if precision not in PRECISIONS:
+        known = f"auto, {' or '.join(PRECISIONS)}"
+        raise SettingsError(f"precision: expected {known} for training, found {precision}")
+    if precision == "bf16" and bilstm:
+        raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
+    if config.exits and bilstm:
+        raise RunError("--exits: expected a transformer, found a BiLSTM")
+    return precision
+
+
+def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> None:
+    """Take over the heads and adapters of the run `init` that fit, and print which these are.
+
+    `weights` is the folder of its best epoch, from which the encoder was read.
+    """
+    stored = RunFolder(Path(str(config.init))).stored_config()
+    theirs, own = stored.get("own_tasks", {}), config.own_tasks
+    names = [  # a task of this name may have other classes there
+        name
+        for name in model.heads
+        if output_signature(own.get(name, {})) == output_signature(theirs.get(name, {}))
+    ]
+    heads = model.load_matching_heads(weights, names)
+    print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
+    if config.adapter is not None or stored.get("adapter"):
+        adapters = model.load_matching_adapters(
+            weights, names if same_adapter(config, stored) else ()
+        )
+        line = f"adapters initialised from {config.init}: {', '.join(adapters) or 'none'}"
+        print(line, flush=True)
 
 
 def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
