@@ -265,10 +265,10 @@ def verdict(test: Test, p: float | None) -> str:
 
 def fairness(test: Test) -> str:
     """Return the reasons for which a test is not fair, or that it is fair."""
-    reasons = [*test.reasons]
     if test.seeds == 0:
-        reasons = ["not run yet", *reasons]
-    elif test.seeds < FEWEST_SEEDS:
+        return "not run yet"
+    reasons = [*test.reasons]
+    if test.seeds < FEWEST_SEEDS:
         reasons = [f"{test.seeds} of {FEWEST_SEEDS} seeds", *reasons]
     return "; ".join(reasons) or "fair"
 

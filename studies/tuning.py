@@ -58,12 +58,13 @@ class Search:
         return replace(cell, name=f"{self.cell.name}-{name}")
 
 
-def searches_of(searches: Iterable[Search], kind: str, method: str) -> list[Search]:
-    """Return the searches of cells with names such as `KIND-TASK-METHOD`."""
+def searches_of(searches: Iterable[Search], kind: str = "", method: str = "") -> list[Search]:
+    """Return the searches of cells with names such as `KIND-TASK-METHOD`, of any kind or method."""
+    beginning, end = (f"{kind}-" if kind else ""), (f"-{method}" if method else "")
     return [
         one
         for one in searches
-        if one.cell.name.startswith(f"{kind}-") and one.cell.name.endswith(f"-{method}")
+        if one.cell.name.startswith(beginning) and one.cell.name.endswith(end)
     ]
 
 

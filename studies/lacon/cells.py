@@ -90,7 +90,8 @@ class Experiments:
     The `limit` of `base` counts examples per class. `epochs`, `lr` and `changes` (pooling, batch
     size) replace the study's values, except the epochs of few-shot and imbalanced cells, which have
     few examples. Settings `tuned` for LaCon-vanilla or cross-entropy hold for their parts, numbers
-    of classes and means of all tokens, those with 20 examples or a ratio of 10 for the others.
+    of classes and means of all tokens, those with a ratio of 10 for the other ratios, those with 20
+    examples for other numbers that are not tuned.
     """
 
     base: RunConfig
@@ -117,9 +118,9 @@ class Experiments:
 
     def few_shot(self, task: str, shots: int, method: str) -> Cell:
         """Return a cell of Table 4 and Figure 2."""
-        settings = self.of_method(
-            "few-shot", task, "lacon" if method == "names" else method, f"-{FEW}"
-        )
+        plain = "lacon" if method == "names" else method
+        amount = shots if f"few-shot-{task}-{shots}-{plain}" in self.tuned else FEW
+        settings = self.of_method("few-shot", task, plain, f"-{amount}")
         if method == "names":
             settings["label_start"] = "names"
         name = f"few-shot-{task}-{shots}-{method}"
@@ -170,7 +171,7 @@ class Experiments:
         found += [
             self.few_shot(task, shots, method)
             for task in FEW_TASKS
-            for shots in (SHOTS if task == CURVE else (FEW,))
+            for shots in shots_of(task)
             for method in FEW_METHODS
         ]
         both = ("ce", "lacon")
@@ -194,7 +195,12 @@ class Experiments:
         """Return the grids of rate, temperature and weight of the methods by cell."""
         cells = [(self.main(task, method), method) for task in TASKS for method in METHODS]
         both = ("ce", "lacon")
-        cells += [(self.few_shot(task, FEW, m), m) for task in FEW_TASKS for m in both]
+        cells += [
+            (self.few_shot(t, shots, m), m)
+            for t in FEW_TASKS
+            for shots in shots_of(t)
+            for m in both
+        ]
         cells += [(self.imbalanced(task, TUNED_RATIO, m), m) for task in IMBALANCED for m in both]
         return [
             Search(
@@ -237,6 +243,11 @@ class Experiments:
         return self.made.setdefault(
             name, Cell(name, config.changed(**changes), seeds, training_with_f1)
         )
+
+
+def shots_of(task: str) -> tuple[int, ...]:
+    """Return the numbers of examples per class with which a few-shot task is run."""
+    return SHOTS if task == CURVE else (FEW,)
 
 
 def method_settings(method: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from studies.claims import (
 from studies.lacon import cells as lacon
 from studies.lacon.tables import Scores, swept
 from studies.results import Cell
-from studies.tuning import searches_of
+from studies.tuning import Search, searches_of
 
 OURS = ("lacon", "lacon-fusion")
 AT_TOKENS = ("leam", "lsan", "lacon-fusion")  # also compared with CE at the mean
@@ -38,11 +38,12 @@ def method_claims(results: Scores) -> Claim:
     pairs = [(own, rival) for own in OURS for rival in lacon.RIVALS]
     pairs.append(("lacon-fusion", "lacon"))
     lines = method_differences(results, pairs)
+    searched = searches_of(results.cells.searches, "main")
     ends = {
-        line: end_of_grid(results, "main", *both) for both, line in zip(pairs, lines, strict=True)
+        line: end_of_grid(results, searched, *both) for both, line in zip(pairs, lines, strict=True)
     }
-    learnt = results.learnt(main_cells(results, lacon.TASKS))
-    return claim_of("LaCon is better", "Tables 2 and 7", lines, unfair(results), learnt, ends)
+    learnt, reasons = results.learnt(main_cells(results, lacon.TASKS)), unfair(results, searched)
+    return claim_of("LaCon is better", "Tables 2 and 7", lines, reasons, learnt, ends)
 
 
 def own_claims(results: Scores) -> Claim:
@@ -57,15 +58,15 @@ def own_claims(results: Scores) -> Claim:
             results.of, few["names"], few["lacon"]
         )
     }
-    reasons = [one for one in unfair(results) if "[CLS]" not in one]
     text, source = "at the mean of the tokens" if of_tokens else "names", "not in the paper"
-    return joined(
-        claim_of(text, source, found, reasons, results.learnt(cells))
-        for found, cells in (
-            (lines, main_cells(results, lacon.TASKS)),
-            (named, chain(*few.values())),
-        )
-    )
+    claims = []
+    for found, cells, searched in (
+        (lines, main_cells(results, lacon.TASKS), searches_of(results.cells.searches, "main")),
+        (named, chain(*few.values()), few_shot_searches(results, lacon.FEW)),
+    ):
+        reasons = [one for one in unfair(results, searched) if "[CLS]" not in one]
+        claims.append(claim_of(text, source, found, reasons, results.learnt(cells)))
+    return joined(claims)
 
 
 def joined(claims: Iterable[Claim]) -> Claim:
@@ -113,7 +114,8 @@ def part_claims(results: Scores) -> Claim:
     found["LaCon - CE behind the projection head"] = differences(results.of, whole, projected)
     found["CE - CE behind the projection head"] = differences(results.of, plain, projected)
     learnt = results.learnt([*chain(*less.values()), *main_cells(results, lacon.ABLATED)])
-    return claim_of("each part helps", "Tables 3 and 6", found, unfair(results), learnt)
+    reasons = unfair(results, searches_of(cells.searches, "main"))
+    return claim_of("each part helps", "Tables 3 and 6", found, reasons, learnt)
 
 
 def protocol_claims(results: Scores) -> Claim:
@@ -121,7 +123,7 @@ def protocol_claims(results: Scores) -> Claim:
 
     A gain is LaCon's figure minus that of cross-entropy with the same seed.
     """
-    cells, both = results.cells, ("ce", "lacon")
+    cells, every, both = results.cells, results.cells.searches, ("ce", "lacon")
     shots = [cells.few_shot(lacon.CURVE, s, m) for s in lacon.SHOTS for m in both]
     few = [*chain(*few_shot_cells(results).values()), *shots]
     uneven = [
@@ -133,51 +135,58 @@ def protocol_claims(results: Scores) -> Claim:
         for count in counts
         for method in lacon.CLASS_METHODS
     ]
-    reasons = unfair(results)
-    elsewhere = [*reasons, *few_shot_settings_reason(results)]
-    ends_few, ends_uneven = (
-        end_of_grid(results, kind, "lacon", "ce") for kind in ("few-shot", "imbalanced")
-    )
+    of_shots = {count: few_shot_searches(results, count) for count in lacon.SHOTS}
+    first, *_, last = lacon.SHOTS
+    plain = elsewhere = lacon.NOT_TUNED
+    if f"few-shot-{lacon.CURVE}-{lacon.FEW}-lacon" in cells.tuned:
+        elsewhere = f"the settings were chosen with {lacon.FEW} examples per class"
     claims = []
-    for lines, several, why, ends in (
-        (few_shot_differences(results), few, reasons, ends_few),
-        (curve_differences(results), few, elsewhere, ends_few),
-        (imbalance_differences(results), uneven, reasons, ends_uneven),
-        (class_differences(results), classes, reasons, None),  # their settings are not searched
+    for lines, several, searched, untuned in (
+        (few_shot_differences(results), few, of_shots[lacon.FEW], plain),
+        *(
+            (curve_difference(results, count), few, of_shots[count], elsewhere)
+            for count in lacon.SHOTS
+            if count != lacon.FEW
+        ),
+        (curve_trend(results, first, last), few, of_shots[first] + of_shots[last], elsewhere),
+        (imbalance_differences(results), uneven, searches_of(every, "imbalanced"), plain),
+        (class_differences(results), classes, searches_of(every, "main"), plain),
     ):
+        why = unfair(results, searched, untuned)
         # Where a line compares two gains, no method is behind.
-        further = {line: ends for line in lines if ends and line.endswith(GAIN)}
+        ends = end_of_grid(results, searched, "lacon", "ce")
+        further = {line: ends for line in lines if line.endswith(GAIN)}
         known = results.learnt(several)
         claims.append(claim_of("LaCon gains", "4.1, 4.2 and 4.5", lines, why, known, further))
     return joined(claims)
 
 
-def unfair(results: Scores) -> list[str]:
-    """Return the conditions of a fair test that the methods' settings do not meet."""
+def unfair(
+    results: Scores, searched: Sequence[Search], untuned: str = lacon.NOT_TUNED
+) -> list[str]:
+    """Return the conditions of a fair test that the settings from these searches do not meet.
+
+    `untuned` is the reason if settings were not chosen by them.
+    """
     config = results.cells.main("sst2", "ce").config
     reasons = [*pooling_reason(config), *limit_reason(results.cells.base, "class")]
     if config.epochs < lacon.EPOCHS:
         reasons.append(f"{config.epochs} epochs of {lacon.EPOCHS}")
-    searched = results.cells.searches
-    return [
-        *reasons,
-        *tuning_reason(results.stored, searched, results.cells.tuned, lacon.NOT_TUNED),
-    ]
+    return [*reasons, *tuning_reason(results.stored, searched, results.cells.tuned, untuned)]
 
 
-def end_of_grid(results: Scores, kind: str, one: str, other: str) -> PairReasons:
+def end_of_grid(results: Scores, searched: Sequence[Search], one: str, other: str) -> PairReasons:
     """Return what asks whether the rate of the method that is behind is at an end of its grid."""
     ours, theirs = (
-        searches_of(results.cells.searches, kind, method.removesuffix("-mean"))
-        for method in (one, other)
+        searches_of(searched, method=method.removesuffix("-mean")) for method in (one, other)
     )
     return partial(end_of_grid_reason, results.stored, ours, theirs, results.cells.tuned)
 
 
-def few_shot_settings_reason(results: Scores) -> list[str]:
-    """Return the reason why numbers of examples other than the usual one are not tested fairly."""
-    chosen = f"few-shot-{lacon.CURVE}-{lacon.FEW}-lacon" in results.cells.tuned
-    return [f"the settings were chosen with {lacon.FEW} examples per class"] * chosen
+def few_shot_searches(results: Scores, count: int) -> list[Search]:
+    """Return the searches with a number of examples per class."""
+    few = searches_of(results.cells.searches, "few-shot")
+    return [one for one in few if one.cell.config.flat()["shots"] == count]
 
 
 def few_shot_differences(results: Scores) -> dict[str, Pairs]:
@@ -186,21 +195,21 @@ def few_shot_differences(results: Scores) -> dict[str, Pairs]:
     return {what: differences(results.of, few["lacon"], few["ce"])}
 
 
-def curve_differences(results: Scores) -> dict[str, Pairs]:
-    """Return the gain with each other number of examples, and that of the fewest over the most."""
-    task = lacon.CURVE
-    gains = {
-        count: gain(results, *(results.cells.few_shot(task, count, m) for m in ("lacon", "ce")))
-        for count in lacon.SHOTS
-    }
-    first, *_, last = lacon.SHOTS
-    found = {
-        f"few-shot, {count} examples per class: {GAIN}": of_task(task, one)
-        for count, one in gains.items()
-        if count != lacon.FEW
-    }
-    more = of_task(task, between(gains[first], gains[last]))
-    return found | {f"few-shot: gain with {first} - with {last} examples per class": more}
+def curve_difference(results: Scores, count: int) -> dict[str, Pairs]:
+    """Return the gain with a number of examples per class of the task of Figure 2."""
+    what = f"few-shot, {count} examples per class: {GAIN}"
+    return {what: of_task(lacon.CURVE, curve_gain(results, count))}
+
+
+def curve_trend(results: Scores, first: int, last: int) -> dict[str, Pairs]:
+    """Return how much larger the gain is with one number of examples than with another."""
+    more = between(curve_gain(results, first), curve_gain(results, last))
+    what = f"few-shot: gain with {first} - with {last} examples per class"
+    return {what: of_task(lacon.CURVE, more)}
+
+
+def curve_gain(results: Scores, count: int) -> dict[int, float]:
+    return gain(results, *(results.cells.few_shot(lacon.CURVE, count, m) for m in ("lacon", "ce")))
 
 
 def of_task(task: str, pairs: Mapping[int, float]) -> Pairs:

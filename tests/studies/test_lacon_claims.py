@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 from multitask.config import RunConfig
 from reports.cells import write_cell
 from studies.claims import NOT_LEARNT, verdict_table
-from studies.lacon.cells import Experiments
+from studies.lacon.cells import SHOTS, Experiments
 from studies.lacon.claims import (
     best_settings_text,
     end_of_grid,
@@ -36,9 +36,10 @@ from studies.lacon.tables import (
 from studies.reproduce import page_of
 from studies.results import Results
 from studies.study import Report, StudyRequest, printed
-from studies.tuning import file_of
+from studies.tuning import file_of, searches_of
 
-CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", limit=200))
+BASE = RunConfig(mode="single", tasks=(), encoder="tiny")
+CELLS = Experiments(BASE.changed(limit=200))
 MAIN = {"ce": 0, "leam": 1, "lsan": 2, "cl": 3, "scl": 4, "lacon": 6, "lacon-fusion": 9}
 MAIN |= {"ce-mean": 5, "lacon-mean": 7}
 LESS = {"single-head": 5, "no-icl": 1, "no-lcl": 3.5, "no-ler": 4, "no-projection": 2}
@@ -161,6 +162,31 @@ def test_settings_chosen_with_20_examples_are_no_fair_test_of_other_numbers(tmp_
     }
 
 
+def test_a_number_of_examples_has_the_settings_that_were_chosen_with_it():
+    tuned = {"few-shot-sst2-20-lacon": {"lr": 3e-4}, "few-shot-sst2-100-lacon": {"lr": 3e-5}}
+    cells = replace(CELLS, tuned=tuned)
+    found = {s: cells.few_shot("sst2", s, "lacon").config.flat()["lr"] for s in SHOTS}
+    assert found == {10: 3e-4, 20: 3e-4, 50: 3e-4, 100: 3e-5}
+    assert cells.few_shot("sst2", 100, "names").config.flat()["lr"] == 3e-5
+    assert cells.few_shot("sst2", 100, "ce").config.flat()["lr"] == CELLS.lr
+    names = {one.cell.name for one in cells.searches if one.cell.name.startswith("few-shot-sst2")}
+    assert names == {f"few-shot-sst2-{s}-{m}" for s in SHOTS for m in ("ce", "lacon")}
+
+
+def test_a_number_of_examples_whose_settings_were_chosen_is_tested_fairly(tmp_path):
+    names = [f"few-shot-sst2-{s}-{m}" for s in (20, 100) for m in ("ce", "lacon")]
+    cells = replace(CELLS, tuned={name: {"lr": 1e-4} for name in names}, base=BASE)
+    reason = "the settings were chosen with 20 examples per class"
+    for shots in (10, 20, 100):
+        for method in ("ce", "lacon"):
+            one = cells.few_shot("sst2", shots, method)
+            figures = {"1": {"test": {"sst2": {"accuracy": 0.8}}}}
+            keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), figures)
+    found = protocol_claims(Scores(cells, Results(tmp_path)))
+    other = {test.what.split(" examples")[0] for test in found.tests if reason in test.reasons}
+    assert other == {"few-shot, 10", "few-shot, 50", "few-shot: gain with 10 - with 100"}
+
+
 @pytest.mark.parametrize(("rate", "at_end"), [(1e-4, False), (3e-4, True)])
 def test_a_rate_at_an_end_of_the_grid_is_no_fair_test_where_lacon_is_behind(tmp_path, rate, at_end):
     """A higher rate could have put LaCon ahead; where it is ahead, its rate takes nothing away."""
@@ -174,7 +200,10 @@ def test_a_rate_at_an_end_of_the_grid_is_no_fair_test_where_lacon_is_behind(tmp_
     results = Scores(cells, Results(tmp_path))
     reason = [f"the rate of {name} is at an end of those tried"]
     behind, ahead = ({("sst2", 1): sign} for sign in (-0.1, 0.1))
-    few, uneven = (end_of_grid(results, kind, "lacon", "ce") for kind in ("few-shot", "imbalanced"))
+    few, uneven = (
+        end_of_grid(results, searches_of(cells.searches, kind), "lacon", "ce")
+        for kind in ("few-shot", "imbalanced")
+    )
     assert few(behind) == reason * at_end
     assert few(ahead) == []
     assert uneven(behind) == []
