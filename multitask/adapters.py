@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from common.errors import RunError, SettingsError, UserError
+from common.errors import SettingsError, UserError
 from common.settings import Count, Name, Positive, Settings, setting
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Adapter(Settings, prefix="adapter_"):
         """Return the adapter of one task, for an encoder of this configuration.
 
         It starts without an effect on the encoder, some kinds only after `start_from`. Its random
-        weights are drawn from PyTorch's generator. Raise RunError if the settings do not fit.
+        weights are drawn from PyTorch's generator. Raise SettingsError if they do not fit.
         """
         raise UserError(f"adapter {self.name}: expected build")
 
@@ -80,19 +80,19 @@ class Adapter(Settings, prefix="adapter_"):
         count = config.num_layers
         key, most = "layers", max(self.layers, default=0)
         if self.top_layers is not None:
-            key, most = "top-layers", self.top_layers
+            key, most = "top_layers", self.top_layers
         if most > count:
             expected = f"at most {count}, the number of the encoder's layers"
-            raise RunError(f"--adapter-{key}: expected {expected}, found {most}")
+            raise SettingsError(f"adapter_{key}: expected {expected}, found {most}")
         if self.layers:
             return sorted(layer - 1 for layer in self.layers)
         return list(range(count - (self.top_layers or count), count))
 
     def fitting_rank(self, rank: int, config: EncoderConfig) -> int:
-        """Return the rank; raise RunError if it exceeds the width of the encoder."""
+        """Return the rank; raise SettingsError if it exceeds the width of the encoder."""
         if rank > config.hidden_size:
             expected = f"at most {config.hidden_size}, the width of the encoder"
-            raise RunError(f"--adapter-rank: expected {expected}, found {rank}")
+            raise SettingsError(f"adapter_rank: expected {expected}, found {rank}")
         return rank
 
 
@@ -180,8 +180,8 @@ class PAL(Adapter, name="pal"):
         share = PAPER_RANK * width / PAPER_WIDTH
         rank = self.rank or heads * max(1, round(share / heads))
         if rank % heads:
-            raise RunError(
-                f"--adapter-rank: expected a multiple of {heads}, the number of attention heads, "
+            raise SettingsError(
+                f"adapter_rank: expected a multiple of {heads}, the number of attention heads, "
                 f"found {rank}"
             )
         shared = not self.own_projections

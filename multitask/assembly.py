@@ -90,17 +90,20 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
 
 
 def with_smoothing(task: Task, share: float) -> Task:
-    """Return a task with smoothed labels; raise RunError for a loss other than cross-entropy."""
+    """Return a task with smoothed labels.
+
+    Raise SettingsError for a loss other than cross-entropy.
+    """
     try:
         return replace(task, kind=smoothed(task.kind, share))
     except ValueError as error:
-        raise RunError(f"--label-smoothing: {error}, found {task.name}") from error
+        raise SettingsError(f"label_smoothing: {error}, found {task.name}") from error
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
     """Return the tasks with `metric` as main metric, where a task has it, to select the best epoch.
 
-    All tasks with classes or labels have `macro_f1`. Raise RunError if no task has the metric.
+    All tasks with classes or labels have `macro_f1`. Raise SettingsError if no task has the metric.
     """
     kinds = {
         name: kind
@@ -113,7 +116,7 @@ def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
             for name, task in tasks.items()
             if not task.auxiliary
         )
-        raise RunError(f"--select-by {metric}: expected a metric of the tasks: {available}")
+        raise SettingsError(f"select_by {metric}: expected a metric of the tasks: {available}")
     return {n: replace(t, kind=kinds[n]) if n in kinds else t for n, t in tasks.items()}
 
 
@@ -185,7 +188,7 @@ def build_model(
     for name in chosen:
         if len(model.sizes) > 1 and model.pooling_of(name) is not None:
             expected = "heads that read embeddings of the encoder's pooling"
-            raise RunError(f"--widths and --exits: expected {expected}, found that of {name}")
+            raise SettingsError(f"widths and exits: expected {expected}, found that of {name}")
     if config.task_objective is not None and config.task_objective.initializes_from_names:
         init_labels_from_names(model, chosen)
     if config.init is not None:
@@ -203,9 +206,9 @@ def checked_precision(config: RunConfig, bi_encoder: BiEncoder, device: torch.de
         known = f"auto, {' or '.join(PRECISIONS)}"
         raise SettingsError(f"precision: expected {known} for training, found {precision}")
     if precision == "bf16" and bilstm:
-        raise RunError("--precision bf16: expected a transformer, found a BiLSTM")
+        raise SettingsError("precision bf16: expected a transformer, found a BiLSTM")
     if config.exits and bilstm:
-        raise RunError("--exits: expected a transformer, found a BiLSTM")
+        raise SettingsError("exits: expected a transformer, found a BiLSTM")
     return precision
 
 
@@ -285,8 +288,8 @@ def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) 
             titles = task.kind.class_names
             if all(to_number(title) is not None for title in titles):
                 found = ", ".join(titles) or "none"
-                raise RunError(
-                    f"--label-start names: expected names of {name}'s classes, found {found}"
+                raise SettingsError(
+                    f"label_start names: expected names of {name}'s classes, found {found}"
                 )
             names = model.bi_encoder.encode(titles, normalize=False)
             head.start(torch.from_numpy(names))

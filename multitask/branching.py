@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from multitask.config import RunConfig
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
@@ -75,7 +75,7 @@ def with_conflict_layers(
     The line is None without this setting, and if a `stored` run of this configuration has these
     layers. Its layers are kept if the run in `init` is gone, or its weights. Raise RunError if the
     run in `init` measured no gradients of several tasks, or if no layer conflicts significantly
-    (`auto`).
+    (`auto`), and SettingsError for more layers than the encoder or the budget has.
     """
     adapter = config.adapter
     if adapter is None or adapter.conflict_layers is None:
@@ -97,11 +97,11 @@ def with_conflict_layers(
         chosen = cosines[:count]
     else:
         expected = f"at most {len(cosines)}, the number of measured layers"
-        raise RunError(f"--adapter-conflict-layers: expected {expected}, found {count}")
+        raise SettingsError(f"adapter_conflict_layers: expected {expected}, found {count}")
     if not chosen and cosines[0].conflicts:
         ratio = parameter_ratio(config, (cosines[0].layer,))
-        raise RunError(
-            f"--adapter-conflict-layers: expected at most {BUDGET:g} times the parameters, found "
+        raise SettingsError(
+            f"adapter_conflict_layers: expected at most {BUDGET:g} times the parameters, found "
             f"{ratio:.2f} times with layer {cosines[0].layer} alone; --adapter-only NAME of fewer "
             "tasks needs fewer"
         )
@@ -147,7 +147,7 @@ def affordable(config: RunConfig, layers: Iterable[int]) -> list[int]:
 def parameter_ratio(config: RunConfig, layers: tuple[int, ...]) -> float:
     """Return the parameters with adapters in these layers, divided by those of the encoder.
 
-    Shared layers that no task uses any more are not counted. Raise RunError for a BiLSTM.
+    Shared layers that no task uses any more are not counted. Raise SettingsError for a BiLSTM.
     """
     import torch
 
@@ -160,7 +160,7 @@ def parameter_ratio(config: RunConfig, layers: tuple[int, ...]) -> float:
     assert adapter is not None
     encoder_config = read_config(RunFolder(Path(str(config.init))).weights())
     if isinstance(encoder_config, BiLSTMConfig):
-        raise RunError(f"--adapter {adapter.name}: expected a transformer, found a BiLSTM")
+        raise SettingsError(f"adapter {adapter.name}: expected a transformer, found a BiLSTM")
     with torch.device("meta"):
         encoder = Encoder(encoder_config)
         built = replace(adapter, layers=layers, conflict_layers=None).build(encoder_config)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from common.json_files import read_sealed, write_sealed
 from multitask.metrics_file import REMEDY
 from multitask.run_folder import CALIBRATION
@@ -27,11 +27,11 @@ def with_calibration_examples(task: Task, dev: Split) -> Split:
     """Return a dev split with a third of its examples marked for calibration.
 
     They do not depend on a run's random seed, and examples with equal tokens stay together. Raise
-    RunError if the task cannot be calibrated, or if there are too few examples.
+    SettingsError if the task cannot be calibrated, or if there are too few examples.
     """
     if task.kind.calibrator is None:
         line = "expected classes, several labels or numbers, found a task of another kind"
-        raise RunError(f"--calibrate: {task.name}: {line}")
+        raise SettingsError(f"calibrate: {task.name}: {line}")
     count = len(dev.examples)
     texts = np.stack([tokens.distinct()[1] for tokens in dev.tokens], axis=1)
     _, known = np.unique(texts, axis=0, return_inverse=True)
@@ -39,7 +39,7 @@ def with_calibration_examples(task: Task, dev: Split) -> Split:
     rows = deal(known.reshape(-1), order, (round(SHARE * count),))[1]
     if len(rows) < (fewest := fewest_scores(COVERAGE)):
         line = f"expected {fewest} or more in a third of dev, found {len(rows)} of {count} examples"
-        raise RunError(f"--calibrate: {task.name}: {line}")
+        raise SettingsError(f"calibrate: {task.name}: {line}")
     return replace(dev, calibrates=np.isin(np.arange(count), rows))
 
 

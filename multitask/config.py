@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import fields
 from functools import cache
 from inspect import Parameter, Signature
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from common.errors import RunError, SettingsError, UserError
 from common.settings import Settings, convert, default_of, hints_of
-from multitask.methods import UserMethods, defaults_of, methods, owners
+from multitask.methods import UserMethods, defaults_of, owners
 from multitask.older_versions import FORMER_DEFAULTS, legacy_config, upgraded
 from multitask.rules import faults, ineffective_faults
 from multitask.run_settings import RunSettings
@@ -21,10 +21,10 @@ from multitask.sampling import FirstTask
 from multitask.settings_by_name import (
     METHODS,
     UNSCALED,
-    default_gradients,
+    default_batches,
     default_scale,
     explicit,
-    mode_of,
+    following_defaults,
     of_methods,
     resolved,
     user_methods_in,
@@ -99,12 +99,7 @@ class RunConfig(RunSettings):
             config._fill(settings, user_methods, strict=False)
         except SettingsError as error:
             raise RunError(str(error)) from error
-        follows = {
-            "mode": mode_of(vars(config)),
-            "batches_per_step": default_batches(config.mode, config.tasks, config.schedule),
-            "similarity_scale": default_scale(vars(config)),
-            "gradients": default_gradients(vars(config)),
-        }
+        follows = following_defaults(vars(config))
         # A default may have been chosen instead of the value of a preset or an objective.
         others = config.preset is not None or bool(getattr(config.objective, "defaults", {}))
         chosen = config.flat() if others else config.flat_other_than_defaults()
@@ -134,7 +129,7 @@ class RunConfig(RunSettings):
         """Batches of one optimiser step: by default one of each task."""
         if self.batches_per_step is not None:
             return self.batches_per_step
-        return default_batches(self.mode, self.tasks, self.schedule)
+        return default_batches(vars(self))
 
     @property
     def main_tasks(self) -> tuple[str, ...]:
@@ -277,18 +272,6 @@ def copied(value: Any) -> Any:
     if type(value) is dict:
         return {key: copied(one) for key, one in value.items()}
     return list(map(copied, value)) if type(value) is list else value
-
-
-def default_step_batches(content: Mapping[str, Any]) -> int:
-    """Return the default batches per step of a stored configuration."""
-    schedule = methods("schedule").get(str(content.get("schedule")))
-    return default_batches(content["mode"], content["tasks"], schedule)
-
-
-def default_batches(mode: str, tasks: Sequence[str], schedule: object) -> int:
-    """Return the default batches per step: one of each task, unless the schedule steps on one."""
-    alone = getattr(schedule, "one_batch", False) or mode == "pretrain"
-    return 1 if alone else max(1, len(tasks))
 
 
 def check_tasks(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from common.errors import RunError
+from common.errors import SettingsError
 from common.run_files import HEADS
 from minbert.adapters import AdaptedEncoder, EncoderAdapter
 from minbert.batching import Batch
@@ -53,7 +53,9 @@ class EncoderWithHeads(nn.Module):
         if adapter is not None:
             config = self.encoder.config
             if isinstance(config, BiLSTMConfig):
-                raise RunError(f"--adapter {adapter.name}: expected a transformer, found a BiLSTM")
+                raise SettingsError(
+                    f"adapter {adapter.name}: expected a transformer, found a BiLSTM"
+                )
             for name in adapter.only or tasks:
                 with initial_weights(f"{seed} adapter of {name}"):
                     self.adapters[name] = built = adapter.build(config)

@@ -267,6 +267,25 @@ def has_similarities(settings: Mapping[str, Any], task: str) -> bool:
     return task in known and known[task].predicts == "similarity"
 
 
+def following_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the defaults that follow from other settings.
+
+    `settings` has the objective and the schedule as objects.
+    """
+    return {
+        "mode": mode_of(settings),
+        "batches_per_step": default_batches(settings),
+        "similarity_scale": default_scale(settings),
+        "gradients": default_gradients(settings),
+    }
+
+
+def default_batches(settings: Mapping[str, Any]) -> int:
+    """Return the default batches per step: one of each task, unless the schedule steps on one."""
+    alone = getattr(settings["schedule"], "one_batch", False) or settings["mode"] == "pretrain"
+    return 1 if alone else max(1, len(settings["tasks"]))
+
+
 def default_scale(settings: Mapping[str, Any]) -> float:
     """Return the default scale of similarities; 1 without such a task and in pre-training."""
     similar = any(has_similarities(settings, task) for task in settings["tasks"])

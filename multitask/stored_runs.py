@@ -11,10 +11,11 @@ from common.errors import UserError
 from common.json_files import write_sealed
 from common.run_files import CHECKPOINTS, is_run
 from multitask.checkpoint_folders import publish
-from multitask.config import default_step_batches, former_defaults
+from multitask.config import former_defaults
+from multitask.methods import methods
 from multitask.older_versions import upgraded
 from multitask.run_folder import RunFolder
-from multitask.settings_by_name import default_scale
+from multitask.settings_by_name import following_defaults
 from multitask.stored_config import check_stored, settings_of
 from multitask.unfinished import finished_epochs
 from tasks import TASKS, CustomTasks, find_task
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
+DECISIVE = ("objective", "schedule")  # methods from which defaults of other settings follow
 # The type of a built-in task, by what it predicts.
 TYPES = {"class": "classification", "similarity": "similarity", "labels": "multi-label"}
 
@@ -108,10 +110,10 @@ class StoredRun:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings other than defaults and those in `SHOWN`, and how runs were merged."""
-        plain = former_defaults() | {
-            "batches_per_step": default_step_batches(self.config),
-            "similarity_scale": default_scale(self.config),
-        }
+        plain = former_defaults()
+        named = {role: methods(role).get(str(self.config.get(role))) for role in DECISIVE}
+        made = {role: method() for role, method in named.items() if method is not None}
+        plain |= following_defaults({**plain, **self.config, **made})
         merged = {}
         if members := self.config.get("members"):
             several = [members] if isinstance(members, list) else members.values()

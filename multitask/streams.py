@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from minbert.batching import bucketed_batches
 from multitask.config import RunConfig
 from multitask.sampling import generator
@@ -24,8 +24,8 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
             2 if task.compares_examples else 1
         )  # pull needs two of a class
         if config.batch_size < least:
-            raise RunError(
-                f"--batch-size: expected {least} or more for the {task.kind.classes} classes of "
+            raise SettingsError(
+                f"batch_size: expected {least} or more for the {task.kind.classes} classes of "
                 f"{task.name} in class-balanced batches, found {config.batch_size}"
             )
         assert split.examples.targets is not None

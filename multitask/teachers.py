@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from common.json_files import checksums, read_json, write_json
 from multitask.assembly import load_trained, plain_tasks
 from multitask.config import RunConfig
@@ -46,7 +46,7 @@ def with_soft_targets(config: RunConfig, splits: Splits) -> dict[str, dict[str, 
         if name in soft:
             train = several["train"]
             if len(soft[name].scores) != len(train.examples):
-                raise RunError(f"--teacher: expected a task of its own examples, found {name}")
+                raise SettingsError(f"teacher: expected a task of its own examples, found {name}")
             result[name]["train"] = replace(train, soft=soft[name])
     return result
 
@@ -54,13 +54,14 @@ def with_soft_targets(config: RunConfig, splits: Splits) -> dict[str, dict[str, 
 def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
     """Return the scores of the teachers for the training examples of each task that they have.
 
-    The scores of several teachers of a task are averaged. Raise RunError if no teacher has any of
-    the tasks, if a teacher's task has other classes, or if embeddings of several are asked for.
+    The scores of several teachers of a task are averaged. Raise SettingsError if no teacher has any
+    of the tasks or if embeddings of several are asked for, and RunError if a teacher's task has
+    other classes.
     """
     teachers = teachers_by_task(config)
     if not any(teachers.values()):
         names = ", ".join(config.teacher)
-        raise RunError(f"--teacher: expected a run of {', '.join(config.tasks)}, found {names}")
+        raise SettingsError(f"teacher: expected a run of {', '.join(config.tasks)}, found {names}")
     embeddings = any(isinstance(r, Distillation) and r.embeddings for r in config.regularizers)
     result = {}
     for name, task in plain_tasks(config).items():
@@ -68,10 +69,10 @@ def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
             continue
         if embeddings and len(folders) > 1:
             line = f"expected one teacher of {name}, found {len(folders)}"
-            raise RunError(f"--distillation-embeddings: {line}")
+            raise SettingsError(f"distillation_embeddings: {line}")
         if embeddings and task.joint:
             line = f"expected a task with an embedding of each text, found {name} with pair joint"
-            raise RunError(f"--distillation-embeddings: {line}")
+            raise SettingsError(f"distillation_embeddings: {line}")
         limit = limit_of(config.limit, name)
         examples = read_split(task, data_folder(config.data), "train", limit)
         found = [stored_or_computed(one, config, task, examples, embeddings) for one in folders]
@@ -140,7 +141,7 @@ def computed(
     if embeddings:
         if theirs.joint or model.pooling_of(name) is not None:
             line = f"expected a teacher with sentence embeddings of {name}"
-            raise RunError(f"--distillation-embeddings: {line}, found {folder}")
+            raise SettingsError(f"distillation_embeddings: {line}, found {folder}")
         encode = model.bi_encoder_of(name).encode
         columns = [encode(texts, normalize=False) for texts in examples.texts]
         result["embeddings"] = np.stack(columns, 1).astype(np.float16)

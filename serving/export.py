@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.atomic_files import atomic_path, recover
-from common.errors import RunError, UserError
+from common.errors import SettingsError, UserError
 from common.extras import missing
 from common.hub import upload
 from common.json_files import write_json
@@ -81,10 +81,10 @@ def export(
     check_target(run, folder, overwrite)
     model = MultiTaskModel.load(run, "cpu", use=use)
     if not isinstance(model.model.bi_encoder.encoder, Encoder):
-        raise UserError(f"--format {kind}: expected a transformer, found a BiLSTM")
+        raise SettingsError(f"format {kind}: expected a transformer, found a BiLSTM")
     chosen = KINDS[kind]
     if chosen.package is not None and util.find_spec(chosen.package) is None:
-        raise UserError(f"--format {kind}: {missing(chosen.package)}")
+        raise SettingsError(f"format {kind}: {missing(chosen.package)}")
     metrics = RunFolder(run).read_metrics() or {}
     if task is not None or (model.model.adapters and not chosen.keeps_adapters):
         model, metrics = merged(model, metrics, task)
@@ -108,7 +108,7 @@ def merged(
     """Return the model of one task with its adapter merged, and the metrics of this task."""
     if task is None:
         names = ", ".join(model.tasks)
-        raise RunError(f"--task: expected the task whose adapter is merged, {names}, found none")
+        raise SettingsError(f"task: expected the task whose adapter is merged, {names}, found none")
     by_task = {key: metrics[key] for key in ("dev", "test", "calibration") if key in metrics}
     only = {key: {task: found[task]} for key, found in by_task.items() if task in found}
     sizes = [{**one, "dev": {task: one["dev"][task]}} for one in metrics.get("sizes", [])]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from common.errors import EncoderError, RunError
+from common.errors import EncoderError, RunError, SettingsError
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW
@@ -174,7 +174,8 @@ class MultiTaskModel:
     def merged(self, task: str) -> MultiTaskModel:
         """Return a model of one task, whose adapter is merged into the weights of the encoder.
 
-        Raise RunError for a task that is not in the run, or an adapter that cannot be merged.
+        Raise RunError for a task that is not in the run, and SettingsError for an adapter that
+        cannot be merged.
         """
         shared = bi_encoder_of(self.model, task, "task")
         encoder, adapter = shared.encoder, self.config.adapter
@@ -183,8 +184,8 @@ class MultiTaskModel:
             if isinstance(encoder, AdaptedEncoder):
                 encoder = encoder.merged()
         except EncoderError as error:
-            raise RunError(
-                "--task: expected adapters that can be merged into weights, found "
+            raise SettingsError(
+                "task: expected adapters that can be merged into weights, found "
                 f"{adapter.name}; --mode predict and --mode encode with --run use them"
             ) from error
         config = of_one_task(self.config, task)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from tasks.calibration import Calibration, conformal_quantile
 
 if TYPE_CHECKING:
@@ -27,23 +27,23 @@ def quantiles_of(
 ) -> dict[str, float]:
     """Return the largest nonconformity in a set or interval of each task; none without coverage.
 
-    Raise RunError if a task is not calibrated, or by too few examples for this coverage.
+    Raise SettingsError if a task is not calibrated, or by too few examples for this coverage.
     """
     if coverage is None:
         return {}
     if not 0 < coverage < 1:
-        raise ValueError(f"coverage: expected a number above 0 and below 1, found {coverage!r}")
+        raise SettingsError(f"coverage: expected a number above 0 and below 1, found {coverage!r}")
     found = {}
     for task in tasks:
         if task not in calibrations:
             expected = "a task that was calibrated, by training with --calibrate (no ranking)"
             if calibrations:
                 expected = f"calibrated tasks, {', '.join(calibrations)}"
-            raise RunError(f"--coverage: expected {expected}, found {task}")
+            raise SettingsError(f"coverage: expected {expected}, found {task}")
         try:
             found[task] = conformal_quantile(calibrations[task].nonconformity, coverage)
         except ValueError as error:
-            raise RunError(f"--coverage {coverage:g}: {task}: {error}") from error
+            raise SettingsError(f"coverage {coverage:g}: {task}: {error}") from error
     return found
 
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.errors import UserError
+from common.errors import SettingsError
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
 from minbert.batching import Batch
 from tasks.base import Task
@@ -140,12 +140,15 @@ def lowest_label_centered(targets: Tensor, temperature: float) -> float:
 
 
 def heads_of(width: int, wanted: int | None) -> int:
-    """Return the number of slices of a vector; raise UserError if it does not divide the width."""
+    """Return the number of slices of a vector.
+
+    Raise SettingsError if it does not divide the width.
+    """
     if wanted is None:
         return next(count for count in range(HEADS, 0, -1) if width % count == 0)
     if width % wanted:
-        raise UserError(
-            f"--label-heads: expected a divisor of the embedding's width {width}, found {wanted}"
+        raise SettingsError(
+            f"label_heads: expected a divisor of the embedding's width {width}, found {wanted}"
         )
     return wanted
 

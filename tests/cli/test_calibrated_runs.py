@@ -11,7 +11,7 @@ import pytest
 from run_files import metrics, predictions
 
 import cli
-from common.errors import RunError
+from common.errors import SettingsError
 from multitask.calibration import read_calibration
 from multitask.trainer import Trainer
 from serving import MultiTaskModel
@@ -148,13 +148,13 @@ def test_a_coverage_that_cannot_be_given_is_refused(
 ):
     predict = ("--mode", "predict", "--run", calibrated)
     stdin(b"a\n")
-    line = error_line(1, *predict, "--coverage", "0.95")
-    assert line.endswith("--coverage 0.95: sst: expected 19 calibration examples or more, found 13")
+    line = error_line(2, *predict, "--coverage", "0.95")
+    assert "--coverage 0.95: sst: expected 19 calibration examples or more, found 13" in line
     stdin(b"a\n")
-    line = error_line(1, "--mode", "predict", "--run", finished[0], "--coverage", "0.9")
-    assert line.endswith("by training with --calibrate (no ranking), found sst")
+    line = error_line(2, "--mode", "predict", "--run", finished[0], "--coverage", "0.9")
+    assert "by training with --calibrate (no ranking), found sst" in line
     partly = MultiTaskModel(model.model, model.config, {"sts": model.calibrations["sts"]})
-    with pytest.raises(RunError, match="--coverage: expected calibrated tasks, sts, found sst"):
+    with pytest.raises(SettingsError, match="coverage: expected calibrated tasks, sts, found sst"):
         partly.predict([ROW], coverage=0.8)
     for value in ("1", "0", "90"):
         assert "above 0 and below 1" in run(*predict, "--coverage", value).stderr

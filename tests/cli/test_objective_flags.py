@@ -130,7 +130,7 @@ def test_numbers_are_no_names_of_labels(form, error_line, tmp_path):
     rows = ["a,y", *(f"a film {i},{form.format(i % 2 + 1)}" for i in range(60))]
     task = own_task(tmp_path / "stars.csv", rows, "type=classification,text=a,label=y")
     flags = ("--objective", "lacon", "--label-start", "names", "--output", tmp_path / "run")
-    line = error_line(1, "--mode", "single", "--task", task, *TINY, *flags)
+    line = error_line(2, "--mode", "single", "--task", task, *TINY, *flags)
     found = f"{form.format(1)}, {form.format(2)}"
     assert f"--label-start names: expected names of stars's classes, found {found}" in line
 

@@ -92,7 +92,7 @@ def test_settings_of_hard_negatives_and_their_counts_are_stored(run_ok, tmp_path
 
 def test_batches_smaller_than_two_per_class_and_one_class_are_refused(error_line, tmp_path):
     output = ("--output", tmp_path / "run")
-    line = error_line(1, *SUPER, "--batch-size", "9", *output)
+    line = error_line(2, *SUPER, "--batch-size", "9", *output)
     assert "--batch-size: expected 10 or more for the 5 classes of sst" in line
     (tmp_path / "SST-2").mkdir()
     for file in ("train.tsv", "dev.tsv"):

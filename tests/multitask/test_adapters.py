@@ -9,7 +9,7 @@ from plain import plain_losses, step_terms
 from safetensors.torch import load_file
 from tolerances import assert_near_in_norm
 
-from common.errors import RunError
+from common.errors import SettingsError
 from multitask.adapters import PAL, Copies, LoRA
 from multitask.assembly import assemble, build_model, build_tasks
 from multitask.passes import EncoderPass
@@ -234,16 +234,16 @@ def test_parameters_are_counted_by_task(make_trainer):
 @pytest.mark.parametrize(
     ("adapter", "line"),
     [
-        (LoRA(rank=33), "--adapter-rank: expected at most 32, the width of the encoder, found 33"),
-        (PAL(rank=40), "--adapter-rank: expected at most 32, the width"),
-        (PAL(rank=3), "--adapter-rank: expected a multiple of "),
-        (LoRA(layers=(1, 9)), "--adapter-layers: expected at most 2, the number of the enc"),
-        (LoRA(top_layers=3), "--adapter-top-layers: expected at most 2"),
+        (LoRA(rank=33), "adapter_rank: expected at most 32, the width of the encoder, found 33"),
+        (PAL(rank=40), "adapter_rank: expected at most 32, the width"),
+        (PAL(rank=3), "adapter_rank: expected a multiple of "),
+        (LoRA(layers=(1, 9)), "adapter_layers: expected at most 2, the number of the enc"),
+        (LoRA(top_layers=3), "adapter_top_layers: expected at most 2"),
     ],
     ids=str,
 )
 def test_adapters_that_do_not_fit_the_encoder_are_refused(base_config, adapter, line):
-    with pytest.raises(RunError) as caught:
+    with pytest.raises(SettingsError) as caught:
         assemble(base_config.changed(adapter=adapter))
     assert str(caught.value).startswith(line)
 

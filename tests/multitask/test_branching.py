@@ -170,7 +170,9 @@ def test_auto_leaves_out_layers_beyond_its_budget(measured, monkeypatch):
     found, _ = with_conflict_layers(auto)
     assert found.adapter.layers == (2,), "the strongest conflict, and no second layer"
     monkeypatch.setattr(branching, "parameter_ratio", lambda config, layers: 1.4)
-    with pytest.raises(RunError, match=r"expected at most 1.3 times the parameters, found 1.40"):
+    with pytest.raises(
+        SettingsError, match=r"expected at most 1.3 times the parameters, found 1.40"
+    ):
         with_conflict_layers(auto)
 
 
@@ -193,7 +195,7 @@ def test_the_parameters_of_layers_without_use_do_not_count(joint):
 def test_too_many_layers_and_runs_without_cosines_are_refused(measured, joint):
     config = measured([line(layer_1=0.1, layer_2=0.2)] * 2)
     with pytest.raises(
-        RunError, match="expected at most 2, the number of measured layers, found 9"
+        SettingsError, match="expected at most 2, the number of measured layers, found 9"
     ):
         with_conflict_layers(config.changed(adapter=Copies(conflict_layers=9)))
     RunFolder(Path(config.init)).steps.write_text("")

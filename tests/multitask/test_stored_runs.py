@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from multitask.config import RunConfig
 from multitask.stored_runs import StoredRun
 from tasks import TASK_NAMES, build_task
 
@@ -29,3 +30,17 @@ def test_the_main_metric_of_a_users_class_is_the_first_known_one_of_its_figures(
     metrics = {"dev": {"stars": {"loss": 0.3, "pearson": 0.8, "accuracy": 0.9}}}
     assert StoredRun(Path("run"), {"tasks": ["stars"]}, metrics).main_metric("stars") == "pearson"
     assert StoredRun(Path("run"), {"tasks": ["stars"]}, None).main_metric("stars") == "accuracy"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tasks": ("sst",), "objective": "epo", "class_balanced": True, "batch_size": 20},
+        {"tasks": ("sst", "sts"), "schedule": "individual"},
+        {"tasks": ("sts",)},
+    ],
+)
+def test_defaults_that_follow_from_other_settings_are_not_shown(settings):
+    config = RunConfig(**settings)
+    shown = StoredRun(Path("run"), config.to_json(), None).settings
+    assert shown.keys() - {"precision"} == settings.keys() - {"tasks"}

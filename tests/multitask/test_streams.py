@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from minbert.batching import bucketed_batches
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
@@ -54,7 +54,7 @@ def test_class_balanced_batches(batch_size, seed):
 
 
 def test_too_small_class_balanced_batches_are_refused(make_trainer):
-    with pytest.raises(RunError, match="--batch-size: expected 10 or more for the 5 classes"):
+    with pytest.raises(SettingsError, match="batch_size: expected 10 or more for the 5 classes"):
         make_trainer(only="sst", objective="ls", class_balanced=True, batch_size=9)
     assert make_trainer(only="sst", class_balanced=True, batch_size=5).streams
 

@@ -10,7 +10,7 @@ import torch
 from plain import step_terms
 from tolerances import assert_near, assert_near_in_norm, encoder_terms
 
-from common.errors import EncoderError, RunError, SettingsError
+from common.errors import EncoderError, SettingsError
 from minbert import BiEncoder
 from minbert.sizes import Size, Sizes
 from minbert.words import build_bilstm
@@ -266,13 +266,13 @@ def test_contradictions_are_refused(changes, line):
         ({"exits": (3,)}, "exits: expected from 1 to 2, the number of its layers, found 3"),
         (
             {"exits": (1,), "objective": "lacon-fusion"},
-            "--widths and --exits: expected heads that read embeddings of the encoder's pooling, "
+            "widths and exits: expected heads that read embeddings of the encoder's pooling, "
             "found that of sst",
         ),
     ],
 )
 def test_sizes_that_an_encoder_or_a_head_does_not_have_are_refused(changes, line):
-    with pytest.raises((EncoderError, RunError)) as caught:
+    with pytest.raises((EncoderError, SettingsError)) as caught:
         assemble(RunConfig(tasks=("sst",), encoder="tiny", limit=8, **changes))
     assert str(caught.value) == line
 
@@ -280,7 +280,7 @@ def test_sizes_that_an_encoder_or_a_head_does_not_have_are_refused(changes, line
 def test_a_bilstm_is_trained_for_widths_only(tmp_path):
     build_bilstm(tmp_path / "lstm", ["a cat sleeps"], units=8, embedding_size=12)
     small = SMALL | {"encoder": str(tmp_path / "lstm")}
-    with pytest.raises(RunError, match="--exits: expected a transformer, found a BiLSTM"):
+    with pytest.raises(SettingsError, match="exits: expected a transformer, found a BiLSTM"):
         assemble(RunConfig(tasks=("sst",), exits=(1,), **small))
     done = train(RunConfig(tasks=("sst",), widths=(8,), **small), tmp_path / "run")
     assert [one["width"] for one in done.metrics["sizes"]] == [16, 8]
