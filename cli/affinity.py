@@ -17,10 +17,10 @@ from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
 from cli.next_commands import command, use_words
-from cli.settings_flags import typed
 from cli.single import IMBALANCE
 from cli.task_names import add_table
 from cli.training import config_of, run_control, settings_file, show_plan, training_flags
+from common.argument_types import typed
 from common.atomic_files import atomic_write_text
 from common.entry_point import print_error, program
 from common.errors import SettingsError

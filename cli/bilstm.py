@@ -13,8 +13,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
-from cli.settings_flags import Flags, path, typed
+from cli.settings_flags import Flags, path
 from cli.training import add_drop_leaks, add_use, config_of
+from common.argument_types import typed
 from common.settings import Count
 from minbert.config import Tokens
 from multitask.methods import methods

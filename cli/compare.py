@@ -20,7 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cli.settings_flags import flag, path, typed
+from cli.settings_flags import flag, path
+from common.argument_types import typed
 from common.entry_point import print_error, program
 from common.errors import SettingsError, UserError, one_line
 from common.settings import Count, Positive

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path, typed
+from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
+from common.argument_types import typed
 from common.errors import TruncationWarning, UserError
 from common.settings import Count
 from multitask.config import RunConfig

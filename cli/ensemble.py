@@ -10,7 +10,8 @@ import argparse
 from pathlib import Path
 from zlib import crc32
 
-from cli.settings_flags import path, typed
+from cli.settings_flags import path
+from common.argument_types import typed
 from common.settings import Seed
 from ensemble.merge import METHODS
 from multitask.config import RunConfig

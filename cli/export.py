@@ -9,7 +9,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from cli.settings_flags import USE, USE_AGAIN, path, typed
+from cli.settings_flags import USE, USE_AGAIN, path
+from common.argument_types import typed
 from common.settings import Count, Seed
 from serving.export_kinds import DEFAULT, KINDS
 

@@ -18,7 +18,8 @@ from typing import TextIO
 
 from cli import silver
 from cli.corpus import EXACT, add_corpus_flags, add_search_flag, check_output, load_corpus
-from cli.settings_flags import path, typed
+from cli.settings_flags import path
+from common.argument_types import typed
 from common.progress import duration
 from common.settings import Cosine, Count
 from serving.prediction_table import escape_row

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
-from cli.settings_flags import typed
 from cli.single import IMBALANCE
 from cli.training import config_of, run_control, settings_file, training_flags
+from common.argument_types import typed
 from common.errors import SettingsError
 from common.suggestions import suggestion
 from multitask.combiners.base import Combiner

@@ -19,14 +19,13 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from cli.corpus import check_output
-from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path, typed
-from common.settings import Name
+from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
+from common.argument_types import typed
+from common.settings import Name, Part
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE, READING
 
 Probability = Annotated[float, Meta(gt=0, le=1, description="a number above 0 and up to 1")]
-
-Coverage = Annotated[float, Meta(gt=0, lt=1)]
 
 
 def add_flags(parser: Any) -> None:
@@ -73,7 +72,7 @@ def add_flags(parser: Any) -> None:
     files.add_argument("--probabilities", action="store_true", help="add one column per class")
     files.add_argument(
         "--coverage",
-        type=typed(Coverage),
+        type=typed(Part),
         metavar="SHARE",
         help="add the set of labels, or the ends of the interval, that holds the right one for "
         "this share of texts, such as 0.9, for a run that was trained with --calibrate",

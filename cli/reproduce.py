@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.settings_flags import flag, metavar, path, typed
+from cli.settings_flags import flag, metavar, path
+from common.argument_types import typed
 from common.settings import Count, Positive, hints_of
 from minbert.config import PRECISIONS, Device
 from multitask.config import RunConfig

@@ -15,7 +15,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
+from cli.settings_flags import USE, USE_AGAIN, Flags, path
+from common.argument_types import typed
 from common.settings import Count
 from multitask.config import RunConfig
 from multitask.run_settings import MACHINE

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from types import MappingProxyType
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any, get_origin
 
+from common.argument_types import reader, scalars, takes_names
 from common.errors import SettingsError
-from common.settings import Settings, alternatives, convert, default_of, hints_of, names_of
+from common.settings import Settings, alternatives, default_of, hints_of, names_of
 from multitask.config import RunConfig
 from multitask.methods import ROLES, pretrains
 from multitask.older_versions import FORMER_NAMES
@@ -186,23 +187,6 @@ def default_text(one: Field[Any], value: Any) -> str:
     return f" (default: {shown}{f', {source}' if source else ''})"
 
 
-def scalars(hint: Any) -> Iterator[Any]:
-    """Yield the scalar types in a type; for values by name, the types of the values."""
-    for one in alternatives(hint):
-        origin = get_origin(one)
-        if origin is Annotated or origin is tuple:
-            yield from scalars(get_args(one)[0])
-        elif takes_names(one):
-            yield from scalars(get_args(one)[1])
-        else:
-            yield one
-
-
-def takes_names(hint: Any) -> bool:
-    """Return whether a setting accepts values by name."""
-    return any(get_origin(one) in (dict, Mapping) for one in alternatives(hint))
-
-
 def takes_several(hint: Any) -> bool:
     return takes_names(hint) or any(get_origin(one) is tuple for one in alternatives(hint))
 
@@ -212,25 +196,6 @@ def metavar(hint: Any) -> str:
         return "{" + ",".join(names) + "}"
     kinds = set(scalars(hint))
     return "N" if int in kinds else "X" if float in kinds else "NAME"
-
-
-def reader(hint: Any) -> Callable[[str], Any]:
-    """Return a function that parses the text of a flag: a number, or a name and a number."""
-    kinds = (int, float) if {int, float} & set(scalars(hint)) else ()
-
-    def number(text: str) -> Any:
-        for kind in kinds:
-            try:
-                return kind(text)
-            except ValueError:
-                continue
-        return text
-
-    def pair(text: str) -> tuple[str, Any]:
-        name, sign, value = text.rpartition("=")
-        return (name, number(value)) if name or not sign else ("", text)
-
-    return pair if takes_names(hint) else number
 
 
 def by_name(key: str, given: Sequence[tuple[str, Any]], tasks: Sequence[str]) -> Any:
@@ -281,16 +246,3 @@ def path(text: str) -> str:
 
 
 USE: dict[str, Any] = {"type": path, "nargs": "+", "action": "extend", "metavar": "FILE.py"}
-
-
-def typed(hint: Any) -> Callable[[str], Any]:
-    """Return the parser of a flag that is not a setting; its errors are one-line messages."""
-    read = reader(hint)
-
-    def parse(text: str) -> Any:
-        try:
-            return convert("", hint, read(text))
-        except SettingsError as error:
-            raise argparse.ArgumentTypeError(str(error).removeprefix(": ")) from error
-
-    return parse

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.corpus import SIZE, check_output, check_run, load_encoder
-from cli.settings_flags import flag, path, typed
+from cli.settings_flags import flag, path
+from common.argument_types import typed
 from common.entry_point import print_error, program
 from common.errors import RunError
 from common.settings import Count

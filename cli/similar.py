@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TextIO
 
 from cli.corpus import SEARCHES, add_corpus_flags, add_search_flag, check_output, load_corpus
-from cli.settings_flags import path, typed
+from cli.settings_flags import path
+from common.argument_types import typed
 from common.settings import Count
 
 RESCORE = 4

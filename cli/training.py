@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from cli.next_commands import next_commands
-from cli.settings_flags import USE, Flags, of_tasks, path, typed
+from cli.settings_flags import USE, Flags, of_tasks, path
+from common.argument_types import typed
 from common.entry_point import command_line, print_error, program
 from common.errors import SettingsError
 from common.processes import is_main_process

@@ -43,6 +43,7 @@ NonNegative = Annotated[float, Meta(ge=0, le=MANY)]
 AtLeastOne = Annotated[float, Meta(ge=1, le=MANY)]
 Fraction = Annotated[float, Meta(ge=0, le=1)]
 Ratio = Annotated[float, Meta(gt=0, le=1)]  # above 0
+Part = Annotated[float, Meta(gt=0, lt=1)]  # above 0 and below 1
 Cosine = Annotated[float, Meta(ge=-1, le=1)]
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Name = Annotated[str, Meta(pattern=r"\S", description="a name")]

@@ -15,6 +15,7 @@ from common.settings import (
     Name,
     NonNegative,
     NonNegativeInt,
+    Part,
     Positive,
     Seed,
     Settings,
@@ -243,7 +244,7 @@ class RunSettings(Settings):
         help="dev metric that selects the best epoch, of the tasks that have it (default: "
         "accuracy; pearson of sts)",
     )
-    average_weights: Annotated[float, Meta(gt=0, lt=1)] | None = setting(
+    average_weights: Part | None = setting(
         None,
         metavar="MOMENTUM",
         group="training",

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from common.argument_types import typed
 from common.entry_point import start
+from common.settings import Count, Part, Seed
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.rays import ray_text
@@ -24,7 +26,6 @@ from multitask.telemetry import read_steps
 from reports.cells import check_config, read_cell, write_cell
 from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import text_table
-from studies.arguments import positive, seed, share
 from tasks import TASKS
 
 
@@ -101,10 +102,12 @@ def main() -> None:
         default="sst",
     )
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--limit", type=positive(int), default=4000, help="training examples")
-    parser.add_argument("--epochs", type=positive(int), default=3)
-    parser.add_argument("--preference", type=share, default=0.5, help="pull's share (default: 0.5)")
-    parser.add_argument("--seed", type=seed, default=11711)
+    parser.add_argument("--limit", type=typed(Count), default=4000, help="training examples")
+    parser.add_argument("--epochs", type=typed(Count), default=3)
+    parser.add_argument(
+        "--preference", type=typed(Part), default=0.5, help="pull's share (default: 0.5)"
+    )
+    parser.add_argument("--seed", type=typed(Seed), default=11711)
     parser.add_argument("--results", type=Path, default=Path("results/balance"))
     parser.add_argument("--runs", type=Path, default=Path("runs/balance"))
     args = parser.parse_args()

@@ -19,9 +19,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from common.argument_types import typed
 from common.entry_point import start
 from common.environment import environment
 from common.json_files import write_json
+from common.settings import Count, Positive
 from minbert.batching import NOISE_PLACES, sorted_batches
 from multitask.assembly import assemble
 from multitask.config import RunConfig
@@ -30,7 +32,6 @@ from multitask.regularizers import Smart
 from multitask.regularizers.base import CleanPass
 from multitask.regularizers.smart import RADIUS, SmartTerm
 from reports.tables import text_table
-from studies.arguments import positive
 
 TASK, BATCH_TOKENS = "sts", 1024
 TOWERS = ("both", "first", "second")
@@ -131,10 +132,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.noise", description=__doc__)
     parser.add_argument("--data", default="sample", help="folder with the CS224N files")
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--examples", type=positive(int), default=256, help="pairs (default: 256)")
+    parser.add_argument("--examples", type=typed(Count), default=256, help="pairs (default: 256)")
     parser.add_argument(
         "--radius",
-        type=positive(float),
+        type=typed(Positive),
         default=RADIUS,
         help=f"radius of projected noise, relative to the vectors' norm (default: {RADIUS})",
     )

@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from common.argument_types import typed
 from common.entry_point import start
 from common.environment import environment
 from common.json_files import write_sealed
 from common.progress import with_bar
+from common.settings import Count, Seed
 from reports.stopping import (
     A_BETTER,
     B_BETTER,
@@ -32,7 +34,6 @@ from reports.stopping import (
     conclude,
 )
 from reports.tables import text_table
-from studies.arguments import positive, seed
 
 FIXED_SEEDS = 10  # of the comparison without stopping
 MOST_SEEDS = 30
@@ -156,9 +157,9 @@ def main() -> None:
         prog="python -m studies.stopping_simulation", description=__doc__
     )
     parser.add_argument(
-        "--comparisons", type=positive(int), default=1000, help="number of each kind"
+        "--comparisons", type=typed(Count), default=1000, help="number of each kind"
     )
-    parser.add_argument("--seed", type=seed, default=0, help="random seed")
+    parser.add_argument("--seed", type=typed(Seed), default=0, help="random seed")
     parser.add_argument("--output", type=Path, default=Path("results/until-sure"))
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)

@@ -11,16 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
+from common.argument_types import typed
 from common.entry_point import start
 from common.environment import environment
 from common.json_files import write_json
+from common.settings import Count, Seed
 from multitask.combiners import Combiner, Setup
 from multitask.combiners.epo import non_uniformity
 from multitask.combiners.pareto_mtl import preference_rays
 from multitask.methods import methods
 from reports.front import Front, draw_fronts, front_table
 from reports.tables import text_table
-from studies.arguments import positive, seed
 
 VARIABLES, STEPS, RATE = 20, 400, 0.05
 METHODS = {"linear": "linear scalarization", "pareto-mtl": "Pareto MTL", "epo": "EPO"}
@@ -51,8 +52,8 @@ def search(method: str, preference: np.ndarray, cones: int, start: np.ndarray) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.toy_front", description=__doc__)
-    parser.add_argument("--preferences", type=positive(int), default=9, help="number of rays")
-    parser.add_argument("--seed", type=seed, default=0, help="random seed of the points")
+    parser.add_argument("--preferences", type=typed(Count), default=9, help="number of rays")
+    parser.add_argument("--seed", type=typed(Seed), default=0, help="random seed of the points")
     parser.add_argument("--output", type=Path, default=Path("results/toy-front"))
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,8 @@ import yaml
 from run_files import config, metrics
 
 import cli
-from cli.settings_flags import takes_names, takes_several
+from cli.settings_flags import takes_several
+from common.argument_types import takes_names
 from common.errors import SettingsError
 from common.settings import accepts, hints_of
 from multitask.config import RunConfig
