@@ -173,9 +173,9 @@ class RunConfig(RunSettings):
 
     @property
     def first_method(self) -> str:
-        """Return the flag of the method that gives one task the first epochs."""
+        """Return the role and name of the method that gives one task the first epochs."""
         role = "schedule" if self.sampling.first() is None else "sampling"
-        return f"--{role} {getattr(self, role).name}"
+        return f"{role} {getattr(self, role).name}"
 
     @property
     def task_classes(self) -> dict[str, type[TaskOptions]]:

@@ -190,7 +190,7 @@ def mixing_rules(c: RunConfig) -> Iterator[str]:
     if c.sampling.first() and c.schedule.first():
         yield f"sampling {c.sampling.name} and schedule {c.schedule.name}: {ONE}"
     if c.first() and len(c.tasks) < 2:
-        method, tasks = c.first_method.removeprefix("--"), ", ".join(c.tasks)
+        method, tasks = c.first_method, ", ".join(c.tasks)
         yield f"{method}: expected two tasks or more, found {tasks}"
     if c.schedule.one_batch and (c.batches_per_step or 1) > 1:
         yield (

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
-from common.errors import RunError, UserError
+from common.errors import RunError, SettingsError, UserError
 from common.settings import AtLeastOne, Count, Name, Settings, setting, short_repr
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def build_plan(
     """Return the plan of a configuration for tasks with `sizes` training examples.
 
     `available` are the sizes before any limit, which determine the largest task; None means
-    `sizes`. Raise RunError if two tasks are the largest and the first task is not named.
+    `sizes`. Raise SettingsError if two tasks are the largest and the first task is not named.
     """
     work = Workload(
         sizes=tuple(sizes),
@@ -292,8 +292,8 @@ def index_of_first_task(config: RunConfig, available: Sequence[int]) -> int:
     largest = int(np.argmax(available))
     if list(available).count(available[largest]) > 1:
         shown = zip(config.tasks, available, strict=True)
-        raise RunError(
-            f"{config.first_method}: expected one task larger than the others, found "
-            f"{', '.join(f'{task} {size:,}' for task, size in shown)}; --first-task TASK decides"
+        raise SettingsError(
+            f"{config.first_method}: expected one task larger than the others, or first_task, "
+            f"found {', '.join(f'{task} {size:,}' for task, size in shown)}"
         )
     return largest

@@ -114,7 +114,7 @@ def faults(
         if (given := config.given.get(key, value)) != value:
             yield f"{key}: expected {value}, because each epoch is measured, found {given}"
     if config.first() is not None:
-        yield f"{config.first_method.strip('-')}: expected all tasks in every epoch"
+        yield f"{config.first_method}: expected all tasks in every epoch"
     if estimator not in ESTIMATORS:
         known = ", ".join(ESTIMATORS)
         line = f"estimator: expected one of {known}, found {estimator!r}"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain import golden
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.sampling import (
@@ -217,7 +217,7 @@ def test_the_largest_task_is_the_largest_before_any_limit(first):
     config = RunConfig(mode="multitask", tasks=NAMES, limit=64, **settings)
     limited = (64, 64, 64)
     assert build_plan(config, limited, (100, 310, 64)).first_task_index == 1
-    with pytest.raises(RunError, match="found sst 64, qqp 64, sts 64; --first-task TASK decides"):
+    with pytest.raises(SettingsError, match="or first_task, found sst 64, qqp 64, sts 64"):
         build_plan(config, limited)
     named = replace(config, first_task="sts")
     assert build_plan(named, limited).first_task_index == 2
