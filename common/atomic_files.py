@@ -233,3 +233,8 @@ def file_lock(file: Path, wait: bool = True) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+def paths_in(folder: Path) -> list[Path]:
+    """Return the sorted paths in a folder; empty if it does not exist."""
+    return sorted(folder.iterdir()) if folder.is_dir() else []

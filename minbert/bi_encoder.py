@@ -30,6 +30,7 @@ from minbert.folder import (
     tokenizer_of,
     write_sentence_settings,
 )
+from minbert.hub_upload import push_encoder
 from minbert.kernel_choice import choose_linear
 from minbert.pooling import POOLINGS, Pool
 from minbert.precision import (
@@ -40,7 +41,6 @@ from minbert.precision import (
     weights_state,
 )
 from minbert.sentences import check_column, check_texts, size_of, windows
-from minbert.sharing import push_encoder
 from minbert.sizes import Size, Sizes, check_size, read_sizes, write_sizes
 from minbert.sources import find_folder
 from minbert.threads import in_threads

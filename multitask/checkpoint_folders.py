@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from common import atomic_files
-from common.atomic_files import NEW, OLD, atomic_path, kind_of, remove, target_name
+from common.atomic_files import NEW, OLD, atomic_path, kind_of, paths_in, remove, target_name
 from common.errors import UserError
 from common.json_files import SUMS, checksums, integrity_error, write_json
 
@@ -48,7 +48,7 @@ def published(folder: Path) -> Path | None:
 
     Raise CheckpointError if it is damaged.
     """
-    for candidate in (folder, *(p for p in listed(folder.parent) if replaced(p) == folder.name)):
+    for candidate in (folder, *(p for p in paths_in(folder.parent) if replaced(p) == folder.name)):
         if candidate.exists():
             if found := integrity_error(candidate):
                 raise CheckpointError(found)
@@ -72,7 +72,7 @@ def newest_first(folder: Path) -> list[Path]:
 
     A checkpoint that was being replaced when the process ended has its temporary name.
     """
-    paths = listed(folder)
+    paths = paths_in(folder)
     steps = {replaced(path): path for path in paths} | {path.name: path for path in paths}
     found = (path for name, path in steps.items() if name and STEP.fullmatch(name))
     return sorted(found, key=step_of, reverse=True)
@@ -84,7 +84,7 @@ def step_of(checkpoint: Path) -> int:
 
 def leftovers(folder: Path) -> list[Path]:
     """Return incomplete or replaced folders of killed processes; no process may be writing now."""
-    return [path for path in listed(folder) if is_leftover(path)]
+    return [path for path in paths_in(folder) if is_leftover(path)]
 
 
 def is_leftover(path: Path) -> bool:
@@ -100,11 +100,6 @@ def replaced(path: Path) -> str | None:
         return target_name(path)
     earlier = EARLIER.fullmatch(path.name)
     return earlier["name"] if earlier and earlier["kind"] == "old" else None
-
-
-def listed(folder: Path) -> list[Path]:
-    """Return the sorted paths in a folder; empty if it does not exist."""
-    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def seal(folder: Path) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from common.atomic_files import paths_in
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.processes import several_processes
 from common.settings import convert
-from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
@@ -92,7 +92,7 @@ def cross_validate(
 
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than folds."""
-    for path in listed(folder):
+    for path in paths_in(folder):
         if not path.name.startswith((".", "fold-")) and path.name != FOLDS_FILE:
             raise RunError(
                 f"{folder}: expected a new or empty folder, or one of folds, found {path.name}; "

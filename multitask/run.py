@@ -13,6 +13,7 @@ import numpy as np
 from common.environment import environment
 from common.errors import RunError, SettingsError, out_of_memory
 from common.json_files import write_sealed
+from common.text import all_names
 from multitask.assembly import assemble
 from multitask.branching import with_conflict_layers
 from multitask.calibration import calibrate, write_calibration
@@ -250,7 +251,7 @@ def opening_line(trainer: Trainer) -> str:
     """Return `trains minilm on sst and sts, on cpu: 3 epochs, 57 steps in all`."""
     config = trainer.config
     several = [one for one in trainer.tasks if one not in config.auxiliary]
-    names = " and ".join(filter(None, (", ".join(several[:-1]), several[-1])))
+    names = all_names(several)
     names += f" beside {', '.join(config.auxiliary)} (auxiliary)" if config.auxiliary else ""
     epochs = f"{config.epochs} epoch{'s' if config.epochs > 1 else ''}"
     steps = f"{trainer.total_steps:,} step{'s' if trainer.total_steps > 1 else ''}"

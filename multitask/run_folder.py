@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import file_lock, kind_of, remove
+from common.atomic_files import file_lock, kind_of, paths_in, remove
 from common.errors import RunError
 from common.json_files import read_json, write_json
 from common.run_files import CHECKPOINTS, EXPORTED
@@ -17,7 +17,6 @@ from multitask.checkpoint_folders import (
     BEST,
     CONFIG,
     CheckpointError,
-    listed,
     newest_first,
     published,
     replaced,
@@ -261,7 +260,7 @@ class RunFolder:
             try:
                 yield
             finally:
-                if new and [path.name for path in listed(self.path)] == [LOCK]:
+                if new and [path.name for path in paths_in(self.path)] == [LOCK]:
                     remove(self.path, ignore_errors=True)
 
     def run_or_nothing(self) -> dict[str, Any] | None:
@@ -283,7 +282,7 @@ class RunFolder:
             return stored
         found = [
             path.name
-            for path in listed(self.path)
+            for path in paths_in(self.path)
             if path.name != LOCK and not path.name.startswith(".")
         ]
         if found:
@@ -299,7 +298,7 @@ class RunFolder:
             self.metrics_file.exists()
             or any(kind_of(file) is None for file in self.path.glob("predictions/*"))
             or bool(newest_first(self.checkpoints))
-            or any((replaced(path) or path.name) == BEST for path in listed(self.checkpoints))
+            or any((replaced(path) or path.name) == BEST for path in paths_in(self.checkpoints))
         )
 
     def remove(self) -> None:

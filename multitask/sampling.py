@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
-from zlib import crc32
 
 import numpy as np
 
 from common.errors import RunError, SettingsError, UserError
+from common.random_generators import generator
 from common.settings import AtLeastOne, Count, Name, Settings, setting, short_repr
 
 if TYPE_CHECKING:
@@ -189,11 +189,6 @@ class Uniform(Sampler, name="uniform"):
 
     def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 0.0)
-
-
-def generator(seed: int, purpose: str, *numbers: int) -> np.random.Generator:
-    """Return an independent generator for a purpose and its numbers, such as epoch or pass."""
-    return np.random.default_rng([seed, crc32(purpose.encode()), len(numbers), *numbers])
 
 
 class Schedule(Settings):

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from common.errors import RunError, SettingsError
+from common.random_generators import generator
 from minbert.batching import bucketed_batches
 from multitask.config import RunConfig
-from multitask.sampling import generator
 from tasks.base import Task
 from tasks.data import Split
 

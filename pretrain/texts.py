@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from common.random_generators import generator
 from multitask.config import RunConfig
-from multitask.sampling import generator
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
 from tasks.closure import connected_groups

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.atomic_files import check_regular
+from common.text import first_names
 from multitask.run_folder import run_of_predictions
 from multitask.stored_config import settings_of
-from tasks.own_types.base import listed
 from tasks.registry import TASK_NAMES
 from tasks.task_description import RESERVED
 from tasks.text_files import DataError
@@ -152,7 +152,7 @@ def remarks_on_others(headers: Iterable[Header], folder: Path) -> list[str]:
         if one.other
     ]
     rest = [place[one] for one in headers if not one.other and one.file.suffix.lower() in TABLES]
-    return [*lines, f"not read: {listed(rest, SHOWN)}"] if rest else lines
+    return [*lines, f"not read: {first_names(rest, SHOWN)}"] if rest else lines
 
 
 def inside_of(file: Path, folder: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from common.errors import escape_unsafe
+from common.text import all_names
 from reports.comparison import Comparison, Difference
 from reports.figures import seeds_text
 from reports.systems import NO_SEED, ScoredSystem
@@ -63,10 +64,10 @@ def by_task(differences: Sequence[Difference]) -> str:
     behind = [one.task for one in differences if one.clear and one.difference < 0]
     level = [one.task for one in differences if not one.clear]
     if not level and not (ahead and behind):
-        return "the difference is clear on " + listed(ahead or behind)
-    parts = [f"clearly above on {listed(ahead)}"] if ahead else []
-    parts += [f"clearly below on {listed(behind)}"] if behind else []
-    parts += [f"no clear difference on {listed(level)}"] if level else []
+        return "the difference is clear on " + all_names(ahead or behind)
+    parts = [f"clearly above on {all_names(ahead)}"] if ahead else []
+    parts += [f"clearly below on {all_names(behind)}"] if behind else []
+    parts += [f"no clear difference on {all_names(level)}"] if level else []
     return ", ".join(parts)
 
 
@@ -80,8 +81,3 @@ def basis(systems: Sequence[ScoredSystem], tasks: Sequence[str] | None = None) -
     shown = seeds[0] if len(set(seeds)) == 1 else " and ".join(seeds)
     counts = [f"{len(first.scores[t, first.seeds(t)[0]].ids):,} ({t})" for t in names]
     return f"{shown}; n = {', '.join(counts)}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return `a`, `a and b` or `a, b and c`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

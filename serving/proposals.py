@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from common.progress import bar
-from multitask.sampling import generator
+from common.random_generators import generator
 from serving.mining import nearest
 
 LARGEST = 1 << 26  # cosines in memory at a time

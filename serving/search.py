@@ -15,7 +15,7 @@ from torch import Tensor
 
 from common.json_files import read_json, write_json
 from common.progress import bar
-from multitask.sampling import generator
+from common.random_generators import generator
 from serving.quantized import Index, to_int8
 from serving.rows import Rows
 

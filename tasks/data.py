@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.text import first_names
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer, truncation
 from tasks.base import Task
-from tasks.own_types.base import listed
 from tasks.readers import Examples, Limit
 
 FEW = 100  # dev examples below which one of them counts a point or more
@@ -223,9 +223,9 @@ def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[
         rare = [title for title, n in zip(titles, counts[0] + counts[1], strict=True) if n == 1]
         unseen = [title for title, n in zip(titles, counts[1], strict=True) if not n]
         if rare:
-            yield f"{what} with one example only, to be merged with others: {listed(rare)}"
+            yield f"{what} with one example only, to be merged with others: {first_names(rare)}"
         if unseen := [title for title in unseen if title not in rare]:
-            yield f"{what} without a dev example{end}: {listed(unseen)}"
+            yield f"{what} without a dev example{end}: {first_names(unseen)}"
 
 
 def fingerprint(splits: Mapping[str, Mapping[str, Split]]) -> str:

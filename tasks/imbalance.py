@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from common.text import first_names
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -119,10 +121,9 @@ def priors_of(kind: Kind, counts: Tensor) -> Tensor:
 
 def weights_line(task: Task, how: Imbalance, targets: np.ndarray) -> str:
     """Return the weights of a task's classes or labels in one line."""
-    from tasks.own_types.base import listed
 
     kind = task.kind
     weights = weights_of(kind, how, training_counts(kind, targets)).tolist()
     several = "labels, relative to their absence" if kind.labels is not None else "classes"
     pairs = [f"{name} {weight:.3g}" for name, weight in zip(kind.names, weights, strict=True)]
-    return f"weights of {several}: {listed(pairs, 12)}"
+    return f"weights of {several}: {first_names(pairs, 12)}"

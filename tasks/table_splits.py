@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from common.text import first_names
 from tasks.labelled_files import LabelledFiles
-from tasks.own_types.base import listed
 from tasks.own_types.classes import MANY_NUMBERS
 from tasks.own_types.multi_label import parts_of
 from tasks.readers import Examples, Limit, text_hash, to_number
@@ -63,7 +63,7 @@ class TableSource:
         rows = np.flatnonzero(np.fromiter(labelled, bool))
         own = np.flatnonzero(parts[rows] == SPLITS.index(split))  # positions in rows
         if not len(own):
-            columns = listed([repr(one) for one in self.source.label_columns])
+            columns = first_names([repr(one) for one in self.source.label_columns])
             raise DataError(
                 f"{file}: expected a label in column {columns}, found none in {split}; leave the "
                 "column out, or label more rows"

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common.text import first_names
 from tasks.described import FILES
 from tasks.own_types import TYPES
-from tasks.own_types.base import DescriptionError, listed
+from tasks.own_types.base import DescriptionError
 from tasks.tables import columns_of, rows_by_name
 from tasks.task_description import TaskDescription
 from tasks.text_files import DataError, file_exists
@@ -50,7 +51,7 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
         if not common["test_labels"] and "dev" not in files:
             raise DescriptionError(
                 f"{name}: test: expected a file with labels, or also a file for dev, found "
-                f"{files['test']} without a column {listed(list(map(repr, labels)))}"
+                f"{files['test']} without a column {first_names(list(map(repr, labels)))}"
             )
     of_type = own.complete(name, description, files["train"], found)
     described = TaskDescription(**common, **of_type)

@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import remove
+from common.atomic_files import paths_in, remove
 from common.errors import RunError, SettingsError
 from common.json_files import read_json, seal_of, write_json, write_sealed
 from multitask.affinity.advice import Advice, Choice
 from multitask.affinity.proposals import CHOSEN, Proposals, on_all_data
 from multitask.affinity.result import Affinity
 from multitask.affinity.run import ADVICE, ADVISED, JOINT, RATE, joint_config
-from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig, difference
 from multitask.control import RunControl
 from multitask.run_folder import RunFolder
@@ -106,7 +105,7 @@ def store(advice: Advice, folder: Path) -> None:
     Raise RunError if runs of another advice are in the folder: their promises would be lost.
     """
     file, content = folder / f"{ADVICE}.json", advice.to_json()
-    if (trained := listed(folder / ADVISED)) and seal_of(content) != stored_seal(file):
+    if (trained := paths_in(folder / ADVISED)) and seal_of(content) != stored_seal(file):
         line = "expected no runs of another or an older advice, whose promises would be lost"
         raise RunError(f"{trained[0]}: {line}; choose another --output, or move {ADVISED} away")
     remove(folder / ADVICE, ignore_errors=True)
@@ -119,7 +118,7 @@ def store(advice: Advice, folder: Path) -> None:
 def check_stored(folder: Path, estimator: str) -> None:
     """Raise RunError if a folder has runs of an advice by another estimator."""
     file = folder / f"{ADVICE}.json"
-    if listed(folder / ADVISED) and file.exists():
+    if paths_in(folder / ADVISED) and file.exists():
         stored = read_json(file, RunError).get("estimator")
         if stored != estimator:
             line = f"expected advice by {estimator}, found runs advised by {stored}"

@@ -14,6 +14,7 @@ import torch
 from common.atomic_files import remove
 from common.errors import RunError
 from common.progress import bar
+from common.random_generators import generator
 from multitask.affinity.measures import FEWEST_ROUNDS, MeasureFiles, Measures
 from multitask.affinity.sketch import Sketch
 from multitask.assembly import assemble
@@ -22,7 +23,6 @@ from multitask.config import RunConfig
 from multitask.distributed import Processes
 from multitask.gradients import GradientRows, check_finite
 from multitask.run_folder import RunFolder
-from multitask.sampling import generator
 from multitask.shared_rows import Unit
 from multitask.step_losses import StepLosses
 from multitask.streams import make_pass

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common.atomic_files import paths_in
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.processes import several_processes
@@ -15,7 +16,6 @@ from common.suggestions import suggestion
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.measures import FEWEST_ROUNDS, MeasureFiles, Measures
 from multitask.affinity.result import Affinity, affinity_of
-from multitask.checkpoint_folders import listed
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
@@ -131,7 +131,7 @@ def faults(
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than a measurement's."""
     known = (".", JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE)
-    for path in listed(folder):
+    for path in paths_in(folder):
         if not path.name.startswith(known):
             line = f"expected a new or empty folder, or one of mode affinity, found {path.name}"
             raise RunError(f"{folder}: {line}; choose another --output")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from common.random_generators import generator
 from multitask.combiners.base import Combined, Combiner, Setup, trivial
 from multitask.combiners.pcgrad import check_order, random_order
-from multitask.sampling import generator
 
 RATE = 0.01  # of the targets (beta in the paper)
 LARGEST = 0.999  # largest target: to reach 1, the change of a gradient would have to be infinite

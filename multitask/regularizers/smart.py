@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from common.random_generators import generator
 from losses import adversarial_noise
 from losses.smart import example_norm, token_norm
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
-from multitask.sampling import generator
 
 if TYPE_CHECKING:
     from multitask.regularizers import Smart

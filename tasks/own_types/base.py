@@ -10,6 +10,7 @@ from unicodedata import category, normalize
 from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import short_repr
 from common.suggestions import suggestion
+from common.text import first_names
 from tasks.registry import Prediction
 from tasks.text_files import DataError
 
@@ -108,7 +109,7 @@ def weights_fault(weights: Mapping[str, float] | None, labels: Sequence[str]) ->
     """Return what is wrong with weights by class, or None."""
     for name in weights or ():
         if name not in labels:
-            known = listed(labels, 10)
+            known = first_names(labels, 10)
             return f"class_weights: expected some of {known}, found {name!r}" + suggestion(
                 name, labels
             )
@@ -123,12 +124,6 @@ def completed_weights(
     if line := weights_fault(weights, labels):
         raise DescriptionError(f"{name}: {line}")
     return weights
-
-
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return names in one line, only the first ones of many."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def columns(described: TaskDescription) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from common.settings import short_repr
+from common.text import first_names
 from tasks.own_types.base import (
     DescriptionError,
     LabelsByLine,
@@ -18,7 +19,6 @@ from tasks.own_types.base import (
     check_labels,
     columns,
     completed_weights,
-    listed,
     weights_fault,
 )
 from tasks.readers import named_label, to_number
@@ -74,7 +74,7 @@ def complete_ordered(
             raise DescriptionError(
                 f"{name}: expected labels= (from Python, classes=), the classes from the lowest to "
                 f"the highest, as in labels=low|normal|high, or numbers in {file}, "
-                f"found {listed(words)}"
+                f"found {first_names(words)}"
             )
         if twice := spelled_twice(labels):
             raise DataError(f"{file}: {name}: expected one spelling of a number, found {twice}")
@@ -101,20 +101,20 @@ def spelled_twice(labels: Iterable[str]) -> str | None:
 
 def fault(described: TaskDescription) -> str | None:
     if len(set(described.labels)) < 2:
-        return f"labels: expected two or more, found {listed(described.labels) or 'none'}"
+        return f"labels: expected two or more, found {first_names(described.labels) or 'none'}"
     return weights_fault(described.class_weights, described.labels)
 
 
 def lines(described: TaskDescription) -> Iterator[str]:
     """Yield the columns and the classes, and a notice about doubtful labels."""
     count = f"{len(described.labels)} classes in column {described.label!r}"
-    yield f"classification of {columns(described)}, {count}: {listed(described.labels, 10)}"
+    yield f"classification of {columns(described)}, {count}: {first_names(described.labels, 10)}"
     numbers = [value for label in described.labels if (value := to_number(label)) is not None]
     words = [label for label in described.labels if to_number(label) is None]
     if numbers and words:
         yield (
-            f"labels are numbers and words ({len(numbers)} numbers; {listed(words)}): each is a "
-            "class of its own; correct the column if that is not meant"
+            f"labels are numbers and words ({len(numbers)} numbers; {first_names(words)}): each is "
+            "a class of its own; correct the column if that is not meant"
         )
     elif len(numbers) > MANY_NUMBERS or not all(one.is_integer() for one in numbers):
         pairs = len(described.texts) == 2
@@ -125,7 +125,7 @@ def lines(described: TaskDescription) -> Iterator[str]:
 def ordered_lines(described: TaskDescription) -> Iterator[str]:
     """Yield the columns and the classes from the lowest to the highest."""
     count = f"{len(described.labels)} ordered classes in column {described.label!r}"
-    classes = listed(described.labels, 10).replace(", ", " < ")
+    classes = first_names(described.labels, 10).replace(", ", " < ")
     yield f"ordinal classification of {columns(described)}, {count}: {classes}"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from common.errors import SettingsError, is_unsafe
 from common.settings import short_repr
+from common.text import first_names
 from tasks.own_types.base import (
     DescriptionError,
     LabelsByLine,
@@ -17,7 +18,6 @@ from tasks.own_types.base import (
     check_labels,
     columns,
     completed_weights,
-    listed,
     weights_fault,
 )
 from tasks.own_types.classes import MOST_CLASSES, distinct_labels, head, sorted_labels
@@ -73,7 +73,7 @@ def complete(
 
 def fault(described: TaskDescription) -> str | None:
     if len(set(described.labels)) < 2:
-        return f"labels: expected two or more, found {listed(described.labels) or 'none'}"
+        return f"labels: expected two or more, found {first_names(described.labels) or 'none'}"
     for key in ("separator", "blank"):
         if not getattr(described, key):
             return f"{key}: expected a text, found none"
@@ -87,7 +87,7 @@ def lines(described: TaskDescription) -> Iterator[str]:
     if described.label is None:
         where = "in a column each"
     count = f"{len(labels)} labels {where}"
-    yield f"multi-label classification of {columns(described)}, {count}: {listed(labels, 10)}"
+    yield f"multi-label classification of {columns(described)}, {count}: {first_names(labels, 10)}"
     if described.label is None:
         return
     for mark in USUAL:

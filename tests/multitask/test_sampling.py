@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from plain import golden
 
 from common.errors import RunError, SettingsError
+from common.random_generators import generator
 from multitask.config import RunConfig
 from multitask.methods import methods
 from multitask.sampling import (
@@ -19,7 +20,6 @@ from multitask.sampling import (
     Workload,
     annealed_probabilities,
     build_plan,
-    generator,
     power_probabilities,
 )
 
