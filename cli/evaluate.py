@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from cli.settings_flags import path
 from common.errors import one_line
 from multitask.run_folder import run_of_predictions
-from multitask.stored_config import settings_of
+from multitask.stored_config import stored_run_errors
 from tasks import CS224N, build_task, data_folder, find_task, task_suggestion
 from tasks.text_files import file_exists
 
@@ -138,7 +138,7 @@ def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
     """
     run = run_of_predictions(Path(args.predictions))
     stored = run.stored() or {}
-    with settings_of(run.path):
+    with stored_run_errors(run.path):
         own, auxiliary = stored.get("own_tasks", {}), stored.get("auxiliary", ())
         found = {name: find_task(name, own) for name in own if name not in auxiliary}
     for name, task in list(found.items()):

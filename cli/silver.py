@@ -11,7 +11,6 @@ from cli.corpus import SIZE, check_output, check_run, load_encoder
 from cli.settings_flags import flag, path
 from common.argument_types import typed
 from common.entry_point import print_error, program
-from common.errors import RunError
 from common.settings import Count
 from multitask.config import RunConfig
 from multitask.run_settings import READING
@@ -75,57 +74,35 @@ def check_flags(args: argparse.Namespace, parser: argparse.ArgumentParser) -> bo
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     check_output(args, parser, (".csv", ".tsv"), "as_task")
-    from common.run_files import EXPORTED
-    from multitask.run_folder import RunFolder
     from reports.tables import shown_table
     from serving import silver
-    from serving.mining import embeddings_of
-    from serving.proposals import random_pairs, semantic_pairs
     from serving.run_encoder import report_precision
 
     given = RunConfig(**parser.flags.given(args, ()))
-    teacher, target = Path(args.teacher), Path(args.as_task)
-    if (teacher / EXPORTED).exists():
-        raise RunError(f"{teacher}: expected the folder of a run, found an export")
-    config = RunFolder(teacher).task_config(parser.outside)
+    target, count = Path(args.as_task), args.pairs or PAIRS
     changed = {key: getattr(args, key) for key in ("data", "device") if getattr(args, key)}
-    config = config.changed(**changed) if changed else config
-    task = silver.pair_task(config, args.task, teacher)
-    pool = silver.pool_of(config, task)
-    count = args.pairs or PAIRS
-    how = {"proposals": args.proposals or PROPOSALS[0], "seed": given.seed}
-    if how["proposals"] == "random":
-        found = random_pairs(len(pool.sentences), pool.gold, count, given.seed)
-    else:
-        near = args.neighbours or NEIGHBOURS
-        name = Path(args.run or given.encoder).name
-        how |= {"encoder": name, "neighbours": near}
-        how |= {key: value for key in SIZE if (value := getattr(args, key)) is not None}
+    teacher = silver.open_teacher(Path(args.teacher), args.task, parser.outside, **changed)
+    searched = None
+    if args.proposals != "random":
         encoder = load_encoder(args, given, parser)
         precision = encoder.choose_precision(given.precision)
-        how["precision"] = precision.precision
-        embeddings = embeddings_of(pool.sentences, encoder, precision.precision)
-        found = semantic_pairs(embeddings, pool.gold, near, count, given.seed)
-    if not len(found.pairs):
-        raise RunError(f"{teacher}: expected pairs of {task.name} that are not gold, found none")
-    texts = [[pool.sentences[row] for row in column] for column in found.pairs.T]
+        name = Path(args.run or given.encoder).name
+        cut = {key: value for key in SIZE if (value := getattr(args, key)) is not None}
+        near = args.neighbours or NEIGHBOURS
+        searched = silver.Search(encoder, name, near, precision.precision, cut)
     try:
-        scores = silver.scores_of(teacher, config, task, texts)
+        found = silver.label_pairs(teacher, target, count, given.seed, searched)
     except KeyboardInterrupt:
         line = f"interrupted; {target} was not written; the same command goes on"
         return print_error(program(), line, 130)
-    scale = silver.scale_of(config, task)
-    labels = silver.written_labels(task, scores, scale)
-    provenance = silver.provenance_of(teacher, task, pool, found, how)
-    silver.write_silver(target, task, texts, labels, provenance)
-    if how["proposals"] == "semantic":
+    if searched is not None:
         report_precision(given.precision, precision)
-    print(shown_table(*silver.summary(task, pool, found, labels, scores)))
+    print(shown_table(*silver.summary(teacher.task, found)))
     if len(found.pairs) < count:
-        more = "" if how["proposals"] == "random" else "; more --neighbours give more"
+        more = "" if searched is None else "; more --neighbours give more"
         print(f"only {len(found.pairs):,} of {count:,} pairs found{more}")
-    own = silver.description(target, task, silver.type_of(config, task), scale)
-    print(f"\n{target}: more examples of {task.name} with --silver {shlex.quote(str(target))}")
+    own, name = silver.description(teacher, target), teacher.task.name
+    print(f"\n{target}: more examples of {name} with --silver {shlex.quote(str(target))}")
     # Auxiliary: no label of the teacher selects the epoch.
-    print(f"or a task of its own, beside {task.name}: --auxiliary {shlex.quote(own)}")
+    print(f"or a task of its own, beside {name}: --auxiliary {shlex.quote(own)}")
     return 0

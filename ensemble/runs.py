@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,10 @@ def ensemble_runs(
         "tasks": list(members),
         "seed": seed,
         "method": method,
-        "members": {task: [str(run) for run in runs] for task, runs in members.items()},
+        "members": {
+            task: [str(run) if run.is_absolute() else relpath(run, folder) for run in runs]
+            for task, runs in members.items()
+        },
     }
     config |= ({"own_tasks": own} if own else {}) | ({"task_options": options} if options else {})
     check_output(folder, config, [run for runs in members.values() for run in runs], overwrite)

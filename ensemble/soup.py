@@ -18,7 +18,7 @@ from multitask.config import RunConfig
 from multitask.evaluation import Metrics, score_split, selection_score
 from multitask.run_folder import RunFolder
 from multitask.run_settings import READING
-from multitask.stored_config import settings_of
+from multitask.stored_config import stored_run_errors
 from tasks.task_description import output_signature
 
 # Settings that must be equal in all runs.
@@ -54,7 +54,7 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
     with it does not score lower on one half of dev (Wortsman et al., 2022, Recipe 1). Raises
     RunError for runs with different encoders, tasks or heads.
     """
-    with settings_of(runs[0]):
+    with stored_run_errors(runs[0]):
         built = assemble(soup_config(runs))
     several = [weights_of(run, built) for run in runs]
     chosen, half = list(range(len(runs))), {}

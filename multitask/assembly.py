@@ -25,7 +25,7 @@ from multitask.precision import training_precision
 from multitask.rules import reading_rules
 from multitask.run_folder import RunFolder
 from multitask.splits import load_splits
-from multitask.stored_config import settings_of
+from multitask.stored_config import stored_run_errors
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
@@ -273,7 +273,7 @@ def load_trained(
     bi_encoder = BiEncoder.from_pretrained(
         best, config.pooling, linear or config.linear, config.max_tokens, config.long
     )
-    with settings_of(folder):
+    with stored_run_errors(folder):
         tasks = build_tasks(config)
         model = EncoderWithHeads(bi_encoder, tasks, config.seed, adapter=config.adapter)
         model.load_heads(best)

@@ -114,6 +114,10 @@ class EncoderWithHeads(nn.Module):
         """Whether no gradient is needed below the embeddings of sentences."""
         return self.frozen and not self.adapters
 
+    def trains_encoder_of(self, task: str | None) -> bool:
+        """Return whether a task trains anything below its embeddings."""
+        return not self.frozen or (task is not None and task in self.adapters)
+
     def task_parameters(self, task: str) -> list[nn.Parameter]:
         """Return the parameters of a single task: those of its head and of its adapter."""
         parts = [modules[task] for modules in (self.heads, self.adapters) if task in modules]

@@ -73,7 +73,8 @@ class AdamW(Optimizer, name="adamw"):
     def rates(self, model: EncoderWithHeads) -> Iterable[tuple[Iterable[nn.Parameter], float]]:
         """Yield parameters with their peak rate.
 
-        Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0.
+        Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0. So have
+        copies of a layer without a rate of their own.
         """
         if self.layer_decay == 1:
             yield model.bi_encoder.parameters(), self.lr
@@ -81,7 +82,17 @@ class AdamW(Optimizer, name="adamw"):
             for below, section in enumerate(reversed(model.sections().values())):
                 yield section, self.lr * self.layer_decay**below
         yield model.heads.parameters(), self.head_lr
-        if (adapter := model.adapter) is not None:
+        if (adapter := model.adapter) is None:
+            return
+        if adapter.lr is None and adapter.rate == "lr" and self.layer_decay != 1:
+            from minbert.layer_copies import LayerCopies
+
+            last = len(model.encoder.layers) - 1
+            for copies in model.adapters.values():
+                assert isinstance(copies, LayerCopies), "only copies have the encoder's rate"
+                for place, layer in copies.layers.items():
+                    yield layer.parameters(), self.lr * self.layer_decay ** (last - int(place))
+        else:
             yield model.adapters.parameters(), adapter.lr or getattr(self, adapter.rate)
 
 

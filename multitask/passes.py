@@ -117,7 +117,7 @@ class EncoderPass:
 
     def backward(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
         """Propagate gradients of `leaves` into the encoder; `keep` the graph for further ones."""
-        if self.model.trains_only_heads:
+        if not self.model.trains_encoder_of(self.task):
             return
         if not self.cached:
             torch.autograd.backward(self.outputs, gradients, retain_graph=keep)

@@ -7,6 +7,7 @@ A method's class checks its own settings. Rules about objectives and pre-trainin
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from os.path import abspath
 from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
@@ -152,11 +153,14 @@ def task_rules(c: RunConfig) -> Iterator[str]:
         yield f"auxiliary: expected mode multitask, found {c.mode}"
     elif c.tasks and not c.main_tasks:
         yield f"auxiliary: expected a task that is not auxiliary, found only {tasks}"
-    for key, what in (("auxiliary", "task"), ("silver", "file")):
+    for key, what in (("auxiliary", "task"), ("silver", "file"), ("teacher", "run")):
         several = getattr(c, key)
-        for one in several:
-            if several.count(one) > 1:
+        same = several if key == "auxiliary" else list(map(abspath, several))
+        for one, place in zip(several, same, strict=True):
+            if same.count(place) > 1:
                 yield f"{key}: expected each {what} once, found {one} twice"
+    if c.silver and c.tasks and all(c.options_of(task).texts != 2 for task in c.tasks):
+        yield f"silver: expected a task of pairs, found {tasks}"
     by_task = {**weights_by_task(c), "task_options": c.task_options, "own_tasks": c.own_tasks}
     by_task["auxiliary"] = dict.fromkeys(c.auxiliary)
     for key, values in by_task.items():

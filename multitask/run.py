@@ -36,7 +36,13 @@ from multitask.rays import pull_and_push
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
 from multitask.start import holds_finished, make_ready, write_ids
-from multitask.teachers import check_teachers, soft_targets, with_soft_targets, write_teachers
+from multitask.teachers import (
+    check_teacher_folders,
+    check_teachers,
+    soft_targets,
+    with_soft_targets,
+    write_teachers,
+)
 from multitask.telemetry import conflict_summary, read_steps
 from multitask.trainer import Trainer
 from tasks.base import Task
@@ -58,8 +64,11 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
     """
     check_complete(config)
     run_folder = RunFolder(folder)
-    if config.init is not None and (control.overwrite or run_folder.metrics() is None):
-        check_start(config, folder)
+    if control.overwrite or run_folder.metrics() is None:
+        if config.init is not None:
+            check_start(config, folder)
+        if config.teacher:
+            check_teacher_folders(folder, config)
     with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
         shared: tuple[RunConfig, bool, list[str]] | None = None
@@ -79,6 +88,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
             metrics = run_folder.metrics() or {}
             how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
             check_digests(run_folder, config)
+            check_teachers(folder, finished=True)
             print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
             if processes.first:
                 Checkpoints(run_folder.checkpoints).forget()  # in case it was killed before that
@@ -239,7 +249,7 @@ def make_trainer(
     """
     tasks, model, splits = assemble(config, verbose=control.verbose)
     if config.teacher and ask_teachers:
-        splits = with_soft_targets(config, splits)
+        splits = with_soft_targets(config, splits, model)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
     if not config.pretrains:
         for line in notices(config, trainer.plan, model.bi_encoder.width):

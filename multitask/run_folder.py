@@ -24,7 +24,7 @@ from multitask.checkpoint_folders import (
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.metrics_file import OF_TRAINING, read_metrics
-from multitask.stored_config import belongs_to_run, read_config, settings_of
+from multitask.stored_config import belongs_to_run, read_config, stored_run_errors
 from tasks.predictions import scores_name
 
 CODE = "code"  # copies of the user's files with methods, never executed
@@ -216,7 +216,7 @@ class RunFolder:
         such a `task`.
         """
         content, _ = self.settings()
-        with settings_of(self.path):
+        with stored_run_errors(self.path):
             tasks, own = content.get("tasks", ()), content.get("own_tasks", {})
             if task in tasks:
                 tasks = [task]

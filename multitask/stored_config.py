@@ -100,7 +100,7 @@ SETTINGS_ERRORS = (
 
 
 @contextmanager
-def settings_of(folder: Path) -> Iterator[None]:
+def stored_run_errors(folder: Path) -> Iterator[None]:
     """Turn errors that the settings of a stored run cause into a RunError of one line.
 
     Use this context to build tasks, heads and weights from a run of unknown origin.

@@ -16,7 +16,7 @@ from multitask.methods import methods
 from multitask.older_versions import upgraded
 from multitask.run_folder import RunFolder
 from multitask.settings_by_name import following_defaults
-from multitask.stored_config import check_stored, settings_of
+from multitask.stored_config import check_stored, stored_run_errors
 from multitask.unfinished import finished_epochs
 from tasks import TASKS, CustomTasks, find_task
 from tasks.metrics import MAIN_METRICS, mean_score
@@ -61,7 +61,7 @@ class StoredRun:
         """Return the task of this name with the description and the classes of the run."""
         stored = self.config.get("task_options", {}).get(name, {})
         options = {key: stored[key] for key in ("classes", "types") if stored.get(key)}
-        with settings_of(self.folder):
+        with stored_run_errors(self.folder):
             return find_task(name, self.own_tasks, **options)
 
     def main_metric(self, task: str) -> str:

@@ -7,21 +7,26 @@ folder. A student's folder holds the checksums of its teachers' weights.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from common.errors import RunError, SettingsError
 from common.json_files import checksums, read_json, write_json
+from common.run_files import EXPORTED
 from multitask.assembly import load_trained, plain_tasks
 from multitask.config import RunConfig
 from multitask.evaluation import score_split
+from multitask.model import EncoderWithHeads
 from multitask.regularizers import Distillation
 from multitask.run_folder import SOFT_TARGETS, TEACHERS, RunFolder
+from multitask.stored_config import stored_run_errors
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import SoftTargets, Split, read_split, tokenized
@@ -32,21 +37,31 @@ from tasks.task_description import output_signature
 Splits = Mapping[str, Mapping[str, Split]]
 
 
-def with_soft_targets(config: RunConfig, splits: Splits) -> dict[str, dict[str, Split]]:
+def with_soft_targets(
+    config: RunConfig, splits: Splits, model: EncoderWithHeads
+) -> dict[str, dict[str, Split]]:
     """Return splits whose training examples have the soft targets of the teachers of their task.
 
-    Print a line per task. Raise RunError as `soft_targets` does.
+    Print a line per task. Raise SettingsError and RunError as `soft_targets` does, and
+    SettingsError if embeddings are to follow those of another width.
     """
     teachers, soft = teachers_by_task(config), soft_targets(config)
     result = {}
     for name, several in splits.items():
-        given = ", ".join(map(str, teachers[name])) or "no teacher, only its labels"
+        given = ", ".join(map(str, teachers.get(name, ()))) or "no teacher, only its labels"
         print(f"{name}: learns from {given}", flush=True)
         result[name] = dict(several)
         if name in soft:
             train = several["train"]
             if len(soft[name].scores) != len(train.examples):
                 raise SettingsError(f"teacher: expected a task of its own examples, found {name}")
+            if (theirs := soft[name].embeddings) is not None:
+                width = model.embedding_width(name)
+                if theirs.shape[-1] != width:
+                    line = f"expected a teacher of {name} with embeddings of the width {width}"
+                    raise SettingsError(
+                        f"distillation_embeddings: {line}, found {theirs.shape[-1]}"
+                    )
             result[name]["train"] = replace(train, soft=soft[name])
     return result
 
@@ -54,44 +69,104 @@ def with_soft_targets(config: RunConfig, splits: Splits) -> dict[str, dict[str, 
 def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
     """Return the scores of the teachers for the training examples of each task that they have.
 
-    The scores of several teachers of a task are averaged. Raise SettingsError if no teacher has any
+    The scores of several teachers of a task are averaged. Raise SettingsError if a teacher has none
     of the tasks or if embeddings of several are asked for, and RunError if a teacher's task has
     other classes.
     """
     teachers = teachers_by_task(config)
-    if not any(teachers.values()):
-        names = ", ".join(config.teacher)
-        raise SettingsError(f"teacher: expected a run of {', '.join(config.tasks)}, found {names}")
     embeddings = any(isinstance(r, Distillation) and r.embeddings for r in config.regularizers)
     result = {}
     for name, task in plain_tasks(config).items():
-        if not (folders := teachers[name]):
+        if not (shares := teachers.get(name)):
             continue
-        if embeddings and len(folders) > 1:
-            line = f"expected one teacher of {name}, found {len(folders)}"
+        if embeddings and len(shares) > 1:
+            line = f"expected one teacher of {name}, found {len(shares)}"
             raise SettingsError(f"distillation_embeddings: {line}")
         if embeddings and task.joint:
             line = f"expected a task with an embedding of each text, found {name} with pair joint"
             raise SettingsError(f"distillation_embeddings: {line}")
         limit = limit_of(config.limit, name)
         examples = read_split(task, data_folder(config.data), "train", limit)
-        found = [stored_or_computed(one, config, task, examples, embeddings) for one in folders]
-        scores = torch.stack([one.scores for one in found]).mean(0)
+        found = [stored_or_computed(one, config, task, examples, embeddings) for one in shares]
+        scores = mean_scores([one.scores for one in found], list(shares.values()))
         result[name] = SoftTargets(scores, found[0].embeddings)
     return result
 
 
-def teachers_by_task(config: RunConfig) -> dict[str, list[Path]]:
-    """Return the folders of the teachers of each task; an ensemble stands for its members."""
-    found: dict[str, list[Path]] = {name: [] for name in config.tasks}
+def mean_scores(several: Sequence[Tensor], shares: Sequence[Fraction]) -> Tensor:
+    """Return the mean of scores (n, C) or (n,), each with its share, which need not add up to 1."""
+    stacked = torch.stack(list(several))
+    if len(set(shares)) == 1:
+        return stacked.mean(0)
+    weights = torch.tensor([float(one / sum(shares)) for one in shares])
+    return torch.tensordot(weights, stacked, dims=1)
+
+
+Shares = dict[Path, Fraction]  # runs, and how much their scores count
+
+
+def teachers_by_task(config: RunConfig) -> dict[str, Shares]:
+    """Return the runs that teach each task with a weight of distillation; each teacher counts once.
+
+    An ensemble stands for its members. Raise SettingsError for a teacher of none of the tasks.
+    """
+    distillation = [one for one in config.regularizers if isinstance(one, Distillation)]
+    weighted = {task for one in distillation for task, weight in one.weights.items() if weight}
+    found: dict[str, Shares] = {name: {} for name in config.tasks if name in weighted}
     for folder in map(Path, config.teacher):
-        stored = RunFolder(folder).stored_config()
+        teaches = False
         for name, several in found.items():
-            if stored.get("mode") == "ensemble":
-                several += map(Path, stored.get("members", {}).get(name, ()))
-            elif name in stored.get("tasks", ()):
-                several.append(folder)
+            for run, share in shares_of(folder, name).items():
+                several[run] = several.get(run, Fraction(0)) + share
+                teaches = True
+        if not teaches:
+            raise SettingsError(f"teacher: expected a run of {', '.join(found)}, found {folder}")
     return found
+
+
+def shares_of(folder: Path, task: str) -> Shares:
+    """Return the runs that a teacher of a task stands for, whose shares add up to 1.
+
+    A run without the task has none. Raise RunError for an export, and for an ensemble whose members
+    are not there.
+    """
+    if (folder / EXPORTED).exists():
+        raise RunError(f"{folder}: expected the folder of a run, found an export")
+    run = RunFolder(folder)
+    stored = run.stored_config()
+    if stored.get("mode") != "ensemble":
+        return {folder: Fraction(1)} if task in stored.get("tasks", ()) else {}
+    with stored_run_errors(folder):
+        members = [member_folder(folder, one) for one in stored["members"].get(task, ())]
+        counts = (run.read_metrics() or {}).get("members", {}).get(task, {}).get("weights")
+    found: Shares = {}
+    for member in members:
+        count = 1 if counts is None else count_of(member, counts)
+        for one, share in shares_of(member, task).items() if count else ():
+            found[one] = found.get(one, Fraction(0)) + count * share
+    total = sum(found.values())
+    return {one: share / total for one, share in found.items()}
+
+
+def count_of(member: Path, counts: Mapping[str, int]) -> int:
+    """Return how often a member counts: by the name of its folder, or else the end of its path."""
+    found, place = 0, member.resolve().parts
+    for name, count in counts.items():
+        end = tuple(part for part in Path(name).parts if part != "..")
+        found += count if place[-len(end) :] == end else 0
+    return found
+
+
+def member_folder(ensemble: Path, member: str) -> Path:
+    """Return the folder of a member, whose path is relative to that of the ensemble.
+
+    Older ensembles have paths relative to the folder in which they were made. Raise RunError for a
+    member that is not there.
+    """
+    for found in (ensemble / member, Path(member)):
+        if found.is_dir():
+            return found
+    raise RunError(f"{ensemble}: expected the folder of its member {member}, found none")
 
 
 def stored_or_computed(
@@ -153,17 +228,30 @@ def weights_checksum(folder: Path) -> str:
     return hashlib.sha256(checksums(RunFolder(folder).weights()).encode()).hexdigest()
 
 
-def check_teachers(folder: Path) -> None:
-    """Raise RunError if the weights of a teacher changed since the run in `folder` began."""
+def check_teachers(folder: Path, finished: bool = False) -> None:
+    """Raise RunError if the weights of a teacher changed since the run in `folder` began.
+
+    A `finished` run does not need its teachers any more: they may be gone.
+    """
     file = folder / TEACHERS
     if not file.exists():
         return
     for teacher, before in read_json(file, RunError).items():
+        if finished and not Path(teacher).exists():
+            continue
         if (found := weights_checksum(Path(teacher))) != before:
             raise RunError(
                 f"--teacher {teacher}: expected the weights {str(before)[:12]}, with which this "
                 f"run began, found {found[:12]}; restore them, or --overwrite the run"
             )
+
+
+def check_teacher_folders(folder: Path, config: RunConfig) -> None:
+    """Raise SettingsError if the folder of a run is that of one of its teachers."""
+    teachers = [run for runs in teachers_by_task(config).values() for run in runs]
+    for run in (*map(Path, config.teacher), *teachers):
+        if run.resolve() == folder.resolve():
+            raise SettingsError(f"teacher and output: expected two folders, found the same: {run}")
 
 
 def write_teachers(folder: Path, config: RunConfig) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from common.atomic_files import check_regular
 from common.text import first_names
 from multitask.run_folder import run_of_predictions
-from multitask.stored_config import settings_of
+from multitask.stored_config import stored_run_errors
 from tasks.registry import TASK_NAMES
 from tasks.task_description import RESERVED
 from tasks.text_files import DataError
@@ -137,7 +137,7 @@ def other_task(file: Path) -> str:
     if not name or name in RESERVED:
         return ""
     run = run_of_predictions(file)
-    with settings_of(run.path):
+    with stored_run_errors(run.path):
         stored = run.stored() or {}
         return "an own task" if name in stored.get("own_tasks", {}) else ""
 

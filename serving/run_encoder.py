@@ -51,7 +51,7 @@ def encoder_of_run(
     """
     folder = RunFolder(run)
     folder.check_embeds_texts(task)
-    stored, chosen = folder.stored_config(), reading_of(config.given)
+    (stored, _), chosen = folder.settings(), reading_of(config.given)
     if stored.get("adapter") is None:
         check_task(task, (), "--task")
         reading = reading_of(stored) | chosen

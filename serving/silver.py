@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,16 @@ from common.environment import now
 from common.errors import RunError
 from common.json_files import write_json
 from common.progress import bar
+from common.run_files import EXPORTED
+from minbert.bi_encoder import BiEncoder
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
+from multitask.methods import UserMethods
+from multitask.run_folder import RunFolder
 from multitask.teachers import stored_or_computed, weights_checksum
 from reports.tables import Table
-from serving.proposals import Proposal
+from serving.mining import embeddings_of
+from serving.proposals import Proposal, random_pairs, semantic_pairs
 from tasks import CS224N, DECLARED, build_task, data_folder
 from tasks.base import Task
 from tasks.labelled_files import files_of
@@ -34,6 +39,29 @@ from tasks.silver import held_out_texts, provenance_file
 
 PART = 20_000  # pairs per file of scores in the teacher's folder: an interrupted command goes on
 BINS = 5  # of the distribution of similarities
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """A finished run that labels pairs of one of its tasks."""
+
+    folder: Path
+    config: RunConfig
+    task: Task
+
+
+@dataclass(frozen=True)
+class Search:
+    """How pairs are proposed: each sentence with one of its `neighbours` by an encoder.
+
+    `name` is the encoder's in the provenance, and `cut` holds its width and layers if it is cut.
+    """
+
+    encoder: BiEncoder
+    name: str
+    neighbours: int
+    precision: str = "fp32"
+    cut: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,6 +75,60 @@ class Pool:
     gold: np.ndarray
     left_out: Mapping[str, int]
     checksum: str  # SHA-256 of the training examples
+
+
+@dataclass(frozen=True)
+class SilverPairs:
+    """Labelled pairs: rows (k, 2) of the pool's sentences, and the teacher's scores."""
+
+    pool: Pool
+    pairs: np.ndarray
+    gold: int  # proposed pairs that were left out because they are gold
+    scores: np.ndarray
+    labels: Labels
+
+
+def open_teacher(
+    folder: Path, task: str | None = None, use: UserMethods = (), **changed: Any
+) -> Teacher:
+    """Return a run as the teacher of its task of pairs; `changed` are settings such as `data`.
+
+    Raise RunError for an export, and if the run has no task of pairs, or several and no `task`.
+    """
+    if (folder / EXPORTED).exists():
+        raise RunError(f"{folder}: expected the folder of a run, found an export")
+    config = RunFolder(folder).task_config(use)
+    config = config.changed(**changed) if changed else config
+    return Teacher(folder, config, pair_task(config, task, folder))
+
+
+def label_pairs(
+    teacher: Teacher, target: Path, count: int, seed: int, search: Search | None = None
+) -> SilverPairs:
+    """Pair training sentences of the teacher's task, label the pairs, and write them as a file.
+
+    At most `count` pairs are drawn from the nearest ones that a search finds, or from all pairs
+    without one. Scores are kept in the teacher's folder, so that an interrupted call goes on. Raise
+    RunError if there are no pairs but gold ones.
+    """
+    pool = pool_of(teacher.config, teacher.task)
+    how: dict[str, Any] = {"proposals": "random" if search is None else "semantic", "seed": seed}
+    if search is None:
+        found = random_pairs(len(pool.sentences), pool.gold, count, seed)
+    else:
+        how |= {"encoder": search.name, "neighbours": search.neighbours, **search.cut}
+        how["precision"] = search.precision
+        embeddings = embeddings_of(pool.sentences, search.encoder, search.precision)
+        found = semantic_pairs(embeddings, pool.gold, search.neighbours, count, seed)
+    if not len(found.pairs):
+        expected = f"pairs of {teacher.task.name} that are not gold"
+        raise RunError(f"{teacher.folder}: expected {expected}, found none")
+    texts = [[pool.sentences[row] for row in column] for column in found.pairs.T]
+    scores = scores_of(teacher, texts)
+    labels = written_labels(teacher.task, scores, scale_of(teacher.config, teacher.task))
+    provenance = provenance_of(teacher, pool, found, how)
+    write_silver(target, teacher.task, texts, labels, provenance)
+    return SilverPairs(pool, found.pairs, found.gold, scores, labels)
 
 
 def pair_task(config: RunConfig, name: str | None, folder: Path) -> Task:
@@ -100,17 +182,16 @@ def pool_of(config: RunConfig, task: Task) -> Pool:
     )
 
 
-def scores_of(
-    teacher: Path, config: RunConfig, task: Task, texts: Sequence[list[str]]
-) -> np.ndarray:
+def scores_of(teacher: Teacher, texts: Sequence[list[str]]) -> np.ndarray:
     """Return a run's scores of pairs, (n, C) or (n,), kept in its folder part by part."""
     count, found = len(texts[0]), []
-    with bar(f"label {task.name}", "pair", count) as progress:
+    run = (teacher.folder, teacher.config, teacher.task)
+    with bar(f"label {teacher.task.name}", "pair", count) as progress:
         for begin in range(0, count, PART):
             columns = tuple(column[begin : begin + PART] for column in texts)
             ids = [str(row) for row in range(begin, begin + len(columns[0]))]
             part = Examples(ids, columns, None)
-            found.append(stored_or_computed(teacher, config, task, part, False).scores.numpy())
+            found.append(stored_or_computed(*run, part, False).scores.numpy())
             progress.update(len(ids))
     return np.concatenate(found)
 
@@ -182,13 +263,13 @@ def write_silver(
 
 
 def provenance_of(
-    teacher: Path, task: Task, pool: Pool, found: Proposal, how: Mapping[str, Any]
+    teacher: Teacher, pool: Pool, found: Proposal, how: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return how silver pairs were made, without the folders of this machine."""
     return {
-        "task": task.name,
-        "teacher": teacher.resolve().name,
-        "weights": weights_checksum(teacher),
+        "task": teacher.task.name,
+        "teacher": teacher.folder.resolve().name,
+        "weights": weights_checksum(teacher.folder),
         "data": pool.checksum,
         "pairs": len(found.pairs),
         **how,
@@ -204,8 +285,10 @@ def type_of(config: RunConfig, task: Task) -> str:
     return "similarity" if task.kind.classes is None else "classification"
 
 
-def description(target: Path, task: Task, kind: str, scale: tuple[float, float]) -> str:
+def description(teacher: Teacher, target: Path) -> str:
     """Return the description of a task of the silver pairs alone, for `--task`."""
+    task, kind = teacher.task, type_of(teacher.config, teacher.task)
+    scale = scale_of(teacher.config, task)
     files, names = files_of(task.source), class_labels(task)
     columns = [f"text={name}" for name in files.text_columns]
     parts = [*columns, f"label={files.label_column}"]
@@ -218,19 +301,19 @@ def description(target: Path, task: Task, kind: str, scale: tuple[float, float])
     return f"{task.name[:20]}-silver={target}:type={kind},{escaped}"
 
 
-def summary(task: Task, pool: Pool, found: Proposal, labels: Labels, scores: np.ndarray) -> Table:
+def summary(task: Task, found: SilverPairs) -> Table:
     """Return a table of counts and of the distribution of the labels."""
     count = max(1, len(found.pairs))
-    rows = [["training sentences", f"{len(pool.sentences):,}"]]
-    rows += [[f"left out: {what}", f"{number:,}"] for what, number in pool.left_out.items()]
+    rows = [["training sentences", f"{len(found.pool.sentences):,}"]]
+    rows += [[f"left out: {what}", f"{number:,}"] for what, number in found.pool.left_out.items()]
     rows += [["left out: gold pairs", f"{found.gold:,}"]]
     rows += [["silver pairs", f"{len(found.pairs):,}"]]
     if task.kind.classes is None:
-        values = np.array(labels.texts, np.float64)
+        values = np.array(found.labels.texts, np.float64)
         numbers, ends = np.histogram(values, BINS)
         titles = [f"{low:.2f} to {high:.2f}" for low, high in pairwise(ends)]
     else:
-        names, chosen = class_labels(task), scores.argmax(1)
+        names, chosen = class_labels(task), found.scores.argmax(1)
         numbers = np.bincount(chosen, minlength=len(names))
         titles = [f"label {name}" for name in names]
     rows += [

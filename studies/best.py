@@ -54,8 +54,8 @@ STUDY = replace(
     name="best",
     title="The best shared model and its ensemble",
     page=page,
-    wanted=lambda cell, request: cell.name == sharing.TOGETHER,
+    cells=lambda request: [one for one in sharing.cells(request) if one.name == sharing.TOGETHER],
     options=("epochs", "lr"),
     folder="sharing",
-    page_file="best.md",
+    page_ending="-best",
 )

@@ -19,6 +19,7 @@ from reports.significance import p_text, paired_p
 from reports.tables import markdown_table, mean_and_spread
 from studies.bees.cells import TUNED
 from studies.claims import between, shared_seeds
+from studies.cost import encoder_config
 from studies.results import Cell, Content
 from studies.runner import long_training
 from studies.study import Report, Study, StudyRequest, notes_of
@@ -45,12 +46,8 @@ LORA: dict[str, Any] = {
     "adapter_alpha": 32.0,
     "adapter_targets": ("query", "key", "value", "output", "up", "down"),
 }
-# The upper half of MiniLM's layers, for the two smaller tasks; quora keeps the shared ones.
-BRANCHES: dict[str, Any] = {
-    "adapter": "copies",
-    "adapter_only": ("sst", "sts"),
-    "adapter_top_layers": 3,
-}
+# Of the upper half of the layers (`cells`), for the two smaller tasks; qqp keeps the shared ones.
+BRANCHES: dict[str, Any] = {"adapter": "copies", "adapter_only": ("sst", "sts")}
 AVERAGE: dict[str, Any] = {"average_weights": 0.999}
 # Shared models without teachers: name -> settings.
 SHARED: Mapping[str, Mapping[str, Any]] = {
@@ -80,15 +77,16 @@ READING = (
     "own task. Mean ± standard deviation over the seeds on dev, in per cent; the best epoch was "
     "chosen on the same dev. The difference is that of the overall score from *singles*, over the "
     "seeds that both have, with the p of a paired t-test where there are three. Milliseconds are "
-    "those of encoding a text for all tasks: once, or once per task by singles and adapters."
+    "those of encoding a text for all tasks: once, or once per task by singles and by the merged "
+    "exports of adapters."
 )
 
 
 def timed_training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Train a run; return its figures, its parameters and milliseconds per encoded text.
 
-    With adapters a text is encoded once for each task: the time is that of a task times their
-    number.
+    With adapters a text is encoded once for each different encoder, by its merged export, which has
+    the layers of the shared one: the time is that of the shared one times their number.
     """
     found = long_training(config, folder)
     _, tasks, model = load_trained(folder, config.device)
@@ -100,13 +98,14 @@ def timed_training(config: RunConfig, folder: Path) -> dict[str, Any]:
     begin = time.perf_counter()
     model.bi_encoder.encode(texts, precision=config.precision)
     seconds = time.perf_counter() - begin
-    passes = 1 if config.adapter is None else len(config.main_tasks)
+    passes = len({task if task in model.adapters else None for task in config.main_tasks})
     return found | {"encode_ms": round(passes * 1000 * seconds / len(texts), 3)}
 
 
 def cells(request: StudyRequest) -> list[Cell]:
     """Return the cells of single tasks, of cross-encoders and of shared models."""
     base = request.base.changed(epochs=request.epochs or EPOCHS)
+    upper = encoder_config(base.encoder).num_layers // 2
 
     def single(
         task: str,
@@ -129,6 +128,8 @@ def cells(request: StudyRequest) -> list[Cell]:
         settings = {"mode": "multitask", "tasks": (*tasks, *more.get("auxiliary", ())), **more}
         settings |= {"lr": request.lr, "head_lr": request.lr} if request.lr else {}
         settings |= {} if base.limit is None else {"limit": base.limit}
+        if settings.get("adapter") == "copies":
+            settings["adapter_top_layers"] = upper
         return cell(name, base.changed(**settings), seeds, teachers)
 
     singles = [single(task, task) for task in CS224N]
@@ -269,7 +270,7 @@ def difference(
 
 def page(report: Report) -> list[str]:
     """Return the parts of the page: equal examples, and equal minutes."""
-    every = systems(report)
+    every, epochs = systems(report), report.request.epochs or EPOCHS
     parts = [notes_of(STUDY, report.request), READING, report.omitted()]
     if not every:
         return [*parts, "No system has all of its runs yet."]
@@ -280,14 +281,14 @@ def page(report: Report) -> list[str]:
         report.results.measured(report.cells),
         f"Dev was scored for {len(every)} recipes.",
         "## Equal passes",
-        "Each system trains on as many examples as three passes over the training examples that "
-        "it has: all but those with further or auxiliary examples train on as many. Minutes are "
+        f"Each system trains on as many examples as {epochs} passes over the training examples it "
+        "has: all but those with further or auxiliary examples train on as many. Minutes are "
         "those of the fastest run of each encoder, and + those of teachers.",
         table(report, every),
         "## Equal minutes",
         f"The best epoch of those that fit into {budget:.0f} minutes, the time of the fastest "
         "system with all tasks, rounded to whole epochs, without the minutes of teachers. "
-        "Learning rates fall until the third epoch, so that fewer epochs are at a disadvantage.",
+        f"Learning rates fall until epoch {epochs}, so that fewer epochs are at a disadvantage.",
         table(report, every, budget),
     ]
 

@@ -139,7 +139,7 @@ class Study:
     limit_per_class: bool = False
     data: str = "all training data"  # without a limit
     folder: str | None = None  # in results/ and runs/; None stands for the name
-    page_file: str | None = None  # beside the folder in results/; None stands for its name
+    page_ending: str = ""  # after the folder's name in that of the page, which is beside it
 
     def rows(self) -> list[str]:
         """Return the names of all cells."""
@@ -148,7 +148,7 @@ class Study:
 
     def page_path(self, results: Path) -> Path:
         """Return the file of the page, next to the folder of cells."""
-        return results.with_name(self.page_file or f"{results.name}.md")
+        return results.with_name(f"{results.name}{self.page_ending}.md")
 
     def is_wanted(self, cell: Cell, request: StudyRequest) -> bool:
         if self.wanted is not None:

@@ -12,12 +12,15 @@ import pytest
 from run_files import SAMPLE, metrics
 
 import cli
+from common.json_files import read_json
+from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig
 from multitask.assembly import plain_tasks
 from multitask.teachers import weights_checksum
 from serving import MultiTaskModel, silver
 from tasks import CS224N, build_task, data_folder
 from tasks.readers import normalise_text
+from tasks.silver import provenance_file
 
 FEW = ("--limit", "24", "--dev-limit", "8")
 SMALL = ("--encoder", "tiny", "--epochs", "1", "--batch-size", "8", *FEW)
@@ -110,6 +113,17 @@ def test_pairs_are_new_labelled_by_the_teacher_and_not_of_dev_or_test(
     assert about["left_out"]["sentences of dev or test"] == len(texts & held)
     assert str(tmp_path) not in json.dumps(about)
     assert f"{len(rows):,}" in result.stdout
+
+
+def test_python_writes_the_same_pairs_as_the_command(teacher, tmp_path, run_ok):
+    run, target, own = teacher("sts"), tmp_path / "command.csv", tmp_path / "python.csv"
+    run_ok(*mine(run, target, "--pairs", 20, "--seed", 3, "--precision", "fp32"))
+    search = silver.Search(BiEncoder.from_pretrained("tiny"), "tiny", neighbours=5)
+    found = silver.label_pairs(silver.open_teacher(run), own, 20, seed=3, search=search)
+    assert own.read_bytes() == target.read_bytes()
+    assert len(found.labels.texts) == len(found.pairs) == 20
+    one, other = (read_json(provenance_file(file)) for file in (own, target))
+    assert one | {"date": ""} == other | {"date": ""}
 
 
 @pytest.mark.parametrize("name", ["qqp", "mrpc", "own"])

@@ -151,6 +151,23 @@ def test_with_a_frozen_encoder_only_heads_and_adapters_are_trained(make_trainer,
     assert {name.split(".")[1] for name in moved if name.startswith("adapters.")} == set(CS224N)
 
 
+@EVERY
+@pytest.mark.parametrize("schedule", ["joint", "individual"])
+def test_with_a_frozen_encoder_tasks_without_an_adapter_train_their_heads(
+    make_trainer, adapter, schedule
+):
+    settings = {"freeze_encoder": True, "combiner": "sum", "schedule": schedule}
+    trainer = make_trainer(adapter=replace(adapter, only=("sts",)), **settings)
+    before = copied(trainer.model)
+    trainer.fit()
+    after = trainer.model.state_dict()
+    moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    assert {".".join(name.split(".")[:2]) for name in moved} == {
+        "adapters.sts",
+        *(f"heads.{task}" for task in CS224N),
+    }
+
+
 def test_a_frozen_encoder_with_adapters_has_dropout_and_regularisers(make_trainer):
     changes = {"freeze_encoder": True, "combiner": "sum", "r_drop_weight": {"sst": 1.0}}
     trainer = make_trainer(adapter=LORA, **changes)

@@ -10,6 +10,7 @@ from torch import nn
 
 from common.errors import RunError
 from minbert.words import build_bilstm
+from multitask.adapters import Copies
 from multitask.methods import methods
 from multitask.optimizer import (
     AdamW,
@@ -70,6 +71,15 @@ def test_layer_decay_gives_each_parameter_the_rate_of_its_layer(make_trainer, tm
         assert all((p.ndim > 1) == (group["weight_decay"] > 0) for p in group["params"])
     set_learning_rate(trainer.optimizer, 0.5)
     assert {g["lr"] for g in groups} == {0.125e-3, 0.25e-3, 0.5e-3, 0.5e-2}
+
+
+@pytest.mark.parametrize(("own", "rates"), [(None, (0.5e-3, 1e-3)), (3e-3, (3e-3, 3e-3))])
+def test_layer_decay_gives_copies_the_rate_of_their_layer(make_trainer, own, rates):
+    optimizer = AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5)
+    trainer = make_trainer(adapter=Copies(lr=own, only=("sts",)), optimizer=optimizer)
+    found = {id(p): g["peak_lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
+    for place, layer in trainer.model.adapters["sts"].layers.items():
+        assert {found[id(p)] for p in layer.parameters()} == {rates[int(place)]}
 
 
 def test_without_layer_decay_the_encoder_keeps_its_two_groups(make_trainer):

@@ -1,5 +1,7 @@
 """Distillation: what students learn from finished runs, where it is kept, and what is refused."""
 
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,13 +10,14 @@ import torch
 import torch.nn.functional as F
 
 from common.errors import RunError, SettingsError
-from common.json_files import write_json
+from common.json_files import write_json, write_sealed
 from losses import soft_divergence
+from minbert.words import build_bilstm
 from multitask import RunConfig, teachers, train
 from multitask.evaluation import score_split
 from multitask.regularizers import Distillation
 from multitask.run import make_trainer
-from multitask.teachers import soft_targets, weights_checksum
+from multitask.teachers import soft_targets, teachers_by_task, weights_checksum
 from tasks import build_task
 from tasks.custom_tasks import task
 from tasks.data import SoftTargets
@@ -110,6 +113,83 @@ def test_an_ensemble_stands_for_its_members(teacher, tmp_path):
     write_json(tmp_path / "config.json", {"mode": "ensemble", "members": members})
     found = soft_targets(student(tmp_path))["sst"].scores
     assert torch.equal(found, soft_targets(student(*runs))["sst"].scores)
+
+
+def ensemble_of(folder, *members, weights=None):
+    """The folder of an ensemble of sst, as `--mode ensemble` writes what teachers need of it."""
+    folder.mkdir()
+    paths = {"sst": list(map(str, members))}
+    config = {"mode": "ensemble", "tasks": ["sst"], "seed": 1, "method": "greedy", "members": paths}
+    write_json(folder / "config.json", config)
+    if weights:
+        parts = {"weights": weights, "dev": {}, "reported_examples": 1, "selected_on_examples": 0}
+        metrics = {"dev": {}, "method": "greedy", "members": {"sst": parts}}
+        write_sealed(folder / "metrics.json", metrics)
+    return folder
+
+
+def test_members_count_as_often_as_in_their_ensemble(teacher, tmp_path):
+    runs = [teacher("sst", seed=seed) for seed in (1, 2, 3)]
+    one, two, _ = (soft_targets(student(run))["sst"].scores for run in runs)
+    weights = {runs[0].name: 3, runs[1].name: 1}  # greedy selection left out the third
+    greedy = ensemble_of(tmp_path / "greedy", *runs, weights=weights)
+    found = soft_targets(student(greedy))["sst"].scores
+    torch.testing.assert_close(found, 0.75 * one + 0.25 * two)
+    # An ensemble of ensembles, and an ensemble beside a run: each counts once.
+    nested = ensemble_of(tmp_path / "nested", greedy, runs[1])
+    for several in (student(nested), student(greedy, runs[1])):
+        found = soft_targets(several)["sst"].scores
+        torch.testing.assert_close(found, 0.375 * one + 0.625 * two)
+
+
+def test_members_are_found_beside_their_ensemble(teacher, tmp_path, monkeypatch):
+    """Not in the current folder, where another run may have the same name."""
+    run = teacher("sst")
+    (tmp_path / "elsewhere" / "runs").mkdir(parents=True)
+    shutil.copytree(run, tmp_path / "runs" / "one")
+    shutil.copytree(teacher("sst", seed=1), tmp_path / "elsewhere" / "runs" / "one")
+    ensemble = ensemble_of(tmp_path / "runs" / "both", "../one")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    found = soft_targets(student(ensemble))["sst"].scores
+    assert torch.equal(found, soft_targets(student(run))["sst"].scores)
+    gone = ensemble_of(tmp_path / "runs" / "gone", "../two")
+    with pytest.raises(RunError, match=r"gone: expected the folder of its member \.\./two, found"):
+        soft_targets(student(gone))
+
+
+def test_only_tasks_with_a_weight_learn_from_a_teacher(teacher, capsys):
+    sst, sts = teacher("sst"), teacher("sts")
+    config = student(sst, sts, distillation_weight={"sst": 1.0})
+    with pytest.raises(SettingsError, match=r"teacher: expected a run of sst, found .*sts"):
+        soft_targets(config)
+    assert list(teachers_by_task(config.changed(teacher=(str(sst),)))) == ["sst"]
+
+
+def test_a_teacher_is_not_overwritten_by_its_student(teacher, tmp_path):
+    folder = Path(shutil.copytree(teacher("sst"), tmp_path / "one"))
+    kept = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    for run in (folder, ensemble_of(tmp_path / "ensemble", folder)):
+        with pytest.raises(SettingsError, match="teacher and output: expected two folders, found"):
+            train(student(run, tasks=("sst",)), folder, overwrite=True)
+    assert all(file.read_bytes() == content for file, content in kept.items())
+
+
+def test_a_finished_student_does_not_hide_that_its_teacher_changed(teacher, tmp_path):
+    run = Path(shutil.copytree(teacher("sst"), tmp_path / "teacher"))
+    config = student(run, tasks=("sst",))
+    done = train(config, tmp_path / "student").metrics
+    shutil.rmtree(run)
+    assert train(config, tmp_path / "student").metrics == done, "it does not need its teacher"
+    shutil.copytree(teacher("sst", seed=1), run)
+    with pytest.raises(RunError, match=r"expected the weights .*, with which this run began"):
+        train(config, tmp_path / "student")
+
+
+def test_embeddings_of_another_width_are_refused(teacher, tmp_path):
+    build_bilstm(tmp_path / "lstm", ["a film to love"], units=8, embedding_size=12)
+    config = student(teacher("sst"), tasks=("sst",), distillation_embeddings=1.0)
+    with pytest.raises(SettingsError, match="embeddings of the width 16, found 32"):
+        train(config.changed(encoder=str(tmp_path / "lstm")), tmp_path / "student")
 
 
 def test_scores_are_computed_once(teacher, monkeypatch):
@@ -249,7 +329,7 @@ def test_teachers_that_do_not_fit_are_refused(teacher, tmp_path, changes, line):
         run, changes = teacher(two), {"tasks": (three,)}
     if changes.pop("joint", False):
         run, changes = teacher("sts"), {"tasks": ("sts",), **joint("sts"), **changes}
-    runs = (run, run) if changes.pop("twice", False) else (run,)
+    runs = (run, teacher("sst", seed=1)) if changes.pop("twice", False) else (run,)
     with pytest.raises((SettingsError, RunError), match=line):
         soft_targets(student(*runs, **changes))
 

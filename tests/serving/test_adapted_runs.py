@@ -18,7 +18,7 @@ from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export
 from serving.joined_passes import EmbeddingRequest, answers
-from serving.run_encoder import of_one_task
+from serving.run_encoder import encoder_of_run, of_one_task
 from serving.static import distil
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
@@ -167,6 +167,16 @@ def test_an_export_with_adapters_is_replaced(lora, tmp_path):
     assert (tmp_path / "all" / "adapters.safetensors").exists()
     export(lora, tmp_path / "all", "minbert", overwrite=True)
     assert MultiTaskModel.load(tmp_path / "all").model.adapters
+
+
+def test_an_export_of_every_adapter_is_encoded_as_its_run(lora, tmp_path):
+    export(lora, tmp_path / "all", "minbert")
+    config = RunConfig(tasks=())
+    for task in ("sst", "sts"):
+        one, other = (encoder_of_run(run, config, task) for run in (lora, tmp_path / "all"))
+        np.testing.assert_array_equal(one.encode(TEXTS), other.encode(TEXTS))
+    with pytest.warns(SharedEncoderWarning):
+        encoder_of_run(tmp_path / "all", config)
 
 
 def test_an_encoder_is_not_saved_over_a_run_or_an_export(lora, tmp_path):

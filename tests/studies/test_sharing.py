@@ -75,10 +75,10 @@ def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
     cell = json.loads((tmp_path / "sharing" / f"{TOGETHER}.json").read_text())
     assert cell["config"]["teacher"][0] == "auxiliary-sst-seed11711"
     assert cell["seeds"]["11711"]["encode_ms"] > 0
-    best = reproducing("best", *flags, "--results", tmp_path / "sharing")
-    status, shown = best()
+    best, shared = reproducing("best", *flags), ("--results", tmp_path / "sharing")
+    status, shown = best(*shared)
     assert status == 0, shown.err
-    page = (tmp_path / "best.md").read_text()
+    page = (tmp_path / "sharing-best.md").read_text()
     assert page.count(f"| {TOGETHER}-seed") == len(SEEDS)
     assert "| ensemble of them |" in page
     for model in (f"{TOGETHER}-seed11711", "ensemble"):
@@ -86,8 +86,9 @@ def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
         assert {f"{stem}-test-output.csv" for stem in ("sst", "para", "sts")} <= found
     # Without the folders of the runs the pages are those of the stored figures.
     shutil.rmtree(tmp_path / "runs")
-    assert best("--stored-only")[0] == 0
-    assert (tmp_path / "best.md").read_text() == page
+    assert best(*shared, "--stored-only")[0] == 0
+    assert (tmp_path / "sharing-best.md").read_text() == page
+    assert best(*shared, "--rows", "branches")[0] == 2
 
 
 def test_systems_have_all_their_runs(every, tmp_path):
