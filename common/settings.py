@@ -231,6 +231,9 @@ def accepts(hint: Any, value: Any) -> bool:
 
 def mismatch(hint: Any, value: Any) -> str:
     """Return what was expected and found, with a suggestion for a misspelt name."""
+    several = [get_origin(one) is tuple for one in alternatives(hint) if one is not NoneType]
+    if isinstance(value, str) and all(several):
+        return f"expected a list, such as [{short_repr(value)}], found the string alone"
     line = f"expected {expected(hint)}, found {short_repr(value)}"
     return line + suggestion(value, names_of(hint))
 

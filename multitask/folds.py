@@ -76,6 +76,10 @@ def cross_validate(
         raise SettingsError("folds: expected one process, found several (torchrun)")
     folds = convert("folds", Folds, folds)
     configs = [fold_config(config, fold, folds) for fold in range(1, folds + 1)]
+    for key in ("init", "teacher"):
+        if getattr(config, key):
+            line = "test scores are too high if that run learnt from rows of this file"
+            print(f"{key}: {line}", flush=True)
     folder = Path(folder)
     check_folder(folder)
     control = replace(control, resume=not control.overwrite)

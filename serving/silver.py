@@ -18,7 +18,7 @@ import numpy as np
 
 from common.atomic_files import atomic_writer
 from common.environment import now
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.progress import bar
 from common.run_files import EXPORTED
@@ -132,9 +132,10 @@ def label_pairs(
 
 
 def pair_task(config: RunConfig, name: str | None, folder: Path) -> Task:
-    """Return the task of a run whose pairs get labels; raise RunError if there is none, or several.
+    """Return the task of a run whose pairs get labels.
 
-    A task needs pairs with one class or a number, in a column of its files.
+    Raise RunError if there is none, and SettingsError for another `name` or several and none. A
+    task needs pairs with one class or a number, in a column of its files.
     """
     tasks = plain_tasks(config)
     able = [
@@ -145,8 +146,11 @@ def pair_task(config: RunConfig, name: str | None, folder: Path) -> Task:
     if name is None and len(able) == 1:
         name = able[0]
     if name is None or name not in able:
-        expected = f"one of its tasks of pairs, {', '.join(able)}" if able else "a run with pairs"
-        raise RunError(f"{folder}: expected {expected}, found {name or ', '.join(able) or 'none'}")
+        if able:
+            line = f"expected one of {', '.join(able)}, the tasks of pairs of {folder}"
+            raise SettingsError(f"task: {line}, found {name or 'none'}")
+        line = "expected a run with a task of pairs that predicts a class or a number"
+        raise RunError(f"{folder}: {line}, found {', '.join(tasks)}")
     return tasks[name]
 
 

@@ -226,7 +226,7 @@ REFUSED = [
     (2, "{both} --proposals random --encoder tiny", "--encoder: expected --proposals semantic"),
     (2, "{both} --encoder tiny --run {run}", "--run and --encoder: expected at most one"),
     (2, "--teacher {run} --as-task s.json", "--as-task: expected a name that ends in .csv or .tsv"),
-    (1, "{both} --task sst", "expected one of its tasks of pairs, sts, found sst"),
+    (2, "{both} --task sst", "--task: expected one of sts, the tasks of pairs of"),
     (1, "{both} --run {run}", "expected a run that embeds single texts, found only pairs in one"),
     (1, "--teacher nowhere --as-task s.csv", "nowhere: expected a run with checkpoint/best, found"),
 ]
@@ -244,11 +244,14 @@ def test_flags_without_a_meaning_are_refused(status, flags, line, teacher, cwd, 
 def test_runs_without_one_task_of_pairs_are_refused(tmp_path, run_ok, error_line):
     run_ok("--mode", "single", "--task", "sst", *SMALL, "--output", tmp_path / "sst")
     line = error_line(1, *mine(tmp_path / "sst", tmp_path / "s.csv"))
-    assert "expected a run with pairs, found none" in line
+    assert (
+        "expected a run with a task of pairs that predicts a class or a number, found sst" in line
+    )
     several = tmp_path / "several"
     run_ok("--mode", "multitask", "--tasks", "qqp", "sts", *SMALL, "--output", several)
-    line = error_line(1, *mine(several, tmp_path / "s.csv"))
-    assert "expected one of its tasks of pairs, qqp, sts, found qqp, sts" in line
+    line = error_line(2, *mine(several, tmp_path / "s.csv"))
+    assert "--task: expected one of qqp, sts, the tasks of pairs of" in line
+    assert "found none" in line
     run_ok(*mine(several, tmp_path / "s.csv", "--task", "qqp", "--pairs", "9"))
     run_ok("--mode", "export", "--run", several, "--output", tmp_path / "out")
     line = error_line(1, *mine(tmp_path / "out", tmp_path / "t.csv"))

@@ -108,6 +108,11 @@ def test_folds_are_trained_once_and_averaged(tmp_path, run_ok, error_line):
     assert json.loads((folder / "folds.json").read_text()) == found
     other = [*command[:-1], "4"]
     assert "expected this run's configuration, found" in error_line(1, *other, "--output", folder)
+    # A run that may have learnt from the rows of the folds.
+    started = run_ok(*command, "--init", folder / "fold-1", "--output", tmp_path / "started").stdout
+    notice = "test scores are too high if that run learnt from rows of this file"
+    assert f"init: {notice}" in started
+    assert notice not in first
     line = error_line(1, *command, "--output", folder / "fold-1")
     assert "expected a new or empty folder, or one of folds, found" in line
 

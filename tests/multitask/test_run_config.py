@@ -234,6 +234,13 @@ def test_a_change_without_an_effect_is_refused(base, changes, line):
         config.changed(**changes)
 
 
+@pytest.mark.parametrize("setting", ["teacher", "auxiliary", "adapter_targets"])
+def test_a_string_in_place_of_a_list_is_refused(setting):
+    line = f"{setting}: expected a list, such as ['sts'], found the string alone"
+    with pytest.raises(SettingsError, match=re.escape(line)):
+        RunConfig(**SST, **{setting: "sts"}, adapter="lora")
+
+
 def test_a_stored_configuration_takes_a_preset_as_the_one_that_was_stored():
     for made in (RunConfig(**SST), RunConfig(**SST, preset="bees", lr=1e-4, epochs=3)):
         stored = RunConfig.from_json(made.to_json())
