@@ -19,7 +19,7 @@ Metrics = dict[str, float]
 
 
 class Scoring(Protocol):
-    """The interface of a task that an ensemble needs: see `tasks.base.Kind`."""
+    """The interface of a task that an ensemble needs: see `tasks.kinds.Kind`."""
 
     @property
     def predictions(self) -> Callable[[np.ndarray], np.ndarray]: ...

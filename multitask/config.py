@@ -19,7 +19,7 @@ from multitask.rules import faults, ineffective_faults
 from multitask.run_settings import RunSettings
 from multitask.sampling import FirstTask
 from multitask.settings_by_name import (
-    METHODS,
+    METHOD_ROLES,
     UNSCALED,
     default_batches,
     default_scale,
@@ -116,7 +116,7 @@ class RunConfig(RunSettings):
         configuration has already may lose its effect, such as the learning rate of an encoder that
         is now frozen.
         """
-        exchanged = [role for role in METHODS if role in settings]
+        exchanged = [role for role in METHOD_ROLES if role in settings]
         gone = {key for role in exchanged for key in of_methods(role, getattr(self, role))}
         kept = {key: value for key, value in self.given.items() if key not in gone}
         config = RunConfig.from_flat({**kept, **settings}, self.user_methods)
@@ -197,7 +197,7 @@ class RunConfig(RunSettings):
             value = getattr(self, one.name)
             if one.name == "outside_tasks":
                 continue
-            found |= of_methods(one.name, value) if one.name in METHODS else {one.name: value}
+            found |= of_methods(one.name, value) if one.name in METHOD_ROLES else {one.name: value}
         return found
 
     def flat_other_than_defaults(self) -> dict[str, Any]:
@@ -205,11 +205,11 @@ class RunConfig(RunSettings):
         found: dict[str, Any] = {}
         for one in fields(self):
             value = getattr(self, one.name)
-            if one.name in METHODS and isinstance(value, Settings):
+            if one.name in METHOD_ROLES and isinstance(value, Settings):
                 found |= value.other_than_defaults()
                 if value.name != default_values()[one.name]:
                     found[one.name] = value.name
-            elif one.name in METHODS:  # several, or none
+            elif one.name in METHOD_ROLES:  # several, or none
                 found |= of_methods(one.name, value)
             elif one.name != "outside_tasks" and value != default_of(one):
                 found[one.name] = value

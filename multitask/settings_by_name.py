@@ -33,7 +33,7 @@ from tasks.custom_tasks import CustomTask
 from tasks.objectives import balance_of
 from tasks.own_types import predicts
 
-METHODS = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
+METHOD_ROLES = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
 ONE = "expected at most one of them"
 SCALE, UNSCALED = 5.0, 1.0  # scale of similarities: the default, and without such a task
 
@@ -75,7 +75,7 @@ def resolved(
         if one.name == "outside_tasks":
             classes = {cls.name: cls for cls in user_methods if issubclass(cls, TaskOptions)}
             found[one.name] = tuple(classes[n] for n in given["tasks"] if n in classes)
-        elif one.name in METHODS and one.name != "regularizers":
+        elif one.name in METHOD_ROLES and one.name != "regularizers":
             found[one.name] = method(one.name, given, base, user_methods)
         elif one.name != "regularizers":
             if (value := given.get(one.name, base.get(one.name, MISSING))) is MISSING:
@@ -301,7 +301,7 @@ def default_gradients(found: Mapping[str, Any]) -> str:
 
 def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners) -> None:
     """Raise SettingsError for a setting of an unused method, unless it is the default."""
-    used = {key for role in METHODS for key in of_methods(role, found[role])}
+    used = {key for role in METHOD_ROLES for key in of_methods(role, found[role])}
     for key, value in given.items():
         if key not in owned or key in used:
             continue
@@ -342,7 +342,7 @@ def of_methods(role: str, value: Any) -> dict[str, Any]:
 def explicit(given: Mapping[str, Any]) -> set[str]:
     """Return the names of settings that are given, of objects those that differ from defaults."""
     found = {key for key, value in given.items() if value is not None}
-    for one in (given.get(role) for role in METHODS):
+    for one in (given.get(role) for role in METHOD_ROLES):
         if isinstance(one, Settings):
             found |= one.other_than_defaults().keys()
     return found
@@ -350,7 +350,7 @@ def explicit(given: Mapping[str, Any]) -> set[str]:
 
 def user_methods_in(given: Mapping[str, Any]) -> tuple[type[Settings], ...]:
     """Return the classes of objects in the settings that are not in the table of methods."""
-    objects = [given.get(role) for role in METHODS if role != "regularizers"]
+    objects = [given.get(role) for role in METHOD_ROLES if role != "regularizers"]
     further = given.get("regularizers", ())
     objects += list(further) if isinstance(further, list | tuple) else [further]
     objects += [one for one in given.get("tasks", ()) if isinstance(one, TaskOptions)]

@@ -16,7 +16,7 @@ from multitask.checkpoint_folders import CONFIG, CheckpointError
 from multitask.config import RunConfig, check_tasks, difference, path_settings
 from multitask.methods import ROLES, UserMethods, methods, owners
 from multitask.run_settings import MACHINE, READING
-from multitask.settings_by_name import METHODS
+from multitask.settings_by_name import METHOD_ROLES
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES
 
@@ -33,7 +33,7 @@ def check_stored(content: Mapping[str, Any]) -> None:
     other programs, and methods, which may come from a file of the user, are left to the caller.
     """
     for one in fields(RunConfig):
-        if one.name in content and one.name not in METHODS:
+        if one.name in content and one.name not in METHOD_ROLES:
             try:
                 convert(one.name, hints_of(RunConfig)[one.name], content[one.name])
             except SettingsError as error:
@@ -44,7 +44,7 @@ def check_stored(content: Mapping[str, Any]) -> None:
         hint = [hints_of(one)[one.by_key()[key].name] for one in several]
         if not any(accepts(one, content[key]) for one in hint):
             raise RunError(f"{key}: expected {expected(hint[0])}, found {short_repr(content[key])}")
-    for role in METHODS:
+    for role in METHOD_ROLES:
         known = (*methods(role), *((None,) if None in ROLES[role].methods else ()))
         if role in content and content[role] not in known and not content.get("use"):
             raise RunError(

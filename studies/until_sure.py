@@ -89,7 +89,7 @@ def compare_until_sure(
         "score": {"name": found.name, "metrics": dict(found.metrics)},
         "rule": asdict(rule),
         "method": METHOD,
-        **data_record(configs, seed=1),
+        **data_record(configs),
         "environment": environment(),
     }
     check_earlier(folder / FILE, content)

@@ -67,5 +67,5 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def data_folder(data: str) -> Path:
-    """Return the folder of `--data`; `sample` is the bundled one."""
+    """Return the folder with this name or path; `sample` is the bundled one."""
     return Path(__file__).with_name("sample") if data == "sample" else Path(data)

@@ -112,7 +112,7 @@ class WithContrast(Objective, prefix="scl_"):
             yield "scl_weight: expected a number below 1, found 1, with which no head is trained"
 
 
-class WithPreference(WithContrast):
+class WithPullPush(WithContrast):
     """Cross-entropy with pull and push, and a preference between these two."""
 
     preference: tuple[Fraction, Fraction] = setting(
@@ -138,7 +138,7 @@ class SCL(WithContrast, name="scl"):
         return with_supcon(task, self)
 
 
-class LS(WithPreference, name="ls"):
+class LS(WithPullPush, name="ls"):
     """Cross-entropy, and pull and push weighted by a preference (SCL-MOO, Eq. 4 to 6)."""
 
     def of_task(self, task: Task) -> Task:
@@ -147,7 +147,7 @@ class LS(WithPreference, name="ls"):
         return with_pull_push(task, self)
 
 
-class EPO(WithPreference, name="epo"):
+class EPO(WithPullPush, name="epo"):
     """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1)."""
 
     inputs: Literal["contrastive", "combined"] = setting(
@@ -185,7 +185,7 @@ class CL(WithContrast, name="cl"):
 
 
 START_HELP = "initial label embeddings: random, or the embeddings of the classes' names"
-LAYERS_HELP = "layers of the projection head"
+LAYERS_HELP = "layers of the objective's own projection head"
 
 
 class LaCon(Objective, name="lacon"):

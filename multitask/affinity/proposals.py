@@ -18,7 +18,7 @@ from multitask.config import RunConfig
 from multitask.imbalance import SETTINGS as IMBALANCE
 from multitask.imbalance import value_of
 from multitask.regularizers import Distillation
-from multitask.settings_by_name import METHODS, has_similarities, of_methods
+from multitask.settings_by_name import METHOD_ROLES, has_similarities, of_methods
 from tasks.kinds import with_main_metric
 
 SINGLES, ONE_MODEL, GROUPS, BRANCHES = "singles", "one model", "groups", "branches"
@@ -213,7 +213,7 @@ def for_tasks(config: RunConfig, tasks: Names, settings: Mapping[str, Any]) -> R
 
     Values by task, and settings that only the other tasks use, are left out.
     """
-    roles = ["regularizers", *(role for role in METHODS if role in CHOSEN)]
+    roles = ["regularizers", *(role for role in METHOD_ROLES if role in CHOSEN)]
     replaced = {key for role in roles for key in of_methods(role, getattr(config, role))}
     unused = {*CHOSEN, *replaced, *settings_of_other_tasks(config, tasks)}
     given = dict[str, Any]()

@@ -16,7 +16,7 @@ from multitask.assembly import build_tasks
 from multitask.config import RunConfig, check_complete
 from multitask.methods import methods
 from multitask.presets import PRESETS
-from multitask.settings_by_name import METHODS
+from multitask.settings_by_name import METHOD_ROLES
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 JUNK = [
@@ -30,7 +30,7 @@ def settings():
     hints = hints_of(RunConfig)
     found = {one.name: (hints[one.name], {}) for one in fields(RunConfig)}
     del found["outside_tasks"]  # which users do not give
-    for role in METHODS:
+    for role in METHOD_ROLES:
         for name, method in methods(role).items():
             use = {role: name} if role != "regularizers" else {f"{method.prefix}weight": 1.0}
             for key, one in method.by_key().items():
@@ -42,7 +42,7 @@ def is_wrong(name, hint, value):
     """Return whether a value is invalid. A method may be None, which is the default one."""
     if isinstance(value, str) and any(map(is_unsafe, value)):
         return True
-    methods_own = name in METHODS and name != "regularizers"
+    methods_own = name in METHOD_ROLES and name != "regularizers"
     return methods_own or not accepts(hint, value)
 
 
@@ -112,7 +112,7 @@ def test_two_hundred_random_pairs_of_settings_are_refused_or_built():
     """Valid values of two settings are refused in one line, or build tasks."""
     draw, known = random.Random(1), settings()
     values = {name: (values_of(hint), use) for name, (hint, use) in known.items()}
-    values |= {role: (list(methods(role)), {}) for role in METHODS if role != "regularizers"}
+    values |= {role: (list(methods(role)), {}) for role in METHOD_ROLES if role != "regularizers"}
     values["preset"] = list(PRESETS), {}
     values = {name: found for name, found in values.items() if found[0] and name != "regularizers"}
     built = 0
