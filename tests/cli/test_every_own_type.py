@@ -301,6 +301,5 @@ def test_pairs_get_numbers_from_a_regression_and_none_from_a_ranking(
     teacher = MultiTaskModel.load(trained[0])
     values = teacher.predict(pairs, ["regression_pairs"])["regression_pairs"].values
     assert [float(row[HOW]) for row in rows] == pytest.approx(values.tolist(), rel=1e-4)
-    assert "expected one of its tasks of pairs" in error_line(
-        1, *mine, "--overwrite", "--task", "ranking"
-    )
+    line = error_line(2, *mine, "--overwrite", "--task", "ranking")
+    assert "--task: expected one of similarity, regression_pairs, regression_joint" in line

@@ -122,7 +122,8 @@ def test_modes_that_need_one_class_refuse_several_labels(trained, tmp_path, erro
     command = ["--mode", "single", "--task", pairs, "--encoder", "tiny", "--epochs", "1"]
     assert cli.main([*command, "--output", str(folder)]) == 0
     mine = ("--mode", "mine", "--teacher", folder, "--as-task", tmp_path / "silver.csv")
-    assert "expected a run with pairs, found none" in error_line(1, *mine)
+    line = "expected a run with a task of pairs that predicts a class or a number, found tags"
+    assert line in error_line(1, *mine)
 
 
 def test_a_run_with_weights_prints_them_and_the_figures_of_each_class(tmp_path, run_ok):

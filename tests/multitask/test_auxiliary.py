@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import RunError
+from common.errors import SettingsError
 from ensemble.runs import soup_runs, tasks_of_run
 from ensemble.soup import make_soup
 from multitask.assembly import build_tasks, plain_tasks
@@ -87,7 +87,7 @@ def test_it_is_in_no_soup_but_its_head(run, tmp_path, greedy):
 
 def test_another_metric_must_be_one_of_a_task_that_counts():
     assert build_tasks(CONFIG.changed(select_by="macro_f1"))["sst"].kind.main_metric == "macro_f1"
-    with pytest.raises(RunError, match="of the tasks: sst has accuracy, macro_f1; qqp has"):
+    with pytest.raises(SettingsError, match="of the tasks: sst has accuracy, macro_f1; qqp has"):
         build_tasks(CONFIG.changed(select_by="matthews"))
 
 

@@ -9,7 +9,7 @@ from plain import step_terms
 from safetensors.torch import load_file, save_file
 from tolerances import assert_near
 
-from common.errors import RunError
+from common.errors import SettingsError
 from multitask.assembly import build_tasks
 from multitask.checkpoint_folders import CheckpointError
 from multitask.config import RunConfig
@@ -67,7 +67,7 @@ def test_another_metric_may_select_the_epoch():
     found = rare["qqp"].kind.measure(np.eye(2)[[0, 0, 1]], np.array([0, 1, 1]))
     assert list(found) == ["accuracy", "f1", "macro_f1"]
     assert found["macro_f1"] == pytest.approx(2 / 3)
-    with pytest.raises(RunError, match="expected a metric of the tasks: sst has accuracy"):
+    with pytest.raises(SettingsError, match="expected a metric of the tasks: sst has accuracy"):
         build_tasks(replace(CONFIG, select_by="pearson"))
 
 

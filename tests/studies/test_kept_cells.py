@@ -230,7 +230,7 @@ def test_kept_only_trains_nothing(table, reproducing, tmp_path, monkeypatch):
     results.mkdir()
     status, shown = reproducing(table, "--stored-only")()
     assert status == 0, shown.err
-    text = results.with_suffix(".md").read_text()
+    text = find_study(table).page_path(results).read_text()
     assert "--stored-only" not in text
     assert text.strip() in shown.out
     assert not (tmp_path / "runs").exists()
