@@ -247,7 +247,8 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
         mean(dev(f"sharing/{name}sst.json", "sst", "accuracy")[:1]) for name in ("", "auxiliary-")
     ]
     yield page, f"raise the dev accuracy from {' to '.join(alone)} (one seed)"
-    files = {name: f"sharing/{name}.json" for name in (*score, "together", "teachers-1e-4")}
+    shared = ("together", "teachers-1e-4", "branches-teachers")
+    files = {name: f"sharing/{name}.json" for name in (*score, *shared)}
     cells = {name: read_cell(RESULTS / file)["seeds"] for name, file in files.items()}
     seeds = [one for one in cells["together"] if all(one in cells[task] for task in score)]
 
@@ -257,8 +258,7 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
     singles = {task: average(task, task) for task in score}
     whole = (singles["sst"] + singles["qqp"] + (singles["sts"] + 100) / 2) / 3
     overall = {
-        name: [100 * run["dev"]["overall"] for run in cells[name].values()]
-        for name in ("together", "teachers-1e-4")
+        name: [100 * run["dev"]["overall"] for run in cells[name].values()] for name in shared
     }
     yield (
         page,
@@ -270,6 +270,13 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
     lost = singles["sts"] - fmean(dev(files["teachers-1e-4"], "sts", score["sts"]))
     before = spread(overall["teachers-1e-4"])
     yield page, f"it is {before} over two seeds, and similarity loses {lost:.1f}."
+    branches = {task: average("branches-teachers", task) - singles[task] for task in score}
+    yield (
+        page,
+        f"it is {spread(overall['branches-teachers'])}: similarity loses {-branches['sts']:.1f}",
+    )
+    before = average("teachers-1e-4", "sst") - singles["sst"]
+    yield page, f"but sentiment gains {branches['sst']:.1f} in place of {before:.1f}."
 
 
 @pytest.mark.parametrize(("page", "line"), list(quoted()))
