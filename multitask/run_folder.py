@@ -157,6 +157,11 @@ class RunFolder:
             return read_json(exported, RunError), exported
         return self.stored_config(), self.config_file
 
+    def check_not_exported(self) -> None:
+        """Raise RunError for the folder of an export, to which nothing is added."""
+        if (self.path / EXPORTED).exists():
+            raise RunError(f"{self.path}: expected the folder of a run, found an export")
+
     def encoder(self) -> str:
         """Return the name of the run's initial encoder; raise RunError if there is no run."""
         encoder = self.stored_config().get("encoder")

@@ -19,7 +19,6 @@ from torch import Tensor
 
 from common.errors import RunError, SettingsError
 from common.json_files import checksums, read_json, write_json
-from common.run_files import EXPORTED
 from multitask.assembly import load_trained, plain_tasks
 from multitask.config import RunConfig
 from multitask.evaluation import score_split
@@ -130,9 +129,8 @@ def shares_of(folder: Path, task: str) -> Shares:
     A run without the task has none. Raise RunError for an export, and for an ensemble whose members
     are not there.
     """
-    if (folder / EXPORTED).exists():
-        raise RunError(f"{folder}: expected the folder of a run, found an export")
     run = RunFolder(folder)
+    run.check_not_exported()
     stored = run.stored_config()
     if stored.get("mode") != "ensemble":
         return {folder: Fraction(1)} if task in stored.get("tasks", ()) else {}

@@ -21,7 +21,6 @@ from common.environment import now
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.progress import bar
-from common.run_files import EXPORTED
 from minbert.bi_encoder import BiEncoder
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
@@ -95,9 +94,9 @@ def open_teacher(
 
     Raise RunError for an export, and if the run has no task of pairs, or several and no `task`.
     """
-    if (folder / EXPORTED).exists():
-        raise RunError(f"{folder}: expected the folder of a run, found an export")
-    config = RunFolder(folder).task_config(use)
+    run = RunFolder(folder)
+    run.check_not_exported()
+    config = run.task_config(use)
     config = config.changed(**changed) if changed else config
     return Teacher(folder, config, pair_task(config, task, folder))
 

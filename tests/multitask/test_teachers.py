@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 from common.errors import RunError, SettingsError
 from common.json_files import write_json, write_sealed
+from common.run_files import EXPORTED
 from losses import soft_divergence
 from minbert.words import build_bilstm
 from multitask import RunConfig, teachers, train
@@ -163,6 +164,15 @@ def test_only_tasks_with_a_weight_learn_from_a_teacher(teacher, capsys):
     with pytest.raises(SettingsError, match=r"teacher: expected a run of sst, found .*sts"):
         soft_targets(config)
     assert list(teachers_by_task(config.changed(teacher=(str(sst),)))) == ["sst"]
+
+
+def test_an_export_is_no_teacher(teacher, tmp_path):
+    """Its scores would be kept in it, and change its checksum."""
+    folder = tmp_path / "export"
+    shutil.copytree(teacher("sst"), folder)
+    write_json(folder / EXPORTED, {})
+    with pytest.raises(RunError, match="expected the folder of a run, found an export"):
+        soft_targets(student(folder))
 
 
 def test_a_teacher_is_not_overwritten_by_its_student(teacher, tmp_path):
