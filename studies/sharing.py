@@ -46,8 +46,10 @@ LORA: dict[str, Any] = {
     "adapter_alpha": 32.0,
     "adapter_targets": ("query", "key", "value", "output", "up", "down"),
 }
-# Of the upper half of the layers (`cells`), for the two smaller tasks; qqp keeps the shared ones.
+# Tasks with their own copy of the upper half of the layers; the others keep the shared ones.
 BRANCHES: dict[str, Any] = {"adapter": "copies", "adapter_only": ("sst", "sts")}
+BRANCH_OF_SST = BRANCHES | {"adapter_only": ("sst",)}
+BRANCH_OF_STS = BRANCHES | {"adapter_only": ("sts",)}
 AVERAGE: dict[str, Any] = {"average_weights": 0.999}
 # Shared models without teachers: name -> settings.
 SHARED: Mapping[str, Mapping[str, Any]] = {
@@ -152,6 +154,9 @@ def cells(request: StudyRequest) -> list[Cell]:
         shared("teachers", plain, **ONE_TASK),
         shared("teachers-1e-4", taught, **fast),
         shared("branches-teachers", taught, **fast, **BRANCHES),
+        shared("branch-sst-teachers", taught, **fast, **BRANCH_OF_SST),
+        shared("branch-sts-teachers", taught, **fast, **BRANCH_OF_STS),
+        shared("joint-teachers", taught, **JOINT, **FASTER, **AVERAGE),
         shared("cross-teachers", [plain[0], *crossed], **ONE_TASK),
         shared(TOGETHER, chosen, **ONE_TASK, **LORA, **AUXILIARY, **AVERAGE),
         shared(f"{TOGETHER}-sst", [helped], **sentiment, **AVERAGE),
