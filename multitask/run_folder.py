@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from common.atomic_files import file_lock, kind_of, paths_in, remove
 from common.errors import RunError
-from common.json_files import read_json, write_json
+from common.json_files import checksums, read_json, write_json
 from common.run_files import CHECKPOINTS, EXPORTED
 from multitask.checkpoint_folders import (
     BEST,
@@ -213,6 +214,10 @@ class RunFolder:
                 flush=True,
             )
         return best
+
+    def weights_checksum(self) -> str:
+        """Return the SHA-256 of all files of `weights`."""
+        return sha256(checksums(self.weights()).encode()).hexdigest()
 
     def check_embeds_texts(self, task: str | None = None) -> None:
         """Raise RunError if every task of the run, or of the export, reads pairs as one sequence.

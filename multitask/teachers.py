@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from common.errors import RunError, SettingsError
-from common.json_files import checksums, read_json, write_json
+from common.json_files import read_json, write_json
 from multitask.assembly import load_trained, plain_tasks
 from multitask.config import RunConfig
 from multitask.evaluation import score_split
@@ -172,18 +172,25 @@ def stored_or_computed(
 ) -> SoftTargets:
     """Return the scores of one teacher for the training examples of a student's task.
 
-    They are read from the teacher's folder if it has computed them for the same weights and texts.
+    They are read from the teacher's folder if it has computed them for the same weights and texts,
+    and otherwise kept there, if it can be written.
     The teacher may have another encoder, tokeniser or head than the student.
     """
     outputs = task.kind.columns, task.kind.class_names, signature(config, task.name)
-    content = repr((weights_checksum(folder), examples.ids, examples.texts, embeddings, outputs))
+    weights = RunFolder(folder).weights_checksum()
+    content = repr((weights, examples.ids, examples.texts, embeddings, outputs))
     key = hashlib.sha256(content.encode()).hexdigest()[:16]
     file = folder / SOFT_TARGETS / f"{task.name}-{key}.npz"
-    if not file.exists():
-        found = computed(folder, config, task, examples, embeddings)
-        file.parent.mkdir(exist_ok=True)
-        write_arrays(file, found)
-    arrays = read_arrays(file, "soft targets, which are computed again if the file is deleted")
+    if file.exists():
+        arrays = read_arrays(file, "soft targets, which are computed again if the file is deleted")
+    else:
+        arrays = computed(folder, config, task, examples, embeddings)
+        try:
+            file.parent.mkdir(exist_ok=True)
+            write_arrays(file, arrays)
+        except OSError as error:
+            line = "its scores are not kept, and the next run computes them again"
+            print(f"{file.parent}: cannot be written ({error.strerror}); {line}", flush=True)
     return SoftTargets(**{key: torch.from_numpy(array) for key, array in arrays.items()})
 
 
@@ -221,11 +228,6 @@ def computed(
     return result
 
 
-def weights_checksum(folder: Path) -> str:
-    """Return the SHA-256 of all files of a run's best epoch."""
-    return hashlib.sha256(checksums(RunFolder(folder).weights()).encode()).hexdigest()
-
-
 def check_teachers(folder: Path, finished: bool = False) -> None:
     """Raise RunError if the weights of a teacher changed since the run in `folder` began.
 
@@ -237,7 +239,7 @@ def check_teachers(folder: Path, finished: bool = False) -> None:
     for teacher, before in read_json(file, RunError).items():
         if finished and not Path(teacher).exists():
             continue
-        if (found := weights_checksum(Path(teacher))) != before:
+        if (found := RunFolder(Path(teacher)).weights_checksum()) != before:
             raise RunError(
                 f"--teacher {teacher}: expected the weights {str(before)[:12]}, with which this "
                 f"run began, found {found[:12]}; restore them, or --overwrite the run"
@@ -255,4 +257,5 @@ def check_teacher_folders(folder: Path, config: RunConfig) -> None:
 def write_teachers(folder: Path, config: RunConfig) -> None:
     """Write the checksums of the teachers' weights beside the configuration of a run."""
     runs = {str(run) for several in teachers_by_task(config).values() for run in several}
-    write_json(folder / TEACHERS, {run: weights_checksum(Path(run)) for run in sorted(runs)})
+    sums = {run: RunFolder(Path(run)).weights_checksum() for run in sorted(runs)}
+    write_json(folder / TEACHERS, sums)

@@ -26,7 +26,7 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.run_folder import RunFolder
-from multitask.teachers import stored_or_computed, weights_checksum
+from multitask.teachers import stored_or_computed
 from reports.tables import Table
 from serving.mining import embeddings_of
 from serving.proposals import Proposal, random_pairs, semantic_pairs
@@ -272,7 +272,7 @@ def provenance_of(
     return {
         "task": teacher.task.name,
         "teacher": teacher.folder.resolve().name,
-        "weights": weights_checksum(teacher.folder),
+        "weights": RunFolder(teacher.folder).weights_checksum(),
         "data": pool.checksum,
         "pairs": len(found.pairs),
         **how,

@@ -16,7 +16,7 @@ from common.json_files import read_json
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig
 from multitask.assembly import plain_tasks
-from multitask.teachers import weights_checksum
+from multitask.run_folder import RunFolder
 from serving import MultiTaskModel, silver
 from tasks import CS224N, build_task, data_folder
 from tasks.readers import normalise_text
@@ -108,7 +108,7 @@ def test_pairs_are_new_labelled_by_the_teacher_and_not_of_dev_or_test(
             assert row[2] == silver.class_labels(task)[np.argmax(row[3:])]
     about = json.loads((tmp_path / f"{target.name}.provenance.json").read_text())
     assert (about["task"], about["teacher"]) == (task.name, run.name)
-    assert (about["weights"], about["pairs"]) == (weights_checksum(run), len(rows))
+    assert (about["weights"], about["pairs"]) == (RunFolder(run).weights_checksum(), len(rows))
     assert about["proposals"] == proposals
     assert about["left_out"]["sentences of dev or test"] == len(texts & held)
     assert str(tmp_path) not in json.dumps(about)

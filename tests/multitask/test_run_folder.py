@@ -1,6 +1,7 @@
 """Names of run folders and what may be written where."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from common.errors import RunError, UserError
 from common.json_files import write_json
 from minbert import kernel_choice
 from minbert.kernel_choice import LinearChoice
+from multitask import train
 from multitask.config import RunConfig
 from multitask.data_files import digest_of, file_digests
 from multitask.metrics_file import OF_TRAINING
@@ -185,6 +187,20 @@ def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path):
     with pytest.raises(RunError, match="cannot be written") as error:
         prepare(tmp_path / "file" / "run", CONFIG)
     assert "\n" not in str(error.value)
+
+
+def test_a_finished_run_whose_init_was_trained_again_is_refused(tmp_path):
+    first = RunConfig(tasks=("sst",), encoder="tiny", epochs=1, limit=16, dev_limit=8, test_limit=8)
+    start, after = tmp_path / "start", tmp_path / "after"
+    train(first, start)
+    whole = train(first.changed(init=str(start)), after)
+    assert train(first.changed(init=str(start)), after).metrics == whole.metrics
+    train(first.changed(lr=1e-3), start, overwrite=True)
+    line = "expected the files that this run was trained with, found another init"
+    with pytest.raises(RunError, match=line):
+        train(first.changed(init=str(start)), after)
+    shutil.rmtree(start)  # a run that is gone is no reason to refuse
+    assert train(first.changed(init=str(start)), after).metrics == whole.metrics
 
 
 def test_files_of_patterns_and_folders_and_the_dev_of_pre_training_have_checksums(tmp_path):

@@ -18,7 +18,8 @@ from multitask import RunConfig, teachers, train
 from multitask.evaluation import score_split
 from multitask.regularizers import Distillation
 from multitask.run import make_trainer
-from multitask.teachers import soft_targets, teachers_by_task, weights_checksum
+from multitask.run_folder import RunFolder
+from multitask.teachers import soft_targets, teachers_by_task
 from tasks import build_task
 from tasks.custom_tasks import task
 from tasks.data import SoftTargets
@@ -308,9 +309,26 @@ def test_a_teacher_that_changed_is_refused(teacher, tmp_path):
     folder = tmp_path / "student"
     train(student(first), folder)
     (folder / "metrics.json").unlink()
-    write_json(folder / "teachers.json", {str(first): weights_checksum(other)})
+    write_json(folder / "teachers.json", {str(first): RunFolder(other).weights_checksum()})
     with pytest.raises(RunError, match=r"expected the weights [0-9a-f]{12}, with which this run"):
         train(student(first), folder, resume=True)
+
+
+def test_a_teacher_whose_folder_cannot_be_written_teaches_the_same(
+    teacher, tmp_path, monkeypatch, capsys
+):
+    shutil.copytree(teacher("sst"), tmp_path / "kept")
+    shutil.copytree(teacher("sst"), tmp_path / "read-only", ignore=lambda *_: ["soft-targets"])
+    kept = soft_targets(student(tmp_path / "kept"))["sst"]
+
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(teachers, "write_arrays", refused)
+    found = soft_targets(student(tmp_path / "read-only"))["sst"]
+    assert torch.equal(found.scores, kept.scores)
+    line = "cannot be written (Permission denied); its scores are not kept"
+    assert line in capsys.readouterr().out
 
 
 def mood(folder, labels):
