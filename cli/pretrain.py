@@ -14,8 +14,8 @@ from cli.multitask import add_task_list, distinct_tasks
 from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
 from multitask.methods import methods, pretrains
-from multitask.objective_rules import PAIRED
 from multitask.presets import preset_values
+from multitask.pretraining_rules import PAIRED
 from pretrain.objectives import PretrainObjective
 from tasks import CS224N, TASK_NAMES
 from tasks.objectives import Objective

@@ -1,15 +1,15 @@
-"""Rules about what tasks are trained by: their own losses, an objective, pre-training.
+"""Rules about what tasks are trained by: their own losses, an objective, combined gradients.
 
 No torch is imported here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from multitask.combiners.base import WithPreference
-from multitask.methods import is_default, methods
+from multitask.methods import is_default
 from multitask.settings_by_name import ONE
 
 if TYPE_CHECKING:
@@ -53,9 +53,6 @@ def combined_objectives(config: RunConfig) -> list[str]:
 def weights_by_task(config: RunConfig) -> dict[str, Mapping[str, float]]:
     """Return the weights of the regularisers, by the names of their settings."""
     return {f"{one.prefix}weight": one.weights for one in config.regularizers}
-
-
-PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
 
 
 def task_training_rules(c: RunConfig) -> Iterator[str]:
@@ -154,80 +151,3 @@ def objective_rules(c: RunConfig) -> Iterator[str]:
         yield f"label_start names and init: {ONE}"
     if line := objective.batch_fault(c.batch_size):
         yield line
-
-
-def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
-    """Yield a rate of heads in pre-training that has no layer beside the encoder."""
-    objective = c.pretraining_objective
-    layers = objective is not None and objective.adds_layer
-    layers = layers or not is_default("projection_head", c.projection_head)
-    if "head_lr" in given and not layers:
-        yield "head_lr: expected projection or projection_head, the only layers beside the encoder"
-
-
-def pretraining_rules(c: RunConfig) -> Iterator[str]:
-    """Yield what pre-training has no use for: heads, combiners, and for texts labels."""
-    objective = c.pretraining_objective
-    without_classes = objective is not None and not objective.of_classes
-    name = c.objective.name if c.objective is not None else None
-    if without_classes and not is_default("projection_head", c.projection_head):
-        yield f"projection_head: expected an objective of classes, found {name}"
-    if objective is not None and objective.needs_sizes and not (c.widths or c.exits):
-        yield f"objective {name}: expected widths or exits, found none"
-    if c.batch_size == 1 and objective is not None and objective.compares_examples:
-        yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
-    if c.freeze_encoder or c.probe_epochs:
-        yield "mode pretrain: expected neither freeze_encoder nor probe_epochs"
-    for role in ("combiner", "sampling", "schedule"):
-        method = getattr(c, role)
-        if not is_default(role, method):
-            default = next(iter(methods(role)))
-            yield f"{role}: expected {default} in mode pretrain, found {method.name}"
-    for key in ("label_smoothing", "focal_gamma", "logit_adjustment"):
-        if value := getattr(c, key):
-            yield f"{key}: expected 0 in mode pretrain, found {value}"
-    for key in ("class_weights", "select_by"):
-        if value := getattr(c, key):
-            yield f"{key}: expected None in mode pretrain, found {value}"
-    defaults = {"gradients": "parameters", "effective_beta": type(c).effective_beta}
-    for key, usual in defaults.items():
-        if (value := getattr(c, key)) != usual:
-            yield f"{key}: expected {usual} in mode pretrain, found {value}"
-    if c.adapter is not None:
-        yield f"adapter: expected none in mode pretrain, found {c.adapter.name}"
-    if c.batches_per_step not in (None, 1):
-        yield f"batches_per_step: expected 1 in mode pretrain, found {c.batches_per_step}"
-    if isinstance(c.limit, dict):
-        yield "limit: expected one for all tasks in mode pretrain, found one by task"
-    if without_classes:
-        given = {
-            "protocol": not is_default("protocol", c.protocol),
-            "class_balanced": c.class_balanced,
-            "drop_leaks": c.drop_leaks,
-            "task_options": c.task_options and not any(c.task_options.values()),
-        }
-        options = [
-            f"task_options: {task}: {option}"
-            for task, chosen in c.task_options.items()
-            for option in chosen
-        ]
-        for key in (*(key for key, value in given.items() if value), *options):
-            yield f"{key}: expected an objective of classes, found {name}"
-    if objective is not None:
-        yield from pretraining_task_rules(c, objective)
-    for key, weights in weights_by_task(c).items():
-        if weights:
-            yield f"{key}: expected none in mode pretrain, found {weights}"
-
-
-def pretraining_task_rules(c: RunConfig, objective: Any) -> Iterator[str]:
-    """Yield what the objective of pre-training needs of the tasks whose texts it reads."""
-    for task in c.tasks:
-        if objective.of_pairs and objective.file is None and task not in PAIRED:
-            names = " or ".join(PAIRED)
-            yield f"tasks: expected {names} with objective {objective.name}, found {task}"
-        if objective.of_classes and not c.options_of(task).has_classes:
-            yield f"objective {objective.name}: expected tasks with classes, found {task}"
-        if objective.of_classes and c.options_of(task).vectors > 1:
-            line = "expected single texts or pair joint"
-            yield f"objective {objective.name}: {line}, found {task}"

@@ -1,7 +1,7 @@
 """Rules over several settings of a run: one sentence for each contradiction.
 
-A method's class checks its own settings. Rules about objectives and pre-training are in
-`objective_rules.py`. No torch is imported here.
+A method's class checks its own settings. Rules about objectives are in
+`objective_rules.py`, those of pre-training in `pretraining_rules.py`. No torch is imported here.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from multitask.combiners.base import WithPreference
 from multitask.methods import methods, owners
 from multitask.objective_rules import (
     combined_objectives,
-    head_rate_rules,
     objective_rules,
-    pretraining_rules,
     task_training_rules,
     weights_by_task,
 )
 from multitask.optimizer import Optimizer
+from multitask.pretraining_rules import head_rate_rules, pretraining_rules
 from multitask.regularizers import Distillation
 from multitask.settings_by_name import ONE, UNSCALED, has_similarities, owner_of
 from tasks import TaskOptions, task_suggestion

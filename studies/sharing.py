@@ -145,7 +145,8 @@ def cells(request: StudyRequest) -> list[Cell]:
     every = {one.name: one for one in (*plain, *crossed, helped)}
     chosen = [every[name] for name in TEACHING]
     qqp, sts = ([one for one in chosen if task in one.config.tasks] for task in CROSSED)
-    taught, fast = [*plain, crossed[0]], ONE_TASK | FASTER | AVERAGE
+    taught = [*plain, crossed[0]]
+    fast, joint = ONE_TASK | FASTER | AVERAGE, JOINT | FASTER | AVERAGE
     return [
         *singles,
         *crossed,
@@ -156,7 +157,7 @@ def cells(request: StudyRequest) -> list[Cell]:
         shared("branches-teachers", taught, **fast, **BRANCHES),
         shared("branch-sst-teachers", taught, **fast, **BRANCH_OF_SST),
         shared("branch-sts-teachers", taught, **fast, **BRANCH_OF_STS),
-        shared("joint-teachers", taught, **JOINT, **FASTER, **AVERAGE),
+        shared("joint-teachers", taught, **joint),
         shared("cross-teachers", [plain[0], *crossed], **ONE_TASK),
         shared(TOGETHER, chosen, **ONE_TASK, **LORA, **AUXILIARY, **AVERAGE),
         shared(f"{TOGETHER}-sst", [helped], **sentiment, **AVERAGE),

@@ -176,7 +176,7 @@ def test_a_task_of_another_loss_is_refused_where_the_rules_do_not_know_it():
         ),
         (
             {"tasks": ("sst",), "mode": "pretrain", "objective": "supcon", "focal_gamma": 1},
-            "focal_gamma: expected 0 in mode pretrain, found 1",
+            "focal_gamma: expected 0.0 in mode pretrain, found 1",
         ),
         (
             {"tasks": ("sst",), "mode": "pretrain", "objective": "supcon"}

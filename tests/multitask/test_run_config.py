@@ -131,7 +131,10 @@ PRETRAINING = [
         SIMCSE | {"effective_beta": 0.9},
         "effective_beta: expected 0.999 in mode pretrain, found 0.9",
     ),
-    (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected 0 in mode pretrain, found 0.1"),
+    (
+        SIMCSE | {"label_smoothing": 0.1},
+        "label_smoothing: expected 0.0 in mode pretrain, found 0.1",
+    ),
     (TEXT | {"limit": {"sst": 3}}, "limit: expected one for all tasks in mode pretrain, found one"),
     (TEXT | {"first_task": "x"}, "first_task: expected sampling hybrid"),
     (TEXT | {"task_options": {"zz": {}}}, "task_options: expected an objective of classes"),

@@ -21,7 +21,7 @@ from losses.super_loss import VARIANTS
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
 from multitask.methods import methods
-from multitask.objective_rules import PAIRED as LISTED_PAIRED
+from multitask.pretraining_rules import PAIRED as LISTED_PAIRED
 from multitask.run import complete
 from multitask.telemetry import read_steps
 from pretrain import pretrain_tasks

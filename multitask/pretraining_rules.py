@@ -1,0 +1,94 @@
+"""Rules of pre-training: what it has no use for, and what its objective needs of the tasks.
+
+No torch is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import TYPE_CHECKING, Any
+
+from multitask.methods import is_default, methods
+from multitask.objective_rules import weights_by_task
+
+if TYPE_CHECKING:
+    from multitask.config import RunConfig
+
+PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
+# Settings of how labels are learnt, which pre-training leaves at their defaults.
+OF_LABELS = (
+    *("label_smoothing", "focal_gamma", "logit_adjustment", "class_weights", "effective_beta"),
+    "select_by",
+)
+
+
+def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
+    """Yield a rate of heads in pre-training that has no layer beside the encoder."""
+    objective = c.pretraining_objective
+    layers = objective is not None and objective.adds_layer
+    layers = layers or not is_default("projection_head", c.projection_head)
+    if "head_lr" in given and not layers:
+        yield "head_lr: expected projection or projection_head, the only layers beside the encoder"
+
+
+def pretraining_rules(c: RunConfig) -> Iterator[str]:
+    """Yield what pre-training has no use for: heads, combiners, and for texts labels."""
+    objective = c.pretraining_objective
+    without_classes = objective is not None and not objective.of_classes
+    name = c.objective.name if c.objective is not None else None
+    if without_classes and not is_default("projection_head", c.projection_head):
+        yield f"projection_head: expected an objective of classes, found {name}"
+    if objective is not None and objective.needs_sizes and not (c.widths or c.exits):
+        yield f"objective {name}: expected widths or exits, found none"
+    if c.batch_size == 1 and objective is not None and objective.compares_examples:
+        yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
+    if c.freeze_encoder or c.probe_epochs:
+        yield "mode pretrain: expected neither freeze_encoder nor probe_epochs"
+    for role in ("combiner", "sampling", "schedule"):
+        method = getattr(c, role)
+        if not is_default(role, method):
+            default = next(iter(methods(role)))
+            yield f"{role}: expected {default} in mode pretrain, found {method.name}"
+    for key in OF_LABELS:
+        if (value := getattr(c, key)) != (default := getattr(type(c), key)):
+            yield f"{key}: expected {default} in mode pretrain, found {value}"
+    if c.gradients != "parameters":
+        yield f"gradients: expected parameters in mode pretrain, found {c.gradients}"
+    if c.adapter is not None:
+        yield f"adapter: expected none in mode pretrain, found {c.adapter.name}"
+    if c.batches_per_step not in (None, 1):
+        yield f"batches_per_step: expected 1 in mode pretrain, found {c.batches_per_step}"
+    if isinstance(c.limit, dict):
+        yield "limit: expected one for all tasks in mode pretrain, found one by task"
+    if without_classes:
+        yield from (
+            f"{key}: expected an objective of classes, found {name}" for key in of_classes(c)
+        )
+    if objective is not None:
+        yield from pretraining_task_rules(c, objective)
+    for key, weights in weights_by_task(c).items():
+        if weights:
+            yield f"{key}: expected none in mode pretrain, found {weights}"
+
+
+def of_classes(c: RunConfig) -> Iterator[str]:
+    """Yield the settings given that only an objective of classes can use."""
+    yield from () if is_default("protocol", c.protocol) else ("protocol",)
+    yield from (key for key in ("class_balanced", "drop_leaks") if getattr(c, key))
+    if c.task_options and not any(c.task_options.values()):
+        yield "task_options"
+    for task, chosen in c.task_options.items():
+        yield from (f"task_options: {task}: {option}" for option in chosen)
+
+
+def pretraining_task_rules(c: RunConfig, objective: Any) -> Iterator[str]:
+    """Yield what the objective of pre-training needs of the tasks whose texts it reads."""
+    for task in c.tasks:
+        if objective.of_pairs and objective.file is None and task not in PAIRED:
+            names = " or ".join(PAIRED)
+            yield f"tasks: expected {names} with objective {objective.name}, found {task}"
+        if objective.of_classes and not c.options_of(task).has_classes:
+            yield f"objective {objective.name}: expected tasks with classes, found {task}"
+        if objective.of_classes and c.options_of(task).vectors > 1:
+            line = "expected single texts or pair joint"
+            yield f"objective {objective.name}: {line}, found {task}"
