@@ -1,6 +1,6 @@
 """The best shared model and its ensemble: run.py --mode reproduce --table best --data DIR
 
-The recipe is `together` of studies/sharing.py, whose runs and results it shares.
+The recipe is `BEST` of studies/sharing.py, whose runs and results it shares.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from studies.study import Report, notes_of
 from tasks import CS224N
 
 RECIPE = """
-One shared encoder for sentiment, paraphrase and similarity, trained with one task per step and a
-low-rank adapter per task, beside sentiment of two classes as an auxiliary task. It learns from
-teachers: single-task runs, and cross-encoders of the tasks on pairs. Its weights are a running
-average. The ensemble is the mean of the predictions of its runs. Nothing is selected among the
-members. Dev chooses the best epoch of a run.
+One shared encoder for sentiment, paraphrase and similarity, trained with one task per step, whose
+upper half of the layers similarity has a copy of. It learns from teachers: a single-task run of
+each task, and a cross-encoder of paraphrase. Its weights are a running average. The ensemble is the
+mean of the predictions of its runs. Nothing is selected among the members. Dev chooses the best
+epoch of a run; it also chose the recipe, among those of --table sharing.
 """
 
 
 def page(report: Report) -> list[str]:
     """Return the parts of the page: dev figures of the runs and of their ensemble."""
     header = ["model", *CS224N, "overall", "minutes"]
-    rows, together = [], report.cell(sharing.TOGETHER)
-    for name, kept in report.results.figures_by_run([together]).items():
+    rows, best = [], report.cell(sharing.BEST)
+    for name, kept in report.results.figures_by_run([best]).items():
         rows.append([name, *percent(kept), f"{kept['training_seconds'] / 60:.0f}"])
-    ensemble = report.ensemble({task: [together] for task in CS224N}, "average")
+    ensemble = report.ensemble({task: [best] for task in CS224N}, "average")
     if ensemble is not None:
         rows.append(["ensemble of them", *percent(ensemble), ""])
     return [
@@ -38,9 +38,9 @@ def page(report: Report) -> list[str]:
         report.omitted(),
         "## Dev",
         markdown_table(header, rows),
-        "The prediction files for test are in `together-seed11711/predictions` (one run) and "
-        "`ensemble/predictions` under `--runs`. They are not scored here: the test files have no "
-        "labels.",
+        f"The prediction files for test are in `{sharing.BEST}-seed11711/predictions` (one run) "
+        "and `ensemble/predictions` under `--runs`. They are not scored here: the test files have "
+        "no labels.",
     ]
 
 
@@ -54,7 +54,7 @@ STUDY = replace(
     name="best",
     title="The best shared model and its ensemble",
     page=page,
-    cells=lambda request: [one for one in sharing.cells(request) if one.name == sharing.TOGETHER],
+    cells=lambda request: [one for one in sharing.cells(request) if one.name == sharing.BEST],
     options=("epochs", "lr"),
     folder="sharing",
     page_ending="-best",

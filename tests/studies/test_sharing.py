@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import product
 
 import pytest
 from cell_files import TODAY, keep_seeds
@@ -10,7 +11,18 @@ from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from studies.cost import left_runs
 from studies.results import Cell, Results
-from studies.sharing import CROSSED, SEEDS, TEACHING, TOGETHER, cells, minutes, systems, within
+from studies.sharing import (
+    BEST,
+    CROSSED,
+    SEEDS,
+    TEACHING,
+    TOGETHER,
+    cells,
+    minutes,
+    of_task,
+    systems,
+    within,
+)
 from studies.study import Report, StudyRequest
 from tasks import CS224N
 
@@ -33,6 +45,12 @@ def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, t
         "sst",
         *(f"cross-{task}" for task in CROSSED),
     ]
+    several = [f"sst-seed{seed}" for seed in SEEDS]
+    more = every["branch-sts-more-teachers"].config.teacher
+    assert more[:4] == (*several, "auxiliary-sst-seed11711")
+    for name, task in product(("teachers", "more-teachers"), CS224N):
+        theirs = of_task(task, every[f"branch-sts-{name}"].teachers)
+        assert [*every[f"{task}-{name}"].teachers] == theirs, task
     assert not any(every[name].config.teacher for name in (*CS224N, "joint-pcgrad"))
     joint = every["cross-qqp"].config
     assert (joint.task_options["qqp"]["pair"], joint.tasks) == ("joint", ("qqp",))
@@ -67,21 +85,21 @@ def test_an_equal_share_of_the_epochs_of_each_run_counts():
 def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
     flags = ("--encoder", "tiny", "--limit", 24, "--epochs", 1, "--precision", "fp32")
     small = reproducing("sharing", *flags)
-    rows = ("--rows", *CS224N, "one-task-per-step", TOGETHER)
+    rows = ("--rows", *CS224N, "one-task-per-step", BEST)
     status, shown = small(*rows, "--seeds", 1)
     assert status == 0, shown.err
     text = (tmp_path / "sharing.md").read_text()
     assert text.count("| singles |") == text.count("| one-task-per-step |") == 2
-    cell = json.loads((tmp_path / "sharing" / f"{TOGETHER}.json").read_text())
-    assert cell["config"]["teacher"][0] == "auxiliary-sst-seed11711"
+    cell = json.loads((tmp_path / "sharing" / f"{BEST}.json").read_text())
+    assert cell["config"]["teacher"][0] == "sst-seed11711"
     assert cell["seeds"]["11711"]["encode_ms"] > 0
     best, shared = reproducing("best", *flags), ("--results", tmp_path / "sharing")
     status, shown = best(*shared)
     assert status == 0, shown.err
     page = (tmp_path / "sharing-best.md").read_text()
-    assert page.count(f"| {TOGETHER}-seed") == len(SEEDS)
+    assert page.count(f"| {BEST}-seed") == len(SEEDS)
     assert "| ensemble of them |" in page
-    for model in (f"{TOGETHER}-seed11711", "ensemble"):
+    for model in (f"{BEST}-seed11711", "ensemble"):
         found = {path.name for path in (tmp_path / "runs" / model / "predictions").iterdir()}
         assert {f"{stem}-test-output.csv" for stem in ("sst", "para", "sts")} <= found
     # Without the folders of the runs the pages are those of the stored figures.
