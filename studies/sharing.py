@@ -79,9 +79,10 @@ READING = (
     "one shared encoder. *Singles with the same means* learn as *together* does, *singles with "
     "(more) teachers* from the teachers of *branch-sts-(more-)teachers* and with the same average "
     "of weights, each on its own task. Mean ± standard deviation over the seeds on dev, in per "
-    "cent; the best epoch was chosen on the same dev. The difference is that of the overall score from *singles*, over the seeds that both "
-    "have, with the p of a paired t-test where there are three. Milliseconds are those of encoding "
-    "a text for all tasks: once, or once per task by singles and by the merged exports of adapters."
+    "cent; the best epoch was chosen on the same dev. The difference is that of the overall score "
+    "from *singles*, over the seeds that both have, with the p of a paired t-test where there are "
+    "three. Milliseconds are those of encoding a text for all tasks: once, or once per task by "
+    "singles and by the merged exports of adapters."
 )
 
 
