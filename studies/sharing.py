@@ -1,210 +1,58 @@
 """One encoder for three tasks beside three encoders: run.py --mode reproduce --table sharing
 
-All training examples of each task are used, at the tasks' natural sizes.
+The rows are those of studies/sharing_cells.py.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import inf
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from multitask.assembly import load_trained
-from multitask.config import RunConfig
 from reports.significance import p_text, paired_p
 from reports.tables import markdown_table, mean_and_spread
-from studies.bees.cells import TUNED
 from studies.claims import between, shared_seeds
-from studies.cost import encoder_config
 from studies.results import Cell, Content
-from studies.runner import long_training
-from studies.study import Report, Study, StudyRequest, notes_of
-from tasks import CS224N, data_folder
+from studies.sharing_cells import EPOCHS, SEVERAL, cells
+from studies.study import Report, Study, notes_of
+from tasks import CS224N
 from tasks.metrics import LEADERBOARD, overall
 
-SEEDS = (11711, 1, 2)
-TEACHER_SEEDS = (11711,)  # of the runs that others learn from
-EPOCHS = 3
-ENCODED = 500  # dev examples of each task whose texts are encoded to take the time
-# The rate was chosen on held-out training examples: results/sharing-rates.
-ONE_TASK: dict[str, Any] = {
-    "sampling": "annealed",
-    "schedule": "individual",
-    "lr": 5e-5,
-    "head_lr": 5e-5,
-}
-FASTER = {"lr": 1e-4, "head_lr": 1e-4}
-JOINT: dict[str, Any] = {"sampling": "annealed"}
-AUXILIARY: dict[str, Any] = {"auxiliary": ("sst2",), "limit": {"sst2": 24_000}}
-LORA: dict[str, Any] = {
-    "adapter": "lora",
-    "adapter_rank": 32,
-    "adapter_alpha": 32.0,
-    "adapter_targets": ("query", "key", "value", "output", "up", "down"),
-}
-# Tasks with their own copy of the upper half of the layers; the others keep the shared ones.
-BRANCHES: dict[str, Any] = {"adapter": "copies", "adapter_only": ("sst", "sts")}
-BRANCH_OF_SST = BRANCHES | {"adapter_only": ("sst",)}
-BRANCH_OF_STS = BRANCHES | {"adapter_only": ("sts",)}
-AVERAGE: dict[str, Any] = {"average_weights": 0.999}
-# Shared models without teachers: name -> settings.
-SHARED: Mapping[str, Mapping[str, Any]] = {
-    "one-task-per-step": ONE_TASK,
-    "joint-sum": JOINT,
-    "joint-pcgrad": JOINT | {"combiner": "pcgrad"},
-    "joint-gradvac": JOINT | {"combiner": "gradvac"},
-    "joint-famo": JOINT | {"combiner": "famo"},
-    "average-weights": ONE_TASK | AVERAGE,
-    "layer-decay": ONE_TASK | {"layer_decay": 0.95},
-    "label-smoothing": ONE_TASK | {"label_smoothing": 0.1},
-    "sst-corn": ONE_TASK | {"task_options": {"sst": {"loss": "corn"}}},
-    "sst-distance": ONE_TASK | {"task_options": {"sst": {"loss": "distance"}}},
-    "qqp-closure": ONE_TASK | {"task_options": {"qqp": {"closure": "all"}}},
-    "lora": ONE_TASK | LORA,
-    "branches": ONE_TASK | BRANCHES,
-    "auxiliary": ONE_TASK | AUXILIARY,
-}
-CROSSED = ("qqp", "sts")  # tasks on pairs
-# The cross-encoder of sts has a lower score on dev than its bi-encoder: `together` does without it.
-TEACHING = ("auxiliary-sst", "qqp", "sts", "cross-qqp")
-TOGETHER = "together"
-BEST = "branch-sts-teachers"  # by dev, of the rows with three seeds
 READING = (
     "*Singles* are three encoders, one per task; *cross-encoders* read both texts of a pair as one "
     "sequence and cannot embed a text: they are teachers and an upper bound. All other rows are "
-    "one shared encoder. *Singles with the same means* learn as *together* does, *singles with "
-    "(more) teachers* from the teachers of *branch-sts-(more-)teachers* and with the same average "
-    "of weights, each on its own task. Mean ± standard deviation over the seeds on dev, in per "
-    "cent; the best epoch was chosen on the same dev. The difference is that of the overall score "
-    "from *singles*, over the seeds that both have, with the p of a paired t-test where there are "
-    "three. Milliseconds are those of encoding a text for all tasks: once, or once per task by "
-    "singles and by the merged exports of adapters."
+    "one shared encoder. *Branch-sts* has a copy of the upper half of the layers for sts, "
+    "*branch-sst* for sst, *branches* one for each of them. The teachers are one single-task run "
+    "per task and the cross-encoder of qqp, but *teachers* has no cross-encoder, and "
+    "*cross-teachers* has those of qqp and sts in place of single-task runs. *More teachers* are, "
+    "in addition, further seeds of sst and sts, and sst with SST-2. *Singles with teachers* learn "
+    "from the teachers of *branch-sts-teachers*, *singles with more teachers* from those of "
+    "*branch-sts-more-teachers*, and *singles as together* as *together* does; each trains on one "
+    "task, with the same running average of weights. Mean ± standard deviation over the seeds on "
+    "dev, in per cent; the best epoch was chosen on the same dev. The difference is that of the "
+    "overall score from *singles*, over the seeds that both have, with the p of a paired t-test "
+    "where there are three. Milliseconds are the time to encode a text for all three tasks. Each "
+    "different encoder encodes it once: three for *singles* and for adapters of all tasks, two for "
+    "a branch of one task."
 )
-
-
-def timed_training(config: RunConfig, folder: Path) -> dict[str, Any]:
-    """Train a run; return its figures, its parameters and milliseconds per encoded text.
-
-    With adapters a text is encoded once for each different encoder, by its merged export, which has
-    the layers of the shared one: the time is that of the shared one times their number.
-    """
-    found = long_training(config, folder)
-    _, tasks, model = load_trained(folder, config.device)
-    found["parameters"] = sum(one.numel() for one in model.parameters())
-    if any(task.joint for task in tasks.values()):  # no embeddings of single texts
-        return found
-    examples = [task.read(data_folder(config.data), "dev", ENCODED) for task in tasks.values()]
-    texts = [text for one in examples for column in one.texts for text in column]
-    begin = time.perf_counter()
-    model.bi_encoder.encode(texts, precision=config.precision)
-    seconds = time.perf_counter() - begin
-    passes = len({task if task in model.adapters else None for task in config.main_tasks})
-    return found | {"encode_ms": round(passes * 1000 * seconds / len(texts), 3)}
-
-
-def cells(request: StudyRequest) -> list[Cell]:
-    """Return the cells of single tasks, of cross-encoders and of shared models."""
-    base = request.base.changed(epochs=request.epochs or EPOCHS)
-    upper = encoder_config(base.encoder).num_layers // 2
-
-    def single(
-        task: str,
-        name: str,
-        seeds: Sequence[int] = SEEDS,
-        teachers: Sequence[Cell] = (),
-        **more: Any,
-    ) -> Cell:
-        rate = request.lr or TUNED.get(base.encoder, {}).get((task,), base.optimizer.lr)
-        settings = {"lr": rate, "head_lr": rate} | more
-        return cell(name, base.changed(tasks=(task,), **settings), seeds, teachers)
-
-    def shared(
-        name: str,
-        teachers: Sequence[Cell] = (),
-        seeds: Sequence[int] = SEEDS,
-        tasks: Sequence[str] = CS224N,
-        **more: Any,
-    ) -> Cell:
-        settings = {"mode": "multitask", "tasks": (*tasks, *more.get("auxiliary", ())), **more}
-        settings |= {"lr": request.lr, "head_lr": request.lr} if request.lr else {}
-        settings |= {} if base.limit is None else {"limit": base.limit}
-        if settings.get("adapter") == "copies":
-            settings["adapter_top_layers"] = upper
-        return cell(name, base.changed(**settings), seeds, teachers)
-
-    singles = [single(task, task) for task in CS224N]
-    crossed = [
-        single(task, f"cross-{task}", TEACHER_SEEDS, task_options={task: {"pair": "joint"}})
-        for task in CROSSED
-    ]
-    plain = [replace(one, seeds=TEACHER_SEEDS) for one in singles]  # those that are teachers
-    sentiment = {"tasks": ("sst",), **ONE_TASK, **AUXILIARY}
-    helped = shared("auxiliary-sst", (), TEACHER_SEEDS, **sentiment)
-    every = {one.name: one for one in (*plain, *crossed, helped)}
-    chosen = [every[name] for name in TEACHING]
-    taught = [*plain, crossed[0]]
-    more = [singles[0], helped, plain[1], crossed[0], singles[2]]
-    fast, joint = ONE_TASK | FASTER | AVERAGE, JOINT | FASTER | AVERAGE
-    return [
-        *singles,
-        *crossed,
-        helped,
-        *(shared(name, **settings) for name, settings in SHARED.items()),
-        shared("teachers", plain, **ONE_TASK),
-        shared("teachers-1e-4", taught, **fast),
-        shared("branches-teachers", taught, **fast, **BRANCHES),
-        shared("branch-sst-teachers", taught, **fast, **BRANCH_OF_SST),
-        shared(BEST, taught, **fast, **BRANCH_OF_STS),
-        shared("branch-sts-more-teachers", more, **fast, **BRANCH_OF_STS),
-        shared("joint-teachers", taught, **joint),
-        shared("cross-teachers", [plain[0], *crossed], **ONE_TASK),
-        shared(TOGETHER, chosen, **ONE_TASK, **LORA, **AUXILIARY, **AVERAGE),
-        shared(f"{TOGETHER}-sst", [helped], **sentiment, **AVERAGE),
-        *(single(t, f"{TOGETHER}-{t}", SEEDS, of_task(t, chosen), **AVERAGE) for t in CROSSED),
-        *(
-            single(task, f"{task}-{name}", SEEDS, of_task(task, several), **AVERAGE)
-            for name, several in (("teachers", taught), ("more-teachers", more))
-            for task in CS224N
-        ),
-    ]
-
-
-def of_task(task: str, several: Sequence[Cell]) -> list[Cell]:
-    """Return the cells whose runs have a task."""
-    return [one for one in several if task in one.config.tasks]
-
-
-def cell(name: str, config: RunConfig, seeds: Sequence[int], teachers: Sequence[Cell]) -> Cell:
-    """Return a cell whose runs learn from all runs of `teachers`."""
-    if teachers:
-        runs = [one.run_name(seed) for one in teachers for seed in one.seeds]
-        config = config.changed(teacher=tuple(runs))
-    return Cell(
-        name, config, tuple(seeds), timed_training, keeps_folder=True, teachers=tuple(teachers)
-    )
 
 
 System = Mapping[int, Sequence[Content]]  # seed -> figures of its runs, one per encoder
 
 
+def members(report: Report) -> dict[str, list[Cell]]:
+    """Return the cells of the encoders of each row of the tables."""
+    shared = [one for one in report.cells if set(CS224N) <= {*one.config.tasks}]
+    several = {title: [report.cell(name) for name in names] for title, names in SEVERAL.items()}
+    return several | {one.name: [one] for one in shared}
+
+
 def systems(report: Report) -> dict[str, System]:
     """Return the rows of the tables that have a seed with all of their runs."""
-    shared = [one.name for one in report.cells if set(CS224N) <= {*one.config.tasks}]
-    parts = {
-        "singles": list(CS224N),
-        "cross-encoders": [f"cross-{task}" for task in CROSSED],
-        **{name: [name] for name in shared},
-        "singles with the same means": [f"{TOGETHER}-{task}" for task in CS224N],
-        "singles with teachers": [f"{task}-teachers" for task in CS224N],
-        "singles with more teachers": [f"{task}-more-teachers" for task in CS224N],
-    }
     found: dict[str, System] = {}
-    for title, members in parts.items():
-        figures = [report.results.figures_by_seed(report.cell(name)) for name in members]
+    for title, several in members(report).items():
+        figures = [report.results.figures_by_seed(one) for one in several]
         if seeds := shared_seeds(figures):
             found[title] = {seed: [one[seed] for one in figures] for seed in sorted(seeds)}
     return found
@@ -242,7 +90,7 @@ def table(report: Report, every: Mapping[str, System], budget: float = inf) -> s
     for title, system in every.items():
         share = min(1, budget / minutes(system))
         by_system[title] = {seed: scores(within(runs, share)) for seed, runs in system.items()}
-    reference = by_system.get("singles", {})
+    reference, of_row = by_system.get("singles", {}), members(report)
     header = ["", "seeds", "SST", "QQP", "STS", "overall", "difference", "examples"]
     header += ["parameters", "minutes"]
     rows = []
@@ -256,19 +104,18 @@ def table(report: Report, every: Mapping[str, System], budget: float = inf) -> s
         seen = [one["examples_per_second"] * one["training_seconds"] for one in runs[0]]
         row.append(f"{sum(seen) / 1000:.0f} k")
         row.append(f"{sum(one['parameters'] for one in runs[0]) / 1e6:.1f} M")
-        row.append(f"{minutes(every[title]):.0f}{teaching_minutes(report, title)}")
+        row.append(f"{minutes(every[title]):.0f}{teaching_minutes(report, of_row[title])}")
         times = [sum(one["encode_ms"] for one in few) for few in runs if "encode_ms" in few[0]]
         rows.append([*row, f"{min(times):.2f}" if times else ""])
     return markdown_table([*header, "ms per text"], rows)
 
 
-def teaching_minutes(report: Report, title: str) -> str:
-    """Return the minutes of training of a system's teachers, as ` + 12`; empty without teachers."""
-    taught = [one for one in report.cells if one.name == title]
+def teaching_minutes(report: Report, several: Sequence[Cell]) -> str:
+    """Return the minutes of training of all teachers, as ` + 12`; empty without teachers."""
+    runs = {(one.name, seed): one for cell in several for one, seed in cell.teacher_runs()}
     seconds = [
         report.results.values(teacher, "training_seconds").get(seed, 0.0)
-        for one in taught
-        for teacher, seed in one.teacher_runs()
+        for (_, seed), teacher in runs.items()
     ]
     return f" + {sum(seconds) / 60:.0f}" if seconds else ""
 
@@ -319,11 +166,12 @@ def page(report: Report) -> list[str]:
 STUDY = Study(
     name="sharing",
     title="One encoder for three tasks, beside three encoders",
-    notes="rates chosen on held-out training examples (results/bees-rates, results/sharing-rates), "
-    "and so were LoRA and the auxiliary task of *together* (24,000 examples of SST-2); dev chose "
-    "its teachers, which leave out the cross-encoder of sts; no other setting was chosen for these "
-    "data. Quora's figures are flattered, for the encoder's own training data "
-    "holds duplicates of Quora.",
+    notes="rates of singles and of shared models without teachers chosen on held-out training "
+    "examples (results/bees-rates, results/sharing-rates), and so were LoRA and the auxiliary task "
+    "of *together* (24,000 examples of SST-2). Dev chose that most rows do without the "
+    "cross-encoder of sts, the rate 1e-4 of rows with *1e-4* or *branch* and *teachers*, and the "
+    "tasks with branches: the score of the best row is optimistic. Quora's figures are flattered, "
+    "for the encoder's own training data holds duplicates of Quora.",
     cells=cells,
     page=page,
     precision="bf16",

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from itertools import product
 
 import pytest
 from cell_files import TODAY, keep_seeds
@@ -11,18 +10,8 @@ from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from studies.cost import left_runs
 from studies.results import Cell, Results
-from studies.sharing import (
-    BEST,
-    CROSSED,
-    SEEDS,
-    TEACHING,
-    TOGETHER,
-    cells,
-    minutes,
-    of_task,
-    systems,
-    within,
-)
+from studies.sharing import minutes, systems, teaching_minutes, within
+from studies.sharing_cells import BEST, CROSSED, SEEDS, SEVERAL, TOGETHER, WITH_SST2, cells
 from studies.study import Report, StudyRequest
 from tasks import CS224N
 
@@ -37,20 +26,23 @@ def every(tmp_path) -> dict[str, Cell]:
 
 def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, tmp_path):
     config = every[TOGETHER].run_config(2, tmp_path)
-    names = [f"{name}-seed11711" for name in TEACHING]
+    names = [f"{name}-seed11711" for name in WITH_SST2]
     assert config.teacher == tuple(str(tmp_path / name) for name in names)
     assert every[TOGETHER].config.teacher == tuple(names)
-    assert [one.name for one in every[f"{TOGETHER}-qqp"].teachers] == ["qqp", "cross-qqp"]
     assert [one.name for one in every["cross-teachers"].teachers] == [
         "sst",
         *(f"cross-{task}" for task in CROSSED),
     ]
-    several = [f"sst-seed{seed}" for seed in SEEDS]
+    seeds = [f"sst-seed{seed}" for seed in SEEDS]
     more = every["branch-sts-more-teachers"].config.teacher
-    assert more[:4] == (*several, "auxiliary-sst-seed11711")
-    for name, task in product(("teachers", "more-teachers"), CS224N):
-        theirs = of_task(task, every[f"branch-sts-{name}"].teachers)
-        assert [*every[f"{task}-{name}"].teachers] == theirs, task
+    assert more[:4] == (*seeds, "auxiliary-sst-seed11711")
+    for names, row in {
+        "singles with teachers": BEST,
+        "singles with more teachers": "branch-sts-more-teachers",
+        "singles as together": TOGETHER,
+    }.items():
+        several = [run for name in SEVERAL[names] for run in every[name].config.teacher]
+        assert sorted(several) == sorted(every[row].config.teacher), names
     assert not any(every[name].config.teacher for name in (*CS224N, "joint-pcgrad"))
     joint = every["cross-qqp"].config
     assert (joint.task_options["qqp"]["pair"], joint.tasks) == ("joint", ("qqp",))
@@ -59,10 +51,10 @@ def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, t
 def test_teachers_are_run_first_and_once(every, tmp_path):
     left = left_runs([every[TOGETHER], every["teachers"]], Results(tmp_path), tmp_path)
     names = [one.name for one, _ in left]
-    assert all(names.index(one) < names.index(TOGETHER) for one in TEACHING)
+    assert all(names.index(one) < names.index(TOGETHER) for one in WITH_SST2)
     counts = {one.name: len(seeds) for one, seeds in left}
     assert counts == {
-        **dict.fromkeys(("sst", *TEACHING), 1),
+        **dict.fromkeys(("sst", *WITH_SST2), 1),
         **dict.fromkeys((TOGETHER, "teachers"), len(SEEDS)),
     }
 
@@ -71,6 +63,18 @@ def test_minutes_are_those_of_the_fastest_run_of_each_encoder():
     times = {11711: (600, 1500), 1: (900, 1200)}
     system = {seed: [{"training_seconds": s} for s in found] for seed, found in times.items()}
     assert minutes(system) == 30
+
+
+def test_each_run_of_a_teacher_counts_once(every, tmp_path):
+    several = [every[name] for name in ("sst-more-teachers", "qqp-teachers", BEST)]
+    report = Report(Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), several, ())
+    assert teaching_minutes(report, [every["sst"]]) == ""
+    for name, seconds in {"sst": 60, "auxiliary-sst": 600, "qqp": 6000, "cross-qqp": 60000}.items():
+        content = {"training_seconds": seconds, "environment": TODAY}
+        seeds = {str(seed): content for seed in every[name].seeds}
+        keep_seeds(tmp_path / f"{name}.json", without_paths(every[name].config), seeds)
+    assert teaching_minutes(report, [every["sst-more-teachers"]]) == " + 13"
+    assert teaching_minutes(report, several) == " + 1113"
 
 
 def test_an_equal_share_of_the_epochs_of_each_run_counts():
