@@ -37,11 +37,8 @@ def files(config: RunConfig) -> dict[str, Path]:
 
 
 def file_digests(config: RunConfig) -> dict[str, str]:
-    """Return the SHA-256 of each existing path of `files`, and of the weights of `init`."""
-    found = digests(files(config))
-    if config.init is not None and (start := Path(config.init)).exists():
-        found["init"] = RunFolder(start).weights_checksum()
-    return found
+    """Return the SHA-256 of each existing path of `files`."""
+    return digests(files(config))
 
 
 def digests(paths: Mapping[str, Path]) -> dict[str, str]:
@@ -68,7 +65,7 @@ def write_digests(folder: RunFolder, config: RunConfig) -> None:
 
 
 def check_digests(folder: RunFolder, config: RunConfig) -> None:
-    """Raise RunError if a file or `init` changed after the run began; they may be gone."""
+    """Raise RunError if a file changed after the run began; missing files are not an error."""
     file = folder.path / DATA
     if not file.exists():  # of an older version
         return
@@ -76,6 +73,6 @@ def check_digests(folder: RunFolder, config: RunConfig) -> None:
     for key, value in found.items():
         if stored.get(key, value) != value:
             raise RunError(
-                f"{folder.path}: expected the files that this run was trained with, found "
-                f"another {key}; choose another --output, or --overwrite it"
+                f"{folder.path}: expected the data that this run was trained on, found another "
+                f"file of {key}; choose another --output, or --overwrite it"
             )

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from multitask.config import RunConfig
 
 PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
-# Settings of how labels are learnt, which pre-training leaves at their defaults.
-OF_LABELS = (
+# Settings that pre-training does not use, besides methods.
+UNUSED = (
     *("label_smoothing", "focal_gamma", "logit_adjustment", "class_weights", "effective_beta"),
     "select_by",
 )
@@ -32,7 +32,7 @@ def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
 
 
 def pretraining_rules(c: RunConfig) -> Iterator[str]:
-    """Yield what pre-training has no use for: heads, combiners, and for texts labels."""
+    """Yield settings that pre-training does not use, and those that its objective lacks."""
     objective = c.pretraining_objective
     without_classes = objective is not None and not objective.of_classes
     name = c.objective.name if c.objective is not None else None
@@ -49,8 +49,8 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
         if not is_default(role, method):
             default = next(iter(methods(role)))
             yield f"{role}: expected {default} in mode pretrain, found {method.name}"
-    for key in OF_LABELS:
-        if (value := getattr(c, key)) != (default := getattr(type(c), key)):
+    for key in UNUSED:
+        if (value := getattr(c, key)) not in (default := getattr(type(c), key), {}):
             yield f"{key}: expected {default} in mode pretrain, found {value}"
     if c.gradients != "parameters":
         yield f"gradients: expected parameters in mode pretrain, found {c.gradients}"
@@ -61,9 +61,8 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
     if isinstance(c.limit, dict):
         yield "limit: expected one for all tasks in mode pretrain, found one by task"
     if without_classes:
-        yield from (
-            f"{key}: expected an objective of classes, found {name}" for key in of_classes(c)
-        )
+        line = f"expected an objective of classes, found {name}"
+        yield from (f"{key}: {line}" for key in settings_of_classes(c))
     if objective is not None:
         yield from pretraining_task_rules(c, objective)
     for key, weights in weights_by_task(c).items():
@@ -71,9 +70,10 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
             yield f"{key}: expected none in mode pretrain, found {weights}"
 
 
-def of_classes(c: RunConfig) -> Iterator[str]:
+def settings_of_classes(c: RunConfig) -> Iterator[str]:
     """Yield the settings given that only an objective of classes can use."""
-    yield from () if is_default("protocol", c.protocol) else ("protocol",)
+    if not is_default("protocol", c.protocol):
+        yield "protocol"
     yield from (key for key in ("class_balanced", "drop_leaks") if getattr(c, key))
     if c.task_options and not any(c.task_options.values()):
         yield "task_options"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from common.environment import environment
-from common.errors import RunError, SettingsError, out_of_memory
+from common.errors import RunError, out_of_memory
 from common.json_files import write_sealed
 from common.text import all_names
 from multitask.assembly import assemble
@@ -35,14 +35,9 @@ from multitask.precision import with_kernel, with_precision
 from multitask.rays import pull_and_push
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan
+from multitask.source_runs import check_source_folders, check_source_runs, write_source_runs
 from multitask.start import holds_finished, make_ready, write_ids
-from multitask.teachers import (
-    check_teacher_folders,
-    check_teachers,
-    soft_targets,
-    with_soft_targets,
-    write_teachers,
-)
+from multitask.teachers import soft_targets, with_soft_targets
 from multitask.telemetry import conflict_summary, read_steps
 from multitask.trainer import Trainer
 from tasks.base import Task
@@ -65,10 +60,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
     check_complete(config)
     run_folder = RunFolder(folder)
     if control.overwrite or run_folder.metrics() is None:
-        if config.init is not None:
-            check_start(config, folder)
-        if config.teacher:
-            check_teacher_folders(folder, config)
+        check_source_folders(folder, config)
     with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
         shared: tuple[RunConfig, bool, list[str]] | None = None
@@ -88,7 +80,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
             metrics = run_folder.metrics() or {}
             how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
             check_digests(run_folder, config)
-            check_teachers(folder, finished=True)
+            check_source_runs(folder, finished=True)
             print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
             if processes.first:
                 Checkpoints(run_folder.checkpoints).forget()  # in case it was killed before that
@@ -97,16 +89,6 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         for line in choices:
             print(line, flush=True)
         return run(config, folder, processes, control)
-
-
-def check_start(config: RunConfig, folder: Path) -> None:
-    """Raise SettingsError if the run in `init` has another encoder, or is in the same folder."""
-    start = Path(str(config.init))
-    if start.resolve() == folder.resolve():
-        raise SettingsError("init and output: expected two folders, found the same")
-    if config.encoder != (brought := RunFolder(start).encoder()):
-        found = f"found {config.encoder}"
-        raise SettingsError(f"encoder: expected {brought}, the encoder of init, {found}")
 
 
 @contextmanager
@@ -134,18 +116,17 @@ def run(
     """
     begin, run_folder = time.perf_counter(), RunFolder(folder)
     with processes.synchronized_errors():
-        if processes.first and config.teacher:
+        if processes.first:
             if control.resume:
-                check_teachers(folder)
-            if processes.count > 1:
-                soft_targets(config)  # stored, so that all processes read them
+                check_source_runs(folder)
+            if config.teacher and processes.count > 1:
+                soft_targets(config)  # stored if possible, so that the others read them
     with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
             make_ready(run_folder, config, control.overwrite)
-            if config.teacher:
-                write_teachers(folder, config)
+            write_source_runs(folder, config)
             write_digests(run_folder, config)
             if not is_default("protocol", config.protocol):
                 write_ids(run_folder, trainer.splits)

@@ -31,11 +31,15 @@ from tasks.predictions import scores_name
 CODE = "code"  # copies of the user's files with methods, never executed
 SOFT_TARGETS = "soft-targets"  # scores of the run for the training examples of its students
 FOLDERS = ("predictions", CHECKPOINTS, "tensorboard", CODE, SOFT_TARGETS)
-TEACHERS = "teachers.json"  # the checksums of the weights of the run's teachers
+SOURCE_RUNS = "source-runs.json"  # the checksums of the weights of other runs that it needs
 CALIBRATION = "calibration.json"  # in an exported folder, too
 DATA = "data.json"  # the checksums of the files that the run read
 # The configuration is removed last, because it marks the folder as a run.
-FILES = ("metrics.json", "telemetry.jsonl", "ids.json", TEACHERS, CALIBRATION, DATA, "config.json")
+FILES = (
+    *("metrics.json", "telemetry.jsonl", "ids.json", SOURCE_RUNS, CALIBRATION, DATA),
+    "teachers.json",  # of older versions
+    "config.json",
+)
 LOCK = "run.lock"
 LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255 bytes
 
@@ -238,6 +242,10 @@ class RunFolder:
             ]
         if joint and len(joint) == len(tasks):
             raise RunError(f"{self.path}: {only_joint(joint, task)}")
+
+    def has_weights(self) -> bool:
+        """Return whether `published_weights` finds any."""
+        return (self.path / EXPORTED).exists() or published(self.best) is not None
 
     def published_weights(self) -> Path:
         """Return the folder with weights without checking their run; raise RunError without any."""

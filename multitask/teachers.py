@@ -1,7 +1,7 @@
 """Teachers of a run: finished runs whose scores of the training examples a student learns from.
 
 The scores are computed once for a teacher and its training examples, and kept in the teacher's
-folder. A student's folder holds the checksums of its teachers' weights.
+folder.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import torch
 from torch import Tensor
 
 from common.errors import RunError, SettingsError
-from common.json_files import read_json, write_json
 from multitask.assembly import load_trained, plain_tasks
 from multitask.config import RunConfig
 from multitask.evaluation import score_split
 from multitask.model import EncoderWithHeads
 from multitask.regularizers import Distillation
-from multitask.run_folder import SOFT_TARGETS, TEACHERS, RunFolder
+from multitask.run_folder import SOFT_TARGETS, RunFolder
 from multitask.stored_config import stored_run_errors
 from tasks import data_folder
 from tasks.base import Task
@@ -172,8 +171,8 @@ def stored_or_computed(
 ) -> SoftTargets:
     """Return the scores of one teacher for the training examples of a student's task.
 
-    They are read from the teacher's folder if it has computed them for the same weights and texts,
-    and otherwise kept there, if it can be written.
+    They are read from the teacher's folder if it has computed them for the same weights and texts.
+    If the folder cannot be written, they are not stored there.
     The teacher may have another encoder, tokeniser or head than the student.
     """
     outputs = task.kind.columns, task.kind.class_names, signature(config, task.name)
@@ -189,8 +188,8 @@ def stored_or_computed(
             file.parent.mkdir(exist_ok=True)
             write_arrays(file, arrays)
         except OSError as error:
-            line = "its scores are not kept, and the next run computes them again"
-            print(f"{file.parent}: cannot be written ({error.strerror}); {line}", flush=True)
+            line = "the scores of this teacher are not stored and will be computed again"
+            print(f"{file.parent}: cannot be written ({error.strerror}): {line}", flush=True)
     return SoftTargets(**{key: torch.from_numpy(array) for key, array in arrays.items()})
 
 
@@ -226,36 +225,3 @@ def computed(
         columns = [encode(texts, normalize=False) for texts in examples.texts]
         result["embeddings"] = np.stack(columns, 1).astype(np.float16)
     return result
-
-
-def check_teachers(folder: Path, finished: bool = False) -> None:
-    """Raise RunError if the weights of a teacher changed since the run in `folder` began.
-
-    A `finished` run does not need its teachers any more: they may be gone.
-    """
-    file = folder / TEACHERS
-    if not file.exists():
-        return
-    for teacher, before in read_json(file, RunError).items():
-        if finished and not Path(teacher).exists():
-            continue
-        if (found := RunFolder(Path(teacher)).weights_checksum()) != before:
-            raise RunError(
-                f"--teacher {teacher}: expected the weights {str(before)[:12]}, with which this "
-                f"run began, found {found[:12]}; restore them, or --overwrite the run"
-            )
-
-
-def check_teacher_folders(folder: Path, config: RunConfig) -> None:
-    """Raise SettingsError if the folder of a run is that of one of its teachers."""
-    teachers = [run for runs in teachers_by_task(config).values() for run in runs]
-    for run in (*map(Path, config.teacher), *teachers):
-        if run.resolve() == folder.resolve():
-            raise SettingsError(f"teacher and output: expected two folders, found the same: {run}")
-
-
-def write_teachers(folder: Path, config: RunConfig) -> None:
-    """Write the checksums of the teachers' weights beside the configuration of a run."""
-    runs = {str(run) for several in teachers_by_task(config).values() for run in several}
-    sums = {run: RunFolder(Path(run)).weights_checksum() for run in sorted(runs)}
-    write_json(folder / TEACHERS, sums)

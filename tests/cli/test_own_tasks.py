@@ -275,6 +275,6 @@ def test_a_finished_run_of_files_that_were_changed_is_refused(moods, tmp_path, r
     assert "holds this run, finished" in run_ok(*command).stdout
     header, *rows = own.read_text().splitlines()
     own.write_text("\n".join([header, *reversed(rows), ""]))
-    line = "expected the files that this run was trained with, found another moods train"
+    line = "expected the data that this run was trained on, found another file of moods train"
     assert line in error_line(1, *command)
     assert "data read and encoder loaded" in run_ok(*command, "--overwrite").stdout

@@ -147,6 +147,11 @@ def case_name(case):
     return str(case)[:60]
 
 
+@pytest.mark.parametrize("key", ["label_smoothing", "focal_gamma", "logit_adjustment"])
+def test_a_setting_of_no_task_is_the_default_in_pre_training(key):
+    assert not RunConfig(**SIMCSE, **{key: {}}).flat()[key]
+
+
 @pytest.mark.parametrize(("changes", "line"), VALUES + TOGETHER + PRETRAINING, ids=case_name)
 def test_a_wrong_setting_is_refused_in_one_line(changes, line):
     with pytest.raises(SettingsError) as error:

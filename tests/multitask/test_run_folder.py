@@ -196,11 +196,16 @@ def test_a_finished_run_whose_init_was_trained_again_is_refused(tmp_path):
     whole = train(first.changed(init=str(start)), after)
     assert train(first.changed(init=str(start)), after).metrics == whole.metrics
     train(first.changed(lr=1e-3), start, overwrite=True)
-    line = "expected the files that this run was trained with, found another init"
+    line = r"--init .*start: expected the weights [0-9a-f]{12}, with which this run began, found"
     with pytest.raises(RunError, match=line):
         train(first.changed(init=str(start)), after)
-    shutil.rmtree(start)  # a run that is gone is no reason to refuse
-    assert train(first.changed(init=str(start)), after).metrics == whole.metrics
+    (after / "metrics.json").rename(after / "kept")
+    with pytest.raises(RunError, match=line):
+        train(first.changed(init=str(start)), after, resume=True)
+    (after / "kept").rename(after / "metrics.json")
+    for part in ("checkpoint", ""):  # weights that are gone are no reason to refuse
+        shutil.rmtree(start / part)
+        assert train(first.changed(init=str(start)), after).metrics == whole.metrics
 
 
 def test_files_of_patterns_and_folders_and_the_dev_of_pre_training_have_checksums(tmp_path):

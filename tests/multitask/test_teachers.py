@@ -309,7 +309,8 @@ def test_a_teacher_that_changed_is_refused(teacher, tmp_path):
     folder = tmp_path / "student"
     train(student(first), folder)
     (folder / "metrics.json").unlink()
-    write_json(folder / "teachers.json", {str(first): RunFolder(other).weights_checksum()})
+    sums = {"teacher": {str(first): RunFolder(other).weights_checksum()}}
+    write_json(folder / "source-runs.json", sums)
     with pytest.raises(RunError, match=r"expected the weights [0-9a-f]{12}, with which this run"):
         train(student(first), folder, resume=True)
 
@@ -327,7 +328,7 @@ def test_a_teacher_whose_folder_cannot_be_written_teaches_the_same(
     monkeypatch.setattr(teachers, "write_arrays", refused)
     found = soft_targets(student(tmp_path / "read-only"))["sst"]
     assert torch.equal(found.scores, kept.scores)
-    line = "cannot be written (Permission denied); its scores are not kept"
+    line = "cannot be written (Permission denied): the scores of this teacher are not stored"
     assert line in capsys.readouterr().out
 
 
