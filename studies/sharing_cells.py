@@ -66,6 +66,7 @@ SHARED: Mapping[str, Settings] = {
     "qqp-closure": {**ONE_TASK, "task_options": {"qqp": {"closure": "all"}}},
     "lora": {**ONE_TASK, **LORA},
     "branches": {**ONE_TASK, **branch("sst", "sts")},
+    "branch-sts": {**FAST, **branch("sts")},
     "auxiliary": {**ONE_TASK, **AUXILIARY},
 }
 Runs = Mapping[str, Sequence[int]]  # rows that teach -> the seeds of their runs
