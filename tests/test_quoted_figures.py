@@ -115,7 +115,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     merged = read_cell(RESULTS / "sharing/shared-ensemble.json")
     found = [mean(dev("sharing/shared-ensemble.json", *of)) for of in OVERALL]
     found.append(mean([100 * merged["dev"]["overall"]]))
-    yield "README.md", f"shared models with teachers | 3 runs | {' | '.join(found)} |"
+    yield "README.md", f"| mean prediction of its three runs | 3 runs | {' | '.join(found)} |"
     yield from quoted_of_bees()
     yield from quoted_of_scl_moo()
     yield from quoted_of_sharing()
@@ -282,18 +282,18 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
     singles, taught = ([*apart(ending).values()] for ending in ("", "-teachers"))
     alone = mean([overall(one) for one in singles])
     yield page, f"has {spread(whole(BEST))} overall on dev ({len(whole(BEST))} seeds)"
-    yield page, f"three single-task runs {alone} ({len(singles)} seeds)"
+    yield page, f"three single-task runs {alone} ({len(singles)} seeds;"
     same = [seed for seed in runs(BEST) if seed in apart("")]
-    for task, word in (("sst", "Sentiment"), ("qqp", "paraphrase"), ("sts", "similarity")):
+    for task, word in (("sst", "sentiment"), ("qqp", "paraphrase"), ("sts", "similarity")):
         change = fmean(
             100 * runs(BEST)[seed]["dev"][task][score[task]] - apart("")[seed][task]
             for seed in same
         )
         yield page, f"{word} changes by {change:+.1f}"
     with_teachers = mean([overall(one) for one in taught])
+    yield "README.md", f"one per task, {with_teachers} from three with the same teachers (one seed;"
     first = mean([100 * runs(BEST)[seed]["dev"]["overall"] for seed in apart("-teachers")])
     yield page, f"have {with_teachers} where the shared model has {first}"
-    yield page, f"without teachers {mean(whole('branch-sts'))}"
     for name, words in (
         ("teachers-1e-4", "without copies"),
         ("branch-sst-teachers", "with copies for sentiment instead"),
