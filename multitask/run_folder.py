@@ -220,8 +220,8 @@ class RunFolder:
         return best
 
     def weights_checksum(self) -> str:
-        """Return the SHA-256 of all files of `weights`."""
-        return sha256(checksums(self.weights()).encode()).hexdigest()
+        """Return the SHA-256 of all files of `published_weights`."""
+        return sha256(checksums(self.published_weights()).encode()).hexdigest()
 
     def check_embeds_texts(self, task: str | None = None) -> None:
         """Raise RunError if every task of the run, or of the export, reads pairs as one sequence.

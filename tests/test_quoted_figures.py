@@ -294,6 +294,7 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
     yield "README.md", f"one per task, {with_teachers} from three with the same teachers (one seed;"
     first = mean([100 * runs(BEST)[seed]["dev"]["overall"] for seed in apart("-teachers")])
     yield page, f"have {with_teachers} where the shared model has {first}"
+    yield page, f"without teachers {mean(whole('branch-sts'))}"
     for name, words in (
         ("teachers-1e-4", "without copies"),
         ("branch-sst-teachers", "with copies for sentiment instead"),
