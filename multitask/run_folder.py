@@ -243,18 +243,15 @@ class RunFolder:
         if joint and len(joint) == len(tasks):
             raise RunError(f"{self.path}: {only_joint(joint, task)}")
 
-    def has_weights(self) -> bool:
-        """Return whether `published_weights` finds any."""
-        return (self.path / EXPORTED).exists() or published(self.best) is not None
+    def weights_if_any(self) -> Path | None:
+        """Return the folder with weights without checking their run; None without any."""
+        return self.path if (self.path / EXPORTED).exists() else published(self.best)
 
     def published_weights(self) -> Path:
         """Return the folder with weights without checking their run; raise RunError without any."""
-        if (self.path / EXPORTED).exists():
-            return self.path
-        best = published(self.best)
-        if best is None:
+        if (found := self.weights_if_any()) is None:
             raise RunError(f"{self.path}: expected a run with checkpoint/best, found none")
-        return best
+        return found
 
     @contextmanager
     def locked(self) -> Iterator[None]:

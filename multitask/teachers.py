@@ -172,11 +172,13 @@ def stored_or_computed(
     """Return the scores of one teacher for the training examples of a student's task.
 
     They are read from the teacher's folder if it has computed them for the same weights and texts.
-    If the folder cannot be written, they are not stored there.
-    The teacher may have another encoder, tokeniser or head than the student.
+    If the folder cannot be written, they are not stored there. The teacher may have another
+    encoder, tokeniser or head than the student. Raise CheckpointError for weights of another run.
     """
+    run = RunFolder(folder)
+    run.weights()  # checks that they are those of this run, also if the scores are stored
     outputs = task.kind.columns, task.kind.class_names, signature(config, task.name)
-    weights = RunFolder(folder).weights_checksum()
+    weights = run.weights_checksum()
     content = repr((weights, examples.ids, examples.texts, embeddings, outputs))
     key = hashlib.sha256(content.encode()).hexdigest()[:16]
     file = folder / SOFT_TARGETS / f"{task.name}-{key}.npz"

@@ -92,7 +92,7 @@ TAUGHT: Mapping[str, tuple[Runs, Settings]] = {
     "branch-sst-teachers": (TEACHERS, {**FAST, **branch("sst")}),
     BEST: (TEACHERS, {**FAST, **branch("sts")}),
     "branch-sts-more-teachers": (MORE, {**FAST, **branch("sts")}),
-    "joint-teachers": (TEACHERS, {**JOINT, **AVERAGE, "lr": 1e-4, "head_lr": 1e-4}),
+    "joint-teachers": (TEACHERS, {**JOINT, **AVERAGE}),
     "cross-teachers": (CROSS, ONE_TASK),
     TOGETHER: (WITH_SST2, {**ONE_TASK, **LORA, **AUXILIARY, **AVERAGE}),
 }
