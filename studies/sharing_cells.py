@@ -48,7 +48,7 @@ FAST: Settings = {**ONE_TASK, **AVERAGE, "lr": 1e-4, "head_lr": 1e-4}
 
 def branch(*tasks: str) -> Settings:
     """Return the settings with which some tasks have their own copy of the upper layers."""
-    return {"adapter": "copies", "adapter_only": tasks}  # `cells` says how many layers
+    return {"adapter": "copies", "adapter_only": tasks}  # half the layers, unless a row says more
 
 
 # Shared models without teachers: name -> settings.
@@ -75,13 +75,8 @@ SINGLES: Runs = dict.fromkeys(CS224N, TEACHER_SEEDS)
 TEACHERS: Runs = {**SINGLES, "cross-qqp": TEACHER_SEEDS}
 CROSS: Runs = dict.fromkeys(("sst", "cross-qqp", "cross-sts"), TEACHER_SEEDS)
 WITH_SST2: Runs = dict.fromkeys(("auxiliary-sst", "qqp", "sts", "cross-qqp"), TEACHER_SEEDS)
-MORE: Runs = {
-    "sst": SEEDS,
-    "auxiliary-sst": TEACHER_SEEDS,
-    "qqp": TEACHER_SEEDS,
-    "cross-qqp": TEACHER_SEEDS,
-    "sts": SEEDS,
-}
+MORE: Runs = dict.fromkeys((*CS224N, "cross-qqp"), SEEDS)
+TIMES: Mapping[str, int] = {"branch-sts-longer": 2}  # row -> as many times the other rows' epochs
 TOGETHER = "together"
 BEST = "branch-sts-teachers"  # by dev, of the rows with three seeds
 # Shared models with teachers: name -> teachers and settings.
@@ -92,6 +87,8 @@ TAUGHT: Mapping[str, tuple[Runs, Settings]] = {
     "branch-sst-teachers": (TEACHERS, {**FAST, **branch("sst")}),
     BEST: (TEACHERS, {**FAST, **branch("sts")}),
     "branch-sts-more-teachers": (MORE, {**FAST, **branch("sts")}),
+    "branch-sts-longer": (MORE, {**FAST, **branch("sts")}),
+    "own-sts-more-teachers": (MORE, {**FAST, **branch("sts"), "adapter_top_layers": None}),
     "joint-teachers": (TEACHERS, {**JOINT, **AVERAGE}),
     "cross-teachers": (CROSS, ONE_TASK),
     TOGETHER: (WITH_SST2, {**ONE_TASK, **LORA, **AUXILIARY, **AVERAGE}),
@@ -99,14 +96,14 @@ TAUGHT: Mapping[str, tuple[Runs, Settings]] = {
 # Single tasks with teachers: name -> task and teachers.
 TAUGHT_SINGLES: Mapping[str, tuple[str, Runs]] = {
     **{f"{task}-teachers": (task, TEACHERS) for task in CS224N},
-    **{f"{task}-more-teachers": (task, MORE) for task in ("sst", "sts")},
+    **{f"{task}-more-teachers": (task, MORE) for task in CS224N},
 }
 # Three encoders in a row of the tables: title -> their rows above.
 SEVERAL: Mapping[str, Sequence[str]] = {
     "singles": CS224N,
     "cross-encoders": [f"cross-{task}" for task in CROSSED],
     "singles with teachers": [f"{task}-teachers" for task in CS224N],
-    "singles with more teachers": ["sst-more-teachers", "qqp-teachers", "sts-more-teachers"],
+    "singles with more teachers": [f"{task}-more-teachers" for task in CS224N],
     "singles as together": [f"{TOGETHER}-sst", "qqp-teachers", "sts-teachers"],
 }
 
@@ -138,16 +135,17 @@ def cells(request: StudyRequest) -> list[Cell]:
         settings = {"mode": "multitask", "tasks": tasks, **settings}
         settings |= {"lr": request.lr, "head_lr": request.lr} if request.lr else {}
         settings |= {} if base.limit is None else {"limit": base.limit}
+        settings["epochs"] = base.epochs * TIMES.get(name, 1)
         if settings.get("adapter") == "copies":
-            settings["adapter_top_layers"] = upper
+            settings = {"adapter_top_layers": upper} | settings
         return cell(name, base.changed(**settings), seeds, teachers)
 
     sentiment: Settings = {"tasks": ("sst",), **ONE_TASK, **AUXILIARY}
     first = [
         *(single(task, task) for task in CS224N),
         *(
-            single(f"cross-{t}", t, seeds=TEACHER_SEEDS, task_options={t: {"pair": "joint"}})
-            for t in CROSSED
+            single(f"cross-{task}", task, task_options={task: {"pair": "joint"}})
+            for task in CROSSED
         ),
         shared("auxiliary-sst", seeds=TEACHER_SEEDS, **sentiment),
     ]
