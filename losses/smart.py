@@ -12,6 +12,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from common.row_sums import add_rows
+
 VARIANTS, NORMS = ("normalised", "projected"), ("inf", "l2")
 GUARD = 1e-6  # avoids division by zero; "epsilon" in the public implementations
 
@@ -81,7 +83,7 @@ def example_norm(noise: Tensor, owner: Tensor, norm: str) -> Tensor:
     examples = tokens.new_zeros(int(owner.max()) + 1)
     if norm == "inf":
         return examples.scatter_reduce(0, owner, tokens, "amax")[owner, None]
-    return examples.scatter_add(0, owner, tokens.square()).sqrt()[owner, None]
+    return add_rows(examples, owner, tokens.square()).sqrt()[owner, None]
 
 
 def project(noise: Tensor, owner: Tensor, radius: float | Tensor, norm: str) -> Tensor:

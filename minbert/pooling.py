@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
+from common.row_sums import add_rows
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -22,7 +24,7 @@ def mean_pool(hidden: Tensor, batch: Batch) -> Tensor:
     """Average all tokens, special ones included (Reimers and Gurevych, 2019): (T, H) -> (S, H)."""
     lengths = batch.device_lengths.to(hidden.dtype)
     total = hidden.new_zeros(len(lengths), hidden.shape[1])
-    return total.index_add(0, batch.sequence, hidden) / lengths[:, None]
+    return add_rows(total, batch.sequence, hidden) / lengths[:, None]
 
 
 def cls_pool(hidden: Tensor, batch: Batch) -> Tensor:

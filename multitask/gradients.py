@@ -153,6 +153,8 @@ class GradientRows:
             return
         gradient = self.sparse.grad
         check_sparse(gradient)
+        if gradient.is_cuda:  # values of the same word would be added in any order
+            gradient = gradient.coalesce()
         self.sparse.grad = self.zeros().add_(gradient)
 
     def scattered(self, weights: np.ndarray) -> Tensor:

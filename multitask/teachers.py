@@ -7,7 +7,8 @@ folder.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.atomic_files import file_lock
 from common.errors import RunError, SettingsError
 from multitask.assembly import load_trained, plain_tasks
 from multitask.config import RunConfig
@@ -182,17 +184,46 @@ def stored_or_computed(
     content = repr((weights, examples.ids, examples.texts, embeddings, outputs))
     key = hashlib.sha256(content.encode()).hexdigest()[:16]
     file = folder / SOFT_TARGETS / f"{task.name}-{key}.npz"
-    if file.exists():
-        arrays = read_arrays(file, "soft targets, which are computed again if the file is deleted")
-    else:
-        arrays = computed(folder, config, task, examples, embeddings)
+
+    def compute() -> dict[str, np.ndarray]:
+        return computed(folder, config, task, examples, embeddings)
+
+    arrays = read_if_stored(file) or stored_once(file, compute)
+    return SoftTargets(**{key: torch.from_numpy(array) for key, array in arrays.items()})
+
+
+def read_if_stored(file: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of a file of soft targets, or none if there is no such file."""
+    what = "soft targets, which are computed again if the file is deleted"
+    return read_arrays(file, what) if file.exists() else {}
+
+
+def stored_once(file: Path, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Compute soft targets and store them, unless another student does so in the meantime.
+
+    Students that start at the same time thus have the same scores. In a folder that cannot be
+    written, soft targets are computed but not stored.
+    """
+    with ExitStack() as held:
         try:
             file.parent.mkdir(exist_ok=True)
+            held.enter_context(file_lock(file))
+        except OSError as error:
+            print_not_stored(file, error)
+            return compute()
+        if arrays := read_if_stored(file):
+            return arrays
+        arrays = compute()
+        try:
             write_arrays(file, arrays)
         except OSError as error:
-            line = "the scores of this teacher are not stored and will be computed again"
-            print(f"{file.parent}: cannot be written ({error.strerror}): {line}", flush=True)
-    return SoftTargets(**{key: torch.from_numpy(array) for key, array in arrays.items()})
+            print_not_stored(file, error)
+        return arrays
+
+
+def print_not_stored(file: Path, error: OSError) -> None:
+    line = "the scores of this teacher are not stored and will be computed again"
+    print(f"{file.parent}: cannot be written ({error.strerror}): {line}", flush=True)
 
 
 def signature(config: RunConfig, task: str) -> Any:

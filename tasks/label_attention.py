@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from common.row_sums import add_rows
 from minbert.batching import Batch
 from minbert.dropout import Dropout
 from tasks.base import Task
@@ -71,18 +72,16 @@ def softmax_over_tokens(scores: Tensor, batch: Batch) -> Tensor:
     top = scores.detach().new_full(shape, -torch.inf)
     top = top.scatter_reduce(0, index, scores.detach(), "amax")
     weights = (scores - top[batch.sequence]).exp()
-    total = scores.new_zeros(shape).index_add(0, batch.sequence, weights)
+    total = add_rows(scores.new_zeros(shape), batch.sequence, weights)
     return weights / total[batch.sequence]
 
 
 def weighted_sums(weights: Tensor, hidden: Tensor, batch: Batch) -> Tensor:
     """Sum the tokens of each sequence, weighted by each column of weights (T, C): (S, C, H)."""
     # One column at a time: all at once would need T x C x H numbers.
+    zeros = hidden.new_zeros(len(batch.lengths), hidden.shape[1])
     sums = [
-        hidden.new_zeros(len(batch.lengths), hidden.shape[1]).index_add(
-            0, batch.sequence, column[:, None] * hidden
-        )
-        for column in weights.unbind(1)
+        add_rows(zeros, batch.sequence, column[:, None] * hidden) for column in weights.unbind(1)
     ]
     return torch.stack(sums, 1)
 

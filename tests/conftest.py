@@ -29,6 +29,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="mkl",
         help="kernel of the linear layers where a test asks for none (default: %(default)s)",
     )
+    parser.addoption("--gpu", action="store_true", help="let the tests use a GPU")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("--gpu"):  # many tests compare with tensors on the CPU
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 @pytest.fixture(autouse=True, scope="session")

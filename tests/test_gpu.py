@@ -1,4 +1,7 @@
-"""The same results on a GPU as on the CPU. All other tests run on a GPU, too, where there is one."""
+"""The same results on a GPU as on the CPU, and the same from run to run.
+
+python -m pytest --gpu tests/test_gpu.py tests/minbert tests/multitask/test_resuming.py
+"""
 
 import numpy as np
 import pytest

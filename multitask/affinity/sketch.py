@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from common.row_sums import add_rows
 from multitask.gradients import GradientRows
 
 COLUMNS = 4093  # a prime, so that the dimensions of one unit of a layer fall into all columns
@@ -42,5 +43,6 @@ class Sketch:
             values = (self.rows.sparse_values[row] * self.word_signs[words]).flatten()
             width = self.word_signs.shape[1]
             place = words[:, None] * width + torch.arange(width, device=words.device)
-            found.index_add_(0, (place.flatten() + self.rows.width) % self.columns, values)
+            columns = (place.flatten() + self.rows.width) % self.columns
+            found = add_rows(found, columns, values)
         return found

@@ -17,7 +17,7 @@ from minbert.attention import (
 from minbert.batching import Batch
 from minbert.dropout import Dropout
 
-HEADS, WIDTH = 3, 4
+HEADS, WIDTH = 3, 8  # flash attention has no heads below this width
 LENGTHS = [[5], [1, 1], [4, 4, 4], [2, 7, 1, 3], [130, 3], [200]]
 
 
@@ -126,6 +126,7 @@ def test_kernel_by_device_length_and_dropout(monkeypatch):
     for name in ("explicit_attention", "sdpa_attention", "varlen_attention"):
         monkeypatch.setattr(attention, name, lambda *a, name=name: used.append(name))
     short, long = inputs([4, 3]), inputs([attention.SDPA_TOKENS + 1])
+    without_gradient = short[0].detach(), short[1]
     active, idle = Dropout(0.1), Dropout(0.1).eval()
     attend(*short, idle)
     attend(*long, idle)
@@ -133,11 +134,13 @@ def test_kernel_by_device_length_and_dropout(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "is_cuda", True)
     for able in (True, False):
         monkeypatch.setattr(attention, "has_varlen", lambda qkv, heads, able=able: able)
+        attend(*without_gradient, idle)
+        attend(*without_gradient, active)
         attend(*short, idle)
-        attend(*short, active)
     assert used == [
         *("explicit_attention", "sdpa_attention", "explicit_attention"),
-        *("varlen_attention", "explicit_attention", "sdpa_attention", "explicit_attention"),
+        *("varlen_attention", "explicit_attention", "explicit_attention"),
+        *("sdpa_attention", "explicit_attention", "explicit_attention"),
     ]
 
 

@@ -1,5 +1,6 @@
 """Distillation: what students learn from finished runs, where it is kept, and what is refused."""
 
+import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from common.run_files import EXPORTED
 from losses import soft_divergence
 from minbert.words import build_bilstm
 from multitask import RunConfig, teachers, train
+from multitask.checkpoint_folders import CheckpointError
 from multitask.evaluation import score_split
 from multitask.regularizers import Distillation
 from multitask.run import make_trainer
@@ -330,6 +332,27 @@ def test_a_teacher_whose_folder_cannot_be_written_teaches_the_same(
     assert torch.equal(found.scores, kept.scores)
     line = "cannot be written (Permission denied): the scores of this teacher are not stored"
     assert line in capsys.readouterr().out
+
+
+def test_students_that_start_together_have_the_scores_that_are_stored(teacher, tmp_path):
+    shutil.copytree(teacher("sst"), tmp_path / "teacher", ignore=lambda *_: ["soft-targets"])
+    first = soft_targets(student(tmp_path / "teacher"))["sst"].scores
+    (file,) = (tmp_path / "teacher" / "soft-targets").glob("*.npz")
+    others = {"scores": first.numpy() + 1}  # as a GPU of another kind would round them
+    found = teachers.stored_once(file, lambda: others)
+    assert np.array_equal(found["scores"], first)
+    file.unlink()
+    assert np.array_equal(teachers.stored_once(file, lambda: others)["scores"], first + 1)
+    assert np.array_equal(teachers.read_if_stored(file)["scores"], first + 1)
+
+
+def test_stored_scores_are_refused_where_the_teacher_is_another_run(teacher, tmp_path):
+    shutil.copytree(teacher("sst"), tmp_path / "teacher")
+    soft_targets(student(tmp_path / "teacher"))
+    file = tmp_path / "teacher" / "config.json"
+    write_json(file, {**json.loads(file.read_text()), "seed": 5})
+    with pytest.raises(CheckpointError, match="found one of another configuration: seed"):
+        soft_targets(student(tmp_path / "teacher"))
 
 
 def mood(folder, labels):
