@@ -14,7 +14,7 @@ from reports.significance import p_text, paired_p
 from reports.tables import markdown_table, mean_and_spread
 from studies.claims import between, shared_seeds
 from studies.results import Cell, Content
-from studies.sharing_cells import EPOCHS, SEVERAL, cells
+from studies.sharing_cells import EPOCHS, SAME_TEACHERS, SEVERAL, cells
 from studies.study import Report, Study, notes_of
 from tasks import CS224N
 from tasks.metrics import LEADERBOARD, overall
@@ -25,13 +25,15 @@ READING = (
     "one shared encoder. *Branch-sts* has a copy of the upper half of the layers for sts, "
     "*branch-sst* for sst, *branches* one for each of them. The teachers are one single-task run "
     "per task and the cross-encoder of qqp, but *teachers* has no cross-encoder, and "
-    "*cross-teachers* has those of qqp and sts in place of single-task runs. *More teachers* are, "
-    "in addition, further seeds of sst and sts, and sst with SST-2. *Singles with teachers* learn "
-    "from the teachers of *branch-sts-teachers*, *singles with more teachers* from those of "
+    "*cross-teachers* has those of qqp and sts in place of single-task runs. *More teachers* are "
+    "these runs with three seeds each; *own-sts* has a copy of all layers for sts, and *longer* "
+    "trains for twice the epochs. *Singles with teachers* learn from the teachers of "
+    "*branch-sts-teachers*, *singles with more teachers* from those of "
     "*branch-sts-more-teachers*, and *singles as together* as *together* does; each trains on one "
     "task, with the same running average of weights. Mean ± standard deviation over the seeds on "
-    "dev, in per cent; the best epoch was chosen on the same dev. The difference is that of the "
-    "overall score from *singles*, over the seeds that both have, with the p of a paired t-test "
+    "dev, in per cent; the best epoch was chosen on the same dev. The differences are those of the "
+    "overall score, from *singles* and, for a shared model with teachers, from the row of singles "
+    "that learn from the same ones, over the seeds that both have, with the p of a paired t-test "
     "where there are three. Milliseconds are the time to encode a text for all three tasks. Each "
     "different encoder encodes it once: three for *singles* and for adapters of all tasks, two for "
     "a branch of one task."
@@ -91,8 +93,8 @@ def table(report: Report, every: Mapping[str, System], budget: float = inf) -> s
         share = min(1, budget / minutes(system))
         by_system[title] = {seed: scores(within(runs, share)) for seed, runs in system.items()}
     reference, of_row = by_system.get("singles", {}), members(report)
-    header = ["", "seeds", "SST", "QQP", "STS", "overall", "difference", "examples"]
-    header += ["parameters", "minutes"]
+    header = ["", "seeds", "SST", "QQP", "STS", "overall", "from singles", "with same teachers"]
+    header += ["examples", "parameters", "minutes"]
     rows = []
     for title, by_seed in by_system.items():
         several, runs = list(by_seed.values()), list(every[title].values())
@@ -101,6 +103,7 @@ def table(report: Report, every: Mapping[str, System], budget: float = inf) -> s
             values = [100 * one[key] for one in several if key in one]
             row.append(mean_and_spread(values, 1) if values else "")
         row.append("" if title == "singles" else difference(by_seed, reference))
+        row.append(difference(by_seed, by_system.get(SAME_TEACHERS.get(title, ""), {})))
         seen = [one["examples_per_second"] * one["training_seconds"] for one in runs[0]]
         row.append(f"{sum(seen) / 1000:.0f} k")
         row.append(f"{sum(one['parameters'] for one in runs[0]) / 1e6:.1f} M")

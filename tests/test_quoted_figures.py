@@ -51,13 +51,18 @@ def spread(values: list[float], digits: int = 1) -> str:
     return mean(values, digits) + ends
 
 
+def overall_of(sst: float, qqp: float, sts: float) -> float:
+    """Return the overall score of two accuracies and a Pearson correlation."""
+    return (sst + qqp + (sts + 1) / 2) / 3
+
+
 def quoted() -> Iterator[tuple[str, str]]:
     """Yield pages and the lines with figures that must be in them."""
     singles = [
         dev(f"bees/{name}.json", *of) for name, of in zip(("M4", "M5", "M6"), OVERALL, strict=True)
     ]
     accuracies, (pearson,) = [fmean(one) for one in singles[:2]], [fmean(singles[2])]
-    overall = f"{(sum(accuracies) + (pearson + 100) / 2) / 3:.1f}"
+    overall = f"{100 * overall_of(*(one / 100 for one in (*accuracies, pearson))):.1f}"
     figures = " | ".join(map(spread, singles))
     counts = [len(one) for one in singles]
     seeds = f"{counts[0]} (QQP: {counts[1]})" if counts[0] != counts[1] else f"{counts[0]}"
@@ -268,33 +273,22 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
     def whole(name: str) -> list[float]:
         return [100 * run["dev"]["overall"] for run in runs(name).values()]
 
-    def apart(ending: str) -> dict[str, dict[str, float]]:
-        """The scores of three encoders, by seed."""
-        several = {task: runs(f"{task}{ending}") for task in score}
-        return {
-            seed: {t: 100 * several[t][seed]["dev"][t][score[t]] for t in score}
-            for seed in several["qqp"]
-        }
-
-    def overall(scores: dict[str, float]) -> float:
-        return (scores["sst"] + scores["qqp"] + (scores["sts"] + 100) / 2) / 3
-
-    singles, taught = ([*apart(ending).values()] for ending in ("", "-teachers"))
-    alone = mean([overall(one) for one in singles])
+    several = {task: runs(task) for task in score}
+    apart = {
+        seed: {t: 100 * several[t][seed]["dev"][t][score[t]] for t in score}
+        for seed in several["qqp"]
+    }
+    singles = [*apart.values()]
+    alone = mean([100 * overall_of(*(value / 100 for value in one.values())) for one in singles])
     yield page, f"has {spread(whole(BEST))} overall on dev ({len(whole(BEST))} seeds)"
     yield page, f"three single-task runs {alone} ({len(singles)} seeds;"
-    same = [seed for seed in runs(BEST) if seed in apart("")]
+    same = [seed for seed in runs(BEST) if seed in apart]
     for task, word in (("sst", "sentiment"), ("qqp", "paraphrase"), ("sts", "similarity")):
         change = fmean(
-            100 * runs(BEST)[seed]["dev"][task][score[task]] - apart("")[seed][task]
+            100 * runs(BEST)[seed]["dev"][task][score[task]] - apart[seed][task]
             for seed in same
         )
         yield page, f"{word} changes by {change:+.1f}"
-    with_teachers = mean([overall(one) for one in taught])
-    yield "README.md", f"one per task, {with_teachers} from three with the same teachers (one seed;"
-    first = mean([100 * runs(BEST)[seed]["dev"]["overall"] for seed in apart("-teachers")])
-    yield page, f"have {with_teachers} where the shared model has {first}"
-    yield page, f"without teachers {mean(whole('branch-sts'))}"
     for name, words in (
         ("teachers-1e-4", "without copies"),
         ("branch-sst-teachers", "with copies for sentiment instead"),
@@ -302,6 +296,52 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         (TOGETHER, "a low-rank adapter per task and SST-2 as an auxiliary task"),
     ):
         yield page, f"{words} {spread(whole(name))}"
+    yield from quoted_of_sharing_on_a_gpu()
+
+
+def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
+    """Yield the lines about one encoder beside three with the same teachers and seeds."""
+    page, score = "docs/sharing.md", dict(OVERALL)
+
+    def runs(name: str) -> dict[str, Any]:
+        return read_cell(RESULTS / f"sharing-gpu/{name}.json")["seeds"]
+
+    def one(name: str) -> list[float]:
+        return [100 * runs(name)[seed]["dev"]["overall"] for seed in ("11711", "1", "2")]
+
+    def three(ending: str) -> list[float]:
+        several = {task: runs(f"{task}{ending}") for task in score}
+        found = []
+        for seed in ("11711", "1", "2"):
+            sst, qqp, sts = (several[t][seed]["dev"][t][score[t]] for t in score)
+            found.append(100 * overall_of(sst, qqp, sts))
+        return found
+
+    def merged(name: str) -> str:
+        return mean([100 * read_cell(RESULTS / f"sharing-gpu/{name}.json")["dev"]["overall"]])
+
+    singles, taught = three(""), three("-teachers")
+    plain, best = one("one-task-per-step"), one(BEST)
+    yield page, f"| three encoders, 68.4 M parameters | {spread(singles)} | {spread(taught)} |"
+    yield page, f"| {spread(plain)} (one task per step, 23.3 M) | {spread(best)} (copies for"
+    again = f"it has {spread(best)}, and three models with the same teachers have {spread(taught)}:"
+    yield "README.md", again
+    for mine, theirs, words in (
+        (plain, singles, "{} without teachers (p {:.2f})"),
+        (best, taught, "{} with them (p {:.2f})"),
+    ):
+        apart = [a - b for a, b in zip(mine, theirs, strict=True)]
+        yield page, f"by {words.format(f'{fmean(apart):+.2f}', paired_p(apart))}"
+    lost = [
+        100 * (runs("sts-teachers")[s]["dev"]["sts"]["pearson"] - run["dev"]["sts"]["pearson"])
+        for s, run in runs(BEST).items()
+    ]
+    yield page, f"in the shared model, by {fmean(lost):.1f} points with teachers"
+    joint = {spread(one(name)) for name in ("joint-sum", "joint-pcgrad")}
+    yield page, f"Joint steps on all tasks have {' and '.join(joint)}, with PCGrad and with a sum"
+    yield page, f"the three shared models has {merged('shared-ensemble')}, that of the nine"
+    yield page, f"with these teachers {merged('taught-singles-ensemble')}, and that of 21 runs,"
+    yield page, f"three cross-encoders among them, {merged('all-taught-ensemble')}."
 
 
 @pytest.mark.parametrize(("page", "line"), list(quoted()))

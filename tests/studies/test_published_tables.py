@@ -26,6 +26,7 @@ ASKED = {
     "scl_moo": MEAN | {"epochs": 30},
     "scl_moo-cls": {"lr": 1e-4},
     "sharing": {},
+    "sharing-gpu": {},
     "similarity-scale": {},
     "smart-place": {"limit": 4000},
     "supercontext": {},
@@ -42,7 +43,7 @@ def tables_of(page):
 
 @pytest.mark.parametrize("name", ASKED)
 def test_tables_are_of_kept_cells_and_say_what_is_left_out(name, tmp_path):
-    study = find_study(re.sub(r"-\d+$|-cls$", "", name).replace("_", "-"))
+    study = find_study(re.sub(r"-\d+$|-cls$|-gpu$", "", name).replace("_", "-"))
     asked = dict(ASKED[name])
     limits = {key: asked.pop(key) for key in LIMITS if key in asked}
     base = RunConfig(mode="single", tasks=(), data="data", precision="bf16", **limits)

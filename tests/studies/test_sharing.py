@@ -11,7 +11,16 @@ from multitask.stored_config import without_paths
 from studies.cost import left_runs
 from studies.results import Cell, Results
 from studies.sharing import minutes, systems, teaching_minutes, within
-from studies.sharing_cells import BEST, CROSSED, SEEDS, SEVERAL, TOGETHER, WITH_SST2, cells
+from studies.sharing_cells import (
+    BEST,
+    CROSSED,
+    SAME_TEACHERS,
+    SEEDS,
+    SEVERAL,
+    TOGETHER,
+    WITH_SST2,
+    cells,
+)
 from studies.study import Report, StudyRequest
 from tasks import CS224N
 
@@ -35,14 +44,14 @@ def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, t
     ]
     seeds = [f"sst-seed{seed}" for seed in SEEDS]
     more = every["branch-sts-more-teachers"].config.teacher
-    assert more[:4] == (*seeds, "auxiliary-sst-seed11711")
-    for names, row in {
-        "singles with teachers": BEST,
-        "singles with more teachers": "branch-sts-more-teachers",
-        "singles as together": TOGETHER,
-    }.items():
+    assert more[:4] == (*seeds, "qqp-seed11711")
+    assert SAME_TEACHERS[BEST] == "singles with teachers"
+    assert len({*SAME_TEACHERS.values()}) == 3
+    for row, names in SAME_TEACHERS.items():
         several = [run for name in SEVERAL[names] for run in every[name].config.teacher]
-        assert sorted(several) == sorted(every[row].config.teacher), names
+        assert sorted(several) == sorted(every[row].config.teacher), row
+        longer = every["branch-sts-longer"].config.epochs
+        assert {2 * every[name].config.epochs for name in (row, *SEVERAL[names])} == {longer}
     assert not any(every[name].config.teacher for name in (*CS224N, "joint-pcgrad"))
     joint = every["cross-qqp"].config
     assert (joint.task_options["qqp"]["pair"], joint.tasks) == ("joint", ("qqp",))
@@ -66,14 +75,14 @@ def test_minutes_are_those_of_the_fastest_run_of_each_encoder():
 
 
 def test_each_run_of_a_teacher_counts_once(every, tmp_path):
-    several = [every[name] for name in ("sst-more-teachers", "qqp-teachers", BEST)]
+    several = [every[name] for name in ("sst-more-teachers", "qqp-teachers", TOGETHER)]
     report = Report(Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), several, ())
     assert teaching_minutes(report, [every["sst"]]) == ""
     for name, seconds in {"sst": 60, "auxiliary-sst": 600, "qqp": 6000, "cross-qqp": 60000}.items():
         content = {"training_seconds": seconds, "environment": TODAY}
         seeds = {str(seed): content for seed in every[name].seeds}
         keep_seeds(tmp_path / f"{name}.json", without_paths(every[name].config), seeds)
-    assert teaching_minutes(report, [every["sst-more-teachers"]]) == " + 13"
+    assert teaching_minutes(report, [every["sst-more-teachers"]]) == " + 3"
     assert teaching_minutes(report, several) == " + 1113"
 
 
