@@ -43,6 +43,7 @@ def triplet_loss(
     sums = F.pad(ordered.masked_fill(ordered.isinf(), 0).cumsum(1), (1, 0))
     reach = distances + margin
     nearer = torch.searchsorted(ordered.detach(), reach.detach())  # negatives below the reach
+    # Indexing, as the gradient of `gather` adds in any order on a GPU.
     rows = torch.arange(len(labels), device=labels.device)[:, None]
     terms = torch.where(positive, nearer * reach - sums[rows, nearer], 0)
     active = (nearer * positive).sum()

@@ -6,12 +6,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from common.progress import duration
 from multitask.branching import with_conflict_layers
 from multitask.config import RunConfig
 from multitask.run import make_trainer
+from multitask.sampling import batches_by_task
 from multitask.step import StepGradient
 from multitask.streams import BatchStream
 
@@ -39,7 +38,7 @@ def dry_run_rows(config: RunConfig) -> list[list[str]]:
     rows, whole = [], 0.0
     for epoch in range(1, config.epochs + 1):
         steps = trainer.plan.steps(epoch)
-        batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
+        batches = batches_by_task(steps, len(sizes))
         for task, name in enumerate(trainer.tasks):
             if not batches[task]:
                 continue

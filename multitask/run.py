@@ -34,8 +34,13 @@ from multitask.methods import is_default
 from multitask.precision import with_kernel, with_precision
 from multitask.rays import pull_and_push
 from multitask.run_folder import RunFolder
-from multitask.sampling import Plan
-from multitask.source_runs import check_source_folders, check_source_runs, write_source_runs
+from multitask.sampling import Plan, batches_by_task
+from multitask.source_runs import (
+    check_encoder_of_init,
+    check_source_folders,
+    check_source_runs,
+    write_source_runs,
+)
 from multitask.start import holds_finished, make_ready, write_ids
 from multitask.teachers import soft_targets, with_soft_targets
 from multitask.telemetry import conflict_summary, read_steps
@@ -61,6 +66,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
     run_folder = RunFolder(folder)
     if control.overwrite or run_folder.metrics() is None:
         check_source_folders(folder, config)
+        check_encoder_of_init(config)
     with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
         shared: tuple[RunConfig, bool, list[str]] | None = None
@@ -120,7 +126,7 @@ def run(
             if control.resume:
                 check_source_runs(folder)
             if config.teacher and processes.count > 1:
-                soft_targets(config)  # stored if possible, so that the others read them
+                soft_targets(config)  # the others read them, even where files cannot be locked
     with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
@@ -288,7 +294,7 @@ def notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]:
         )
     if plan.sampler.ends_with_smallest and config.steps_per_epoch is None:
         sizes, steps = plan.work.sizes, plan.steps(plan.first_epochs + 1)
-        batches = np.bincount(np.concatenate(steps), minlength=len(sizes))
+        batches = batches_by_task(steps, len(sizes))
         smallest = config.tasks[int(np.argmin(sizes))]
         for name, size, count in zip(config.tasks, sizes, batches, strict=True):
             seen = min(size, int(count) * config.batch_size)

@@ -279,6 +279,11 @@ def build_plan(
     )
 
 
+def batches_by_task(steps: Sequence[np.ndarray], tasks: int) -> np.ndarray:
+    """Return how many batches of each task steps take: (tasks,) int64."""
+    return np.bincount(np.concatenate(steps), minlength=tasks)
+
+
 def index_of_first_task(config: RunConfig, available: Sequence[int]) -> int:
     """Return the index of the task of the first epochs: the named one, or the largest."""
     first = config.first()

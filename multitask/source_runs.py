@@ -22,10 +22,7 @@ def source_runs(config: RunConfig) -> dict[str, list[Path]]:
 
 
 def check_source_folders(folder: Path, config: RunConfig) -> None:
-    """Raise SettingsError if the folder of a run is that of a run it needs, or of an ensemble.
-
-    Raise it also if the run in `init` has another encoder.
-    """
+    """Raise SettingsError if the folder of a run is that of a run it needs, or of an ensemble."""
     found = source_runs(config)
     found["teacher"] += map(Path, config.teacher)
     for key, several in found.items():
@@ -33,10 +30,13 @@ def check_source_folders(folder: Path, config: RunConfig) -> None:
             if run.resolve() == folder.resolve():
                 line = "expected two folders, found the same"
                 raise SettingsError(f"{key} and output: {line}: {run}")
-    for start in found["init"]:
-        if config.encoder != (brought := RunFolder(start).encoder()):
-            line = f"expected {brought}, the encoder of init, found {config.encoder}"
-            raise SettingsError(f"encoder: {line}")
+
+
+def check_encoder_of_init(config: RunConfig) -> None:
+    """Raise SettingsError if the run in `init` has another encoder."""
+    if config.init and config.encoder != (brought := RunFolder(Path(config.init)).encoder()):
+        line = f"expected {brought}, the encoder of init, found {config.encoder}"
+        raise SettingsError(f"encoder: {line}")
 
 
 def write_source_runs(folder: Path, config: RunConfig) -> None:

@@ -27,7 +27,7 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
     a source of this run. Raise CheckpointError if its weights have another configuration than its
     `config.json`.
     """
-    check_sources(folder, config)
+    check_inputs_stay(folder, config)
     stored = folder.run_or_nothing()
     if stored is None or overwrite or not folder.has_results():
         return False
@@ -49,17 +49,17 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
     return False
 
 
-def check_sources(folder: RunFolder, config: RunConfig) -> None:
-    """Raise RunError if a source of the run is in a folder that the run would replace."""
+def check_inputs_stay(folder: RunFolder, config: RunConfig) -> None:
+    """Raise RunError if an input of the run is in a folder that the run would replace."""
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
     flat = config.flat()
     keys = ("encoder", *path_settings())
-    sources = [(f"--{key}", one) for key in keys for one in as_paths(flat.get(key))]
+    inputs = [(f"--{key}", one) for key in keys for one in as_paths(flat.get(key))]
     parts = [(folder.path / name).resolve() for name in FOLDERS]
-    for flag, source in [*sources, *(("--task", file) for file in own)]:
-        if source and any(Path(source).resolve().is_relative_to(part) for part in parts):
+    for flag, found in [*inputs, *(("--task", file) for file in own)]:
+        if found and any(Path(found).resolve().is_relative_to(part) for part in parts):
             raise RunError(
-                f"{flag} {source}: expected a path outside of {folder.path}, whose files the "
+                f"{flag} {found}: expected a path outside of {folder.path}, whose files the "
                 "run replaces"
             )
 

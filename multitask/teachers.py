@@ -148,12 +148,16 @@ def shares_of(folder: Path, task: str) -> Shares:
 
 
 def count_of(member: Path, counts: Mapping[str, int]) -> int:
-    """Return how often a member counts: by the name of its folder, or else the end of its path."""
-    found, place = 0, member.resolve().parts
+    """Return how often a member counts: by the name of its folder, or else the end of its path.
+
+    The longest of several that fit counts.
+    """
+    place, by_length = member.resolve().parts, {0: 0}
     for name, count in counts.items():
         end = tuple(part for part in Path(name).parts if part != "..")
-        found += count if place[-len(end) :] == end else 0
-    return found
+        if place[-len(end) :] == end:
+            by_length[len(end)] = count
+    return by_length[max(by_length)]
 
 
 def member_folder(ensemble: Path, member: str) -> Path:

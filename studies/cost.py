@@ -21,7 +21,7 @@ from minbert.config import EncoderConfig, config_from_transformers
 from minbert.sources import HUB_IDS, find_folder
 from multitask.assembly import build_tasks
 from multitask.config import RunConfig
-from multitask.sampling import build_plan
+from multitask.sampling import batches_by_task, build_plan
 from reports.tables import Table
 from studies.results import Cell, Results
 from tasks import data_folder
@@ -104,7 +104,7 @@ def cost_of(config: RunConfig, known: dict[str, Counts] | None = None) -> Cost:
     sizes = [size for size, _ in counts]
     plan = build_plan(config, sizes)
     every = [step for epoch in range(config.epochs) for step in plan.steps(epoch + 1)]
-    batches = np.bincount(np.concatenate(every), minlength=len(sizes))
+    batches = batches_by_task(every, len(sizes))
     passes = 1.0 + sum(one.extra_passes() for one in config.regularizers)
     passes += config.combiner.extra_passes
     weights = encoder_weights(config.encoder)

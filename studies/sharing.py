@@ -14,30 +14,57 @@ from reports.significance import p_text, paired_p
 from reports.tables import markdown_table, mean_and_spread
 from studies.claims import between, shared_seeds
 from studies.results import Cell, Content
-from studies.sharing_cells import EPOCHS, SAME_TEACHERS, SEVERAL, cells
+from studies.sharing_cells import EPOCHS, SEVERAL, cells
 from studies.study import Report, Study, notes_of
 from tasks import CS224N
 from tasks.metrics import LEADERBOARD, overall
 
 READING = (
-    "*Singles* are three encoders, one per task; *cross-encoders* read both texts of a pair as one "
-    "sequence and cannot embed a text: they are teachers and an upper bound. All other rows are "
-    "one shared encoder. *Branch-sts* has a copy of the upper half of the layers for sts, "
-    "*branch-sst* for sst, *branches* one for each of them. The teachers are one single-task run "
-    "per task and the cross-encoder of qqp, but *teachers* has no cross-encoder, and "
-    "*cross-teachers* has those of qqp and sts in place of single-task runs. *More teachers* are "
-    "these runs with three seeds each; *own-sts* has a copy of all layers for sts, and *longer* "
-    "trains for twice the epochs. *Singles with teachers* learn from the teachers of "
-    "*branch-sts-teachers*, *singles with more teachers* from those of "
-    "*branch-sts-more-teachers*, and *singles as together* as *together* does; each trains on one "
-    "task, with the same running average of weights. Mean ± standard deviation over the seeds on "
-    "dev, in per cent; the best epoch was chosen on the same dev. The differences are those of the "
-    "overall score, from *singles* and, for a shared model with teachers, from the row of singles "
-    "that learn from the same ones, over the seeds that both have, with the p of a paired t-test "
-    "where there are three. Milliseconds are the time to encode a text for all three tasks. Each "
-    "different encoder encodes it once: three for *singles* and for adapters of all tasks, two for "
-    "a branch of one task."
+    "Mean ± standard deviation over the seeds on dev, in per cent; the best epoch was chosen on "
+    "the same dev. The differences are those of the overall score, from *singles* and, for a "
+    "shared model with teachers, from three encoders that learn from the same ones for as many "
+    "epochs, over the seeds that both have, with the p of a paired t-test where there are three. "
+    "Milliseconds are the time to encode a text for all three tasks. Each different encoder "
+    "encodes it once: three for *singles* and for adapters of all tasks, two for a branch of one "
+    "task."
 )
+TEACHING = "learns from one single-task run per task and the cross-encoder of qqp"
+TAUGHT = f"{TEACHING}, at the rate 1e-4, with a running average of the weights"
+MORE = f"{TAUGHT}; three seeds of each teacher"
+HALF = "a copy of the upper half of the layers"
+MEANING = {
+    "singles": "three encoders, one per task",
+    "cross-encoders": "read both texts of a pair as one sequence, cannot embed a text",
+    "singles with teachers": f"three encoders; each {TEACHING}, with an average of the weights",
+    "singles with more teachers": "the same, with three seeds of each teacher",
+    "singles as together": "three encoders with the teachers of *together*, that of sst with SST-2",
+    "one-task-per-step": "one encoder; each step has the batch of one task",
+    "joint-sum": "each step has a batch of every task, and adds up their gradients",
+    "joint-pcgrad": "each step has a batch of every task; PCGrad",
+    "joint-gradvac": "each step has a batch of every task; GradVac",
+    "joint-famo": "each step has a batch of every task; FAMO",
+    "average-weights": "one task per step, scored with a running average of the weights",
+    "layer-decay": "one task per step, lower rates in lower layers",
+    "label-smoothing": "one task per step, label smoothing of 0.1",
+    "sst-corn": "one task per step, CORN for the ordered classes of sst",
+    "sst-distance": "one task per step, soft labels by distance for the classes of sst",
+    "qqp-closure": "one task per step, with the pairs that follow from the labels of qqp",
+    "lora": "one task per step, low-rank adapters of each task",
+    "branches": f"one task per step, {HALF} for sst, another for sts",
+    "branch-sts": f"{HALF} for sts, at the rate 1e-4, with an average of the weights",
+    "auxiliary": "one task per step, SST-2 as an auxiliary task",
+    "teachers": "one task per step; learns from one single-task run per task",
+    "teachers-1e-4": TAUGHT,
+    "branches-teachers": f"{HALF} for sst, another for sts; {TAUGHT}",
+    "branch-sst-teachers": f"{HALF} for sst; {TAUGHT}",
+    "branch-sts-teachers": f"{HALF} for sts; {TAUGHT}",
+    "branch-sts-more-teachers": f"{HALF} for sts; {MORE}",
+    "branch-sts-longer": f"{HALF} for sts, twice the epochs; {MORE}",
+    "own-sts-more-teachers": f"a copy of all layers for sts; {MORE}",
+    "joint-teachers": f"each step has a batch of every task; {TAUGHT}",
+    "cross-teachers": "one task per step; learns from a run of sst and two cross-encoders",
+    "together": "low-rank adapters, SST-2 as an auxiliary task, teachers, average of the weights",
+}
 
 
 System = Mapping[int, Sequence[Content]]  # seed -> figures of its runs, one per encoder
@@ -103,7 +130,7 @@ def table(report: Report, every: Mapping[str, System], budget: float = inf) -> s
             values = [100 * one[key] for one in several if key in one]
             row.append(mean_and_spread(values, 1) if values else "")
         row.append("" if title == "singles" else difference(by_seed, reference))
-        row.append(difference(by_seed, by_system.get(SAME_TEACHERS.get(title, ""), {})))
+        row.append(difference(by_seed, by_system.get(same_teachers(of_row, title), {})))
         seen = [one["examples_per_second"] * one["training_seconds"] for one in runs[0]]
         row.append(f"{sum(seen) / 1000:.0f} k")
         row.append(f"{sum(one['parameters'] for one in runs[0]) / 1e6:.1f} M")
@@ -111,6 +138,22 @@ def table(report: Report, every: Mapping[str, System], budget: float = inf) -> s
         times = [sum(one["encode_ms"] for one in few) for few in runs if "encode_ms" in few[0]]
         rows.append([*row, f"{min(times):.2f}" if times else ""])
     return markdown_table([*header, "ms per text"], rows)
+
+
+def same_teachers(of_row: Mapping[str, Sequence[Cell]], title: str) -> str:
+    """Return the row of three encoders with the teachers and the epochs of a shared model's row.
+
+    Empty for a row without teachers, for three encoders, and if there is none.
+    """
+
+    def learning(cells: Sequence[Cell]) -> tuple[list[str], set[int]]:
+        names = [name for one in cells for name in one.config.teacher]
+        return sorted(names), {one.config.epochs for one in cells}
+
+    mine = of_row[title]
+    if title in SEVERAL or not learning(mine)[0]:
+        return ""
+    return next((one for one in SEVERAL if learning(of_row[one]) == learning(mine)), "")
 
 
 def teaching_minutes(report: Report, several: Sequence[Cell]) -> str:
@@ -151,7 +194,8 @@ def page(report: Report) -> list[str]:
     return [
         *parts,
         report.results.measured(report.cells),
-        f"Dev was scored for {len(every)} recipes.",
+        f"Dev was scored for {len(every)} recipes:",
+        markdown_table(["row", "what it is"], [[title, MEANING[title]] for title in every]),
         "## Equal passes",
         f"Each system trains on as many examples as {epochs} passes over the training examples it "
         "has: all but those with further or auxiliary examples train on as many. Minutes are "

@@ -106,18 +106,6 @@ SEVERAL: Mapping[str, Sequence[str]] = {
     "singles with more teachers": [f"{task}-more-teachers" for task in CS224N],
     "singles as together": [f"{TOGETHER}-sst", "qqp-teachers", "sts-teachers"],
 }
-TEACHERS_OF: Mapping[str, Runs] = {  # of three encoders
-    "singles with teachers": TEACHERS,
-    "singles with more teachers": MORE,
-    "singles as together": WITH_SST2,
-}
-# Shared models -> the three encoders that learn from the same teachers for as many epochs.
-SAME_TEACHERS: Mapping[str, str] = {
-    name: title
-    for name, (runs, _) in TAUGHT.items()
-    for title, same in TEACHERS_OF.items()
-    if runs is same and name not in TIMES
-}
 
 
 def cells(request: StudyRequest) -> list[Cell]:

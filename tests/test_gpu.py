@@ -1,7 +1,4 @@
-"""The same results on a GPU as on the CPU, and the same from run to run.
-
-python -m pytest --gpu tests/test_gpu.py tests/minbert tests/multitask/test_resuming.py
-"""
+"""The same results on a GPU as on the CPU, and from run to run; see CONTRIBUTING.md."""
 
 import numpy as np
 import pytest

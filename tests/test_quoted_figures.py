@@ -11,12 +11,12 @@ import pytest
 from benchmarks.few_shot import table
 from reports.cells import read_cell
 from reports.significance import paired_p
-from studies.sharing_cells import BEST, TEACHERS, TOGETHER
+from studies.sharing_cells import BEST, SEEDS, TEACHERS, TOGETHER
+from tasks.metrics import LEADERBOARD, overall_score
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 BRANCH_ROWS = ("shared", "single", "conflict", "top")
-OVERALL = (("sst", "accuracy"), ("qqp", "accuracy"), ("sts", "pearson"))
 
 
 def dev(file: str, task: str, metric: str) -> list[float]:
@@ -51,18 +51,14 @@ def spread(values: list[float], digits: int = 1) -> str:
     return mean(values, digits) + ends
 
 
-def overall_of(sst: float, qqp: float, sts: float) -> float:
-    """Return the overall score of two accuracies and a Pearson correlation."""
-    return (sst + qqp + (sts + 1) / 2) / 3
-
-
 def quoted() -> Iterator[tuple[str, str]]:
     """Yield pages and the lines with figures that must be in them."""
     singles = [
-        dev(f"bees/{name}.json", *of) for name, of in zip(("M4", "M5", "M6"), OVERALL, strict=True)
+        dev(f"bees/{name}.json", *of)
+        for name, of in zip(("M4", "M5", "M6"), LEADERBOARD.items(), strict=True)
     ]
     accuracies, (pearson,) = [fmean(one) for one in singles[:2]], [fmean(singles[2])]
-    overall = f"{100 * overall_of(*(one / 100 for one in (*accuracies, pearson))):.1f}"
+    overall = f"{100 * overall_score(*(one / 100 for one in (*accuracies, pearson))):.1f}"
     figures = " | ".join(map(spread, singles))
     counts = [len(one) for one in singles]
     seeds = f"{counts[0]} (QQP: {counts[1]})" if counts[0] != counts[1] else f"{counts[0]}"
@@ -70,7 +66,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     multi = "similarity-scale/0-5.json"
     cell = read_cell(RESULTS / multi)
     every = [100 * run["dev"]["overall"] for run in cell["seeds"].values()]
-    figures = " | ".join([*(spread(dev(multi, *of)) for of in OVERALL), spread(every)])
+    figures = " | ".join([*(spread(dev(multi, *of)) for of in LEADERBOARD.items()), spread(every)])
     gains = [few_shot_gain(20), -few_shot_gain(100)]
     line = (
         "LaCon is {:.1f} points above cross-entropy (ten seeds, p 0.04: *holds*); with 100 it is "
@@ -112,13 +108,13 @@ def quoted() -> Iterator[tuple[str, str]]:
     taught = sum(runs["11711"]["training_seconds"] for runs in teachers) / 60
     line = f"**{fastest:.0f} minutes** of training for this model and {taught:.0f} for its teachers"
     yield "README.md", line
-    found = [spread(dev(f"sharing/{BEST}.json", *of)) for of in OVERALL]
+    found = [spread(dev(f"sharing/{BEST}.json", *of)) for of in LEADERBOARD.items()]
     found.append(spread([100 * run["dev"]["overall"] for run in best.values()]))
     yield "README.md", f"[three epochs](docs/sharing.md) | {len(best)} | {' | '.join(found)} |"
     count = {2: "two", 3: "three"}[len(best)]
     yield "README.md", f"- **{found[-1]}** overall on dev ({count} seeds) from one model of 28.6 M"
     merged = read_cell(RESULTS / "sharing/shared-ensemble.json")
-    found = [mean(dev("sharing/shared-ensemble.json", *of)) for of in OVERALL]
+    found = [mean(dev("sharing/shared-ensemble.json", *of)) for of in LEADERBOARD.items()]
     found.append(mean([100 * merged["dev"]["overall"]]))
     yield "README.md", f"| mean prediction of its three runs | 3 runs | {' | '.join(found)} |"
     yield from quoted_of_bees()
@@ -173,7 +169,7 @@ def quoted_of_bees() -> Iterator[tuple[str, str]]:
         runs = read_cell(RESULTS / file)["seeds"].values()
         overalls.append(spread([100 * run["dev"]["overall"] for run in runs], 2))
     yield page, f"overall {' and '.join(overalls)}, "
-    for (task, metric), end in zip(OVERALL, ",,.", strict=True):
+    for (task, metric), end in zip(LEADERBOARD.items(), ",,.", strict=True):
         means = " and ".join(mean(dev(file, task, metric)) for file in files)
         yield page, f"{task.upper()} {means}{end}"
     places = {
@@ -228,7 +224,7 @@ def quoted_of_scl_moo() -> Iterator[tuple[str, str]]:
 
 def quoted_of_sharing() -> Iterator[tuple[str, str]]:
     """Yield the lines of docs/sharing.md about cross-encoders and the best shared model."""
-    page, score = "docs/sharing.md", dict(OVERALL)
+    page, score = "docs/sharing.md", LEADERBOARD
     for prefix, what in (("cross-", "cross-encoders"), ("", "bi-encoders")):
         qqp, sts = (
             mean(dev(f"sharing/{prefix}{task}.json", task, score[task])[:1])
@@ -265,7 +261,7 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
 
 def quoted_of_branches() -> Iterator[tuple[str, str]]:
     """Yield the lines of docs/sharing.md about the best shared model, beside single tasks."""
-    page, score = "docs/sharing.md", dict(OVERALL)
+    page, score = "docs/sharing.md", LEADERBOARD
 
     def runs(name: str) -> dict[str, Any]:
         return read_cell(RESULTS / f"sharing/{name}.json")["seeds"]
@@ -279,14 +275,13 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         for seed in several["qqp"]
     }
     singles = [*apart.values()]
-    alone = mean([100 * overall_of(*(value / 100 for value in one.values())) for one in singles])
+    alone = mean([100 * overall_score(*(value / 100 for value in one.values())) for one in singles])
     yield page, f"has {spread(whole(BEST))} overall on dev ({len(whole(BEST))} seeds)"
     yield page, f"three single-task runs {alone} ({len(singles)} seeds;"
     same = [seed for seed in runs(BEST) if seed in apart]
     for task, word in (("sst", "sentiment"), ("qqp", "paraphrase"), ("sts", "similarity")):
         change = fmean(
-            100 * runs(BEST)[seed]["dev"][task][score[task]] - apart[seed][task]
-            for seed in same
+            100 * runs(BEST)[seed]["dev"][task][score[task]] - apart[seed][task] for seed in same
         )
         yield page, f"{word} changes by {change:+.1f}"
     for name, words in (
@@ -301,20 +296,20 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
 
 def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
     """Yield the lines about one encoder beside three with the same teachers and seeds."""
-    page, score = "docs/sharing.md", dict(OVERALL)
+    page, score = "docs/sharing.md", LEADERBOARD
 
     def runs(name: str) -> dict[str, Any]:
         return read_cell(RESULTS / f"sharing-gpu/{name}.json")["seeds"]
 
     def one(name: str) -> list[float]:
-        return [100 * runs(name)[seed]["dev"]["overall"] for seed in ("11711", "1", "2")]
+        return [100 * runs(name)[seed]["dev"]["overall"] for seed in map(str, SEEDS)]
 
     def three(ending: str) -> list[float]:
         several = {task: runs(f"{task}{ending}") for task in score}
         found = []
-        for seed in ("11711", "1", "2"):
+        for seed in map(str, SEEDS):
             sst, qqp, sts = (several[t][seed]["dev"][t][score[t]] for t in score)
-            found.append(100 * overall_of(sst, qqp, sts))
+            found.append(100 * overall_score(sst, qqp, sts))
         return found
 
     def merged(name: str) -> str:
@@ -324,7 +319,7 @@ def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
     plain, best = one("one-task-per-step"), one(BEST)
     yield page, f"| three encoders, 68.4 M parameters | {spread(singles)} | {spread(taught)} |"
     yield page, f"| {spread(plain)} (one task per step, 23.3 M) | {spread(best)} (copies for"
-    again = f"it has {spread(best)}, and three models with the same teachers have {spread(taught)}:"
+    again = f"it has {spread(best)}, and three models with the same teachers have {spread(taught)}."
     yield "README.md", again
     for mine, theirs, words in (
         (plain, singles, "{} without teachers (p {:.2f})"),
@@ -337,8 +332,11 @@ def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
         for s, run in runs(BEST).items()
     ]
     yield page, f"in the shared model, by {fmean(lost):.1f} points with teachers"
-    joint = {spread(one(name)) for name in ("joint-sum", "joint-pcgrad")}
-    yield page, f"Joint steps on all tasks have {' and '.join(joint)}, with PCGrad and with a sum"
+    joint = [spread(one(name)) for name in ("joint-sum", "joint-pcgrad")]
+    same = " and with ".join(dict.fromkeys(joint))
+    yield page, f"Joint steps on all tasks have {same}, with PCGrad and with a sum"
+    plainly = f"per step has {spread(plain)} overall, joint steps with a sum {joint[0]}, and with"
+    yield "docs/choosing.md", f"{plainly} PCGrad {joint[1]} ("
     yield page, f"the three shared models has {merged('shared-ensemble')}, that of the nine"
     yield page, f"with these teachers {merged('taught-singles-ensemble')}, and that of 21 runs,"
     yield page, f"three cross-encoders among them, {merged('all-taught-ensemble')}."

@@ -146,6 +146,12 @@ def test_members_count_as_often_as_in_their_ensemble(teacher, tmp_path):
         torch.testing.assert_close(found, 0.375 * one + 0.625 * two)
 
 
+def test_a_member_is_not_taken_for_one_whose_path_ends_its_own():
+    counts = {"runs/a": 1, "more/runs/a": 5, "b": 2}  # as an ensemble names them
+    for member, count in {"more/runs/a": 5, "other/runs/a": 1, "runs/b": 2, "runs/c": 0}.items():
+        assert teachers.count_of(Path("/there", member), counts) == count
+
+
 def test_members_are_found_beside_their_ensemble(teacher, tmp_path, monkeypatch):
     """Not in the current folder, where another run may have the same name."""
     run = teacher("sst")

@@ -10,13 +10,19 @@ from multitask.config import RunConfig
 from multitask.stored_config import without_paths
 from studies.cost import left_runs
 from studies.results import Cell, Results
-from studies.sharing import minutes, systems, teaching_minutes, within
+from studies.sharing import (
+    MEANING,
+    members,
+    minutes,
+    same_teachers,
+    systems,
+    teaching_minutes,
+    within,
+)
 from studies.sharing_cells import (
     BEST,
     CROSSED,
-    SAME_TEACHERS,
     SEEDS,
-    SEVERAL,
     TOGETHER,
     WITH_SST2,
     cells,
@@ -45,16 +51,25 @@ def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, t
     seeds = [f"sst-seed{seed}" for seed in SEEDS]
     more = every["branch-sts-more-teachers"].config.teacher
     assert more[:4] == (*seeds, "qqp-seed11711")
-    assert SAME_TEACHERS[BEST] == "singles with teachers"
-    assert len({*SAME_TEACHERS.values()}) == 3
-    for row, names in SAME_TEACHERS.items():
-        several = [run for name in SEVERAL[names] for run in every[name].config.teacher]
-        assert sorted(several) == sorted(every[row].config.teacher), row
-        longer = every["branch-sts-longer"].config.epochs
-        assert {2 * every[name].config.epochs for name in (row, *SEVERAL[names])} == {longer}
     assert not any(every[name].config.teacher for name in (*CS224N, "joint-pcgrad"))
     joint = every["cross-qqp"].config
     assert (joint.task_options["qqp"]["pair"], joint.tasks) == ("joint", ("qqp",))
+
+
+def test_shared_models_are_beside_single_tasks_with_the_same_teachers(every, tmp_path):
+    report = Report(
+        Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), [*every.values()], ()
+    )
+    rows = members(report)
+    assert {*rows} == {*MEANING}
+    found = {row: title for row in rows if (title := same_teachers(rows, row))}
+    assert found == {
+        **dict.fromkeys(("teachers-1e-4", "branches-teachers"), "singles with teachers"),
+        **dict.fromkeys(("branch-sst-teachers", BEST, "joint-teachers"), "singles with teachers"),
+        "branch-sts-more-teachers": "singles with more teachers",
+        "own-sts-more-teachers": "singles with more teachers",
+        TOGETHER: "singles as together",
+    }
 
 
 def test_teachers_are_run_first_and_once(every, tmp_path):
@@ -102,7 +117,7 @@ def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
     status, shown = small(*rows, "--seeds", 1)
     assert status == 0, shown.err
     text = (tmp_path / "sharing.md").read_text()
-    assert text.count("| singles |") == text.count("| one-task-per-step |") == 2
+    assert text.count("| singles |") == text.count("| one-task-per-step |") == 3
     cell = json.loads((tmp_path / "sharing" / f"{BEST}.json").read_text())
     assert cell["config"]["teacher"][0] == "sst-seed11711"
     assert cell["seeds"]["11711"]["encode_ms"] > 0
