@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -50,10 +49,7 @@ def prediction_request(
     model: MultiTaskModel, rows: Sequence[tuple[str, ...]], tasks: Sequence[str]
 ) -> PredictionRequest:
     """Return a request with the tokens of its rows for these tasks."""
-    columns = list(zip(*rows, strict=True))
-    known: dict[Any, TokenLists] = {}
-    tokens = {name: model.tokens(model.tasks_by_name[name], columns, known) for name in tasks}
-    return PredictionRequest(rows, tokens)
+    return PredictionRequest(rows, model.tokens(list(zip(*rows, strict=True)), tasks))
 
 
 def answers(

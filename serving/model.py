@@ -252,8 +252,7 @@ class MultiTaskModel:
         coverage: float | None = None,
     ) -> tuple[dict[str, Prediction], int]:
         """Return the predictions for all rows, and the number of rows with a text that was cut."""
-        known: dict[Any, TokenLists] = {}
-        tokens = {name: self.tokens(self.tasks_by_name[name], columns, known) for name in names}
+        tokens = self.tokens(columns, names)
         rows = list(zip(*columns, strict=True))
         found = self.predictions(rows, tokens, self.scores(tokens, precision), coverage)
         return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
@@ -292,23 +291,23 @@ class MultiTaskModel:
             found[name] = calibrated(plain, task, scores[name], fitted, quantiles.get(name))
         return found
 
-    def tokens(
-        self, task: Task, columns: Columns, known: dict[Any, TokenLists]
-    ) -> list[TokenLists]:
-        """Return the tokens of each text that the task reads, after the cleaning of its files.
+    def tokens(self, columns: Columns, names: Sequence[str]) -> dict[str, list[TokenLists]]:
+        """Return the tokens of each text that each task reads, after the cleaning of its files.
 
-        `known` are those of the same columns for other tasks; texts that several tasks read are
-        tokenised once.
+        Texts that several tasks read are tokenised once.
         """
-        clean, tokenizer = files_of(task.source).clean_text, self.model.bi_encoder.tokenizer
-        places = (
-            [(0, 1)] if task.joint else [(place,) for place in range(min(task.texts, len(columns)))]
-        )
-        for read in places:
-            if (clean, read) not in known:
-                cleaned = [[clean(text) for text in columns[place]] for place in read]
-                known[clean, read] = tokenizer(*cleaned)
-        return [known[clean, read] for read in places]
+        known: dict[Any, TokenLists] = {}  # cleaning, columns -> tokens
+
+        def of_task(task: Task) -> list[TokenLists]:
+            clean, texts = files_of(task.source).clean_text, range(min(task.texts, len(columns)))
+            places = [(0, 1)] if task.joint else [(place,) for place in texts]
+            for read in places:
+                if (clean, read) not in known:
+                    cleaned = [[clean(text) for text in columns[place]] for place in read]
+                    known[clean, read] = self.model.bi_encoder.tokenizer(*cleaned)
+            return [known[clean, read] for read in places]
+
+        return {name: of_task(self.tasks_by_name[name]) for name in names}
 
     def encoder(self, precision: str, task: str | None = None) -> nn.Module:
         """Return the encoder in a precision, with the adapter of a task if it has one."""
