@@ -39,6 +39,7 @@ from multitask.source_runs import (
     check_encoder_of_init,
     check_source_folders,
     check_source_runs,
+    source_content,
     write_source_runs,
 )
 from multitask.start import holds_finished, make_ready, write_ids
@@ -86,7 +87,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
             metrics = run_folder.metrics() or {}
             how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
             check_digests(run_folder, config)
-            check_source_runs(folder, finished=True)
+            check_source_runs(folder, config, finished=True)
             print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
             if processes.first:
                 Checkpoints(run_folder.checkpoints).forget()  # in case it was killed before that
@@ -120,24 +121,28 @@ def run(
 
     Raise UserError with a message of one line.
     """
-    begin, run_folder = time.perf_counter(), RunFolder(folder)
+    begin, run_folder, needed = time.perf_counter(), RunFolder(folder), dict[str, Any]()
     with processes.synchronized_errors():
         if processes.first:
             if control.resume:
-                check_source_runs(folder)
+                check_source_runs(folder, config)
+            needed = source_content(config)
             if config.teacher and processes.count > 1:
                 soft_targets(config)  # the others read them, even where files cannot be locked
     with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
+            if source_content(config) != needed:
+                raise RunError("a run of --init or --teacher changed while this run read it")
             make_ready(run_folder, config, control.overwrite)
-            write_source_runs(folder, config)
             write_digests(run_folder, config)
             if not is_default("protocol", config.protocol):
                 write_ids(run_folder, trainer.splits)
     with processes.synchronized_errors():
         resumed = control.resume and trainer.resume()
+        if processes.first and not resumed:
+            write_source_runs(folder, needed)
     if len(set(processes.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected the same checkpoint in every process")
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)

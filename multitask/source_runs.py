@@ -1,14 +1,18 @@
 """Runs that a run begins from or learns from: that of `init`, and the teachers.
 
-The folder of a run holds the checksums of their weights, so that other weights are noticed.
+The folder of a run holds the checksums of their weights and how much each teacher counts, so that a
+change is noticed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from common.errors import RunError, SettingsError
 from common.json_files import read_json, write_json
+from common.settings import accepts
 from multitask.config import RunConfig
 from multitask.run_folder import SOURCE_RUNS, RunFolder
 from multitask.teachers import teachers_by_task
@@ -39,31 +43,69 @@ def check_encoder_of_init(config: RunConfig) -> None:
         raise SettingsError(f"encoder: {line}")
 
 
-def write_source_runs(folder: Path, config: RunConfig) -> None:
-    """Write the checksums of the weights of all source runs to the folder of a run."""
-    sums = {
+def source_content(config: RunConfig) -> dict[str, dict[str, Any]]:
+    """Return the checksums of the weights of all source runs, and the shares of the teachers.
+
+    The shares change with the members of an ensemble. Empty without source runs.
+    """
+    content: dict[str, dict[str, Any]] = {
         key: {str(run): RunFolder(run).weights_checksum() for run in several}
         for key, several in source_runs(config).items()
     }
-    if any(sums.values()):
-        write_json(folder / SOURCE_RUNS, sums)
+    content["shares"] = shares(config)
+    return content if any(content.values()) else {}
 
 
-def check_source_runs(folder: Path, finished: bool = False) -> None:
-    """Raise RunError if the weights of a source run changed since the run in `folder` began.
+def shares(config: RunConfig) -> dict[str, dict[str, str]]:
+    """Return how much each teacher of a task counts: task -> run -> fraction."""
+    every = teachers_by_task(config)
+    return {
+        task: {str(run): str(share) for run, share in several.items()}
+        for task, several in every.items()
+        if several
+    }
+
+
+def write_source_runs(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write the `source_content` with which the run in a folder began, unless it is empty."""
+    if content:
+        write_json(folder / SOURCE_RUNS, content)
+
+
+def check_source_runs(folder: Path, config: RunConfig, finished: bool = False) -> None:
+    """Raise RunError if a source run changed since the run in `folder` began.
 
     A `finished` run does not need them any more: they may be gone.
     """
     file = folder / SOURCE_RUNS
     if not file.exists():
         return
-    for key, sums in read_json(file, RunError).items():
-        for run, before in sums.items():
+    content = read_json(file, RunError)
+    if not accepts(dict[str, dict[str, Any]], content):
+        raise RunError(f"{file}: expected checksums of runs, found other content; restore it")
+    before = content.pop("shares", None)  # older versions wrote none
+    gone = False
+    for key, sums in content.items():
+        for run, expected in sums.items():
             source = RunFolder(Path(run))
             if finished and source.weights_if_any() is None:
+                gone = True
                 continue
-            if (found := source.weights_checksum()) != before:
+            if (found := source.weights_checksum()) != expected:
                 raise RunError(
-                    f"--{key} {run}: expected the weights {str(before)[:12]}, with which this run "
-                    f"began, found {found[:12]}; restore them, or --overwrite the run"
+                    f"--{key} {run}: expected the weights {str(expected)[:12]}, with which this "
+                    f"run began, found {found[:12]}; restore them, or remove or --overwrite the run"
                 )
+    if finished and any(RunFolder(Path(one)).stored() is None for one in config.teacher):
+        gone = True
+    if before is not None and not gone and (now := shares(config)) != before:
+        changed = next(task for task in {**before, **now} if before.get(task) != now.get(task))
+        raise RunError(
+            f"--teacher: {changed}: expected the runs {shown(before.get(changed))}, from which "
+            f"this run learns, found {shown(now.get(changed))}; restore the ensemble, or remove or "
+            "--overwrite the run"
+        )
+
+
+def shown(several: Mapping[str, str] | None) -> str:
+    return ", ".join(f"{share} x {run}" for run, share in (several or {}).items()) or "none"

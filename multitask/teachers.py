@@ -193,6 +193,11 @@ def stored_or_computed(
         return computed(folder, config, task, examples, embeddings)
 
     arrays = read_if_stored(file) or stored_once(file, compute)
+    scores = arrays.get("scores", np.empty(0))
+    fits = len(scores) == len(examples) and scores.shape[1:] in ((), (task.kind.columns,))
+    if not (fits and arrays.keys() <= {"scores", "embeddings"} and np.isfinite(scores).all()):
+        line = f"expected finite scores of {len(examples)} examples, found others"
+        raise RunError(f"{file}: {line}; delete the file, and they are computed again")
     return SoftTargets(**{key: torch.from_numpy(array) for key, array in arrays.items()})
 
 

@@ -59,7 +59,8 @@ def reproduce(study: Study, request: StudyRequest) -> str:
     cells = study.cells(request)
     results = Results(request.results)
     for one in cells:  # reject another configuration before hours of work
-        results.figures_by_seed(one)
+        for needed in (one, *(cell for cell, _ in one.every_earlier_run(one.seeds[0]))):
+            results.figures_by_seed(needed)
     chosen = []
     if not request.stored_only:
         chosen = requested_cells(study, cells, request)

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
+from common.settings import accepts
 from ensemble.runs import ensemble_runs
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
@@ -97,6 +99,8 @@ class Report:
             write_cell(stored, merged)
             return merged
         merged = read_cell(stored) if stored.exists() else {}
+        if merged and not accepts(dict[str, dict[str, Any]], merged.get("members")):
+            raise UserError(f"{stored}: expected an ensemble of this study, found other content")
         known = self.results.figures_by_run(self.cells)
         return merged if merged and is_merged_from(merged, known) else None
 

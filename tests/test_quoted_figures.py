@@ -69,8 +69,8 @@ def quoted() -> Iterator[tuple[str, str]]:
     figures = " | ".join([*(spread(dev(multi, *of)) for of in LEADERBOARD.items()), spread(every)])
     gains = [few_shot_gain(20), -few_shot_gain(100)]
     line = (
-        "LaCon is {:.1f} points above cross-entropy (ten seeds, *not shown*, p 0.07); with 100 it is "
-        "{:.1f} below"
+        "LaCon is {:.1f} points above cross-entropy (ten seeds, *not shown*, p 0.07); "
+        "with 100 it is {:.1f} below"
     )
     yield "README.md", line.format(*gains)
     line = "{:.1f} points below with 10, {:.1f} below with 50, and {:.1f} below with 100"
@@ -291,6 +291,11 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         (TOGETHER, "a low-rank adapter per task and SST-2 as an auxiliary task"),
     ):
         yield page, f"{words} {spread(whole(name))}"
+    plain, smoothed, distance = (
+        mean(whole(name)) for name in ("one-task-per-step", "label-smoothing", "sst-distance")
+    )
+    yield page, f"one task per step with {plain} (one seed): label smoothing {smoothed}, soft"
+    yield page, f"by distance for sentiment {distance}."
     yield from quoted_of_sharing_on_a_gpu()
 
 

@@ -146,6 +146,57 @@ def test_members_count_as_often_as_in_their_ensemble(teacher, tmp_path):
         torch.testing.assert_close(found, 0.375 * one + 0.625 * two)
 
 
+def test_a_student_of_an_ensemble_that_changed_is_refused(teacher, tmp_path):
+    runs = [teacher("sst", seed=seed) for seed in (1, 2, 3)]
+    several = ensemble_of(tmp_path / "several", *runs[:2])
+    folder, config = tmp_path / "student", student(several, tasks=("sst",))
+    train(config, folder)
+    before = (folder / "source-runs.json").read_bytes()
+    shutil.rmtree(several)
+    assert train(config, folder).metrics["dev"]  # finished: its teacher is not needed any more
+    ensemble_of(several, *runs[1:])
+    for resume in (False, True):
+        with pytest.raises(
+            RunError, match=r"--teacher: sst: expected the runs 1/2 x .*restore the"
+        ):
+            train(config, folder, resume=resume)
+    (folder / "metrics.json").unlink()
+    with pytest.raises(RunError, match=r"--teacher: sst: expected the runs"):
+        train(config, folder, resume=True)
+    assert (folder / "source-runs.json").read_bytes() == before
+
+
+def test_a_teacher_that_changes_while_a_student_starts_is_refused(teacher, tmp_path, monkeypatch):
+    shutil.copytree(teacher("sst", seed=1), tmp_path / "teacher")
+    compute = teachers.computed
+
+    def replaced(*args):
+        found = compute(*args)
+        shutil.rmtree(tmp_path / "teacher")
+        shutil.copytree(teacher("sst", seed=2), tmp_path / "teacher")
+        (tmp_path / "teacher" / "soft-targets").mkdir(exist_ok=True)
+        return found
+
+    shutil.rmtree(tmp_path / "teacher" / "soft-targets", ignore_errors=True)
+    monkeypatch.setattr(teachers, "computed", replaced)
+    with pytest.raises(RunError, match="changed while this run read it"):
+        train(student(tmp_path / "teacher"), tmp_path / "student")
+    assert not (tmp_path / "student" / "config.json").exists()
+
+
+@pytest.mark.parametrize("change", ["other", "rows", "nan"])
+def test_stored_scores_that_do_not_fit_are_refused(teacher, tmp_path, change):
+    shutil.copytree(teacher("sst"), tmp_path / "teacher", ignore=lambda *_: ["soft-targets"])
+    scores = soft_targets(student(tmp_path / "teacher"))["sst"].scores.numpy()
+    (file,) = (tmp_path / "teacher" / "soft-targets").glob("*.npz")
+    arrays = {"other": {"ids": scores}, "rows": {"scores": scores[1:]}}
+    teachers.write_arrays(file, arrays.get(change, {"scores": scores * np.nan}))
+    with pytest.raises(
+        RunError, match=r"expected finite scores of 24 examples, .* delete the file"
+    ):
+        soft_targets(student(tmp_path / "teacher"))
+
+
 def test_a_member_is_not_taken_for_one_whose_path_ends_its_own():
     counts = {"runs/a": 1, "more/runs/a": 5, "b": 2}  # as an ensemble names them
     for member, count in {"more/runs/a": 5, "other/runs/a": 1, "runs/b": 2, "runs/c": 0}.items():
