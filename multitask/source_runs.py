@@ -84,20 +84,13 @@ def check_source_runs(folder: Path, config: RunConfig, finished: bool = False) -
     if not accepts(dict[str, dict[str, Any]], content):
         raise RunError(f"{file}: expected checksums of runs, found other content; restore it")
     before = content.pop("shares", None)  # older versions wrote none
-    gone = False
-    for key, sums in content.items():
-        for run, expected in sums.items():
-            source = RunFolder(Path(run))
-            if finished and source.weights_if_any() is None:
-                gone = True
-                continue
-            if (found := source.weights_checksum()) != expected:
-                raise RunError(
-                    f"--{key} {run}: expected the weights {str(expected)[:12]}, with which this "
-                    f"run began, found {found[:12]}; restore them, or remove or --overwrite the run"
-                )
-    if finished and any(RunFolder(Path(one)).stored() is None for one in config.teacher):
-        gone = True
+    gone = [
+        run
+        for key, sums in content.items()
+        for run, expected in sums.items()
+        if not has_weights(key, Path(run), expected, finished)
+    ]
+    gone += [one for one in config.teacher if finished and RunFolder(Path(one)).stored() is None]
     if before is not None and not gone and (now := shares(config)) != before:
         changed = next(task for task in {**before, **now} if before.get(task) != now.get(task))
         raise RunError(
@@ -105,6 +98,19 @@ def check_source_runs(folder: Path, config: RunConfig, finished: bool = False) -
             f"this run learns, found {shown(now.get(changed))}; restore the ensemble, or remove or "
             "--overwrite the run"
         )
+
+
+def has_weights(key: str, run: Path, expected: str, may_be_gone: bool) -> bool:
+    """Return whether a source run has its weights; raise RunError if they are others."""
+    source = RunFolder(run)
+    if may_be_gone and source.weights_if_any() is None:
+        return False
+    if (found := source.weights_checksum()) != expected:
+        raise RunError(
+            f"--{key} {run}: expected the weights {str(expected)[:12]}, with which this "
+            f"run began, found {found[:12]}; restore them, or remove or --overwrite the run"
+        )
+    return True
 
 
 def shown(several: Mapping[str, str] | None) -> str:

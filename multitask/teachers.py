@@ -193,11 +193,7 @@ def stored_or_computed(
         return computed(folder, config, task, examples, embeddings)
 
     arrays = read_if_stored(file) or stored_once(file, compute)
-    scores = arrays.get("scores", np.empty(0))
-    fits = len(scores) == len(examples) and scores.shape[1:] in ((), (task.kind.columns,))
-    if not (fits and arrays.keys() <= {"scores", "embeddings"} and np.isfinite(scores).all()):
-        line = f"expected finite scores of {len(examples)} examples, found others"
-        raise RunError(f"{file}: {line}; delete the file, and they are computed again")
+    check_scores(file, arrays, task, len(examples))
     return SoftTargets(**{key: torch.from_numpy(array) for key, array in arrays.items()})
 
 
@@ -205,6 +201,15 @@ def read_if_stored(file: Path) -> dict[str, np.ndarray]:
     """Return the arrays of a file of soft targets, or none if there is no such file."""
     what = "soft targets, which are computed again if the file is deleted"
     return read_arrays(file, what) if file.exists() else {}
+
+
+def check_scores(file: Path, arrays: Mapping[str, np.ndarray], task: Task, count: int) -> None:
+    """Raise RunError for soft targets that are not those of `count` examples of a task."""
+    scores = arrays.get("scores", np.empty(0))
+    fits = len(scores) == count and scores.shape[1:] in ((), (task.kind.columns,))
+    if not (fits and arrays.keys() <= {"scores", "embeddings"} and np.isfinite(scores).all()):
+        line = f"expected finite scores of {count} examples, found others"
+        raise RunError(f"{file}: {line}; delete the file, and they are computed again")
 
 
 def stored_once(file: Path, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -28,15 +28,15 @@ READING = (
     "encodes it once: three for *singles* and for adapters of all tasks, two for a branch of one "
     "task."
 )
-TEACHING = "learns from one single-task run per task and the cross-encoder of qqp"
-TAUGHT = f"{TEACHING}, at the rate 1e-4, with a running average of the weights"
-MORE = f"{TAUGHT}; three seeds of each teacher"
+LEARNS = "learns from one single-task run per task and the cross-encoder of qqp"
+LEARNS_FAST = f"{LEARNS}, at the rate 1e-4, with a running average of the weights"
+LEARNS_MORE = f"{LEARNS_FAST}; three seeds of each teacher"
 HALF = "a copy of the upper half of the layers"
 MEANING = {
     "singles": "three encoders, one per task",
     "cross-encoders": "read both texts of a pair as one sequence, cannot embed a text",
-    "singles with teachers": f"three encoders; each {TEACHING}, with an average of the weights",
-    "singles with more teachers": "the same, with three seeds of each teacher",
+    "singles with teachers": f"three encoders; each {LEARNS}, with an average of the weights",
+    "singles with more teachers": f"three encoders; each {LEARNS}, three seeds of each teacher",
     "singles as together": "three encoders with the teachers of *together*, that of sst with SST-2",
     "one-task-per-step": "one encoder; each step has the batch of one task",
     "joint-sum": "each step has a batch of every task, and adds up their gradients",
@@ -54,14 +54,14 @@ MEANING = {
     "branch-sts": f"{HALF} for sts, at the rate 1e-4, with an average of the weights",
     "auxiliary": "one task per step, SST-2 as an auxiliary task",
     "teachers": "one task per step; learns from one single-task run per task",
-    "teachers-1e-4": TAUGHT,
-    "branches-teachers": f"{HALF} for sst, another for sts; {TAUGHT}",
-    "branch-sst-teachers": f"{HALF} for sst; {TAUGHT}",
-    "branch-sts-teachers": f"{HALF} for sts; {TAUGHT}",
-    "branch-sts-more-teachers": f"{HALF} for sts; {MORE}",
-    "branch-sts-longer": f"{HALF} for sts, twice the epochs; {MORE}",
-    "own-sts-more-teachers": f"a copy of all layers for sts; {MORE}",
-    "joint-teachers": f"each step has a batch of every task; {TAUGHT}",
+    "teachers-1e-4": LEARNS_FAST,
+    "branches-teachers": f"{HALF} for sst, another for sts; {LEARNS_FAST}",
+    "branch-sst-teachers": f"{HALF} for sst; {LEARNS_FAST}",
+    "branch-sts-teachers": f"{HALF} for sts; {LEARNS_FAST}",
+    "branch-sts-more-teachers": f"{HALF} for sts; {LEARNS_MORE}",
+    "branch-sts-longer": f"{HALF} for sts, twice the epochs; {LEARNS_MORE}",
+    "own-sts-more-teachers": f"a copy of all layers for sts; {LEARNS_MORE}",
+    "joint-teachers": f"each step has a batch of every task; {LEARNS_FAST}",
     "cross-teachers": "one task per step; learns from a run of sst and two cross-encoders",
     "together": "low-rank adapters, SST-2 as an auxiliary task, teachers, average of the weights",
 }

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
 import pytest
 
@@ -24,6 +23,25 @@ def dev(file: str, task: str, metric: str) -> list[float]:
     cell = read_cell(RESULTS / file)
     runs = cell["seeds"].values() if "seeds" in cell else [cell]
     return [100 * run["dev"][task][metric] for run in runs]
+
+
+def overalls(file: str) -> list[float]:
+    """Return the overall dev score of each seed of a cell, in per cent."""
+    return [100 * run["dev"]["overall"] for run in read_cell(RESULTS / file)["seeds"].values()]
+
+
+def three_encoders(folder: str, ending: str = "") -> dict[str, dict[str, float]]:
+    """Return the dev metric of each task, of three single-task cells, by the seeds of all three."""
+    cells = {t: read_cell(RESULTS / f"{folder}/{t}{ending}.json")["seeds"] for t in LEADERBOARD}
+    return {
+        seed: {t: 100 * cells[t][seed]["dev"][t][metric] for t, metric in LEADERBOARD.items()}
+        for seed in cells["qqp"]
+    }
+
+
+def overall_of(scores: dict[str, float]) -> float:
+    """Return the overall score of metrics in per cent."""
+    return 100 * overall_score(*(scores[task] / 100 for task in LEADERBOARD))
 
 
 def linear_accuracy(loss: str) -> list[float]:
@@ -65,7 +83,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "README.md", f"| one model per task, three epochs | {seeds} | {figures} | {overall} |"
     multi = "similarity-scale/0-5.json"
     cell = read_cell(RESULTS / multi)
-    every = [100 * run["dev"]["overall"] for run in cell["seeds"].values()]
+    every = overalls(multi)
     figures = " | ".join([*(spread(dev(multi, *of)) for of in LEADERBOARD.items()), spread(every)])
     gains = [few_shot_gain(20), -few_shot_gain(100)]
     line = (
@@ -79,10 +97,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     minutes = sorted(run["training_seconds"] / 60 for run in cell["seeds"].values())
     yield "README.md", f"{minutes[0]:.0f} to {minutes[-1]:.0f} for the model of the main command"
     yield "README.md", f"parameters, {overall} from three of 22.7 M, one per task"
-    surgery, plain = (
-        mean([100 * run["dev"]["overall"] for run in read_cell(RESULTS / file)["seeds"].values()])
-        for file in ("bees/M7-surgery.json", "bees/M7.json")
-    )
+    surgery, plain = (mean(overalls(file)) for file in ("bees/M7-surgery.json", "bees/M7.json"))
     yield "docs/choosing.md", f"mend: {surgery} overall with it and {plain} without"
     runs = [read_cell(RESULTS / f"bees/{name}.json")["seeds"] for name in ("M7-surgery", "M7")]
     others = [fmean(linear_accuracy(name)) for name in ("ce", "class-triplet", "npair", "supcon")]
@@ -109,7 +124,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     line = f"**{fastest:.0f} minutes** of training for this model and {taught:.0f} for its teachers"
     yield "README.md", line
     found = [spread(dev(f"sharing/{BEST}.json", *of)) for of in LEADERBOARD.items()]
-    found.append(spread([100 * run["dev"]["overall"] for run in best.values()]))
+    found.append(spread(overalls(f"sharing/{BEST}.json")))
     yield "README.md", f"[three epochs](docs/sharing.md) | {len(best)} | {' | '.join(found)} |"
     count = {2: "two", 3: "three"}[len(best)]
     yield "README.md", f"- **{found[-1]}** overall on dev ({count} seeds) from one model of 28.6 M"
@@ -261,27 +276,20 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
 
 def quoted_of_branches() -> Iterator[tuple[str, str]]:
     """Yield the lines of docs/sharing.md about the best shared model, beside single tasks."""
-    page, score = "docs/sharing.md", LEADERBOARD
-
-    def runs(name: str) -> dict[str, Any]:
-        return read_cell(RESULTS / f"sharing/{name}.json")["seeds"]
+    page, apart = "docs/sharing.md", three_encoders("sharing")
+    best = read_cell(RESULTS / f"sharing/{BEST}.json")["seeds"]
 
     def whole(name: str) -> list[float]:
-        return [100 * run["dev"]["overall"] for run in runs(name).values()]
+        return overalls(f"sharing/{name}.json")
 
-    several = {task: runs(task) for task in score}
-    apart = {
-        seed: {t: 100 * several[t][seed]["dev"][t][score[t]] for t in score}
-        for seed in several["qqp"]
-    }
-    singles = [*apart.values()]
-    alone = mean([100 * overall_score(*(value / 100 for value in one.values())) for one in singles])
+    alone = mean([overall_of(one) for one in apart.values()])
     yield page, f"has {spread(whole(BEST))} overall on dev ({len(whole(BEST))} seeds)"
-    yield page, f"three single-task runs {alone} ({len(singles)} seeds;"
-    same = [seed for seed in runs(BEST) if seed in apart]
+    yield page, f"three single-task runs {alone} ({len(apart)} seeds;"
     for task, word in (("sst", "sentiment"), ("qqp", "paraphrase"), ("sts", "similarity")):
         change = fmean(
-            100 * runs(BEST)[seed]["dev"][task][score[task]] - apart[seed][task] for seed in same
+            100 * run["dev"][task][LEADERBOARD[task]] - apart[seed][task]
+            for seed, run in best.items()
+            if seed in apart
         )
         yield page, f"{word} changes by {change:+.1f}"
     for name, words in (
@@ -301,21 +309,15 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
 
 def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
     """Yield the lines about one encoder beside three with the same teachers and seeds."""
-    page, score = "docs/sharing.md", LEADERBOARD
-
-    def runs(name: str) -> dict[str, Any]:
-        return read_cell(RESULTS / f"sharing-gpu/{name}.json")["seeds"]
+    page = "docs/sharing.md"
 
     def one(name: str) -> list[float]:
-        return [100 * runs(name)[seed]["dev"]["overall"] for seed in map(str, SEEDS)]
+        runs = read_cell(RESULTS / f"sharing-gpu/{name}.json")["seeds"]
+        return [100 * runs[str(seed)]["dev"]["overall"] for seed in SEEDS]
 
     def three(ending: str) -> list[float]:
-        several = {task: runs(f"{task}{ending}") for task in score}
-        found = []
-        for seed in map(str, SEEDS):
-            sst, qqp, sts = (several[t][seed]["dev"][t][score[t]] for t in score)
-            found.append(100 * overall_score(sst, qqp, sts))
-        return found
+        found = three_encoders("sharing-gpu", ending)
+        return [overall_of(found[str(seed)]) for seed in SEEDS]
 
     def merged(name: str) -> str:
         return mean([100 * read_cell(RESULTS / f"sharing-gpu/{name}.json")["dev"]["overall"]])
@@ -332,11 +334,11 @@ def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
     ):
         apart = [a - b for a, b in zip(mine, theirs, strict=True)]
         yield page, f"by {words.format(f'{fmean(apart):+.2f}', paired_p(apart))}"
-    lost = [
-        100 * (runs("sts-teachers")[s]["dev"]["sts"]["pearson"] - run["dev"]["sts"]["pearson"])
-        for s, run in runs(BEST).items()
+    similarity = [
+        fmean(dev(f"sharing-gpu/{name}.json", "sts", "pearson")) for name in ("sts-teachers", BEST)
     ]
-    yield page, f"in the shared model, by {fmean(lost):.1f} points with teachers"
+    lost = similarity[0] - similarity[1]
+    yield page, f"in the shared model, by {lost:.1f} points with teachers"
     joint = [spread(one(name)) for name in ("joint-sum", "joint-pcgrad")]
     same = " and with ".join(dict.fromkeys(joint))
     yield page, f"Joint steps on all tasks have {same}, with PCGrad and with a sum"
