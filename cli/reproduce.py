@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from cli.settings_flags import flag, metavar, path
@@ -169,12 +170,15 @@ def request_of(args: argparse.Namespace, study: Study) -> StudyRequest:
         changes=changes,
         stored_only=args.stored_only,
         tune=args.tune,
-        command=command({**vars(args), "precision": precision}),
+        command=command({**vars(args), "precision": precision}, folder),
     )
 
 
-def command(given: Mapping[str, Any]) -> str:
-    """Return the command for reproducing the page, with placeholders for data files."""
+def command(given: Mapping[str, Any], folder: str) -> str:
+    """Return the command for reproducing the page, with placeholders for data files.
+
+    The results folder is named unless it is results/`folder`, the study's own.
+    """
     parts = ["python run.py --mode reproduce --table", given["table"], "--data DIR"]
     parts += ["--rows", *given["rows"]] if given["rows"] else []
     parts += ["--further"] if given["further"] else []
@@ -183,4 +187,6 @@ def command(given: Mapping[str, Any]) -> str:
         value = given[name]
         parts += [f"{flag(name)} {value}"] if value is not None else []
     parts += ["--vectors FILE"] if given["vectors"] else []
+    results = Path("results") / folder if given["results"] is None else Path(given["results"])
+    parts += [f"--results {quote(str(results))}"] if results != Path("results") / folder else []
     return " ".join(parts)

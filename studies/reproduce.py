@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count as numbers
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from common.atomic_files import atomic_write_text
@@ -15,6 +16,8 @@ from studies.results import Cell, Results
 from studies.runner import run_cells
 from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
 from studies.tuning import SEEDS, Search, points_left, tune, tuned_settings
+
+NOTES = "notes.md"  # in a results folder: what a page says besides what its study does
 
 
 def check_request(study: Study, request: StudyRequest) -> None:
@@ -31,8 +34,6 @@ def check_request(study: Study, request: StudyRequest) -> None:
         raise SettingsError(f"limit: expected a number of examples per {unit} {found}")
     if request.rows and request.further:
         raise SettingsError("rows and further: expected at most one of them")
-    if request.tune and request.stored_only:
-        raise SettingsError("tune and stored_only: expected at most one of them")
     given = {
         "tune": request.tune,
         "further": request.further,
@@ -52,9 +53,10 @@ def check_request(study: Study, request: StudyRequest) -> None:
 def reproduce(study: Study, request: StudyRequest) -> str:
     """Train the missing runs, then write and return the page of all finished cells.
 
-    Raise UserError if runs failed, after everything else is written.
+    With `stored_only` nothing is trained or tuned. Raise UserError if runs failed, after everything else is written.
     """
-    failed = tune_requested(study, request) if request.tune else []
+    tunes = bool(request.tune) and not request.stored_only
+    failed = tune_requested(study, request) if tunes else []
     request = with_tuned_settings(study, request)
     cells = study.cells(request)
     results = Results(request.results)
@@ -149,8 +151,21 @@ def raise_if_failed(failed: Sequence[str]) -> None:
 
 
 def page_of(study: Study, report: Report) -> str:
-    parts = [f"# {study.title}", f"`{report.request.command}`", *study.page(report)]
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+    """Return the page: title, command, notes of the results folder, and the study's parts."""
+    title, notes = title_and_notes(report.results.folder, study.title)
+    parts = [f"# {title}", f"`{report.request.command}`", notes, *study.page(report)]
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def title_and_notes(folder: Path, title: str) -> tuple[str, str]:
+    """Return a page's title and the text of `notes.md` in a results folder, if there is one.
+
+    A heading in its first line replaces the `title`.
+    """
+    file = folder / NOTES
+    text = file.read_text("utf-8") if file.exists() else ""
+    heading, _, rest = text.partition("\n")
+    return (heading[2:].strip(), rest) if heading.startswith("# ") else (title, text)
 
 
 def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:

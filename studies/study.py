@@ -183,12 +183,14 @@ def absent_tasks(cells: Sequence[Cell]) -> dict[str, Path]:
 
 
 def progress_notice(report: Report) -> str:
-    """Describe how many cells have all seeds, which data is missing, and the omitted runs."""
-    absent = absent_tasks(report.cells)
-    cells, results = without(absent, report.cells), report.results
+    """Describe how many cells have all seeds, tasks without any cell, and the omitted runs."""
+    cells, results = report.cells, report.results
     done = sum(len(results.figures_by_seed(one)) >= len(one.seeds) for one in cells)
+    begun = {name for one in cells if results.figures_by_seed(one) for name in one.config.tasks}
+    every = dict.fromkeys(name for one in cells for name in one.config.tasks)
+    none = [name for name in every if name not in begun]
     parts = [f"{done} of {len(cells)} cells are finished."]
-    parts += [f"Without data here: {', '.join(absent)}."] if absent else []
+    parts += [f"Nothing is measured yet on {', '.join(none)}."] if begun and none else []
     parts += [left_out_notice(results.faults(cells))]
     return " ".join(filter(None, parts))
 
