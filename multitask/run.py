@@ -35,6 +35,7 @@ from multitask.precision import with_kernel, with_precision
 from multitask.rays import pull_and_push
 from multitask.run_folder import RunFolder
 from multitask.sampling import Plan, batches_by_task
+from multitask.soft_targets import soft_targets, with_soft_targets
 from multitask.source_runs import (
     check_encoder_of_init,
     check_source_folders,
@@ -43,7 +44,6 @@ from multitask.source_runs import (
     write_source_runs,
 )
 from multitask.start import holds_finished, make_ready, write_ids
-from multitask.teachers import soft_targets, with_soft_targets
 from multitask.telemetry import conflict_summary, read_steps
 from multitask.trainer import Trainer
 from tasks.base import Task

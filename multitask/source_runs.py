@@ -17,6 +17,8 @@ from multitask.config import RunConfig
 from multitask.run_folder import SOURCE_RUNS, RunFolder
 from multitask.teachers import teachers_by_task
 
+AGAIN = "--overwrite it or remove its folder"
+
 
 def source_runs(config: RunConfig) -> dict[str, list[Path]]:
     """Return the folders of runs by `init` and `teacher`. An ensemble stands for its members."""
@@ -95,8 +97,8 @@ def check_source_runs(folder: Path, config: RunConfig, finished: bool = False) -
         changed = next(task for task in {**before, **now} if before.get(task) != now.get(task))
         raise RunError(
             f"--teacher: {changed}: expected the runs {shown(before.get(changed))}, from which "
-            f"this run learns, found {shown(now.get(changed))}; restore the ensemble, or remove or "
-            "--overwrite the run"
+            f"this run learns, found {shown(now.get(changed))}; restore the ensemble, or begin "
+            f"this run again: {AGAIN}"
         )
 
 
@@ -108,7 +110,7 @@ def has_weights(key: str, run: Path, expected: str, may_be_gone: bool) -> bool:
     if (found := source.weights_checksum()) != expected:
         raise RunError(
             f"--{key} {run}: expected the weights {str(expected)[:12]}, with which this "
-            f"run began, found {found[:12]}; restore them, or remove or --overwrite the run"
+            f"run began, found {found[:12]}; restore them, or begin this run again: {AGAIN}"
         )
     return True
 

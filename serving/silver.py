@@ -26,7 +26,7 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.run_folder import RunFolder
-from multitask.teachers import stored_or_computed
+from multitask.soft_targets import stored_or_computed
 from reports.tables import Table
 from serving.mining import embeddings_of
 from serving.proposals import Proposal, random_pairs, semantic_pairs

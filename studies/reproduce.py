@@ -53,7 +53,8 @@ def check_request(study: Study, request: StudyRequest) -> None:
 def reproduce(study: Study, request: StudyRequest) -> str:
     """Train the missing runs, then write and return the page of all finished cells.
 
-    With `stored_only` nothing is trained or tuned. Raise UserError if runs failed, after everything else is written.
+    With `stored_only` nothing is trained or tuned. Raise UserError if runs failed, after everything
+    else is written.
     """
     tunes = bool(request.tune) and not request.stored_only
     failed = tune_requested(study, request) if tunes else []

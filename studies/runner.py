@@ -130,8 +130,12 @@ def complete_earlier_runs(
     A finished folder is needed: the stored figures have no weights.
     """
     for cell, number in one.earlier_runs(seed):
-        with file_lock(cell.run_folder(number, runs)):
+        folder = cell.run_folder(number, runs)
+        with file_lock(folder):
             if results.finished_folder(cell, number, runs) is None:
+                if number in results.figures_by_seed(cell):
+                    line = f"{one.name} needs its weights; trained again, its figures are replaced"
+                    print(f"{folder}: expected the run of the stored figures: {line}", flush=True)
                 complete_earlier_runs(cell, number, results, runs, record_drawn)
                 run_and_store(cell, number, results, runs, record_drawn)
 

@@ -10,18 +10,20 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import multitask.soft_targets as scoring
 from common.errors import RunError, SettingsError
 from common.json_files import write_json, write_sealed
 from common.run_files import EXPORTED
 from losses import soft_divergence
 from minbert.words import build_bilstm
-from multitask import RunConfig, teachers, train
+from multitask import RunConfig, train
 from multitask.checkpoint_folders import CheckpointError
 from multitask.evaluation import score_split
 from multitask.regularizers import Distillation
 from multitask.run import make_trainer
 from multitask.run_folder import RunFolder
-from multitask.teachers import soft_targets, teachers_by_task
+from multitask.soft_targets import soft_targets
+from multitask.teachers import count_of, teachers_by_task
 from tasks import build_task
 from tasks.custom_tasks import task
 from tasks.data import SoftTargets
@@ -168,7 +170,7 @@ def test_a_student_of_an_ensemble_that_changed_is_refused(teacher, tmp_path):
 
 def test_a_teacher_that_changes_while_a_student_starts_is_refused(teacher, tmp_path, monkeypatch):
     shutil.copytree(teacher("sst", seed=1), tmp_path / "teacher")
-    compute = teachers.computed
+    compute = scoring.computed
 
     def replaced(*args):
         found = compute(*args)
@@ -178,7 +180,7 @@ def test_a_teacher_that_changes_while_a_student_starts_is_refused(teacher, tmp_p
         return found
 
     shutil.rmtree(tmp_path / "teacher" / "soft-targets", ignore_errors=True)
-    monkeypatch.setattr(teachers, "computed", replaced)
+    monkeypatch.setattr(scoring, "computed", replaced)
     with pytest.raises(RunError, match="changed while this run read it"):
         train(student(tmp_path / "teacher"), tmp_path / "student")
     assert not (tmp_path / "student" / "config.json").exists()
@@ -190,7 +192,7 @@ def test_stored_scores_that_do_not_fit_are_refused(teacher, tmp_path, change):
     scores = soft_targets(student(tmp_path / "teacher"))["sst"].scores.numpy()
     (file,) = (tmp_path / "teacher" / "soft-targets").glob("*.npz")
     arrays = {"other": {"ids": scores}, "rows": {"scores": scores[1:]}}
-    teachers.write_arrays(file, arrays.get(change, {"scores": scores * np.nan}))
+    scoring.write_arrays(file, arrays.get(change, {"scores": scores * np.nan}))
     with pytest.raises(
         RunError, match=r"expected finite scores of 24 examples, .* delete the file"
     ):
@@ -200,7 +202,7 @@ def test_stored_scores_that_do_not_fit_are_refused(teacher, tmp_path, change):
 def test_a_member_is_not_taken_for_one_whose_path_ends_its_own():
     counts = {"runs/a": 1, "more/runs/a": 5, "b": 2}  # as an ensemble names them
     for member, count in {"more/runs/a": 5, "other/runs/a": 1, "runs/b": 2, "runs/c": 0}.items():
-        assert teachers.count_of(Path("/there", member), counts) == count
+        assert count_of(Path("/there", member), counts) == count
 
 
 def test_members_are_found_beside_their_ensemble(teacher, tmp_path, monkeypatch):
@@ -266,7 +268,7 @@ def test_scores_are_computed_once(teacher, monkeypatch):
     config = student(teacher("sts"), distillation_embeddings=1.0)
     first = soft_targets(config)["sts"]
     assert first.embeddings.shape[:2] == (len(first.scores), 2)
-    monkeypatch.setattr(teachers, "computed", None)
+    monkeypatch.setattr(scoring, "computed", None)
     again = soft_targets(config)["sts"]
     assert torch.equal(first.scores, again.scores)
     with pytest.raises(TypeError):  # other examples
@@ -384,7 +386,7 @@ def test_a_teacher_whose_folder_cannot_be_written_teaches_the_same(
     def refused(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(teachers, "write_arrays", refused)
+    monkeypatch.setattr(scoring, "write_arrays", refused)
     found = soft_targets(student(tmp_path / "read-only"))["sst"]
     assert torch.equal(found.scores, kept.scores)
     line = "cannot be written (Permission denied): the scores of this teacher are not stored"
@@ -396,11 +398,11 @@ def test_students_that_start_together_have_the_scores_that_are_stored(teacher, t
     first = soft_targets(student(tmp_path / "teacher"))["sst"].scores
     (file,) = (tmp_path / "teacher" / "soft-targets").glob("*.npz")
     others = {"scores": first.numpy() + 1}  # as a GPU of another kind would round them
-    found = teachers.stored_once(file, lambda: others)
+    found = scoring.stored_once(file, lambda: others)
     assert np.array_equal(found["scores"], first)
     file.unlink()
-    assert np.array_equal(teachers.stored_once(file, lambda: others)["scores"], first + 1)
-    assert np.array_equal(teachers.read_if_stored(file)["scores"], first + 1)
+    assert np.array_equal(scoring.stored_once(file, lambda: others)["scores"], first + 1)
+    assert np.array_equal(scoring.read_if_stored(file)["scores"], first + 1)
 
 
 def test_stored_scores_are_refused_where_the_teacher_is_another_run(teacher, tmp_path):

@@ -13,7 +13,7 @@ from ensemble.soup import soup_config
 from minbert.bi_encoder import BiEncoder
 from multitask.assembly import build_tasks, training_texts
 from multitask.config import RunConfig
-from multitask.teachers import computed
+from multitask.soft_targets import computed
 from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export

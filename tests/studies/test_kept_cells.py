@@ -157,6 +157,25 @@ def test_an_affected_seed_is_run_again(tmp_path, monkeypatch):
     assert (done, kept(one, tmp_path)) == ([1], [1, 2])
 
 
+def test_a_teacher_whose_folder_is_gone_is_announced_and_trained_again(tmp_path, capsys):
+    done = []
+
+    def work(config, folder):
+        done.append(folder.name)
+        folder.mkdir(parents=True)
+        return {"dev": STS, "environment": TODAY}
+
+    teacher = Cell("teacher", BASE, (11711,), work, keeps_folder=True)
+    names = {"teacher": ("teacher-seed11711",)}
+    student = Cell("student", BASE.changed(**names), (1,), work, keeps_folder=True)
+    student = replace(student, teachers=(teacher,))
+    keep(teacher, tmp_path)
+    assert run_cells([student], Results(tmp_path), tmp_path / "runs", record_drawn=False) == []
+    assert done == ["teacher-seed11711", "student-seed1"]
+    line = "teacher-seed11711: expected the run of the stored figures: student needs its weights"
+    assert line in capsys.readouterr().out
+
+
 def test_a_study_leaves_out_cells_of_a_fault_and_runs_them_again(
     reproducing, tmp_path, monkeypatch
 ):
