@@ -37,7 +37,7 @@ MEANING = {
     "cross-encoders": "read both texts of a pair as one sequence, cannot embed a text",
     "singles with teachers": f"three encoders; each {LEARNS}, with an average of the weights",
     "singles with more teachers": f"three encoders; each {LEARNS}, three seeds of each teacher",
-    "singles as together": "three encoders with the teachers of *together*, that of sst with SST-2",
+    "singles as together": "three encoders with the teachers of *together*, SST-2 beside sst",
     "one-task-per-step": "one encoder; each step has the batch of one task",
     "joint-sum": "each step has a batch of every task, and adds up their gradients",
     "joint-pcgrad": "each step has a batch of every task; PCGrad",
@@ -58,6 +58,9 @@ MEANING = {
     "branches-teachers": f"{HALF} for sst, another for sts; {LEARNS_FAST}",
     "branch-sst-teachers": f"{HALF} for sst; {LEARNS_FAST}",
     "branch-sts-teachers": f"{HALF} for sts; {LEARNS_FAST}",
+    "branch-sts-sst2-teachers": f"{HALF} for sts, SST-2 as an auxiliary task; learns from one "
+    "single-task run per task, that of sst with SST-2, and the cross-encoder of qqp, at the rate "
+    "1e-4, with a running average of the weights",
     "branch-sts-more-teachers": f"{HALF} for sts; {LEARNS_MORE}",
     "branch-sts-longer": f"{HALF} for sts, twice the epochs; {LEARNS_MORE}",
     "own-sts-more-teachers": f"a copy of all layers for sts; {LEARNS_MORE}",

@@ -86,6 +86,7 @@ TAUGHT: Mapping[str, tuple[Runs, Settings]] = {
     "branches-teachers": (TEACHERS, {**FAST, **branch("sst", "sts")}),
     "branch-sst-teachers": (TEACHERS, {**FAST, **branch("sst")}),
     BEST: (TEACHERS, {**FAST, **branch("sts")}),
+    "branch-sts-sst2-teachers": (WITH_SST2, {**FAST, **branch("sts"), **AUXILIARY}),
     "branch-sts-more-teachers": (MORE, {**FAST, **branch("sts")}),
     "branch-sts-longer": (MORE, {**FAST, **branch("sts")}),
     "own-sts-more-teachers": (MORE, {**FAST, **branch("sts"), "adapter_top_layers": None}),

@@ -68,7 +68,7 @@ def test_shared_models_are_beside_single_tasks_with_the_same_teachers(every, tmp
         **dict.fromkeys(("branch-sst-teachers", BEST, "joint-teachers"), "singles with teachers"),
         "branch-sts-more-teachers": "singles with more teachers",
         "own-sts-more-teachers": "singles with more teachers",
-        TOGETHER: "singles as together",
+        **dict.fromkeys((TOGETHER, "branch-sts-sst2-teachers"), "singles as together"),
     }
 
 
