@@ -22,7 +22,7 @@ from cli.task_names import add_table
 from cli.training import config_of, run_control, settings_file, show_plan, training_flags
 from common.argument_types import typed
 from common.atomic_files import atomic_write_text
-from common.entry_point import print_error, program
+from common.entry_point import if_interrupted
 from common.errors import SettingsError
 from common.settings import Count, Positive
 from multitask.affinity.advice import Advice
@@ -122,7 +122,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             raise SettingsError(fault)
         check_stored(folder, args.estimator)
     control = run_control(args)
-    try:
+    with if_interrupted("the same command goes on"):
         found = measure_affinity(
             config,
             folder,
@@ -138,8 +138,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             advice = advise(found, config, folder, rates=args.rates or (), control=control)
             script = write_commands(advice, folder, args.use or ())
             print(f"\n{advice_text(advice, folder, script)}")
-    except KeyboardInterrupt:
-        return print_error(program(), "interrupted; the same command goes on", 130)
     return 0
 
 

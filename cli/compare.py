@@ -22,7 +22,7 @@ from typing import Any
 
 from cli.settings_flags import flag, path
 from common.argument_types import typed
-from common.entry_point import print_error, program
+from common.entry_point import if_interrupted
 from common.errors import SettingsError, UserError, one_line
 from common.settings import Count, Positive
 from multitask.control import parse_every
@@ -175,7 +175,7 @@ def compare_until_sure(args: argparse.Namespace) -> int:
         until_sure.read_configuration(Path(one), args.data) for one in args.configurations
     )
     folder = Path(args.output or UNTIL_SURE)
-    try:
+    with if_interrupted("the same command goes on"):
         found = until_sure.compare_until_sure(
             first,
             other,
@@ -186,8 +186,6 @@ def compare_until_sure(args: argparse.Namespace) -> int:
             most_seeds=args.most_seeds or Rule.most_seeds,
             score=args.score,
         )
-    except KeyboardInterrupt:
-        return print_error(program(), "interrupted; the same command goes on", 130)
     for name, one in zip("AB", args.configurations, strict=True):
         print(f"{name}: {one}")
     print(f"\n{until_sure.summary(found)}\n\n{until_sure.FILE} and the runs: {folder}")

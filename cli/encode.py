@@ -27,7 +27,7 @@ from cli.corpus import (
 from cli.settings_flags import Flags, flag, path
 from cli.training import VERBOSE
 from common.atomic_files import atomic_path
-from common.entry_point import print_error, program
+from common.entry_point import if_interrupted
 from common.errors import UserError
 from minbert.sources import find_folder
 from multitask.config import RunConfig
@@ -88,14 +88,12 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.embedded:
         return convert(args, parser)
     check_output(args, parser, (".npy",))
-    try:
+    with if_interrupted(f"{target} was not written"):
         # A first pass over the file counts the sentences and finds errors early.
         total = sum(1 for _ in read_sentences(source, args.column))
         if not total:
             raise UserError(f"{source}: expected at least one sentence, found none")
         shown = encode(args, config, parser, total)
-    except KeyboardInterrupt:
-        return print_error(program(), f"interrupted; {target} was not written", 130)
     print(f"{shown}: {target}")
     return 0
 

@@ -10,7 +10,7 @@ from typing import Any
 from cli.corpus import SIZE, check_output, check_run, load_encoder
 from cli.settings_flags import flag, path
 from common.argument_types import typed
-from common.entry_point import print_error, program
+from common.entry_point import if_interrupted
 from common.settings import Count
 from multitask.config import RunConfig
 from multitask.run_settings import READING
@@ -90,11 +90,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         cut = {key: value for key in SIZE if (value := getattr(args, key)) is not None}
         near = args.neighbours or NEIGHBOURS
         searched = silver.Search(encoder, name, near, precision.precision, cut)
-    try:
+    with if_interrupted(f"{target} was not written; the same command goes on"):
         found = silver.label_pairs(teacher, target, count, given.seed, searched)
-    except KeyboardInterrupt:
-        line = f"interrupted; {target} was not written; the same command goes on"
-        return print_error(program(), line, 130)
     if searched is not None:
         report_precision(given.precision, precision)
     print(shown_table(*silver.summary(teacher.task, found)))

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from cli.next_commands import next_commands
 from cli.settings_flags import USE, Flags, of_tasks, path
 from common.argument_types import typed
-from common.entry_point import command_line, print_error, program
+from common.entry_point import command_line, if_interrupted
 from common.errors import SettingsError
 from common.processes import is_main_process
 from common.settings import Count, Name, Settings, convert
@@ -240,7 +240,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
         return show_plan(config)
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
-    try:
+    again = "the same command goes on" if folds else "--resume continues"
+    with if_interrupted(f"{again} from the last checkpoint, if there is one"):
         from multitask.run import complete
         from reports.run_tables import fold_summary, summary
 
@@ -249,10 +250,6 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
             print(f"\n{FOLDS_FILE} and a run per fold: {folder}")
             return 0
         result = complete(config, folder, control)
-    except KeyboardInterrupt:
-        again = "the same command goes on" if folds else "--resume continues"
-        line = f"interrupted; {again} from the last checkpoint, if there is one"
-        return print_error(program(), line, 130)
     print()
     print(summary(result))
     print(f"\npredictions, metrics.json and checkpoint: {folder}\n")

@@ -54,7 +54,7 @@ def run_and_report(program: str, work: Callable[[], int | None]) -> int:
     except KeyboardInterrupt as interrupt:
         if error := user_error_before(interrupt):
             return print_user_error(program, error)
-        return print_error(program, "interrupted", 130)
+        return print_error(program, "; ".join(["interrupted", *map(str, interrupt.args)]), 130)
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
@@ -73,6 +73,15 @@ def run_and_report(program: str, work: Callable[[], int | None]) -> int:
         name = os.fsdecode(getattr(error, "filename", None) or "")
         reason = getattr(error, "strerror", None) or str(error)
         return print_error(program, f"{name}: {reason}" if name else reason, 1)
+
+
+@contextmanager
+def if_interrupted(advice: str) -> Iterator[None]:
+    """Add to an interrupt of the block what the user can do, for the line that reports it."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise KeyboardInterrupt(advice) from interrupt
 
 
 def user_error_before(interrupt: BaseException) -> UserError | None:

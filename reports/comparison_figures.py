@@ -23,7 +23,7 @@ from reports.figures import (
 )
 from reports.gradient_figures import conflict_map, weights_over_time
 from reports.reliability import reliability_diagram, reliability_text
-from reports.systems import NO_SEED, ScoredSystem, runs_of, task_of, tasks_of
+from reports.systems import ScoredSystem, runs_of, task_of, tasks_of
 from tasks.metrics import OVERALL
 
 if TYPE_CHECKING:
@@ -55,11 +55,12 @@ def forest_plot(comparison: Comparison) -> Figure | None:
     axis.margins(x=0.08)
     axis.grid(visible=False, axis="y")
     axis.set_xlabel("difference in points (score × 100)")
-    seeds = {seed for one in comparison.systems for task in one.metrics for seed in one.seeds(task)}
+    seeds = {seed for one in comparison.systems for seed in one.real_seeds(*one.metrics)}
+    mean = f"mean of {seeds_text(seeds)}; " if seeds else ""
     heading(
         axis,
         f"Gain over {wrapped(comparison.first.system.name, 30)}",
-        f"mean of {seeds_text(seeds)}; 95 % interval\nover examples and seeds; filled: clear",
+        f"{mean}95 % interval\nover examples and seeds; filled: clear",
     )
     return figure
 
@@ -82,12 +83,12 @@ def learning_curve(systems: Sequence[ScoredSystem], task: str) -> Figure | None:
             mean_line(axis, epochs, one.system.name, 0.04 * (number - (len(systems) - 1) / 2))
     if not axis.containers:
         return None
-    seeds = {seed for one in systems for seed in one.seeds(task)}
+    seeds = {seed for one in systems for seed in one.real_seeds(task)}
     axis.set(xlabel="epoch", ylabel=f"dev {metric}")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlim(0.5, max(axis.get_xlim()[1] // 1, 1) + 0.5)
     bars = "mean ± s.d. of " if len(seeds) > 1 else ""
-    heading(axis, task, f"n = {count(systems, task):,}; {bars}{seeds_text(seeds)}")
+    heading(axis, task, f"n = {count(systems, task):,}; {bars}{seeds_text(seeds)}".rstrip("; "))
     axis.legend()
     return figure
 
@@ -105,7 +106,7 @@ def scores_by_epoch(one: ScoredSystem, task: str, metric: str) -> dict[float, li
 def count(systems: Sequence[ScoredSystem], task: str) -> int:
     """Return the number of dev examples of a task."""
     one = next(one for one in systems if task in one.metrics)
-    return len(one.scores[task, one.seeds(task)[0]].ids)
+    return one.count(task)
 
 
 @styled
@@ -138,8 +139,9 @@ def similarity_distribution(systems: Sequence[ScoredSystem], task: str = "sts") 
     what = "similarity" if built.kind.similarities else "number"
     examples = "pairs" if built.texts == 2 else "texts"
     axis.set(xlabel=f"{what}, from {low:g} to {high:g}", ylabel=examples)
-    seeds = seeds_text(one.seeds(task)[0] for one in having if one.seeds(task)[0] != NO_SEED)
-    heading(axis, f"{task}: labels and predictions", f"n = {count(having, task):,}; {seeds}")
+    seeds = seeds_text(one.seeds(task)[0] for one in having if one.real_seeds(task))
+    detail = f"n = {count(having, task):,}; {seeds}".rstrip("; ")
+    heading(axis, f"{task}: labels and predictions", detail)
     axis.legend()
     return figure
 

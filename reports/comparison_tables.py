@@ -93,13 +93,12 @@ def system_section(systems: Sequence[ScoredSystem]) -> Section:
     rows = []
     for one in systems:
         runs = one.system.runs
-        seeds = sorted({seed for task in one.metrics for seed in one.seeds(task)} - {NO_SEED})
         rows.append(
             [
                 one.system.name,
                 " ".join(one.system.tasks),
                 settings_text(runs),
-                " ".join(map(str, seeds)),
+                " ".join(map(str, one.real_seeds(*one.metrics))),
                 str(len(runs)),
                 training_time(runs),
                 machine_text(runs),
@@ -212,9 +211,9 @@ def sections(comparison: Comparison) -> list[Section]:
 def left_out_section(one: ScoredSystem) -> Section:
     """Return a table of the dev examples that selected an ensemble's members or calibrated runs."""
     rows = [
-        [task, f"{count:,}", f"{count + len(one.scores[task, seeds[0]].ids):,}"]
+        [task, f"{count:,}", f"{count + one.count(task):,}"]
         for task, count in one.left_out.items()
-        if (seeds := one.seeds(task))
+        if one.seeds(task)
     ]
     return Section(
         "Dev examples left out: they selected members or calibrated runs",

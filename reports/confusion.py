@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reports.figures import heading, new_figure, seeds_text, styled, wrapped
-from reports.systems import NO_SEED, ScoredSystem
+from reports.systems import ScoredSystem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,13 +42,12 @@ def confusion(one: ScoredSystem, task: str) -> Figure:
     axis.set_yticks(range(len(names)), names)
     axis.set(xlabel="prediction", ylabel="label")
     axis.grid(visible=False)
-    examples = len(one.scores[task, one.seeds(task)[0]].ids)
-    seeds = seeds_text(seed for seed in one.seeds(task) if seed != NO_SEED)
+    seeds = seeds_text(one.real_seeds(task))
     several = f"sums of {seeds}" if len(one.seeds(task)) > 1 else seeds
     heading(
         axis,
         f"{task}: {wrapped(one.system.name, 36)}",
-        f"% of the label's row, and counts\nn = {examples:,}; {several}".rstrip("; "),
+        f"% of the label's row, and counts\nn = {one.count(task):,}; {several}".rstrip("; "),
     )
     return figure
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from multitask.calibration import read_calibration
 from reports.figures import MARKERS, SOFT, heading, new_figure, seeds_text, styled, wrapped
-from reports.systems import NO_SEED, ScoredSystem
+from reports.systems import ScoredSystem
 from tasks.calibration import Reliability, reliability, temperature_scaled
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def reliability_diagram(one: ScoredSystem, task: str) -> Figure | None:
     axis.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1), ylim=(0, 1))
     several = "sums of " if len(seeds) > 1 else ""
     count = int(tables["before"].counts.sum()) // len(seeds)
-    text = seeds_text(seed for seed in seeds if seed != NO_SEED)
+    text = seeds_text(set(seeds) & set(one.real_seeds(task)))
     detail = f"before and after temperature scaling\nn = {count:,}; {several}{text}"
     heading(axis, f"{task}: {wrapped(one.system.name, 36)}", detail)
     axis.legend(loc="upper left")

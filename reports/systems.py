@@ -160,6 +160,14 @@ class ScoredSystem:
     def seeds(self, task: str) -> list[int]:
         return self.system.seeds(task)
 
+    def real_seeds(self, *tasks: str) -> list[int]:
+        """Return the seeds of runs of these tasks, without `NO_SEED`."""
+        return sorted({seed for task in tasks for seed in self.seeds(task)} - {NO_SEED})
+
+    def count(self, task: str) -> int:
+        """Return the number of dev examples of a task."""
+        return len(self.scores[task, self.seeds(task)[0]].ids)
+
     def predictions(self, task: str, seed: int) -> np.ndarray:
         """Return the stored predictions, or those computed from the scores."""
         return self.scores[task, seed].predicted(self.system.task(task).kind.predictions)

@@ -8,7 +8,7 @@ from common.errors import escape_unsafe
 from common.text import all_names
 from reports.comparison import Comparison, Difference
 from reports.figures import seeds_text
-from reports.systems import NO_SEED, ScoredSystem
+from reports.systems import ScoredSystem
 from tasks.metrics import OVERALL
 
 SMALLEST = 0.05  # points: a smaller difference is printed as 0.0
@@ -74,10 +74,7 @@ def by_task(differences: Sequence[Difference]) -> str:
 def basis(systems: Sequence[ScoredSystem], tasks: Sequence[str] | None = None) -> str:
     """Return the numbers of seeds and of examples by task."""
     first, names = systems[0], tasks or systems[0].system.tasks
-    seeds = [
-        seeds_text(s for task in names for s in one.seeds(task) if s != NO_SEED) or "no seed"
-        for one in systems
-    ]
+    seeds = [seeds_text(one.real_seeds(*names)) or "no seed" for one in systems]
     shown = seeds[0] if len(set(seeds)) == 1 else " and ".join(seeds)
-    counts = [f"{len(first.scores[t, first.seeds(t)[0]].ids):,} ({t})" for t in names]
+    counts = [f"{first.count(task):,} ({task})" for task in names]
     return f"{shown}; n = {', '.join(counts)}"

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from common.entry_point import run_and_report
+from common.entry_point import if_interrupted, run_and_report
 from common.errors import TruncationWarning, UnknownEncoderError, UserError
 from minbert.tokenizer import warn_of_truncation
 
@@ -24,6 +24,7 @@ def fail(error):
         (UserError("a file: expected this,\nfound that"), 1, "a file: expected this, found that"),
         (UnknownEncoderError("no such encoder"), 2, "no such encoder"),
         (KeyboardInterrupt(), 130, "interrupted"),
+        (KeyboardInterrupt("it goes on"), 130, "interrupted; it goes on"),
         (OSError(28, "No space left on device", "a/file"), 1, "a/file: No space left on device"),
         (MemoryError(), 1, "out of memory: use a smaller --encoder or less text at a time"),
     ],
@@ -36,13 +37,14 @@ def test_user_errors_print_one_line(error, status, line, capsys):
 
 def test_a_signal_during_the_clean_up_after_an_error_does_not_hide_the_error(capsys):
     def work():
-        try:
-            raise UserError("one process run_and_report")
-        finally:
+        with if_interrupted("the same command goes on"):
             try:
-                raise RuntimeError("connection closed")
+                raise UserError("one process run_and_report")
             finally:
-                raise KeyboardInterrupt
+                try:
+                    raise RuntimeError("connection closed")
+                finally:
+                    raise KeyboardInterrupt
 
     assert run_and_report("program", work) == 1
     assert capsys.readouterr().err == "program: one process run_and_report\n"

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from common.errors import UserError
 from ensemble.runs import ensemble_runs
@@ -18,6 +19,7 @@ from reports.comparison import (
     seeds_to_pair,
     signed_ranks,
 )
+from reports.comparison_figures import forest_plot
 from reports.comparison_tables import (
     as_latex,
     as_markdown,
@@ -213,6 +215,9 @@ def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_pa
     vote, alone = score_systems(systems(("vote", tmp_path / "vote"), ("a", runs[0])))
     assert paired_cells(vote, alone) == []
     assert "(no seed and 11711)" in as_markdown(compare([vote, alone]))
+    assert (alone.real_seeds("sst"), vote.real_seeds("sst")) == ([11711], [])
+    (axis,) = forest_plot(compare([vote, alone])).axes
+    assert "\nmean of seed 11711; " in "\n".join(text.get_text() for text in axis.findobj(Text))
 
 
 def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_run, tmp_path):
