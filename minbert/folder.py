@@ -20,6 +20,7 @@ from minbert.encoder import Encoder
 from minbert.pooling import POOLINGS
 from minbert.tokenizer import Tokenizer, load_tokenizer
 from minbert.weights import (
+    check_shapes,
     check_weights,
     load_transformer,
     read_checkpoint,
@@ -182,19 +183,8 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[Encoder | BiLSTM, lis
     source, tensors = read_checkpoint(folder)
     with torch.device("meta"):
         encoder = BiLSTM(config)
-    for name, expected in encoder.state_dict().items():
-        if name not in tensors:
-            raise EncoderError(f"{source}: expected a tensor {name!r}, found none")
-        if tensors[name].shape != expected.shape:
-            raise EncoderError(
-                f"{source}: {name!r}: expected shape {tuple(expected.shape)}, "
-                f"found {tuple(tensors[name].shape)}"
-            )
-    for name in tensors:
-        if name not in encoder.state_dict():
-            raise EncoderError(
-                f"{source}: found a tensor that this encoder does not have: {name!r}"
-            )
+    shapes = {name: tuple(tensor.shape) for name, tensor in encoder.state_dict().items()}
+    check_shapes(tensors, shapes, source)
     check_weights(tensors, source)
     encoder = BiLSTM(config)  # PyTorch keeps an LSTM's weights in lists that `assign` would miss
     encoder.load_state_dict(tensors)

@@ -210,27 +210,35 @@ def from_checkpoint(
     with torch.device("meta"):
         shapes = {name: value.shape for name, value in Encoder(config).state_dict().items()}
     ours = {}
-    for name, parts in name_table(config).items():
-        for part in parts:
-            if part not in theirs:
-                raise EncoderError(f"{source}: expected a tensor {part!r}, found none")
-        stacked = [theirs.pop(part) for part in parts]
-        expected = (shapes[name][0] // len(parts), *shapes[name][1:])
-        for part, tensor in zip(parts, stacked, strict=True):
-            if tuple(tensor.shape) != expected:
-                raise EncoderError(
-                    f"{source}: {part!r}: expected shape {expected}, found {tuple(tensor.shape)}"
-                )
-        check_weights(dict(zip(parts, stacked, strict=True)), source)
+    table = name_table(config)
+    expected = {
+        part: (shapes[name][0] // len(parts), *shapes[name][1:])
+        for name, parts in table.items()
+        for part in parts
+    }
+    check_shapes(theirs, expected, source)
+    check_weights(theirs, source)
+    for name, parts in table.items():
         # `cat` copies even a single tensor; the loaded one may be a view of the mapped file.
-        ours[name] = torch.cat(stacked).to(torch.float32)
-    if theirs:
-        name, tensor = next(iter(theirs.items()))
-        raise EncoderError(
-            f"{source}: found a tensor that this encoder does not have: {name!r} "
-            f"{tuple(tensor.shape)}" + (f" and {len(theirs) - 1} more" if len(theirs) > 1 else "")
-        )
+        ours[name] = torch.cat([theirs[part] for part in parts]).to(torch.float32)
     return ours, extras
+
+
+def check_shapes(
+    tensors: Mapping[str, Tensor], expected: Mapping[str, tuple[int, ...]], source: Path
+) -> None:
+    """Raise EncoderError for a tensor that is missing, of another shape, or not expected."""
+    for name, shape in expected.items():
+        if name not in tensors:
+            raise EncoderError(f"{source}: expected a tensor {name!r}, found none")
+        if (found := tuple(tensors[name].shape)) != shape:
+            raise EncoderError(f"{source}: {name!r}: expected shape {shape}, found {found}")
+    if others := [name for name in tensors if name not in expected]:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise EncoderError(
+            f"{source}: found a tensor that this encoder does not have: {others[0]!r} "
+            f"{tuple(tensors[others[0]].shape)}{more}"
+        )
 
 
 def to_checkpoint(encoder: Encoder) -> dict[str, Tensor]:

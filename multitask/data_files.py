@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -36,13 +35,9 @@ def files(config: RunConfig) -> dict[str, Path]:
     return found
 
 
-def file_digests(config: RunConfig) -> dict[str, str]:
-    """Return the SHA-256 of each existing path of `files`."""
-    return digests(files(config))
-
-
-def digests(paths: Mapping[str, Path]) -> dict[str, str]:
-    """Return the SHA-256 of each existing path by its name."""
+def file_digests(*configs: RunConfig) -> dict[str, str]:
+    """Return the SHA-256 of each existing path that the configurations read."""
+    paths = {key: path for one in configs for key, path in files(one).items()}
     found = {key: digest_of(path) for key, path in paths.items()}
     return {key: value for key, value in found.items() if value is not None}
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from common.atomic_files import paths_in
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.processes import several_processes
@@ -17,6 +16,7 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
 from multitask.precision import of_first_run
+from multitask.run_folder import foreign
 from tasks.task_description import Folds, TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
@@ -96,12 +96,9 @@ def cross_validate(
 
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than folds."""
-    for path in paths_in(folder):
-        if not path.name.startswith((".", "fold-")) and path.name != FOLDS_FILE:
-            raise RunError(
-                f"{folder}: expected a new or empty folder, or one of folds, found {path.name}; "
-                "choose another --output"
-            )
+    if found := foreign(folder, ("fold-", FOLDS_FILE)):
+        line = f"expected a new or empty folder, or one of folds, found {found}"
+        raise RunError(f"{folder}: {line}; choose another --output")
 
 
 def mean_metrics(

@@ -295,14 +295,9 @@ class RunFolder:
                 line = "expected a run's, found another program's"
                 raise RunError(f"{self.config_file}: {line}")
             return stored
-        found = [
-            path.name
-            for path in paths_in(self.path)
-            if path.name != LOCK and not path.name.startswith(".")
-        ]
-        if found:
+        if found := foreign(self.path, (LOCK,)):
             raise RunError(
-                f"{self.path}: expected a new or empty folder, or a run, found {found[0]} without "
+                f"{self.path}: expected a new or empty folder, or a run, found {found} without "
                 "a config.json; choose another --output"
             )
         return None
@@ -320,3 +315,9 @@ class RunFolder:
         """Delete a run's own files and folders, but not the targets of links."""
         for name in FOLDERS + FILES:
             remove(self.path / name)
+
+
+def foreign(folder: Path, known: tuple[str, ...]) -> str | None:
+    """Return the first name in a folder that begins with none of `known` and is not hidden."""
+    names = (path.name for path in paths_in(folder))
+    return next((name for name in names if not name.startswith((".", *known))), None)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common.atomic_files import atomic_write_text, file_lock
 from common.errors import UserError
 from common.json_files import read_json, write_json
-from multitask import data_files
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
+from multitask.data_files import file_digests
 from pretrain.texts import read_nli_triplets
 from reports.leaks import audit, leak_table
 from reports.tables import markdown_table, text_table
@@ -54,7 +54,7 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
     this, because it names the data folder without its path.
     """
     results.mkdir(parents=True, exist_ok=True)
-    file, found = results / "data.json", file_digests([one.config for one in cells])
+    file, found = results / "data.json", file_digests(*(one.config for one in cells))
     if not found:
         raise UserError(f"{cells[0].config.data}: expected data of the cells' tasks, found none")
     mismatch = (
@@ -63,12 +63,6 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
     )
     if (merged := record(file, found, mismatch)) is not None:
         write_json(file, merged)
-
-
-def file_digests(configs: Iterable[RunConfig]) -> dict[str, str]:
-    """Return the checksum of each file that the configurations read."""
-    paths = {key: path for one in configs for key, path in data_files.files(one).items()}
-    return data_files.digests(paths)
 
 
 def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:

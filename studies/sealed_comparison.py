@@ -18,11 +18,12 @@ from common.errors import UserError
 from common.json_files import read_sealed
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
+from multitask.data_files import file_digests
 from reports.confidence import PRECISION
 from reports.leaks import Counts, audit
 from reports.seed_pairs import DevScore, SeedPair, resampled_covariance, score_of
 from reports.stopping import ERROR, OF_EXAMPLES, Conclusion, Rule, conclude
-from studies.data_records import drawn_split, file_digests, hash_examples
+from studies.data_records import drawn_split, hash_examples
 from tasks import data_folder
 from tasks.described import FILES as DATA_FILES
 from tasks.metrics import METRICS, metric_error
@@ -95,7 +96,7 @@ def data_record(configs: Mapping[str, RunConfig]) -> dict[str, Any]:
             raise UserError(damaged[0])
         parts = zip(("sentences", "pairs"), counts, strict=True)
         leaks[name] = {what: without_itself(several) for what, several in parts}
-    return {"data": file_digests(configs.values()), "splits": splits, "leaks": leaks}
+    return {"data": file_digests(*configs.values()), "splits": splits, "leaks": leaks}
 
 
 def without_itself(counts: Counts) -> dict[str, dict[str, int]]:

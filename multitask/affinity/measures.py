@@ -6,21 +6,19 @@ m tasks; R rounds, each with one batch of every task; P parts of the encoder; K 
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from common.atomic_files import atomic_path
 from common.errors import RunError
 from common.json_files import digest
 from multitask.config import RunConfig
 from multitask.run_folder import DATA
+from tasks.predictions import PredictionError, read_arrays, write_arrays
 
 FEWEST_ROUNDS = 4  # per epoch: bootstrapping draws from halves of them
 ARRAYS = ("losses", "grams", "sketches")
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,8 @@ class Measures:
         """Write the file, with its `origin`: what it is measured of."""
         file.parent.mkdir(parents=True, exist_ok=True)
         about = {"origin": origin, "parts": self.parts, "seconds": self.seconds}
-        with atomic_path(file) as new, new.open("xb") as opened:
-            arrays = {name: getattr(self, name) for name in ARRAYS}
-            np.savez(opened, about=np.array(json.dumps(about)), **arrays)
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        write_arrays(file, {"about": np.array(json.dumps(about)), **arrays})
 
     @classmethod
     def load(cls, file: Path, origin: str) -> Measures | None:
@@ -52,13 +49,13 @@ class Measures:
         if not file.exists():
             return None
         try:
-            with np.load(file, allow_pickle=False) as found:
-                about = json.loads(str(found["about"]))
-                arrays = {name: found[name] for name in ARRAYS}
+            found = read_arrays(file, "measures of gradients")
+            about = json.loads(str(found["about"]))
+            arrays = {name: found[name] for name in ARRAYS}
             if about.get("origin") != origin:  # none in those of older versions
                 return None
             return cls(**arrays, parts=tuple(about["parts"]), seconds=about["seconds"])
-        except UNREADABLE as error:
+        except (PredictionError, ValueError, KeyError, TypeError) as error:
             line = "expected measures of gradients, found a damaged file"
             raise RunError(f"{file}: {line}; --overwrite trains and measures again") from error
 

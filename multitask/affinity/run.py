@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import paths_in
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.processes import several_processes
@@ -19,7 +18,7 @@ from multitask.affinity.result import Affinity, affinity_of
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder
+from multitask.run_folder import RunFolder, foreign
 
 DEFAULT = "gram"
 ROUNDS, GROUPS = 16, 3
@@ -130,11 +129,10 @@ def faults(
 
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than a measurement's."""
-    known = (".", JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE)
-    for path in paths_in(folder):
-        if not path.name.startswith(known):
-            line = f"expected a new or empty folder, or one of mode affinity, found {path.name}"
-            raise RunError(f"{folder}: {line}; choose another --output")
+    known = (JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE)
+    if found := foreign(folder, known):
+        line = f"expected a new or empty folder, or one of mode affinity, found {found}"
+        raise RunError(f"{folder}: {line}; choose another --output")
 
 
 def with_callback(control: RunControl, callback: Any, overwrite: bool) -> RunControl:

@@ -4,15 +4,13 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from cell_files import write_times
 
-from common.errors import UserError
 from minbert.batching import NOISE_PLACES
 from multitask.config import RunConfig
 from multitask.sampling import build_plan
-from studies import balance, find_study, mixing, noise, regularisation, toy_front
+from studies import find_study, mixing, noise, regularisation, toy_front
 from studies.claims import mean_per_seed
 from studies.lacon import cells as lacon
 from studies.reproduce import requested_seeds
@@ -124,29 +122,6 @@ def test_noise_is_compared_with_its_own_numbers_in_another_order(tmp_path, monke
     )
     assert words["likeness"] < embeddings["likeness"] < 1, "LayerNorm makes noise on words larger"
     assert len(text.splitlines()) >= 2 + 12 * 3
-
-
-def test_balance_reports_what_epo_did(tmp_path, monkeypatch, capsys):
-    folders = ("--results", tmp_path / "results", "--runs", tmp_path / "runs")
-    flags = ("--encoder", "tiny", "--limit", "60", "--epochs", "2", *folders)
-    text = call(monkeypatch, capsys, balance, *flags)
-    found = json.loads((tmp_path / "results" / "sst-r0.5.json").read_text())
-    assert found["steps"] == sum(found["statuses"].values()) == 6
-    lines = [
-        json.loads(line)
-        for file in (tmp_path / "runs").glob("sst-r0.5-*/telemetry.jsonl")
-        for line in file.read_text().splitlines()
-    ]
-    ends = [np.mean([0.5 * one["losses"][f"sst/{n}"] for one in lines]) for n in ("pull", "push")]
-    end = found["at_the_end"]
-    assert [end["pull"], end["push"]] == pytest.approx(ends, abs=1e-6)
-    assert end["apart"] == pytest.approx(abs(ends[0] - ends[1]) / max(ends), abs=1e-4)
-    assert sum(found["mean_weights"].values()) == pytest.approx(1)
-    assert "EPO's steps" in text
-    assert "pull and push, last 6 steps: " in text
-    with pytest.raises(UserError, match="limit is 60 there and 61 here"):
-        call(monkeypatch, capsys, balance, *flags, "--limit", "61")
-    assert (tmp_path / "results" / "sst-r0.5.png").exists()
 
 
 def test_one_mean_a_seed_where_all_have_it():
