@@ -164,8 +164,6 @@ def every(text: str) -> Every:
 
 def run_control(args: argparse.Namespace) -> RunControl:
     """Return the control options given by the flags of the group "output"."""
-    if args.resume and args.overwrite:
-        raise SettingsError("resume and overwrite: expected at most one of them")
     return RunControl(
         resume=args.resume,
         overwrite=args.overwrite,

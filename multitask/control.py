@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from common.errors import SettingsError
+
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -32,7 +34,7 @@ class Every:
 
 @dataclass(frozen=True)
 class RunControl:
-    """The treatment of an existing run, and the frequency of checkpoints.
+    """The treatment of an existing run (`resume` or `overwrite`), and the frequency of checkpoints.
 
     The run ends after `skip_limit` skipped steps in a row, whose loss or gradient is not finite.
     With `every_epoch` False, checkpoints are written only by `checkpoint_every` and on signals,
@@ -48,6 +50,10 @@ class RunControl:
     command: str | None = None  # command line, stored with the metrics
     callbacks: tuple[Any, ...] = ()  # see multitask/callbacks.py
     tracker: str = "tensorboard"  # where curves are stored
+
+    def __post_init__(self) -> None:
+        if self.resume and self.overwrite:
+            raise SettingsError("resume and overwrite: expected at most one of them")
 
 
 def parse_every(text: str) -> Every:

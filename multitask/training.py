@@ -107,8 +107,6 @@ def train(
 
     if not isinstance(config, RunConfig):
         raise SettingsError(f"config: expected a RunConfig, found {short_repr(config)}")
-    if resume and overwrite:
-        raise SettingsError("resume and overwrite: expected at most one of them")
     target = default_folder(config) if folder is None else Path(folder)
     control = RunControl(resume, overwrite, verbose, callbacks=tuple(callbacks), tracker=tracker)
     complete(config, target, control)

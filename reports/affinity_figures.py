@@ -10,7 +10,7 @@ import numpy as np
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.groups import linkage_of
 from multitask.affinity.result import Affinity, sign_of
-from reports.figures import SOFT, Drawing, heading, new_figure, seeds_text, styled
+from reports.figures import SOFT, Drawing, heading, new_figure, seeds_text, signed_map, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,16 +31,14 @@ def gain_map(found: Affinity) -> Figure:
     limit = float(np.abs(values).max()) or 1.0
     shown = np.where(np.eye(len(tasks), dtype=bool), np.nan, values)
     figure, axis = new_figure(max(5.2, 1.9 + 0.7 * len(tasks)), 2.6 + 0.4 * len(tasks))
-    image = axis.imshow(shown, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
     axis.set_xticks(range(len(tasks)), tasks, rotation=30, ha="right")
     axis.set_yticks(range(len(tasks)), [f"with {name}" for name in tasks])
-    axis.grid(visible=False)
-    for row, column in np.argwhere(~np.eye(len(tasks), dtype=bool)):
-        low, high = one.ends[:, row, column]
-        text = f"{values[row, column]:z.{digits}f}" + ("*" if sign_of(low, high) else "")
-        colour = "white" if abs(values[row, column]) > 0.6 * limit else "black"
-        axis.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
-    figure.colorbar(image, ax=axis, label=f"gain: {unit}").outline.set_visible(False)
+
+    def text(row: int, column: int) -> str:
+        clear = sign_of(*one.ends[:, row, column])
+        return f"{values[row, column]:z.{digits}f}" + ("*" if clear else "")
+
+    signed_map(axis, shown, text, limit, f"gain: {unit}")
     heading(
         axis, "Gain of the task in the column", f"{detail_of(found)}\n* 95 % interval excludes 0"
     )

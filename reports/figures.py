@@ -127,6 +127,19 @@ def heading(axis: Axes, title: str, detail: str = "") -> None:
     )
 
 
+def signed_map(
+    axis: Axes, values: np.ndarray, text: Callable[[int, int], str], limit: float, label: str
+) -> None:
+    """Draw values (R, C) with a text for each, red below 0 and blue above; NaN stays empty."""
+    image = axis.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
+    axis.grid(visible=False)
+    for row, column in np.argwhere(np.isfinite(values)):
+        colour = "white" if abs(values[row, column]) > 0.6 * limit else "black"
+        shown = text(row, column)
+        axis.text(column, row, shown, ha="center", va="center", fontsize=9, color=colour)
+    axis.figure.colorbar(image, ax=axis, label=label).outline.set_visible(False)
+
+
 def mean_line(
     axis: Axes, points: Mapping[float, Sequence[float]], title: str, shift: float = 0.0
 ) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from multitask.run_folder import RunFolder
 from multitask.stored_runs import StoredRun
 from multitask.telemetry import read_steps
-from reports.figures import heading, new_figure, styled, wrapped
+from reports.figures import heading, new_figure, signed_map, styled, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,17 +67,13 @@ class PartCosines:
     def draw(self, axis: Axes) -> None:
         """Draw them as a map, red where the gradients are in conflict."""
         limit = max(0.05, float(np.nanmax(np.abs(self.means))))
-        image = axis.imshow(self.means, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
         axis.set_xticks(range(len(self.pairs)), pair_labels(self.pairs))
         axis.set_yticks(range(len(self.parts)), self.parts)
-        axis.grid(visible=False)
-        for (row, column), value in np.ndenumerate(self.means):
-            colour = "white" if abs(value) > 0.6 * limit else "black"
-            axis.text(
-                column, row, f"{value:z.2f}", ha="center", va="center", fontsize=9, color=colour
-            )
-        bar = axis.figure.colorbar(image, ax=axis, label="mean cosine")
-        bar.outline.set_visible(False)
+
+        def text(row: int, column: int) -> str:
+            return f"{self.means[row, column]:z.2f}"
+
+        signed_map(axis, self.means, text, limit, "mean cosine")
         detail = f"{self.detail}\nbelow 0: in conflict"
         heading(axis, "Cosines of gradients", detail)
 

@@ -11,9 +11,9 @@ from multitask.config import RunConfig
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows, size_table
 from reports.tables import markdown_table
 from serving.export_kinds import DOWNLOAD, KINDS
+from serving.head_formulas import reason_without
 from serving.model import MultiTaskModel
 from tasks.described import FILES
-from tasks.heads import PoolsTokens
 
 QQP_CAVEAT = (
     "The encoder all-MiniLM-L6-v2 was trained on duplicates of Quora's questions: its scores on "
@@ -62,8 +62,7 @@ def card(
         f"# {' + '.join(model.tasks)} on {Path(config.encoder).name}",
         f"One encoder ({Path(config.encoder).name}, {model.model.bi_encoder.width} wide, {pooling} "
         f"pooling{normalised}) and a head for each of {', '.join(model.tasks)}."
-        + own_pooling(model)
-        + joint_pairs(model),
+        + other_inputs(model),
         "## Use",
         KINDS[kind].use.format(folder=folder),
         *KINDS[kind].heads_elsewhere(model, folder, place),
@@ -104,23 +103,16 @@ def long_texts(model: MultiTaskModel) -> list[str]:
     ]
 
 
-def own_pooling(model: MultiTaskModel) -> str:
-    """Return a sentence about the heads that do not use the exported embeddings."""
-    names = [name for name in model.tasks if isinstance(model.model.heads[name], PoolsTokens)]
-    if not names:
-        return ""
-    return f" The head of {' and of '.join(names)} pools the tokens itself instead."
-
-
-def joint_pairs(model: MultiTaskModel) -> str:
-    """Return a sentence about the heads that read a pair as one sequence."""
-    names = [name for name, task in model.tasks_by_name.items() if task.joint]
-    if not names:
-        return ""
-    found = f" The head of {' and of '.join(names)} reads both texts of a pair as one sequence."
-    if len(names) < len(model.tasks):
-        return found
-    return f"{found} The encoder was not trained to embed single texts."
+def other_inputs(model: MultiTaskModel) -> str:
+    """Return sentences about the heads that do not use the exported embeddings."""
+    by_reason: dict[str, list[str]] = {}
+    for name in model.tasks:
+        if reason := reason_without(model, name):
+            by_reason.setdefault(reason, []).append(name)
+    found = [f" The head of {' and of '.join(names)} {why}." for why, names in by_reason.items()]
+    if all(task.joint for task in model.tasks_by_name.values()):
+        found.append(" The encoder was not trained to embed single texts.")
+    return "".join(found)
 
 
 def without_places(command: str) -> str:

@@ -49,6 +49,13 @@ class ObjectiveError(UserError):
         return ObjectiveError(self.expected, self.index, self.loss, name)
 
 
+def check_losses(name: str, losses: np.ndarray, drawn: Sequence[int]) -> None:
+    """Raise ObjectiveError if a loss (m,) of the objectives `drawn` is below 0."""
+    if (losses < 0).any():
+        expected = f"combiner {name}: expected losses of zero or more"
+        raise ObjectiveError(expected, drawn[int(losses.argmin())], float(losses.min()))
+
+
 class CombinerState(Protocol):
     """A combiner in one run, with its own state and random generators; methods as in `Combiner`.
 

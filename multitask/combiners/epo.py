@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import ALONE, Combined, ObjectiveError, WithPreference, preferences
+from multitask.combiners.base import (
+    ALONE,
+    Combined,
+    WithPreference,
+    check_losses,
+    preferences,
+)
 
 FLOOR = 1e-12  # smallest share of a loss, only inside the logarithm of the adjustment
 
@@ -148,8 +154,6 @@ class EPO(WithPreference, name="epo"):
     positive = sweeps = True
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        if (losses < 0).any():
-            expected = f"combiner {self.name}: expected losses of zero or more"
-            raise ObjectiveError(expected, drawn[int(losses.argmin())], float(losses.min()))
+        check_losses(self.name, losses, drawn)
         alpha, status = epo_solution(gram, losses, preferences(self.preference, drawn))
         return Combined(alpha * len(drawn), status)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Combiner, ObjectiveError, Setup
+from multitask.combiners.base import Combined, Combiner, Setup, check_losses
 
 RATE, DECAY = 0.025, 1e-3  # beta and gamma (appendix C)
 MOMENTA, EPSILON = (0.9, 0.999), 1e-8  # Adam's
@@ -69,9 +69,7 @@ class Logits:
         return self.weigh(losses, drawn)
 
     def weigh(self, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        if (losses < 0).any():
-            expected = "combiner famo: expected losses of zero or more"
-            raise ObjectiveError(expected, drawn[int(losses.argmin())], float(losses.min()))
+        check_losses("famo", losses, drawn)
         weights = famo_weights(self.logits[list(drawn)], losses)
         return Combined(weights, "weighted")
 
