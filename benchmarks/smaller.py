@@ -21,7 +21,7 @@ from multitask.config import RunConfig
 from reports.figures import MARKERS, blank_figure, heading, save_figure, styled
 from serving.run_encoder import encoder_of_run
 from serving.static import distil
-from tasks import build_task, data_folder
+from tasks import CS224N, build_task, data_folder
 from tasks.metrics import spearman
 from tasks.readers import Examples
 
@@ -125,7 +125,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     if args.device != "cpu":
         raise SystemExit("smaller: expected --device cpu")
     folder = data_folder(args.data)
-    train = [build_task(name).read(folder, "train").texts for name in ("sst", "qqp", "sts")]
+    train = [build_task(name).read(folder, "train").texts for name in CS224N]
     texts = [text for columns in train for column in columns for text in column]
     model = BiEncoder.from_pretrained("minilm")
     sides = {"minilm": build_sides(Place(model, texts, args.precisions))}

@@ -19,6 +19,7 @@ from torch.nn.modules.module import register_module_forward_hook
 
 from minbert.batching import pack
 from minbert.encoder import Encoder
+from minbert_multitask import PACKAGES
 from multitask import RunConfig, train
 from multitask.combiners import Combined, Combiner, pcgrad_weights
 from multitask.gradients import GradientRows
@@ -28,9 +29,7 @@ from tasks import data_folder
 from tasks.heads import HiddenClassifier
 
 ROOT = Path(__file__).parents[1]
-# From the command line down: each package may import those after it.
-BELOW = ("ensemble", "pretrain", "multitask", "tasks", "losses", "minbert", "common")
-PACKAGES = ("cli", "serving", "studies", "reports", *BELOW)
+BELOW = PACKAGES[PACKAGES.index("ensemble") :]
 PICTURES = {
     name: Path(__file__).with_name(f"architecture-{name}.svg") for name in ("packages", "step")
 }

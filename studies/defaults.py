@@ -12,6 +12,7 @@ from reports.tables import markdown_table, mean_and_spread
 from studies.results import Cell
 from studies.runner import long_training
 from studies.study import Report, Study, StudyRequest, notes_of
+from tasks import CS224N
 
 SEEDS = (11711, 1, 2)
 Changes = Mapping[str, Mapping[str, Any]]  # cell name -> settings
@@ -82,7 +83,7 @@ SIMILARITY_SCALE = comparison(
     "The scale of similarities in the loss, in the README's main command",
     {
         "mode": "multitask",
-        "tasks": ("sst", "qqp", "sts"),
+        "tasks": CS224N,
         "sampling": "annealed",
         "combiner": "pcgrad",
         "steps_per_epoch": 450,  # 64,800 examples in all

@@ -14,8 +14,8 @@ from reports.tables import markdown_table
 from studies.results import Cell
 from studies.runner import long_training
 from studies.study import Report, Study, StudyRequest, notes_of
+from tasks import CS224N
 
-TASKS = ("sst", "qqp", "sts")
 MIXTURES: dict[str, dict[str, Any]] = {
     "round-robin-joint-sum": {},
     "round-robin-joint-pcgrad": {"combiner": "pcgrad"},
@@ -42,9 +42,9 @@ def cells(request: StudyRequest) -> list[Cell]:
 def mixture(settings: Mapping[str, Any], request: StudyRequest) -> RunConfig:
     """Return a configuration that trains on `PASSES * limit` examples, for any step and epoch."""
     limit = request.base.limit if isinstance(request.base.limit, int) else LIMIT
-    base = request.base.changed(mode="multitask", tasks=TASKS, limit=limit, epochs=EPOCHS)
+    base = request.base.changed(mode="multitask", tasks=CS224N, limit=limit, epochs=EPOCHS)
     config = base.changed(similarity_scale=1.0, **settings)  # as in the stored cells
-    per_step = 1 if config.schedule.one_batch else len(TASKS)
+    per_step = 1 if config.schedule.one_batch else len(CS224N)
     first = config.first()
     alone = first.epochs if first else 0  # epochs of one batch per step
     batches_per_round = alone + (config.epochs - alone) * per_step  # with one step per epoch

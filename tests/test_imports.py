@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.build_architecture import PACKAGES, imported_modules
+from docs.build_architecture import imported_modules
+from minbert_multitask import PACKAGES
 
 ROOT = Path(__file__).parents[1]
 # Each package may import those after it; the last three are below all others.

@@ -17,9 +17,10 @@ from studies.bees.analysis import analysed_training
 from studies.results import Cell
 from studies.runner import long_training
 from studies.study import StudyRequest
+from tasks import CS224N
 
 SST, QQP, STS = ("sst",), ("qqp",), ("sts",)
-ALL = ("sst", "qqp", "sts")
+ALL = CS224N
 SEEDS = (11711, 1, 2, 3, 4)
 # Section 5.3. The heads' dropout of 0.3 is the toolkit's default. The paper does not give warm-up,
 # decay and clipping; these have the toolkit's defaults.
