@@ -71,7 +71,8 @@ def reproduce(study: Study, request: StudyRequest) -> str:
             earlier = (one.every_earlier_run(one.seeds[0]) for one in chosen)
             every = [*chosen, *(cell for runs in earlier for cell, _ in runs)]
             record_data(every, request.results)
-            write_leaks(every, request.results)
+            stored = [one for one in cells if results.figures_by_seed(one)]
+            write_leaks([*every, *stored], request.results)
         failed += run_cells(chosen, results, request.runs, record_drawn=not study.audited)
     report = Report(results, request, cells, chosen)
     study.draw(report)
