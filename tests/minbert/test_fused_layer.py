@@ -6,36 +6,16 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
+from random_layers import batch_of, distance, encoder_of
 
 from minbert import encoder as encoders
 from minbert import fused_layer as fused_layers
-from minbert.batching import Batch
-from minbert.config import EncoderConfig
-from minbert.encoder import random_encoder
 from minbert.linear import has_bfloat16, has_onednn
 from minbert.precision import autocast
 from tests.tolerances import rounding
 
-CONFIG = EncoderConfig(
-    vocab_size=50, hidden_size=48, num_layers=2, num_heads=3, intermediate_size=80, max_positions=40
-)
 CPU = torch.device("cpu")
 LENGTHS = (3, 1, 20, 7, 20)
-
-
-def batch_of(lengths=LENGTHS):
-    ids = torch.randint(50, (sum(lengths),), generator=torch.Generator().manual_seed(0))
-    return Batch(torch.tensor(lengths), ids)
-
-
-def encoder_of(**changes):
-    """Return an encoder with large random weights, so that gradients reach every part."""
-    encoder = random_encoder(replace(CONFIG, **changes))
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in encoder.parameters():
-            parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
-    return encoder.train()
 
 
 @pytest.fixture
@@ -49,22 +29,20 @@ def results(encoder, precision="fp32", batch=None):
     encoder.stream.reset(3)
     encoder.zero_grad()
     with autocast(CPU, precision):
-        states = encoder(batch or batch_of())
+        states = encoder(batch or batch_of(LENGTHS))
     assert states.dtype == torch.float32
     weights = torch.linspace(-1, 1, states.numel()).view_as(states)
     (states * weights).sum().backward()
     return states.detach(), {n: p.grad.clone() for n, p in encoder.named_parameters()}
 
 
-def distance(found, wanted):
-    return float((found - wanted).norm() / wanted.norm())
-
-
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
 @pytest.mark.parametrize("dropout", [(0.0, 0.0), (0.3, 0.1), (0.1, 1.0)])
 def test_float32_equals_the_layer_as_it_is_written(activation, dropout, unfused):
     hidden, attention = dropout
-    encoder = encoder_of(activation=activation, hidden_dropout=hidden, attention_dropout=attention)
+    encoder = encoder_of(
+        activation=activation, hidden_dropout=hidden, attention_dropout=attention
+    ).train()
     states, gradients = results(encoder)
     unfused()
     wanted, exact = results(encoder)
@@ -79,7 +57,7 @@ def test_float32_equals_the_layer_as_it_is_written(activation, dropout, unfused)
 
 @pytest.mark.skipif(not has_onednn(), reason="this PyTorch lacks oneDNN")
 def test_both_float32_kernels_agree():
-    encoder = encoder_of()
+    encoder = encoder_of().train()
     states, gradients = results(encoder)
     encoder.use_linear("onednn")
     again, others = results(encoder)
@@ -91,7 +69,7 @@ def test_both_float32_kernels_agree():
 def test_bfloat16_is_as_near_to_float32_as_autocast(unfused, monkeypatch):
     # Masks have the shape of the grid, which bfloat16 rounds up.
     monkeypatch.setattr(encoders, "shape_multiples", lambda x: (64, 8))
-    encoder = encoder_of(hidden_dropout=0.1, attention_dropout=0.1)
+    encoder = encoder_of(hidden_dropout=0.1, attention_dropout=0.1).train()
     states, gradients = results(encoder, "bf16")
     unfused()
     autocasted, plain = results(encoder, "bf16")
@@ -103,8 +81,8 @@ def test_bfloat16_is_as_near_to_float32_as_autocast(unfused, monkeypatch):
 
 
 def test_a_kept_graph_gives_the_same_gradient_twice():
-    encoder = encoder_of()
-    states = encoder(batch_of())
+    encoder = encoder_of().train()
+    states = encoder(batch_of(LENGTHS))
     inputs = list(encoder.layers[0].parameters())
     first = torch.autograd.grad(states.square().sum(), inputs, retain_graph=True)
     second = torch.autograd.grad(states.square().sum(), inputs)
@@ -112,9 +90,9 @@ def test_a_kept_graph_gives_the_same_gradient_twice():
 
 
 def test_frozen_weights_get_no_gradient_but_the_states_do():
-    encoder = encoder_of()
+    encoder = encoder_of().train()
     encoder.requires_grad_(False)
-    batch = batch_of()
+    batch = batch_of(LENGTHS)
     noise = torch.zeros(batch.tokens, 48, requires_grad=True)
     encoder.stream.reset(3)
     encoder(replace(batch, noise=noise)).square().sum().backward()
@@ -124,13 +102,13 @@ def test_frozen_weights_get_no_gradient_but_the_states_do():
 
 
 def test_only_the_trained_parameters_of_a_layer_get_their_gradients():
-    encoder = encoder_of()
+    encoder = encoder_of().train()
     _, wanted = results(encoder)
     encoder.layers[0].up.requires_grad_(False)
     encoder.layers[1].output_norm.weight.requires_grad_(False)
     encoder.stream.reset(3)
     encoder.zero_grad(set_to_none=True)
-    states = encoder(batch_of())
+    states = encoder(batch_of(LENGTHS))
     (states * torch.linspace(-1, 1, states.numel()).view_as(states)).sum().backward()
     for name, parameter in encoder.named_parameters():
         if parameter.requires_grad:
@@ -142,22 +120,22 @@ def test_only_the_trained_parameters_of_a_layer_get_their_gradients():
 def test_layers_that_cannot_be_fused_are_computed_as_they_are_written(monkeypatch):
     fused = mock.Mock(side_effect=AssertionError("expected no fused layer"))
     monkeypatch.setattr(encoders, "fused_layer", fused)
-    encoder = encoder_of()
-    encoder.eval()(batch_of())
-    encoder.train().double()(batch_of())
-    encoder.bfloat16()(batch_of())
-    long = encoder_of(hidden_dropout=0.0, attention_dropout=0.0, max_positions=200)
+    encoder = encoder_of().train()
+    encoder.eval()(batch_of(LENGTHS))
+    encoder.train().double()(batch_of(LENGTHS))
+    encoder.bfloat16()(batch_of(LENGTHS))
+    long = encoder_of(hidden_dropout=0.0, attention_dropout=0.0, max_positions=200).train()
     long(batch_of((150,)))
     monkeypatch.setattr(fused_layers, "has_bfloat16", lambda: False)
     with autocast(CPU, "bf16"):
-        encoder.float()(batch_of())
+        encoder.float()(batch_of(LENGTHS))
     with pytest.raises(AssertionError, match="expected no fused layer"):
-        encoder(batch_of())
+        encoder(batch_of(LENGTHS))
 
 
 def test_the_backward_pass_frees_the_graph_and_notices_changed_weights():
-    encoder = encoder_of()
-    states = encoder(batch_of())
+    encoder = encoder_of().train()
+    states = encoder(batch_of(LENGTHS))
     node = states.grad_fn
     while type(node).__name__ != "FusedLayerBackward":
         node = node.next_functions[0][0]
@@ -165,7 +143,7 @@ def test_the_backward_pass_frees_the_graph_and_notices_changed_weights():
     states.sum().backward()
     with pytest.raises(RuntimeError, match="after they have already been freed"):
         _ = node.saved_tensors
-    states = encoder(batch_of())
+    states = encoder(batch_of(LENGTHS))
     with torch.no_grad():
         encoder.layers[1].output_norm.weight.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -173,7 +151,7 @@ def test_the_backward_pass_frees_the_graph_and_notices_changed_weights():
 
 
 def test_several_threads_give_the_same_result():
-    encoder, long = encoder_of(), batch_of((20,) * 10)  # 200 rows: three shares
+    encoder, long = encoder_of().train(), batch_of((20,) * 10)  # 200 rows: three shares
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
@@ -190,7 +168,7 @@ def test_several_threads_give_the_same_result():
 
 @pytest.mark.skipif(not has_bfloat16(), reason="this CPU has no bfloat16 instructions")
 def test_weights_in_bfloat16_follow_a_fused_optimiser():
-    encoder = encoder_of(hidden_dropout=0.0, attention_dropout=0.0)
+    encoder = encoder_of(hidden_dropout=0.0, attention_dropout=0.0).train()
     before, _ = results(encoder, "bf16")
     torch.optim.AdamW(encoder.layers.parameters(), lr=0.1, fused=True).step()
     after, _ = results(encoder, "bf16")
@@ -200,9 +178,9 @@ def test_weights_in_bfloat16_follow_a_fused_optimiser():
 
 
 def test_a_number_that_is_not_finite_reaches_the_output():
-    encoder = encoder_of()
+    encoder = encoder_of().train()
     for value in (np.nan, np.inf):
         with torch.no_grad():
-            encoder.embeddings.word.weight[batch_of().ids[0], 5] = value
-        states = encoder(batch_of())
+            encoder.embeddings.word.weight[batch_of(LENGTHS).ids[0], 5] = value
+        states = encoder(batch_of(LENGTHS))
         assert not states[: LENGTHS[0]].isfinite().any()

@@ -9,43 +9,18 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
+from random_layers import CONFIG, batch_of, distance, encoder_of
 
 from minbert import bi_encoder as bi_encoders
 from minbert import encoder as encoders
 from minbert.attention import AttentionLayout
-from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
-from minbert.config import EncoderConfig
-from minbert.encoder import random_encoder
 from minbert.fused_layer import infers
 from minbert.linear import has_bfloat16, has_onednn
 from minbert.precision import autocast, in_bfloat16
 from tests.tolerances import rounding
 
-CONFIG = EncoderConfig(
-    vocab_size=50,
-    hidden_size=48,
-    num_layers=2,
-    num_heads=3,
-    intermediate_size=80,
-    max_positions=200,
-)
 LENGTHS = (3, 1, 20, 7, 33)
-
-
-def batch_of(lengths=LENGTHS):
-    ids = torch.randint(50, (sum(lengths),), generator=torch.Generator().manual_seed(0))
-    return Batch(torch.tensor(lengths), ids)
-
-
-def encoder_of(**changes):
-    """Return an encoder in evaluation mode with large random weights."""
-    encoder = random_encoder(replace(CONFIG, **changes))
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in encoder.parameters():
-            parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
-    return encoder.eval()
 
 
 @pytest.fixture
@@ -69,17 +44,13 @@ def inferred(encoder, batch):
     return states
 
 
-def distance(found, wanted):
-    return float((found - wanted).norm() / wanted.norm())
-
-
 @pytest.mark.parametrize("kernel", ["mkl", "onednn"])
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
 @pytest.mark.parametrize("lengths", [LENGTHS, (16,) * 4, (150, 2)])
 def test_float32_equals_the_layer_as_it_is_written(activation, kernel, lengths, as_written):
     if kernel == "onednn" and not has_onednn():
         pytest.skip("this PyTorch lacks oneDNN")
-    encoder, batch = encoder_of(activation=activation), batch_of(lengths)
+    encoder, batch = encoder_of(activation=activation).eval(), batch_of(lengths)
     encoder.use_linear(kernel)
     # Two layers, each a chain of sums of at most 150 terms; PyTorch's sums round as much as ours.
     tolerance = 50 * rounding(150)
@@ -89,7 +60,7 @@ def test_float32_equals_the_layer_as_it_is_written(activation, kernel, lengths, 
 @pytest.mark.skipif(not has_bfloat16(), reason="this CPU has no bfloat16 instructions")
 @pytest.mark.parametrize("converted", [True, False])
 def test_bfloat16_is_as_near_to_float32_as_the_layer_as_it_is_written(converted, as_written):
-    encoder, batch = encoder_of(), batch_of()
+    encoder, batch = encoder_of().eval(), batch_of(LENGTHS)
     exact = as_written(encoder, batch)
     half = in_bfloat16(encoder) if converted else encoder
     with autocast(torch.device("cpu"), "fp32" if converted else "bf16"):
@@ -118,7 +89,7 @@ def test_attention_equals_a_loop_over_sequences_and_heads(width):
 
 
 def test_states_of_earlier_layers_are_kept(as_written):
-    encoder, batch = encoder_of(), batch_of()
+    encoder, batch = encoder_of().eval(), batch_of(LENGTHS)
     with torch.inference_mode():
         first, last = list(encoder.states(batch))
         assert torch.equal(first, encoder.first_layers(1)(batch))
@@ -126,7 +97,7 @@ def test_states_of_earlier_layers_are_kept(as_written):
 
 
 def test_several_threads_give_the_same_result(as_written):
-    encoder, long = encoder_of(), batch_of((20,) * 10)  # 200 rows: three shares
+    encoder, long = encoder_of().eval(), batch_of((20,) * 10)  # 200 rows: three shares
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
@@ -141,7 +112,7 @@ def test_several_threads_give_the_same_result(as_written):
 def test_a_number_that_is_not_finite_reaches_the_output_of_its_sequence(kernel, value):
     if kernel == "onednn" and not has_onednn():
         pytest.skip("this PyTorch lacks oneDNN")
-    encoder, batch = encoder_of(), batch_of()
+    encoder, batch = encoder_of().eval(), batch_of(LENGTHS)
     encoder.use_linear(kernel)
     with torch.no_grad():
         encoder.embeddings.word.weight[batch.ids[0], 5] = value
@@ -154,7 +125,7 @@ def test_a_number_that_is_not_finite_reaches_the_output_of_its_sequence(kernel, 
 def test_a_layer_with_a_graph_or_a_hook_or_few_tokens_is_computed_as_it_is_written(monkeypatch):
     fused = mock.Mock(side_effect=AssertionError("expected no inference layer"))
     monkeypatch.setattr(encoders, "inference_layer", fused)
-    encoder, batch = encoder_of(), batch_of()
+    encoder, batch = encoder_of().eval(), batch_of(LENGTHS)
     encoder(batch).sum().backward()
     assert encoder.layers[0].up.weight.grad is not None
     seen = []
@@ -163,12 +134,12 @@ def test_a_layer_with_a_graph_or_a_hook_or_few_tokens_is_computed_as_it_is_writt
             layer.up.register_forward_pre_hook(lambda module, inputs: seen.append(module))
         encoder(batch)
         assert seen == [layer.up for layer in encoder.layers]
-        encoder = encoder_of()
+        encoder = encoder_of().eval()
         with pytest.raises(AssertionError, match="expected no inference layer"):
             encoder(batch)
         encoder.compile_layers("eager")
         encoder(batch)
-        encoder = encoder_of()
+        encoder = encoder_of().eval()
         encoder(replace(batch, kernels=False))
 
 
@@ -196,8 +167,8 @@ def test_the_last_window_of_a_call_is_computed_as_the_others(monkeypatch):
 
 @pytest.mark.parametrize("module", ["dropout", "attention.dropout"])
 def test_active_dropout_in_evaluation_is_that_of_the_layer_as_it_is_written(module):
-    layer = encoder_of(hidden_dropout=0.1, attention_dropout=0.1).layers[0]
-    layout = AttentionLayout(batch_of(), CONFIG.num_heads)
+    layer = encoder_of(hidden_dropout=0.1, attention_dropout=0.1).eval().layers[0]
+    layout = AttentionLayout(batch_of(LENGTHS), CONFIG.num_heads)
     with torch.no_grad():
         assert infers(layer, layout)
         layer.get_submodule(module).train()
