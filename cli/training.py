@@ -93,7 +93,7 @@ def add_drop_leaks(flags: Flags) -> None:
     flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
 
 
-def add_output_flags(flags: Flags, always_resumes: bool = False) -> None:
+def add_output_flags(flags: Flags, always_resumes: bool) -> None:
     """Add the flags of the output folder and of existing runs."""
     group = "output"
     flags.add(

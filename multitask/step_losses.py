@@ -111,8 +111,11 @@ class StepLosses:
             totals = {key: totals[key] + loss for key, loss in values.items()} if totals else values
         return totals if count == 1 else {k: one / count for k, one in totals.items()}, passes
 
-    def regularizers_of(self, task: Task, complete: bool = True) -> list[RegularizerState]:
-        """Return the regularisers of a task at a size; none if only the heads are trained."""
+    def regularizers_of(self, task: Task, complete: bool) -> list[RegularizerState]:
+        """Return the regularisers of a task at a size, the `complete` one or a smaller one.
+
+        There are none if only the heads are trained.
+        """
         every = [] if self.model.trains_only_heads else self.regularizers.values()
         return [
             one for one in every if task.name in one.weights and (complete or one.of_every_size)

@@ -38,7 +38,7 @@ class Run:
 
 
 def about(
-    model: MultiTaskModel, corpus: Corpus | None, run: Run, dev_examples: bool = True
+    model: MultiTaskModel, corpus: Corpus | None, run: Run, dev_examples: bool
 ) -> dict[str, Any]:
     """Return what the page shows: the run and its card, the tasks with examples, the corpus."""
     examples = examples_of(model.config, model.tasks_by_name, dev_examples)
