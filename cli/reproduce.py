@@ -98,7 +98,7 @@ def add_result_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=path, metavar="DIR", help=results)
     runs = "folders of runs (default: runs/TABLE)"
     parser.add_argument("--runs", type=path, metavar="DIR", help=runs)
-    stored = "write the tables of stored cells without training"
+    stored = "write the tables of stored cells without training or tuning"
     parser.add_argument("--stored-only", action="store_true", help=stored)
     parser.add_argument(
         "--tune",

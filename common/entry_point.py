@@ -76,12 +76,12 @@ def run_and_report(program: str, work: Callable[[], int | None]) -> int:
 
 
 @contextmanager
-def if_interrupted(advice: str) -> Iterator[None]:
-    """Add to an interrupt of the block what the user can do, for the line that reports it."""
+def if_interrupted(note: str) -> Iterator[None]:
+    """Add a note to the line that the program prints if the block is interrupted."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        raise KeyboardInterrupt(advice) from interrupt
+        raise KeyboardInterrupt(note) from interrupt
 
 
 def user_error_before(interrupt: BaseException) -> UserError | None:

@@ -34,7 +34,9 @@ class Every:
 
 @dataclass(frozen=True)
 class RunControl:
-    """The treatment of an existing run (`resume` or `overwrite`), and the frequency of checkpoints.
+    """The treatment of an existing run, and the frequency of checkpoints.
+
+    `resume` with `overwrite` is a SettingsError.
 
     The run ends after `skip_limit` skipped steps in a row, whose loss or gradient is not finite.
     With `every_epoch` False, checkpoints are written only by `checkpoint_every` and on signals,

@@ -36,7 +36,10 @@ def files(config: RunConfig) -> dict[str, Path]:
 
 
 def file_digests(*configs: RunConfig) -> dict[str, str]:
-    """Return the SHA-256 of each existing path that the configurations read."""
+    """Return the SHA-256 of each existing path that the configurations read, named as in `files`.
+
+    Of two paths with one name the last counts.
+    """
     paths = {key: path for one in configs for key, path in files(one).items()}
     found = {key: digest_of(path) for key, path in paths.items()}
     return {key: value for key, value in found.items() if value is not None}

@@ -16,7 +16,7 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
 from multitask.precision import of_first_run
-from multitask.run_folder import foreign
+from multitask.run_folder import foreign_name
 from tasks.task_description import Folds, TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
@@ -96,7 +96,7 @@ def cross_validate(
 
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than folds."""
-    if found := foreign(folder, ("fold-", FOLDS_FILE)):
+    if found := foreign_name(folder, (FOLDS_FILE,), ("fold-",)):
         line = f"expected a new or empty folder, or one of folds, found {found}"
         raise RunError(f"{folder}: {line}; choose another --output")
 

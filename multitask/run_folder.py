@@ -295,7 +295,7 @@ class RunFolder:
                 line = "expected a run's, found another program's"
                 raise RunError(f"{self.config_file}: {line}")
             return stored
-        if found := foreign(self.path, (LOCK,)):
+        if found := foreign_name(self.path, (LOCK,)):
             raise RunError(
                 f"{self.path}: expected a new or empty folder, or a run, found {found} without "
                 "a config.json; choose another --output"
@@ -317,7 +317,10 @@ class RunFolder:
             remove(self.path / name)
 
 
-def foreign(folder: Path, known: tuple[str, ...]) -> str | None:
-    """Return the first name in a folder that begins with none of `known` and is not hidden."""
-    names = (path.name for path in paths_in(folder))
-    return next((name for name in names if not name.startswith((".", *known))), None)
+def foreign_name(
+    folder: Path, names: tuple[str, ...], prefixes: tuple[str, ...] = ()
+) -> str | None:
+    """Return the first name in a folder that is not known; hidden ones do not count."""
+    found = (path.name for path in paths_in(folder))
+    known = (".", *prefixes)
+    return next((one for one in found if one not in names and not one.startswith(known)), None)

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.array_files import read_arrays, write_arrays
 from common.atomic_files import file_lock
 from common.errors import RunError, SettingsError
 from multitask.assembly import load_trained, plain_tasks
@@ -29,7 +30,6 @@ from multitask.teachers import teachers_by_task
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import SoftTargets, Split, read_split, tokenized
-from tasks.predictions import read_arrays, write_arrays
 from tasks.readers import Examples, limit_of
 from tasks.task_description import output_signature
 
@@ -108,7 +108,8 @@ def stored_or_computed(
 
     They are read from the teacher's folder if it has computed them for the same weights and texts.
     If the folder cannot be written, they are not stored there. The teacher may have another
-    encoder, tokeniser or head than the student. Raise CheckpointError for weights of another run.
+    encoder, tokeniser or head than the student. Raise CheckpointError for weights of
+    another run, and RunError for a damaged file of scores and a task with other classes.
     """
     run = RunFolder(folder)
     run.weights()  # checks that they are those of this run, also if the scores are stored
@@ -127,9 +128,12 @@ def stored_or_computed(
 
 
 def read_if_stored(file: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a file of soft targets, or none if there is no such file."""
+    """Return the arrays of a file of soft targets, or none if there is no such file.
+
+    Raise RunError for a damaged file.
+    """
     what = "soft targets, which are computed again if the file is deleted"
-    return read_arrays(file, what) if file.exists() else {}
+    return read_arrays(file, what, RunError) if file.exists() else {}
 
 
 def check_scores(file: Path, arrays: Mapping[str, np.ndarray], task: Task, count: int) -> None:
@@ -180,7 +184,11 @@ def signature(config: RunConfig, task: str) -> Any:
 def computed(
     folder: Path, config: RunConfig, task: Task, examples: Examples, embeddings: bool
 ) -> dict[str, np.ndarray]:
-    """Return `scores` and, if asked for, `embeddings` (float16) of a teacher on some examples."""
+    """Return a teacher's `scores`, (n, C) or (n,), of some examples, and `embeddings` if asked for.
+
+    Embeddings are (n, texts, H), float16. Raise RunError if the teacher's task has other classes,
+    and SettingsError if it has no embeddings of single texts.
+    """
     stored, tasks, model = load_trained(folder, config.device, use=config.user_methods)
     model.precision = stored.precision
     theirs, name = tasks[task.name], task.name

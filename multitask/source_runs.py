@@ -17,7 +17,7 @@ from multitask.config import RunConfig
 from multitask.run_folder import SOURCE_RUNS, RunFolder
 from multitask.teachers import teachers_by_task
 
-AGAIN = "--overwrite it or remove its folder"
+REMEDY = "--overwrite it or remove its folder"
 
 
 def source_runs(config: RunConfig) -> dict[str, list[Path]]:
@@ -43,6 +43,16 @@ def check_encoder_of_init(config: RunConfig) -> None:
     if config.init and config.encoder != (brought := RunFolder(Path(config.init)).encoder()):
         line = f"expected {brought}, the encoder of init, found {config.encoder}"
         raise SettingsError(f"encoder: {line}")
+
+
+def check_source_weights(config: RunConfig) -> None:
+    """Raise RunError if a run of `init` or `teacher` is missing or has no weights.
+
+    Raise SettingsError for a teacher of none of the tasks.
+    """
+    for several in source_runs(config).values():
+        for run in several:
+            RunFolder(run).published_weights()
 
 
 def source_content(config: RunConfig) -> dict[str, dict[str, Any]]:
@@ -98,7 +108,7 @@ def check_source_runs(folder: Path, config: RunConfig, finished: bool = False) -
         raise RunError(
             f"--teacher: {changed}: expected the runs {shown(before.get(changed))}, from which "
             f"this run learns, found {shown(now.get(changed))}; restore the ensemble, or begin "
-            f"this run again: {AGAIN}"
+            f"this run again: {REMEDY}"
         )
 
 
@@ -110,7 +120,7 @@ def has_weights(key: str, run: Path, expected: str, may_be_gone: bool) -> bool:
     if (found := source.weights_checksum()) != expected:
         raise RunError(
             f"--{key} {run}: expected the weights {str(expected)[:12]}, with which this "
-            f"run began, found {found[:12]}; restore them, or begin this run again: {AGAIN}"
+            f"run began, found {found[:12]}; restore them, or begin this run again: {REMEDY}"
         )
     return True
 

@@ -106,7 +106,7 @@ def scores_by_epoch(one: ScoredSystem, task: str, metric: str) -> dict[float, li
 def count(systems: Sequence[ScoredSystem], task: str) -> int:
     """Return the number of dev examples of a task."""
     one = next(one for one in systems if task in one.metrics)
-    return one.count(task)
+    return one.dev_examples(task)
 
 
 @styled
@@ -139,7 +139,8 @@ def similarity_distribution(systems: Sequence[ScoredSystem], task: str = "sts") 
     what = "similarity" if built.kind.similarities else "number"
     examples = "pairs" if built.texts == 2 else "texts"
     axis.set(xlabel=f"{what}, from {low:g} to {high:g}", ylabel=examples)
-    seeds = seeds_text(one.seeds(task)[0] for one in having if one.real_seeds(task))
+    first = {one.seeds(task)[0]: one.real_seeds(task) for one in having}
+    seeds = seeds_text(seed for seed, real in first.items() if seed in real)
     detail = f"n = {count(having, task):,}; {seeds}".rstrip("; ")
     heading(axis, f"{task}: labels and predictions", detail)
     axis.legend()

@@ -211,7 +211,7 @@ def sections(comparison: Comparison) -> list[Section]:
 def left_out_section(one: ScoredSystem) -> Section:
     """Return a table of the dev examples that selected an ensemble's members or calibrated runs."""
     rows = [
-        [task, f"{count:,}", f"{count + one.count(task):,}"]
+        [task, f"{count:,}", f"{count + one.dev_examples(task):,}"]
         for task, count in one.left_out.items()
         if one.seeds(task)
     ]

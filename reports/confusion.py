@@ -47,7 +47,7 @@ def confusion(one: ScoredSystem, task: str) -> Figure:
     heading(
         axis,
         f"{task}: {wrapped(one.system.name, 36)}",
-        f"% of the label's row, and counts\nn = {one.count(task):,}; {several}".rstrip("; "),
+        f"% of the label's row, and counts\nn = {one.dev_examples(task):,}; {several}".rstrip("; "),
     )
     return figure
 

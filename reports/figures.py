@@ -130,7 +130,11 @@ def heading(axis: Axes, title: str, detail: str = "") -> None:
 def signed_map(
     axis: Axes, values: np.ndarray, text: Callable[[int, int], str], limit: float, label: str
 ) -> None:
-    """Draw values (R, C) with a text for each, red below 0 and blue above; NaN stays empty."""
+    """Draw values (R, C), red below 0 and blue above; NaN stays empty.
+
+    Each cell has the `text` of its row and column. `limit` is the value of the darkest colour, and
+    `label` that of the colour bar.
+    """
     image = axis.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
     axis.grid(visible=False)
     for row, column in np.argwhere(np.isfinite(values)):

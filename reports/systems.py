@@ -161,10 +161,10 @@ class ScoredSystem:
         return self.system.seeds(task)
 
     def real_seeds(self, *tasks: str) -> list[int]:
-        """Return the seeds of runs of these tasks, without `NO_SEED`."""
+        """Return the sorted seeds of the runs of these tasks, without `NO_SEED`."""
         return sorted({seed for task in tasks for seed in self.seeds(task)} - {NO_SEED})
 
-    def count(self, task: str) -> int:
+    def dev_examples(self, task: str) -> int:
         """Return the number of dev examples of a task."""
         return len(self.scores[task, self.seeds(task)[0]].ids)
 

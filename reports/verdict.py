@@ -76,5 +76,5 @@ def basis(systems: Sequence[ScoredSystem], tasks: Sequence[str] | None = None) -
     first, names = systems[0], tasks or systems[0].system.tasks
     seeds = [seeds_text(one.real_seeds(*names)) or "no seed" for one in systems]
     shown = seeds[0] if len(set(seeds)) == 1 else " and ".join(seeds)
-    counts = [f"{first.count(task):,} ({task})" for task in names]
+    counts = [f"{first.dev_examples(task):,} ({task})" for task in names]
     return f"{shown}; n = {', '.join(counts)}"

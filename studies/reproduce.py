@@ -15,9 +15,7 @@ from studies.data_records import record_data, write_leaks
 from studies.results import Cell, Results
 from studies.runner import run_cells
 from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
-from studies.tuning import SEEDS, Search, points_left, tune, tuned_settings
-
-NOTES = "notes.md"  # in a results folder: what a page says besides what its study does
+from studies.tuning import SEEDS, Search, file_of, points_left, tune, tuned_settings
 
 
 def check_request(study: Study, request: StudyRequest) -> None:
@@ -56,8 +54,11 @@ def reproduce(study: Study, request: StudyRequest) -> str:
     With `stored_only` nothing is trained or tuned. Raise UserError if runs failed, after everything
     else is written.
     """
-    tunes = bool(request.tune) and not request.stored_only
-    failed = tune_requested(study, request) if tunes else []
+    failed = []
+    if request.tune and request.stored_only:
+        check_tuned(study, request)
+    elif request.tune:
+        failed = tune_requested(study, request)
     request = with_tuned_settings(study, request)
     cells = study.cells(request)
     results = Results(request.results)
@@ -125,6 +126,18 @@ def tune_requested(study: Study, request: StudyRequest) -> list[str]:
     return tune(found, count, request.results, request.runs)
 
 
+def check_tuned(study: Study, request: StudyRequest) -> None:
+    """Raise UserError if fewer points of a requested grid are stored than the request tunes."""
+    for search in study.searches(replace(request, tuned={})):
+        if study.is_wanted(search.cell, request):
+            left = points_left(search, request.tune or 0, request.results)
+            if left and file_of(search, request.results).exists():
+                raise UserError(
+                    f"--tune: expected {request.tune} stored points of {search.cell.name} with "
+                    f"--stored-only, found {len(left)} fewer"
+                )
+
+
 def cells_with_settings_of(
     searches: Sequence[Search], study: Study, request: StudyRequest
 ) -> list[Cell]:
@@ -154,17 +167,18 @@ def raise_if_failed(failed: Sequence[str]) -> None:
 
 def page_of(study: Study, report: Report) -> str:
     """Return the page: title, command, notes of the results folder, and the study's parts."""
-    title, notes = title_and_notes(report.results.folder, study.title)
+    file = report.results.folder / f"notes{study.page_ending}.md"
+    title, notes = title_and_notes(file, study.title)
     parts = [f"# {title}", f"`{report.request.command}`", notes, *study.page(report)]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def title_and_notes(folder: Path, title: str) -> tuple[str, str]:
-    """Return a page's title and the text of `notes.md` in a results folder, if there is one.
+def title_and_notes(file: Path, title: str) -> tuple[str, str]:
+    """Return a page's title and the notes in a file, if there is one.
 
-    A heading in its first line replaces the `title`.
+    Notes are what a page says below its command and its study does not write, such as the machine.
+    A heading in the first line of the file replaces the `title`.
     """
-    file = folder / NOTES
     text = file.read_text("utf-8") if file.exists() else ""
     heading, _, rest = text.partition("\n")
     return (heading[2:].strip(), rest) if heading.startswith("# ") else (title, text)

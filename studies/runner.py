@@ -127,15 +127,17 @@ def complete_earlier_runs(
 ) -> None:
     """Train the runs from which a run starts or learns, unless their folders are here.
 
-    A finished folder is needed: the stored figures have no weights.
+    A finished folder is needed: the stored figures have no weights. Print a line if the figures of
+    such a run are stored, because they are replaced.
     """
     for cell, number in one.earlier_runs(seed):
         folder = cell.run_folder(number, runs)
         with file_lock(folder):
             if results.finished_folder(cell, number, runs) is None:
                 if number in results.figures_by_seed(cell):
-                    line = f"{one.name} needs its weights; trained again, its figures are replaced"
-                    print(f"{folder}: expected the run of the stored figures: {line}", flush=True)
+                    line = f"expected the finished run, from which {one.name} starts or learns"
+                    again = "it is trained again and replaces its stored figures"
+                    print(f"{folder}: {line}, found none: {again}", flush=True)
                 complete_earlier_runs(cell, number, results, runs, record_drawn)
                 run_and_store(cell, number, results, runs, record_drawn)
 

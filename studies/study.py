@@ -41,7 +41,8 @@ class StudyRequest:
 
     `changes` are settings that replace the study's own: pooling and batch size. `tuned` are those
     chosen on dev, by cell; `tune` is the number of points to try for each requested cell.
-    `results` has one file per cell, `runs` the run folders. With `stored_only` nothing is trained.
+    `results` has one file per cell, `runs` the run folders. With `stored_only` nothing is trained
+    or tuned.
     `command` is the command line that repeats the request.
     """
 
@@ -183,7 +184,7 @@ def absent_tasks(cells: Sequence[Cell]) -> dict[str, Path]:
 
 
 def progress_notice(report: Report) -> str:
-    """Describe how many cells have all seeds, tasks without any cell, and the omitted runs."""
+    """Describe how many cells have all seeds, tasks without any figure, and the omitted runs."""
     cells, results = report.cells, report.results
     done = sum(len(results.figures_by_seed(one)) >= len(one.seeds) for one in cells)
     begun = {name for one in cells if results.figures_by_seed(one) for name in one.config.tasks}

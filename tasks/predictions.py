@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.atomic_files import atomic_path, atomic_write_text, check_regular
+from common.array_files import read_arrays, write_arrays
+from common.atomic_files import atomic_write_text
 from common.errors import UserError
 
 if TYPE_CHECKING:
@@ -138,27 +139,9 @@ def write_scores(path: Path, scores: Scores) -> None:
     write_arrays(path, arrays)
 
 
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays by name as one .npz file, atomically."""
-    with atomic_path(path) as new, new.open("xb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-
-
-def read_arrays(path: Path, what: str) -> dict[str, np.ndarray]:
-    """Read the arrays of an .npz file; raise PredictionError if it does not hold `what`."""
-    check_regular(path, PredictionError)
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise PredictionError(f"{path}: expected {what}, found no file") from None
-    except Exception as error:  # a damaged archive raises many different classes
-        raise PredictionError(f"{path}: expected {what}: {error}") from error
-
-
 def read_scores(path: Path) -> Scores:
     """Read a file of `write_scores`; raise PredictionError for any other file."""
-    arrays = read_arrays(path, "a run's probabilities")
+    arrays = read_arrays(path, "a run's probabilities", PredictionError)
     for name in ("ids", "probabilities"):
         if name not in arrays:
             raise PredictionError(f"{path}: expected an array {name!r}, found none")

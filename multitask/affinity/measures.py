@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from common.array_files import read_arrays, write_arrays
 from common.errors import RunError
 from common.json_files import digest
 from multitask.config import RunConfig
 from multitask.run_folder import DATA
-from tasks.predictions import PredictionError, read_arrays, write_arrays
 
 FEWEST_ROUNDS = 4  # per epoch: bootstrapping draws from halves of them
 ARRAYS = ("losses", "grams", "sketches")
@@ -49,13 +49,13 @@ class Measures:
         if not file.exists():
             return None
         try:
-            found = read_arrays(file, "measures of gradients")
+            found = read_arrays(file, "measures of gradients", RunError)
             about = json.loads(str(found["about"]))
             arrays = {name: found[name] for name in ARRAYS}
             if about.get("origin") != origin:  # none in those of older versions
                 return None
             return cls(**arrays, parts=tuple(about["parts"]), seconds=about["seconds"])
-        except (PredictionError, ValueError, KeyError, TypeError) as error:
+        except (RunError, ValueError, KeyError, TypeError) as error:
             line = "expected measures of gradients, found a damaged file"
             raise RunError(f"{file}: {line}; --overwrite trains and measures again") from error
 

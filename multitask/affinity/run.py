@@ -18,7 +18,7 @@ from multitask.affinity.result import Affinity, affinity_of
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder, foreign
+from multitask.run_folder import RunFolder, foreign_name
 
 DEFAULT = "gram"
 ROUNDS, GROUPS = 16, 3
@@ -130,7 +130,7 @@ def faults(
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than a measurement's."""
     known = (JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE)
-    if found := foreign(folder, known):
+    if found := foreign_name(folder, (), known):
         line = f"expected a new or empty folder, or one of mode affinity, found {found}"
         raise RunError(f"{folder}: {line}; choose another --output")
 

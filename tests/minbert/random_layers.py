@@ -20,12 +20,14 @@ CONFIG = EncoderConfig(
 
 def batch_of(lengths):
     """Return a batch of random tokens."""
-    ids = torch.randint(50, (sum(lengths),), generator=torch.Generator().manual_seed(0))
+    ids = torch.randint(
+        CONFIG.vocab_size, (sum(lengths),), generator=torch.Generator().manual_seed(0)
+    )
     return Batch(torch.tensor(lengths), ids)
 
 
 def encoder_of(**changes):
-    """Return an encoder with large random weights, so that gradients reach every part."""
+    """Return an encoder in training mode; large random weights let gradients reach every part."""
     encoder = random_encoder(replace(CONFIG, **changes))
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():

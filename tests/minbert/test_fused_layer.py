@@ -124,7 +124,7 @@ def test_layers_that_cannot_be_fused_are_computed_as_they_are_written(monkeypatc
     encoder.eval()(batch_of(LENGTHS))
     encoder.train().double()(batch_of(LENGTHS))
     encoder.bfloat16()(batch_of(LENGTHS))
-    long = encoder_of(hidden_dropout=0.0, attention_dropout=0.0, max_positions=200).train()
+    long = encoder_of(hidden_dropout=0.0, attention_dropout=0.0).train()
     long(batch_of((150,)))
     monkeypatch.setattr(fused_layers, "has_bfloat16", lambda: False)
     with autocast(CPU, "bf16"):

@@ -14,9 +14,11 @@ from multitask.dry_run import dry_run_rows
 from multitask.streams import next_batches
 
 
-def test_a_missing_teacher_is_an_error(base_config, tmp_path):
-    with pytest.raises(RunError, match="nothing: expected a run"):
-        dry_run_rows(replace(base_config, teacher=(str(tmp_path / "nothing"),)))
+def test_missing_source_runs_are_errors(base_config, tmp_path):
+    nothing = str(tmp_path / "nothing")
+    for changes in ({"teacher": (nothing,)}, {"init": nothing}):
+        with pytest.raises(RunError, match="nothing: expected a run"):
+            dry_run_rows(replace(base_config, **changes))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_layers_of_conflicts_are_chosen_and_teachers_are_not_asked(tmp_path, mon
     (tmp_path / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     monkeypatch.setattr("multitask.run.assemble", lambda config, **_: assembled(config))
     monkeypatch.setattr("multitask.branching.parameter_ratio", lambda *_: 1.1)
-    monkeypatch.setattr("multitask.dry_run.source_content", lambda config: {})
+    monkeypatch.setattr("multitask.dry_run.check_source_weights", lambda config: None)
     adapter = Copies(conflict_layers="auto")
     start = {"encoder": "tiny", "init": str(tmp_path), "teacher": (str(tmp_path / "teacher"),)}
     config = RunConfig(tasks=("sst", "sts"), adapter=adapter, limit=40, **start)

@@ -10,13 +10,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-import multitask.soft_targets as scoring
 from common.errors import RunError, SettingsError
 from common.json_files import write_json, write_sealed
 from common.run_files import EXPORTED
 from losses import soft_divergence
 from minbert.words import build_bilstm
 from multitask import RunConfig, train
+from multitask import soft_targets as soft_target_files
 from multitask.checkpoint_folders import CheckpointError
 from multitask.evaluation import score_split
 from multitask.regularizers import Distillation
@@ -27,7 +27,6 @@ from multitask.teachers import count_of, teachers_by_task
 from tasks import build_task
 from tasks.custom_tasks import task
 from tasks.data import SoftTargets
-from tasks.predictions import PredictionError
 
 SETTINGS = {"encoder": "tiny", "epochs": 1, "limit": 24, "dev_limit": 8, "test_limit": 8}
 
@@ -170,7 +169,7 @@ def test_a_student_of_an_ensemble_that_changed_is_refused(teacher, tmp_path):
 
 def test_a_teacher_that_changes_while_a_student_starts_is_refused(teacher, tmp_path, monkeypatch):
     shutil.copytree(teacher("sst", seed=1), tmp_path / "teacher")
-    compute = scoring.computed
+    compute = soft_target_files.computed
 
     def replaced(*args):
         found = compute(*args)
@@ -180,7 +179,7 @@ def test_a_teacher_that_changes_while_a_student_starts_is_refused(teacher, tmp_p
         return found
 
     shutil.rmtree(tmp_path / "teacher" / "soft-targets", ignore_errors=True)
-    monkeypatch.setattr(scoring, "computed", replaced)
+    monkeypatch.setattr(soft_target_files, "computed", replaced)
     with pytest.raises(RunError, match="changed while this run read it"):
         train(student(tmp_path / "teacher"), tmp_path / "student")
     assert not (tmp_path / "student" / "config.json").exists()
@@ -192,7 +191,7 @@ def test_stored_scores_that_do_not_fit_are_refused(teacher, tmp_path, change):
     scores = soft_targets(student(tmp_path / "teacher"))["sst"].scores.numpy()
     (file,) = (tmp_path / "teacher" / "soft-targets").glob("*.npz")
     arrays = {"other": {"ids": scores}, "rows": {"scores": scores[1:]}}
-    scoring.write_arrays(file, arrays.get(change, {"scores": scores * np.nan}))
+    soft_target_files.write_arrays(file, arrays.get(change, {"scores": scores * np.nan}))
     with pytest.raises(
         RunError, match=r"expected finite scores of 24 examples, .* delete the file"
     ):
@@ -268,7 +267,7 @@ def test_scores_are_computed_once(teacher, monkeypatch):
     config = student(teacher("sts"), distillation_embeddings=1.0)
     first = soft_targets(config)["sts"]
     assert first.embeddings.shape[:2] == (len(first.scores), 2)
-    monkeypatch.setattr(scoring, "computed", None)
+    monkeypatch.setattr(soft_target_files, "computed", None)
     again = soft_targets(config)["sts"]
     assert torch.equal(first.scores, again.scores)
     with pytest.raises(TypeError):  # other examples
@@ -293,7 +292,7 @@ def test_damaged_soft_targets_are_refused(teacher):
     soft_targets(config)
     for file in (teacher("sts", seed=3) / "soft-targets").iterdir():
         file.write_bytes(file.read_bytes()[:-30])
-    with pytest.raises(PredictionError, match="which are computed again if the file is deleted"):
+    with pytest.raises(RunError, match="which are computed again if the file is deleted"):
         soft_targets(config)
 
 
@@ -386,7 +385,7 @@ def test_a_teacher_whose_folder_cannot_be_written_teaches_the_same(
     def refused(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(scoring, "write_arrays", refused)
+    monkeypatch.setattr(soft_target_files, "write_arrays", refused)
     found = soft_targets(student(tmp_path / "read-only"))["sst"]
     assert torch.equal(found.scores, kept.scores)
     line = "cannot be written (Permission denied): the scores of this teacher are not stored"
@@ -398,11 +397,11 @@ def test_students_that_start_together_have_the_scores_that_are_stored(teacher, t
     first = soft_targets(student(tmp_path / "teacher"))["sst"].scores
     (file,) = (tmp_path / "teacher" / "soft-targets").glob("*.npz")
     others = {"scores": first.numpy() + 1}  # as a GPU of another kind would round them
-    found = scoring.stored_once(file, lambda: others)
+    found = soft_target_files.stored_once(file, lambda: others)
     assert np.array_equal(found["scores"], first)
     file.unlink()
-    assert np.array_equal(scoring.stored_once(file, lambda: others)["scores"], first + 1)
-    assert np.array_equal(scoring.read_if_stored(file)["scores"], first + 1)
+    assert np.array_equal(soft_target_files.stored_once(file, lambda: others)["scores"], first + 1)
+    assert np.array_equal(soft_target_files.read_if_stored(file)["scores"], first + 1)
 
 
 def test_stored_scores_are_refused_where_the_teacher_is_another_run(teacher, tmp_path):

@@ -172,7 +172,7 @@ def test_a_teacher_whose_folder_is_gone_is_announced_and_trained_again(tmp_path,
     keep(teacher, tmp_path)
     assert run_cells([student], Results(tmp_path), tmp_path / "runs", record_drawn=False) == []
     assert done == ["teacher-seed11711", "student-seed1"]
-    line = "teacher-seed11711: expected the run of the stored figures: student needs its weights"
+    line = "teacher-seed11711: expected the finished run, from which student starts or learns"
     assert line in capsys.readouterr().out
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from cli import reproduce as mode
+from multitask.config import RunConfig
 from studies import find_study
 from studies.faults import left_out_notice
-from studies.reproduce import NOTES, page_of, title_and_notes, with_tuned_settings
+from studies.reproduce import page_of, title_and_notes, with_tuned_settings
 from studies.results import Results
-from studies.study import Report
+from studies.study import Report, StudyRequest
 
 RESULTS = Path(__file__).parents[2] / "results"
 COMMAND = "python run.py --mode reproduce "
@@ -51,10 +52,23 @@ def test_a_page_is_what_its_command_writes(name, tmp_path):
 
 
 def test_notes_and_their_heading_are_on_the_page(tmp_path):
-    assert title_and_notes(tmp_path, "A study") == ("A study", "")
-    file = tmp_path / NOTES
+    file = tmp_path / "notes.md"
+    assert title_and_notes(file, "A study") == ("A study", "")
     file.write_text("What the machine was.\n")
-    assert title_and_notes(tmp_path, "A study") == ("A study", "What the machine was.\n")
+    assert title_and_notes(file, "A study") == ("A study", "What the machine was.\n")
     file.write_text("# Another title\n\nWhat the machine was.\n")
-    title, notes = title_and_notes(tmp_path, "A study")
+    title, notes = title_and_notes(file, "A study")
     assert (title, notes.strip()) == ("Another title", "What the machine was.")
+
+
+def test_two_studies_of_one_folder_have_notes_of_their_own(tmp_path):
+    (tmp_path / "notes.md").write_text("# Of sharing\n")
+    (tmp_path / "notes-best.md").write_text("Of the best.\n")
+    titles = []
+    for name in ("sharing", "best"):
+        study = find_study(name)
+        base = RunConfig(mode="single", tasks=())
+        request = StudyRequest(base, tmp_path, tmp_path / "runs", stored_only=True)
+        report = Report(Results(tmp_path), request, study.cells(request), ())
+        titles.append(page_of(study, report).splitlines()[0])
+    assert titles == ["# Of sharing", f"# {find_study('best').title}"]

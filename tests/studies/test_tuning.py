@@ -167,8 +167,11 @@ def test_the_command_tunes_then_trains_with_what_it_chose(reproducing, data, tmp
     chosen = best_point(stored["points"])["settings"]
     cell = json.loads((tmp_path / "scl_moo/few-shot-sst2-50-scl.json").read_text())
     assert cell["config"]["lr"] == chosen["lr"]
-    assert call(*rows, "--tune", 3, "--stored-only")[0] == 0  # tunes nothing further
-    assert (tmp_path / "scl_moo.md").read_text() == page.replace("--tune 2", "--tune 3")
+    assert call(*rows, "--tune", 2, "--stored-only")[0] == 0
+    assert (tmp_path / "scl_moo.md").read_text() == page
+    status, said = call(*rows, "--tune", 3, "--stored-only")
+    assert status == 1
+    assert "--tune: expected 3 stored points of few-shot-sst2-50-scl" in said.err
 
 
 def test_tune_is_refused_where_nothing_can_be_chosen(reproducing, data):
