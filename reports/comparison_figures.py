@@ -139,8 +139,8 @@ def similarity_distribution(systems: Sequence[ScoredSystem], task: str = "sts") 
     what = "similarity" if built.kind.similarities else "number"
     examples = "pairs" if built.texts == 2 else "texts"
     axis.set(xlabel=f"{what}, from {low:g} to {high:g}", ylabel=examples)
-    first = {one.seeds(task)[0]: one.real_seeds(task) for one in having}
-    seeds = seeds_text(seed for seed, real in first.items() if seed in real)
+    real = {seed for one in having for seed in one.real_seeds(task)}
+    seeds = seeds_text(real & {one.seeds(task)[0] for one in having})
     detail = f"n = {count(having, task):,}; {seeds}".rstrip("; ")
     heading(axis, f"{task}: labels and predictions", detail)
     axis.legend()

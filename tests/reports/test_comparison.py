@@ -19,7 +19,7 @@ from reports.comparison import (
     seeds_to_pair,
     signed_ranks,
 )
-from reports.comparison_figures import forest_plot
+from reports.comparison_figures import forest_plot, similarity_distribution
 from reports.comparison_tables import (
     as_latex,
     as_markdown,
@@ -218,6 +218,19 @@ def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_pa
     assert (alone.real_seeds("sst"), vote.real_seeds("sst")) == ([11711], [])
     (axis,) = forest_plot(compare([vote, alone])).axes
     assert "\nmean of seed 11711; " in "\n".join(text.get_text() for text in axis.findobj(Text))
+
+
+def test_the_seed_of_a_drawn_run_is_named_if_it_has_one(make_run, tmp_path):
+    runs = [make_run(name, ["sts"], skill) for name, skill in (("a", 0.2), ("b", 0.3))]
+    ensemble_runs({"sts": runs}, "average", 7, tmp_path / "mean")
+    mixed = score_systems(systems(("both", tmp_path / "mean"), ("both", runs[0])))
+    assert mixed[0].seeds("sts") == [NO_SEED, 11711]
+    for scored, text in (
+        (mixed, "n = 80"),
+        (mixed[:1] + score_systems(systems(("b", runs[1]))), "n = 80; seed 11711"),
+    ):
+        (axis,) = similarity_distribution(scored, "sts").axes
+        assert text in [one.get_text() for one in axis.findobj(Text)]
 
 
 def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_run, tmp_path):
