@@ -299,11 +299,14 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         (TOGETHER, "a low-rank adapter per task and SST-2 as an auxiliary task"),
     ):
         yield page, f"{words} {spread(whole(name))}"
-    plain, smoothed, distance = (
-        mean(whole(name)) for name in ("one-task-per-step", "label-smoothing", "sst-distance")
-    )
-    yield page, f"one task per step with {plain} (one seed): label smoothing {smoothed}, soft"
-    yield page, f"by distance for sentiment {distance}."
+    yield page, f"one task per step with {mean(whole('one-task-per-step'))} (one seed)"
+    for name, words in (
+        ("sst-corn", "CORN for sentiment"),
+        ("label-smoothing", "label smoothing"),
+        ("lora", "low-rank adapters for all tasks"),
+        ("sst-distance", "soft labels by distance for sentiment"),
+    ):
+        yield page, f"{words} {mean(whole(name))}"
     yield from quoted_of_sharing_on_a_gpu()
 
 
