@@ -122,7 +122,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             raise SettingsError(fault)
         check_stored(folder, args.estimator)
     control = run_control(args)
-    with if_interrupted("the same command goes on"):
+    again = "without --overwrite, " if args.overwrite else ""
+    with if_interrupted(f"{again}the same command goes on"):
         found = measure_affinity(
             config,
             folder,

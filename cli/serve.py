@@ -87,7 +87,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     for task in (None, *model.model.adapters):  # errors and compilation before the first request
         model.encoder(precision, task)
     if sentences:
-        model.check_embeds_texts()
+        RunFolder(Path(args.run)).check_embeds_texts()
         if names := ", ".join(model.model.adapters):
             print(f"search: embeddings of the shared encoder, without the adapters of {names}")
         embeddings = embeddings_of(sentences, model.model.bi_encoder, precision)

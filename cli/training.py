@@ -239,6 +239,8 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
     again = "the same command goes on" if folds else "--resume continues"
+    if args.overwrite:
+        again = f"without --overwrite, {again}"
     with if_interrupted(f"{again} from the last checkpoint, if there is one"):
         from multitask.run import complete
         from reports.run_tables import fold_summary, summary

@@ -25,5 +25,7 @@ def read_arrays(path: Path, what: str, error_class: type[UserError]) -> dict[str
             return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise error_class(f"{path}: expected {what}, found no file") from None
+    except MemoryError:
+        raise
     except Exception as error:  # a damaged archive raises many different classes
         raise error_class(f"{path}: expected {what}: {error}") from error

@@ -11,7 +11,7 @@ from multitask.branching import with_conflict_layers
 from multitask.config import RunConfig
 from multitask.run import make_trainer
 from multitask.sampling import batches_by_task
-from multitask.source_runs import check_source_weights
+from multitask.source_runs import check_encoder_of_init, check_source_weights
 from multitask.step import StepGradient
 from multitask.streams import BatchStream
 
@@ -24,9 +24,11 @@ def dry_run_rows(config: RunConfig) -> list[list[str]]:
     An epoch has one row for each task that it trains. No file is written and no weight changes. The
     time is estimated from the gradients of a few batches, without optimiser, evaluation and
     teachers. Adapters whose layers `conflict_layers` chooses are in these. Raise RunError if a
-    run of `init` or `teacher` is missing or has no weights.
+    run of `init` or `teacher` is missing or has no weights, and
+    SettingsError if that of `init` has another encoder.
     """
     check_source_weights(config)
+    check_encoder_of_init(config)
     config, choice = with_conflict_layers(config)
     if choice is not None:
         print(choice, flush=True)

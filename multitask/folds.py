@@ -82,6 +82,8 @@ def cross_validate(
             print(f"{key}: {line}", flush=True)
     folder = Path(folder)
     check_folder(folder)
+    if control.overwrite:
+        (folder / FOLDS_FILE).unlink(missing_ok=True)
     control = replace(control, resume=not control.overwrite)
     first = of_first_run(folder / "fold-1", configs[0], control.overwrite)
     results = []

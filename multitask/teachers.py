@@ -43,9 +43,9 @@ def shares_of(folder: Path, task: str) -> Shares:
     run = RunFolder(folder)
     run.check_not_exported()
     stored = run.stored_config()
-    if stored.get("mode") != "ensemble":
-        return {folder: Fraction(1)} if task in stored.get("tasks", ()) else {}
     with stored_run_errors(folder):
+        if stored.get("mode") != "ensemble":
+            return {folder: Fraction(1)} if task in list(stored["tasks"]) else {}
         members = [member_folder(folder, one) for one in stored["members"].get(task, ())]
         counts = (run.read_metrics() or {}).get("members", {}).get(task, {}).get("weights")
     found: Shares = {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from common.atomic_files import atomic_write_text, file_lock
 from common.errors import UserError
 from common.json_files import read_json, write_json
+from multitask import data_files
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from multitask.data_files import file_digests
@@ -42,9 +43,18 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
     for what, table in found:
         print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
     text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in found)
-    unread = "".join(f"\nNot audited: {one}\n" for one in damaged)
+    paths = {key: path for one in cells for key, path in data_files.files(one.config).items()}
+    gone = [key for key in recorded_files(results) if key in paths and not paths[key].exists()]
+    left_out = [*damaged, *(f"{key}: {paths[key]} does not exist" for key in gone)]
+    unread = "".join(f"\nNot audited: {one}\n" for one in left_out)
     print(unread, end="", flush=True)
     atomic_write_text(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n{unread}")
+
+
+def recorded_files(results: Path) -> dict[str, str]:
+    """Return the content of `data.json`: a hash of each file by its name; empty without one."""
+    file = results / "data.json"
+    return read_json(file, UserError) if file.exists() else {}
 
 
 def record_data(cells: Sequence[Cell], results: Path) -> None:

@@ -9,13 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import atomic_write_text
+from common.atomic_files import atomic_write_text, check_regular
 from common.errors import SettingsError, UserError
 from studies.data_records import record_data, write_leaks
 from studies.results import Cell, Results
 from studies.runner import run_cells
 from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
-from studies.tuning import SEEDS, Search, file_of, points_left, tune, tuned_settings
+from studies.tuning import SEEDS, Search, points_left, points_tried, tune, tuned_settings
 
 
 def check_request(study: Study, request: StudyRequest) -> None:
@@ -62,6 +62,7 @@ def reproduce(study: Study, request: StudyRequest) -> str:
     request = with_tuned_settings(study, request)
     cells = study.cells(request)
     results = Results(request.results)
+    title_and_notes(study, request.results)  # reject unreadable notes before hours of work
     for one in cells:  # reject another configuration before hours of work
         for needed in (one, *(cell for cell, _ in one.every_earlier_run(one.seeds[0]))):
             results.figures_by_seed(needed)
@@ -71,9 +72,9 @@ def reproduce(study: Study, request: StudyRequest) -> str:
         if study.audited:
             earlier = (one.every_earlier_run(one.seeds[0]) for one in chosen)
             every = [*chosen, *(cell for runs in earlier for cell, _ in runs)]
+            every += [one for one in cells if results.figures_by_seed(one)]
             record_data(every, request.results)
-            stored = [one for one in cells if results.figures_by_seed(one)]
-            write_leaks([*every, *stored], request.results)
+            write_leaks(every, request.results)
         failed += run_cells(chosen, results, request.runs, record_drawn=not study.audited)
     report = Report(results, request, cells, chosen)
     study.draw(report)
@@ -127,15 +128,12 @@ def tune_requested(study: Study, request: StudyRequest) -> list[str]:
 
 
 def check_tuned(study: Study, request: StudyRequest) -> None:
-    """Raise UserError if fewer points of a requested grid are stored than the request tunes."""
+    """Raise UserError if other points of a requested grid are stored than the request tunes."""
     for search in study.searches(replace(request, tuned={})):
-        if study.is_wanted(search.cell, request):
-            left = points_left(search, request.tune or 0, request.results)
-            if left and file_of(search, request.results).exists():
-                raise UserError(
-                    f"--tune: expected {request.tune} stored points of {search.cell.name} with "
-                    f"--stored-only, found {len(left)} fewer"
-                )
+        found, count = points_tried(search, request.results), len(search.points(request.tune or 0))
+        if found not in (0, count) and study.is_wanted(search.cell, request):
+            what = f"{count} stored points of {search.cell.name} with --stored-only"
+            raise UserError(f"--tune: expected {what}, found {found}")
 
 
 def cells_with_settings_of(
@@ -167,21 +165,29 @@ def raise_if_failed(failed: Sequence[str]) -> None:
 
 def page_of(study: Study, report: Report) -> str:
     """Return the page: title, command, notes of the results folder, and the study's parts."""
-    file = report.results.folder / f"notes{study.page_ending}.md"
-    title, notes = title_and_notes(file, study.title)
+    title, notes = title_and_notes(study, report.results.folder)
     parts = [f"# {title}", f"`{report.request.command}`", notes, *study.page(report)]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def title_and_notes(file: Path, title: str) -> tuple[str, str]:
-    """Return a page's title and the notes in a file, if there is one.
+def title_and_notes(study: Study, results: Path) -> tuple[str, str]:
+    """Return the title of a page and the notes in the folder of results, if there are any.
 
     Notes are what a page says below its command and its study does not write, such as the machine.
-    A heading in the first line of the file replaces the `title`.
+    A heading in the first line of the file replaces the title of the study. Raise UserError for
+    anything but a file of UTF-8 text.
     """
-    text = file.read_text("utf-8") if file.exists() else ""
+    file = results / f"notes{study.page_ending}.md"
+    if not file.exists():
+        return study.title, ""
+    check_regular(file)
+    try:
+        text = file.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: expected UTF-8 text: {error}") from error
     heading, _, rest = text.partition("\n")
-    return (heading[2:].strip(), rest) if heading.startswith("# ") else (title, text)
+    title = heading.removeprefix("# ").strip()
+    return (title, rest) if heading.startswith("# ") and title else (study.title, text)
 
 
 def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:

@@ -54,10 +54,21 @@ class Measures:
             arrays = {name: found[name] for name in ARRAYS}
             if about.get("origin") != origin:  # none in those of older versions
                 return None
-            return cls(**arrays, parts=tuple(about["parts"]), seconds=about["seconds"])
-        except (RunError, ValueError, KeyError, TypeError) as error:
+            measures = cls(**arrays, parts=tuple(about["parts"]), seconds=float(about["seconds"]))
+            measures.check()
+            return measures
+        except (RunError, ValueError, KeyError, TypeError, AttributeError) as error:
             line = "expected measures of gradients, found a damaged file"
             raise RunError(f"{file}: {line}; --overwrite trains and measures again") from error
+
+    def check(self) -> None:
+        """Raise ValueError for arrays that do not fit together or are not finite."""
+        rounds, tasks = self.losses.shape
+        fit = self.grams.shape == (rounds, len(self.parts), tasks, tasks)
+        if not fit or self.sketches.shape[:-1] != (rounds, tasks):
+            raise ValueError("expected arrays of the same rounds, parts and tasks")
+        if not all(np.isfinite(getattr(self, name)).all() for name in ARRAYS):
+            raise ValueError("expected finite numbers")
 
 
 @dataclass(frozen=True)

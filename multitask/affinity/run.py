@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common.atomic_files import paths_in
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.processes import several_processes
@@ -129,7 +130,9 @@ def faults(
 
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than a measurement's."""
-    known = (JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE)
+    names = [path.name for path in paths_in(folder)]
+    measured = any(name.startswith((JOINT, "affinity")) for name in names)
+    known = (JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE) if measured else ()
     if found := foreign_name(folder, (), known):
         line = f"expected a new or empty folder, or one of mode affinity, found {found}"
         raise RunError(f"{folder}: {line}; choose another --output")

@@ -201,6 +201,25 @@ def test_measures_are_read_as_written_and_belong_to_one_run(tmp_path):
             Measures.load(file, "a")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parts": ("layer 1", "layer 2")},
+        {"sketches": np.zeros((2, 2, 5))},
+        {"losses": np.zeros(3)},
+        {"losses": np.full((2, 3), "a")},
+        {"grams": np.full((2, 1, 3, 3), np.nan)},
+        {"seconds": "soon"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_measures_that_do_not_fit_are_refused(change, tmp_path):
+    arrays = (np.zeros((2, 3)), np.zeros((2, 1, 3, 3)), np.zeros((2, 3, 5)))
+    replace(Measures(*arrays, ("layer 1",), 1.5), **change).save(tmp_path / "one.npz", "a")
+    with pytest.raises(RunError, match=r"one\.npz: expected measures of gradients, found"):
+        Measures.load(tmp_path / "one.npz", "a")
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("affinity")
@@ -397,4 +416,8 @@ def test_wrong_arguments_and_folders_are_refused(tmp_path):
         measure_affinity(JOINT, tmp_path, rounds="4")
     (tmp_path / "notes.txt").touch()
     with pytest.raises(RunError, match=r"mode affinity, found notes.txt; choose another --output"):
+        measure_affinity(JOINT, tmp_path)
+    (tmp_path / "notes.txt").unlink()
+    (tmp_path / "advice").mkdir()  # of the user: there is no measurement
+    with pytest.raises(RunError, match=r"mode affinity, found advice; choose another --output"):
         measure_affinity(JOINT, tmp_path)

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from common.progress import duration
+from multitask import train
 from multitask.adapters import Copies
 from multitask.assembly import assemble
 from multitask.config import RunConfig
@@ -19,6 +20,13 @@ def test_missing_source_runs_are_errors(base_config, tmp_path):
     for changes in ({"teacher": (nothing,)}, {"init": nothing}):
         with pytest.raises(RunError, match="nothing: expected a run"):
             dry_run_rows(replace(base_config, **changes))
+
+
+def test_another_encoder_than_that_of_init_is_an_error(base_config, tmp_path):
+    start = train(base_config.changed(limit=8, epochs=1, combiner="sum"), tmp_path / "start").folder
+    config = replace(base_config, init=str(start)).changed(encoder="minilm")
+    with pytest.raises(SettingsError, match="encoder: expected tiny, the encoder of init"):
+        dry_run_rows(config)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +66,7 @@ def test_layers_of_conflicts_are_chosen_and_teachers_are_not_asked(tmp_path, mon
     monkeypatch.setattr("multitask.run.assemble", lambda config, **_: assembled(config))
     monkeypatch.setattr("multitask.branching.parameter_ratio", lambda *_: 1.1)
     monkeypatch.setattr("multitask.dry_run.check_source_weights", lambda config: None)
+    monkeypatch.setattr("multitask.dry_run.check_encoder_of_init", lambda config: None)
     adapter = Copies(conflict_layers="auto")
     start = {"encoder": "tiny", "init": str(tmp_path), "teacher": (str(tmp_path / "teacher"),)}
     config = RunConfig(tasks=("sst", "sts"), adapter=adapter, limit=40, **start)

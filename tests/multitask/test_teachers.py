@@ -204,6 +204,13 @@ def test_a_member_is_not_taken_for_one_whose_path_ends_its_own():
         assert count_of(Path("/there", member), counts) == count
 
 
+@pytest.mark.parametrize("tasks", [5, None, "sst"])
+def test_a_teacher_with_damaged_tasks_is_an_error_of_one_line(tasks, tmp_path):
+    write_json(tmp_path / "config.json", {"mode": "single", "tasks": tasks, "seed": 1})
+    with pytest.raises((RunError, SettingsError), match=r"expected a run"):
+        teachers_by_task(student(tmp_path))
+
+
 def test_members_are_found_beside_their_ensemble(teacher, tmp_path, monkeypatch):
     """Not in the current folder, where another run may have the same name."""
     run = teacher("sst")

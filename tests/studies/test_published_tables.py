@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli import reproduce as mode
+from common.errors import UserError
 from multitask.config import RunConfig
 from studies import find_study
 from studies.faults import left_out_notice
@@ -52,13 +53,26 @@ def test_a_page_is_what_its_command_writes(name, tmp_path):
 
 
 def test_notes_and_their_heading_are_on_the_page(tmp_path):
-    file = tmp_path / "notes.md"
-    assert title_and_notes(file, "A study") == ("A study", "")
+    study, file = find_study("sharing"), tmp_path / "notes.md"
+    assert title_and_notes(study, tmp_path) == (study.title, "")
     file.write_text("What the machine was.\n")
-    assert title_and_notes(file, "A study") == ("A study", "What the machine was.\n")
-    file.write_text("# Another title\n\nWhat the machine was.\n")
-    title, notes = title_and_notes(file, "A study")
+    assert title_and_notes(study, tmp_path) == (study.title, "What the machine was.\n")
+    file.write_text("\ufeff# Another title\n\nWhat the machine was.\n", "utf-8")
+    title, notes = title_and_notes(study, tmp_path)
     assert (title, notes.strip()) == ("Another title", "What the machine was.")
+    file.write_text("# \n\nWhat the machine was.\n")
+    assert title_and_notes(study, tmp_path)[0] == study.title
+
+
+def test_notes_that_are_no_text_are_refused(tmp_path):
+    file = tmp_path / "notes.md"
+    file.write_bytes(b"f\xfcr uns")
+    with pytest.raises(UserError, match=r"notes\.md: expected UTF-8 text"):
+        title_and_notes(find_study("sharing"), tmp_path)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(UserError, match=r"notes\.md: expected a regular file, found a folder"):
+        title_and_notes(find_study("sharing"), tmp_path)
 
 
 def test_two_studies_of_one_folder_have_notes_of_their_own(tmp_path):

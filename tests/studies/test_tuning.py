@@ -171,7 +171,8 @@ def test_the_command_tunes_then_trains_with_what_it_chose(reproducing, data, tmp
     assert (tmp_path / "scl_moo.md").read_text() == page
     status, said = call(*rows, "--tune", 3, "--stored-only")
     assert status == 1
-    assert "--tune: expected 3 stored points of few-shot-sst2-50-scl" in said.err
+    line = "--tune: expected 3 stored points of few-shot-sst2-50-scl with --stored-only, found 2"
+    assert line in said.err
 
 
 def test_tune_is_refused_where_nothing_can_be_chosen(reproducing, data):
