@@ -185,7 +185,7 @@ def command(given: Mapping[str, Any], folder: str) -> str:
     shown = ("seeds", "tune", "limit", "dev_limit", "epochs", "lr", *CHANGES)
     for name in (*shown, "encoder", "precision"):
         value = given[name]
-        parts += [f"{flag(name)} {value}"] if value is not None else []
+        parts += [f"{flag(name)} {quote(str(value))}"] if value is not None else []
     parts += ["--vectors FILE"] if given["vectors"] else []
     results = Path("results") / folder if given["results"] is None else Path(given["results"])
     parts += [f"--results {quote(str(results))}"] if results != Path("results") / folder else []

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from os.path import abspath
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,7 @@ class Study:
 
     def page_path(self, results: Path) -> Path:
         """Return the file of the page, next to the folder of cells."""
+        results = Path(abspath(results)) if results.name in ("", "..") else results
         return results.with_name(f"{results.name}{self.page_ending}.md")
 
     def is_wanted(self, cell: Cell, request: StudyRequest) -> bool:

@@ -65,6 +65,7 @@ def test_other_modes_read_the_run(joint, own, tmp_path, run_ok):
     card = (tmp_path / "out" / "README.md").read_text()
     assert "The head of sts and of own reads both texts of a pair as one sequence." in card
     assert "The encoder was not trained to embed single texts." in card
+    assert ".encode(" not in card
     pairs = [("A cat sleeps.", "The sun is up.")]
     exported, kept = (MultiTaskModel.load(one).predict(pairs) for one in (tmp_path / "out", joint))
     assert exported["own"].values == kept["own"].values

@@ -86,3 +86,12 @@ def test_two_studies_of_one_folder_have_notes_of_their_own(tmp_path):
         report = Report(Results(tmp_path), request, study.cells(request), ())
         titles.append(page_of(study, report).splitlines()[0])
     assert titles == ["# Of sharing", f"# {find_study('best').title}"]
+
+
+def test_the_page_is_beside_the_results_wherever_they_are(tmp_path, monkeypatch):
+    study, here = find_study("best"), tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert study.page_path(Path("results/sharing")) == Path("results/sharing-best.md")
+    assert study.page_path(Path(".")) == tmp_path / "here-best.md"
+    assert study.page_path(Path("..")) == tmp_path.with_name(f"{tmp_path.name}-best.md")
