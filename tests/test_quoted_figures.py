@@ -307,6 +307,18 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         ("sst-distance", "soft labels by distance for sentiment"),
     ):
         yield page, f"{words} {mean(whole(name))}"
+    gold, silver, teacher = (
+        "sharing/one-task-per-step.json",
+        "silver/semantic.json",
+        "silver/cross.json",
+    )
+    change = " to ".join(mean(dev(one, "sts", "pearson")) for one in (gold, silver))
+    yield page, f"proposed by semantic search, similarity changes from {change}"
+    merged = 100 * read_cell(RESULTS / silver)["dev"]["overall"]
+    yield page, f"the overall score from {mean(overalls(gold))} to {mean([merged])}"
+    single = mean(dev("sharing/sts.json", "sts", "pearson")[:1])
+    yield page, f"a cross-encoder of {mean(dev(teacher, 'sts', 'pearson'))}, which"
+    yield page, f"a bi-encoder trained on the same pairs ({single})"
     yield from quoted_of_sharing_on_a_gpu()
 
 
