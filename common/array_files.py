@@ -18,14 +18,17 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def read_arrays(path: Path, what: str, error_class: type[UserError]) -> dict[str, np.ndarray]:
-    """Read the arrays of an .npz file; raise `error_class` if it does not hold `what`."""
+    """Read the arrays of an .npz file; raise `error_class` if it does not hold `what`.
+
+    Too little memory and errors of the disk are raised as they are: the file may be whole.
+    """
     check_regular(path, error_class)
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise error_class(f"{path}: expected {what}, found no file") from None
-    except MemoryError:
-        raise
     except Exception as error:  # a damaged archive raises many different classes
+        if isinstance(error, MemoryError) or getattr(error, "errno", None):
+            raise
         raise error_class(f"{path}: expected {what}: {error}") from error

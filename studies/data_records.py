@@ -13,7 +13,6 @@ from common.json_files import read_json, write_json
 from multitask import data_files
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
-from multitask.data_files import file_digests
 from pretrain.texts import read_nli_triplets
 from reports.leaks import audit, leak_table
 from reports.tables import markdown_table, text_table
@@ -64,7 +63,7 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
     this, because it names the data folder without its path.
     """
     results.mkdir(parents=True, exist_ok=True)
-    file, found = results / "data.json", file_digests(*(one.config for one in cells))
+    file, found = results / "data.json", data_files.file_digests(*(one.config for one in cells))
     if not found:
         raise UserError(f"{cells[0].config.data}: expected data of the cells' tasks, found none")
     mismatch = (
