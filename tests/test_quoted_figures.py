@@ -296,6 +296,7 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         ("teachers-1e-4", "without copies"),
         ("branch-sst-teachers", "with copies for sentiment instead"),
         ("branches-teachers", "with copies for both"),
+        ("branch-sts-sst2-teachers", "copies for similarity and SST-2 as an auxiliary task"),
         (TOGETHER, "a low-rank adapter per task and SST-2 as an auxiliary task"),
     ):
         yield page, f"{words} {spread(whole(name))}"
