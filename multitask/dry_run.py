@@ -24,8 +24,8 @@ def dry_run_rows(config: RunConfig) -> list[list[str]]:
     An epoch has one row for each task that it trains. No file is written and no weight changes. The
     time is estimated from the gradients of a few batches, without optimiser, evaluation and
     teachers. Adapters whose layers `conflict_layers` chooses are in these. Raise RunError if a
-    run of `init` or `teacher` is missing or has no weights, and
-    SettingsError if that of `init` has another encoder.
+    run of `init` or `teacher` is missing or has no weights, and SettingsError if that of `init` has
+    another encoder.
     """
     check_source_weights(config)
     check_encoder_of_init(config)

@@ -108,8 +108,8 @@ def stored_or_computed(
 
     They are read from the teacher's folder if it has computed them for the same weights and texts.
     If the folder cannot be written, they are not stored there. The teacher may have another
-    encoder, tokeniser or head than the student. Raise CheckpointError for weights of
-    another run, and RunError for a damaged file of scores and a task with other classes.
+    encoder, tokeniser or head than the student. Raise CheckpointError for weights of another
+    run, and RunError for a damaged file of scores and a task with other classes.
     """
     run = RunFolder(folder)
     run.weights()  # checks that they are those of this run, also if the scores are stored

@@ -64,7 +64,7 @@ def card(
         f"pooling{normalised}) and a head for each of {', '.join(model.tasks)}."
         + other_inputs(model),
         "## Use",
-        *([] if only_joint(model) else [KINDS[kind].use.format(folder=folder)]),
+        *([KINDS[kind].use.format(folder=folder)] if model.embeds_texts() else []),
         *KINDS[kind].heads_elsewhere(model, folder, place),
         "The heads are in `heads.safetensors`, which this toolkit loads:",
         heads,
@@ -110,14 +110,9 @@ def other_inputs(model: MultiTaskModel) -> str:
         if reason := reason_without(model, name):
             by_reason.setdefault(reason, []).append(name)
     found = [f" The head of {' and of '.join(names)} {why}." for why, names in by_reason.items()]
-    if only_joint(model):
+    if not model.embeds_texts():
         found.append(" The encoder was not trained to embed single texts.")
     return "".join(found)
-
-
-def only_joint(model: MultiTaskModel) -> bool:
-    """Return whether all heads read a pair as one sequence, so that no text has an embedding."""
-    return all(task.joint for task in model.tasks_by_name.values())
 
 
 def without_places(command: str) -> str:

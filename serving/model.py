@@ -167,9 +167,13 @@ class MultiTaskModel:
         The encoder of tasks that only read pairs as one sequence has not learnt to embed a text.
         """
         check_task(task, self.model.selectable_tasks, "task")
+        if not self.embeds_texts(task):
+            raise RunError(only_joint(self.tasks if task is None else (task,), task))
+
+    def embeds_texts(self, task: str | None = None) -> bool:
+        """Return whether the encoder of a task, or any one, has learnt to embed single texts."""
         names = self.tasks if task is None else (task,)
-        if all(self.tasks_by_name[name].joint for name in names):
-            raise RunError(only_joint(names, task))
+        return not all(self.tasks_by_name[name].joint for name in names)
 
     def merged(self, task: str) -> MultiTaskModel:
         """Return a model of one task, whose adapter is merged into the weights of the encoder.

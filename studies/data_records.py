@@ -43,17 +43,12 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
         print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
     text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in found)
     paths = {key: path for one in cells for key, path in data_files.files(one.config).items()}
-    gone = [key for key in recorded_files(results) if key in paths and not paths[key].exists()]
+    recorded = stored_record(results / "data.json")
+    gone = [key for key in recorded if key in paths and not paths[key].exists()]
     left_out = [*damaged, *(f"{key}: {paths[key]} does not exist" for key in gone)]
     unread = "".join(f"\nNot audited: {one}\n" for one in left_out)
     print(unread, end="", flush=True)
     atomic_write_text(results / "leaks.md", f"# Leak audit\n\n{READING}\n\n{text}\n{unread}")
-
-
-def recorded_files(results: Path) -> dict[str, str]:
-    """Return the content of `data.json`: a hash of each file by its name; empty without one."""
-    file = results / "data.json"
-    return read_json(file, UserError) if file.exists() else {}
 
 
 def record_data(cells: Sequence[Cell], results: Path) -> None:
@@ -74,12 +69,17 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
         write_json(file, merged)
 
 
+def stored_record(file: Path) -> dict[str, str]:
+    """Return the entries of a file of `record`; empty without one."""
+    return read_json(file, UserError) if file.exists() else {}
+
+
 def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:
     """Return the stored record with further entries, or None without any.
 
     Raise UserError with the text `mismatch` if a stored entry differs.
     """
-    known = read_json(file, UserError) if file.exists() else {}
+    known = stored_record(file)
     for key, value in found.items():
         if known.get(key, value) != value:
             raise UserError(f"{file}: {key}: {mismatch}")

@@ -298,21 +298,21 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         ("branches-teachers", "with copies for both"),
         ("branch-sts-sst2-teachers", "copies for similarity and SST-2 as an auxiliary task"),
         (TOGETHER, "a low-rank adapter per task and SST-2 as an auxiliary task"),
-    ):
-        yield page, f"{words} {spread(whole(name))}"
-    yield page, f"one task per step with {mean(whole('one-task-per-step'))} (one seed)"
-    for name, words in (
         ("sst-corn", "CORN for sentiment"),
         ("label-smoothing", "label smoothing"),
         ("lora", "low-rank adapters for all tasks"),
         ("sst-distance", "soft labels by distance for sentiment"),
     ):
-        yield page, f"{words} {mean(whole(name))}"
-    gold, silver, teacher = (
-        "sharing/one-task-per-step.json",
-        "silver/semantic.json",
-        "silver/cross.json",
-    )
+        yield page, f"{words} {spread(whole(name))}"
+    yield page, f"one task per step with {spread(whole('one-task-per-step'))} (one seed)"
+    yield from quoted_of_silver_pairs()
+    yield from quoted_of_sharing_on_a_gpu()
+
+
+def quoted_of_silver_pairs() -> Iterator[tuple[str, str]]:
+    """Yield the lines of docs/sharing.md about silver pairs, beside gold ones."""
+    page, gold = "docs/sharing.md", "sharing/one-task-per-step.json"
+    silver, teacher = "silver/semantic.json", "silver/cross.json"
     change = " to ".join(mean(dev(one, "sts", "pearson")) for one in (gold, silver))
     yield page, f"proposed by semantic search, similarity changes from {change}"
     merged = 100 * read_cell(RESULTS / silver)["dev"]["overall"]
@@ -320,7 +320,6 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
     single = mean(dev("sharing/sts.json", "sts", "pearson")[:1])
     yield page, f"a cross-encoder of {mean(dev(teacher, 'sts', 'pearson'))}, which"
     yield page, f"a bi-encoder trained on the same pairs ({single})"
-    yield from quoted_of_sharing_on_a_gpu()
 
 
 def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
