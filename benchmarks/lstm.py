@@ -20,7 +20,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 from benchmarks.steps import random_rows, relative_difference, seconds_per_example
 from benchmarks.timing import in_rounds, rate_table
 from minbert.batching import TokenLists, pack
-from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm
+from minbert.bilstm import BiLSTM, random_bilstm
+from minbert.config import BiLSTMConfig
 from minbert.words import build_vocabulary, word_tokenizer
 from tasks import build_task, data_folder
 

@@ -17,12 +17,9 @@ from cli.settings_flags import Flags, path
 from cli.training import add_drop_leaks, add_use, config_of
 from common.argument_types import typed
 from common.settings import Count
-from minbert.config import Tokens
+from minbert.config import BiLSTMConfig, Tokens
 from multitask.methods import methods
 from tasks import CS224N, TASKS
-
-# Values of SuperConText for small data sets (section IV.B), and the width of GloVe's vectors.
-UNITS, LAYERS, DROPOUT, WIDTH, TOKENS = 128, 1, 0.2, 300, 512
 
 Dropped = Annotated[float, Meta(ge=0, le=0.99)]
 
@@ -46,10 +43,15 @@ def add_flags(parser: Any) -> None:
         type=path,
     )
     numbers = (
-        ("units", Count, UNITS, "units in each direction"),
-        ("layers", Count, LAYERS, "number of layers"),
-        ("max_tokens", Tokens, TOKENS, "maximum tokens per text; longer texts are cut"),
-        ("dropout", Dropped, DROPOUT, "dropout of words and layers"),
+        ("units", Count, BiLSTMConfig.units, "units in each direction"),
+        ("layers", Count, BiLSTMConfig.num_layers, "number of layers"),
+        (
+            "max_tokens",
+            Tokens,
+            BiLSTMConfig.max_tokens,
+            "maximum tokens per text; longer texts are cut",
+        ),
+        ("dropout", Dropped, BiLSTMConfig.dropout, "dropout of words and layers"),
     )
     for key, hint, value, text in numbers:
         help = f"{text} (default: {value})"
@@ -57,7 +59,7 @@ def add_flags(parser: Any) -> None:
     flags.add(
         "embedding_size",
         "encoder",
-        f"width of word vectors without --vectors (default: {WIDTH})",
+        f"width of word vectors without --vectors (default: {BiLSTMConfig.embedding_size})",
         type=typed(Count),
         metavar="N",
     )
@@ -83,7 +85,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         args.units,
         args.layers,
         args.dropout,
-        args.embedding_size or WIDTH,
+        args.embedding_size or BiLSTMConfig.embedding_size,
         args.max_tokens,
         config.pooling or "mean",
         config.seed,

@@ -6,8 +6,7 @@ and never padded: an LSTM processes them time step by time step, the longest seq
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
@@ -15,58 +14,10 @@ from torch import Tensor, nn
 
 from common.errors import EncoderError
 from minbert.batching import Batch
+from minbert.config import BiLSTMConfig
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import TokenEncoder, add_noise, empty_embedding
 from minbert.recurrence import bidirectional_states, pytorch_states
-
-MODEL_TYPE = "bilstm"
-
-
-@dataclass(frozen=True)
-class BiLSTMConfig:
-    """Configuration of a BiLSTM; defaults are SuperConText's for small data sets (section IV.B)."""
-
-    vocab_size: int
-    embedding_size: int = 300
-    units: int = 128
-    num_layers: int = 1
-    dropout: float = 0.2
-    max_tokens: int = 512
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name == "dropout":
-                valid = isinstance(value, int | float) and 0 <= value < 1
-                expected = "a number from 0 to below 1"
-            else:
-                valid, expected = isinstance(value, int) and value >= 1, "a whole number from 1"
-            if not valid or isinstance(value, bool):
-                raise EncoderError(f"{field.name}: expected {expected}, found {value!r}")
-
-    @property
-    def hidden_size(self) -> int:
-        """Width of a token's state: both directions."""
-        return 2 * self.units
-
-    @property
-    def family(self) -> str:
-        """Model family, as in `EncoderConfig`."""
-        return MODEL_TYPE
-
-    def to_json(self) -> dict[str, Any]:
-        return {"model_type": MODEL_TYPE, **asdict(self)}
-
-
-def config_from_json(content: Mapping[str, Any]) -> BiLSTMConfig:
-    """Read what `to_json` wrote; raise EncoderError for a missing or unknown key."""
-    settings = {key: value for key, value in content.items() if key != "model_type"}
-    known = {field.name for field in fields(BiLSTMConfig)}
-    if unknown := [key for key in settings if key not in known]:
-        raise EncoderError(f"expected the settings of a BiLSTM, found {unknown[0]!r}")
-    if "vocab_size" not in settings:
-        raise EncoderError("vocab_size: expected a whole number from 1, found none")
-    return BiLSTMConfig(**settings)
 
 
 class WordEmbeddings(nn.Module):

@@ -1,15 +1,16 @@
-"""Configuration of an encoder, read from and written to Hugging Face's `config.json`."""
+"""Configuration of an encoder, read from and written to a folder's `config.json`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
 from common.errors import EncoderError
 
+BILSTM = "bilstm"  # model_type of a BiLSTM in config.json; the others are Hugging Face's
 # model_type in config.json -> (model family, class that transformers opens).
 MODEL_TYPES = {
     "bert": ("bert", "BertModel"),
@@ -152,6 +153,55 @@ def config_to_transformers(config: EncoderConfig) -> dict[str, Any]:
         "dtype": "float32",
     }
 
+
+@dataclass(frozen=True)
+class BiLSTMConfig:
+    """Configuration of a BiLSTM; defaults are SuperConText's for small data sets (section IV.B)."""
+
+    vocab_size: int
+    embedding_size: int = 300
+    units: int = 128
+    num_layers: int = 1
+    dropout: float = 0.2
+    max_tokens: int = 512
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "dropout":
+                valid = isinstance(value, int | float) and 0 <= value < 1
+                expected = "a number from 0 to below 1"
+            else:
+                valid, expected = isinstance(value, int) and value >= 1, "a whole number from 1"
+            if not valid or isinstance(value, bool):
+                raise EncoderError(f"{field.name}: expected {expected}, found {value!r}")
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of a token's state: both directions."""
+        return 2 * self.units
+
+    @property
+    def family(self) -> str:
+        """Model family, as in `EncoderConfig`."""
+        return BILSTM
+
+    def to_json(self) -> dict[str, Any]:
+        return {"model_type": BILSTM, **asdict(self)}
+
+
+def bilstm_from_json(content: Mapping[str, Any]) -> BiLSTMConfig:
+    """Read what `to_json` wrote; raise EncoderError for a missing or unknown key."""
+    settings = {key: value for key, value in content.items() if key != "model_type"}
+    known = {field.name for field in fields(BiLSTMConfig)}
+    if unknown := [key for key in settings if key not in known]:
+        raise EncoderError(f"expected the settings of a BiLSTM, found {unknown[0]!r}")
+    if "vocab_size" not in settings:
+        raise EncoderError("vocab_size: expected a whole number from 1, found none")
+    return BiLSTMConfig(**settings)
+
+
+AnyConfig = EncoderConfig | BiLSTMConfig
 
 Precision = Literal["fp32", "bf16"]  # of training
 EncodingPrecision = Literal["fp32", "bf16", "int8"]

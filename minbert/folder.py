@@ -12,10 +12,16 @@ from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
 from common.json_files import read_json, write_json
 from common.run_files import CHECKPOINTS, is_run
-from minbert import bilstm
 from minbert.adapters import AdaptedEncoder
-from minbert.bilstm import BiLSTM, BiLSTMConfig
-from minbert.config import EncoderConfig, config_from_transformers, config_to_transformers
+from minbert.bilstm import BiLSTM
+from minbert.config import (
+    BILSTM,
+    AnyConfig,
+    EncoderConfig,
+    bilstm_from_json,
+    config_from_transformers,
+    config_to_transformers,
+)
 from minbert.encoder import Encoder
 from minbert.pooling import POOLINGS
 from minbert.tokenizer import Tokenizer, load_tokenizer
@@ -131,7 +137,6 @@ def write_limit(folder: Path, max_tokens: int | None, lower: bool) -> None:
 
 
 AnyEncoder = Encoder | AdaptedEncoder | BiLSTM
-AnyConfig = EncoderConfig | BiLSTMConfig
 
 
 def read_config(folder: Path) -> AnyConfig:
@@ -143,8 +148,8 @@ def read_config(folder: Path) -> AnyConfig:
         line = f"expected an encoder, found a run; its encoder is in {best}"
         raise EncoderError(f"{folder}: {line}, and --init {folder} starts from it")
     try:
-        if content.get("model_type") == bilstm.MODEL_TYPE:
-            return bilstm.config_from_json(content)
+        if content.get("model_type") == BILSTM:
+            return bilstm_from_json(content)
         return config_from_transformers(content)
     except EncoderError as error:
         raise EncoderError(f"{file}: {error}") from error

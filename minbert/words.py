@@ -14,7 +14,8 @@ from tokenizers import Regex, models, normalizers, pre_tokenizers, processors
 
 from common.atomic_files import atomic_path, check_regular
 from common.errors import EncoderError
-from minbert.bilstm import BiLSTM, BiLSTMConfig, random_bilstm
+from minbert.bilstm import BiLSTM, random_bilstm
+from minbert.config import BiLSTMConfig
 from minbert.folder import SentenceSettings, save_encoder, write_sentence_settings
 from minbert.tokenizer import Tokenizer
 
@@ -75,11 +76,11 @@ def build_bilstm(
     folder: Path,
     texts: Iterable[str],
     vectors: Path | None = None,
-    units: int = 128,
-    num_layers: int = 1,
-    dropout: float = 0.2,
-    embedding_size: int = 300,
-    max_tokens: int = 512,
+    units: int = BiLSTMConfig.units,
+    num_layers: int = BiLSTMConfig.num_layers,
+    dropout: float = BiLSTMConfig.dropout,
+    embedding_size: int = BiLSTMConfig.embedding_size,
+    max_tokens: int = BiLSTMConfig.max_tokens,
     pooling: str = "mean",
     seed: int = 0,
 ) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import RunError, SettingsError
+from minbert.config import BiLSTMConfig
 from multitask.config import RunConfig
 from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
@@ -151,7 +152,6 @@ def parameter_ratio(config: RunConfig, layers: tuple[int, ...]) -> float:
     """
     import torch
 
-    from minbert.bilstm import BiLSTMConfig
     from minbert.encoder import Encoder
     from minbert.folder import read_config
     from multitask.task_modules import count_parameters
@@ -174,7 +174,6 @@ def parameter_ratio(config: RunConfig, layers: tuple[int, ...]) -> float:
 
 def is_bilstm(run: Path) -> bool:
     """Return whether the encoder of a run is a BiLSTM, which has no adapters."""
-    from minbert.bilstm import BiLSTMConfig
     from minbert.folder import read_config
 
     return isinstance(read_config(RunFolder(run).weights()), BiLSTMConfig)

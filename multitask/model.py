@@ -14,7 +14,8 @@ from common.run_files import HEADS
 from minbert.adapters import AdaptedEncoder, EncoderAdapter
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
-from minbert.bilstm import BiLSTM, BiLSTMConfig
+from minbert.bilstm import BiLSTM
+from minbert.config import BiLSTMConfig
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import Encoder
 from minbert.exits import first_dimensions

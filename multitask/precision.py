@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.errors import RunError
-from minbert.config import LINEARS, PRECISIONS
+from minbert.config import LINEARS, PRECISIONS, BiLSTMConfig
 from multitask.config import RunConfig
 from multitask.run_folder import RunFolder
 
@@ -36,7 +36,6 @@ def training_precision(config: RunConfig, device: torch.device, bilstm: bool) ->
 
 def precision_before_loading(config: RunConfig) -> PrecisionChoice:
     """Return the precision of a run, which depends on the kind of its encoder."""
-    from minbert.bilstm import BiLSTMConfig
     from minbert.device import choose_device
     from minbert.folder import read_config
     from minbert.sources import NAMED_ENCODERS, find_folder

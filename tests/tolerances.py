@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from minbert.bilstm import BiLSTMConfig
-from minbert.config import EncoderConfig
+from minbert.config import AnyConfig, BiLSTMConfig
 
 if TYPE_CHECKING:
     from serving import MultiTaskModel
@@ -61,7 +60,7 @@ def wide(numbers) -> np.ndarray:
     return np.asarray(numbers, np.float64)
 
 
-def encoder_terms(config: EncoderConfig | BiLSTMConfig, tokens: int) -> int:
+def encoder_terms(config: AnyConfig, tokens: int) -> int:
     """Additions on the way of one number through an encoder, at most `tokens` a sequence.
 
     Pooling, a mean over the tokens, is among them.
@@ -82,7 +81,7 @@ def model_terms(model: MultiTaskModel) -> int:
     return encoder_terms(config, config.max_tokens)
 
 
-def gradient_terms(config: EncoderConfig | BiLSTMConfig, tokens: int) -> int:
+def gradient_terms(config: AnyConfig, tokens: int) -> int:
     """The same there and back, of a batch of `tokens`.
 
     Back, each product of the way there is two; a weight's gradient is a sum over the tokens.

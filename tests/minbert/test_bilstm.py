@@ -13,7 +13,8 @@ from torch import nn
 from common.errors import EncoderError
 from minbert import BiEncoder
 from minbert.batching import pack
-from minbert.bilstm import BiLSTMConfig, random_bilstm
+from minbert.bilstm import random_bilstm
+from minbert.config import BiLSTMConfig
 from minbert.words import SPECIAL, build_bilstm, build_vocabulary, read_vectors, word_tokenizer
 
 TEXTS = ["The cat sleeps.", "A dog, a cat; the dog!", "", "cat"]

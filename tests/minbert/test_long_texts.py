@@ -13,7 +13,8 @@ from tolerances import assert_near, encoder_terms
 from common.errors import EncoderError, TruncationWarning
 from minbert import BiEncoder
 from minbert.batching import TokenLists, pack
-from minbert.bilstm import BiLSTMConfig, random_bilstm
+from minbert.bilstm import random_bilstm
+from minbert.config import BiLSTMConfig
 from minbert.long_texts import MOST_CHUNKS, beginning, chunks_of, head_and_tail
 from minbert.pooling import POOLINGS
 from minbert.sentences import portions, windows

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from minbert.batching import Batch
-from minbert.bilstm import BiLSTMConfig, by_time, random_bilstm
+from minbert.bilstm import by_time, random_bilstm
+from minbert.config import BiLSTMConfig
 from minbert.recurrence import bidirectional_states, pytorch_states
 
 pytestmark = pytest.mark.numeric
