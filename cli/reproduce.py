@@ -105,7 +105,8 @@ def add_result_flags(parser: argparse.ArgumentParser) -> None:
         type=typed(Count),
         metavar="N",
         help="first choose the learning rate and the method's settings on dev: train N points of "
-        "the grid of each requested cell (only with the papers on classification)",
+        "the grid of each requested cell, and rates beyond it while the best is at an end (only "
+        "with the papers on classification)",
     )
     parser.add_argument(
         "--dry-run",

@@ -34,6 +34,10 @@ def printed(paper: str) -> dict[str, Any]:
 
 
 SHOWN_ROWS = 40  # in an error message
+BEYOND_GRID = (
+    "*3 + 1* points are three of the grid and one beyond it: while the best point has the lowest "
+    "or the highest rate, the next rate beyond is tried. "
+)
 
 
 @dataclass(frozen=True)
@@ -204,11 +208,12 @@ def tuning_part(study: Study, report: Report) -> list[str]:
     header, rows = tuning_table(searches, report.results.folder)
     if not rows:
         return []
+    beyond = BEYOND_GRID if any("+" in points for *_, points, _ in rows) else ""
     return [
         "## Settings chosen on dev",
         "Points are drawn at random from each method's grid of learning rate and own settings, or "
         "are the whole grid if it is smaller; a point's figure is the mean over its "
-        "seeds. The seeds of the tables below include these seeds; test chose nothing.",
+        f"seeds. {beyond}The seeds of the tables below include these seeds; test chose nothing.",
         markdown_table(header, rows),
     ]
 

@@ -1,8 +1,10 @@
 """Settings chosen on dev: `reproduce --tune N` trains N points of each requested cell's grid.
 
 Every method has the same number of points, drawn at random from its grid with a fixed seed, or its
-whole grid if that is smaller. The dev figures are stored in `tuning/CELL.json` below the results;
-a study's cells take the best point of that file. Test figures are not stored there.
+whole grid if that is smaller. While the best point has the lowest or the highest learning rate, it
+is tried with a third of that rate, or with three times it, `BEYOND` times at most. The dev figures
+are stored in `tuning/CELL.json` below the results; a study's cells take the best point of that
+file. Test figures are not stored there.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from studies.runner import run_cells
 
 FOLDER = "tuning"
 SEEDS = 3  # per point
-RATES = (1 / 3, 1.0, 3.0)  # times the study's learning rate
+FACTOR = 3  # between neighbouring learning rates
+RATES = (1 / FACTOR, 1.0, FACTOR)  # times the study's learning rate
+BEYOND = 3  # most points with a rate beyond those of the grid
 
 Settings = Mapping[str, Any]
 Tuned = Mapping[str, Settings]  # by cell
@@ -75,40 +79,55 @@ def changes_of(settings: Settings) -> dict[str, Any]:
 
 def rates(config: RunConfig) -> tuple[float, ...]:
     """Return the learning rates of a grid: the study's rate, a third of it and three times it."""
-    return tuple(float(f"{config.flat()['lr'] * factor:.3g}") for factor in RATES)
+    return tuple(rounded(config.flat()["lr"] * factor) for factor in RATES)
+
+
+def rounded(rate: float) -> float:
+    """Return a learning rate with three digits."""
+    return float(f"{rate:.3g}")
 
 
 def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> list[str]:
-    """Train `count` points of each search and store their dev figures; return the errors.
+    """Train `count` points of each search and those beyond its grid; return the errors.
 
-    Stored points are not repeated. The examples that each seed draws are recorded in `results`.
+    Stored points are not repeated. The dev figures, and the examples that each seed draws, are
+    stored in `results`.
     """
     failed = []
     runs.mkdir(parents=True, exist_ok=True)
     (results / FOLDER).mkdir(parents=True, exist_ok=True)
     trained = Results(runs / FOLDER)  # with figures of test, which select nothing
     for search in searches:
-        name, stored = search.cell.name, stored_points(search, results)
-        left = points_left(search, count, results)
-        print(f"\n{name}: {len(left)} points of {', '.join(search.grid)} are left", flush=True)
         for seed in search.cell.seeds[:SEEDS]:
             record_examples(search.cell.config.changed(seed=seed), results, runs)
-        for point in left:
-            cell = search.trial(point, SEEDS)
-            failed += run_cells([cell], trained, runs, record_drawn=False)
-            dev = trained.values(cell, *search.dev)
-            if len(dev) == len(cell.seeds):
-                figures = {str(seed): figure for seed, figure in dev.items()}
-                date = min(trained.values(cell, "environment", "date").values())
-                stored.append({"settings": point, "dev": figures, "date": date})
-                content = {"config": without_paths(search.cell.config), "points": stored}
-                write_cell(file_of(search, results), content)
+        errors = list[str]()
+        while not errors and (left := points_left(search, count, results)):
+            what = f"{len(left)} points of {', '.join(search.grid)} are left"
+            print(f"\n{search.cell.name}: {what}", flush=True)
+            errors = [line for point in left for line in try_point(search, point, trained, results)]
+        failed += errors
+    return failed
+
+
+def try_point(search: Search, point: Settings, trained: Results, results: Path) -> list[str]:
+    """Train a point with each seed and store its dev figures; return the errors of failed runs."""
+    cell = search.trial(point, SEEDS)
+    failed = run_cells([cell], trained, trained.folder.parent, record_drawn=False)
+    dev = trained.values(cell, *search.dev)
+    if len(dev) == len(cell.seeds):
+        figures = {str(seed): figure for seed, figure in dev.items()}
+        date = min(trained.values(cell, "environment", "date").values())
+        beyond = any(point[key] not in as_json(values) for key, values in search.grid.items())
+        new = {"settings": point, "beyond": beyond, "dev": figures, "date": date}
+        points = [*stored_points(search, results), new]
+        content = {"config": without_paths(search.cell.config), "points": points}
+        write_cell(file_of(search, results), content)
     return failed
 
 
 def points_tried(search: Search, results: Path) -> int:
-    """Return the number of stored points of a search."""
-    return len(points_in(search, results))
+    """Return the number of stored points of a search, without those beyond its grid."""
+    return sum(not one["beyond"] for one in points_in(search, results))
 
 
 def rates_tried(search: Search, results: Path) -> set[float]:
@@ -123,10 +142,27 @@ def points_in(search: Search, results: Path) -> list[dict[str, Any]]:
     return points_of(search, file, read_cell(file)) if file.exists() else []
 
 
-def points_left(search: Search, count: int, results: Path) -> list[dict[str, Any]]:
-    """Return those of the first `count` points that are not stored."""
-    known = [point["settings"] for point in stored_points(search, results)]
-    return [point for point in as_json(search.points(count)) if point not in known]
+def points_left(search: Search, count: int, results: Path) -> list[Settings]:
+    """Return those of the first `count` points that are not stored.
+
+    If all are, return the point beyond the grid that is to be tried, if there is one.
+    """
+    stored = stored_points(search, results)
+    known = [point["settings"] for point in stored]
+    left = [point for point in as_json(search.points(count)) if point not in known]
+    beyond = point_beyond(search, stored)
+    return left or ([beyond] if beyond is not None else [])
+
+
+def point_beyond(search: Search, points: Sequence[Mapping[str, Any]]) -> Settings | None:
+    """Return the best point with the next rate beyond, if it has the lowest or the highest one."""
+    further = sum(one["beyond"] for one in points)
+    if not points or further == BEYOND or "lr" not in search.grid:
+        return None
+    best = best_point(points)["settings"]
+    every = {*search.grid["lr"], *(one["settings"]["lr"] for one in points)}
+    factor = {max(every): FACTOR, min(every): 1 / FACTOR}.get(best["lr"])
+    return None if factor is None else {**best, "lr": rounded(best["lr"] * factor)}
 
 
 def as_json(value: Any) -> Any:
@@ -154,6 +190,7 @@ def points_of(search: Search, file: Path, content: Mapping[str, Any]) -> list[di
         points = [
             {
                 "settings": dict(one["settings"]),
+                "beyond": bool(one.get("beyond", False)),
                 "dev": {str(int(seed)): figure for seed, figure in one["dev"].items()},
                 "date": str(one.get("date", "")),
             }
@@ -189,7 +226,10 @@ def tuned_settings(searches: Sequence[Search], results: Path) -> dict[str, Setti
 
 
 def tuning_table(searches: Sequence[Search], results: Path) -> Table:
-    """Return the chosen settings of each tuned cell, and its number of points and seeds."""
+    """Return the chosen settings of each tuned cell, and its number of points and seeds.
+
+    Points beyond the grid are counted after a plus sign.
+    """
     rows = []
     for search in searches:
         if not (points := stored_points(search, results)):
@@ -197,6 +237,7 @@ def tuning_table(searches: Sequence[Search], results: Path) -> Table:
         best = best_point(points)
         chosen = ", ".join(f"{key} {shown(value)}" for key, value in best["settings"].items())
         mean = fmean(best["dev"].values())
-        counts = str(len(points)), str(len(best["dev"]))
-        rows.append([search.cell.name, chosen, f"{mean:.4f}", *counts])
+        further = sum(one["beyond"] for one in points)
+        tried = f"{len(points) - further}" + (f" + {further}" if further else "")
+        rows.append([search.cell.name, chosen, f"{mean:.4f}", tried, str(len(best["dev"]))])
     return ["cell", "chosen on dev", "dev", "points", "seeds"], rows

@@ -17,7 +17,16 @@ from studies.results import Results
 from studies.scl_moo.cells import Experiments
 from studies.study import StudyRequest
 from studies.supercontext import cells as supercontext
-from studies.tuning import Search, best_point, points_tried, rates_tried, tune, tuned_settings
+from studies.tuning import (
+    Search,
+    best_point,
+    points_left,
+    points_tried,
+    rates_tried,
+    tune,
+    tuned_settings,
+    tuning_table,
+)
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", lr=1e-4, head_lr=1e-4)
 DEV = ("dev", "sst2", "accuracy")
@@ -72,6 +81,45 @@ def test_the_best_point_on_dev_is_chosen_and_nothing_is_repeated(search, tmp_pat
     before = len(trained)
     tune([one], 4, *folders)
     assert {weight for _, weight, _ in trained[before:]} == {0.9}  # only what failed
+
+
+def test_rates_beyond_the_grid_are_tried_while_the_best_is_at_its_end(search, tmp_path):
+    one, trained = search
+    results, runs = tmp_path / "results", tmp_path / "runs"
+    lower = replace(one, grid={"lr": (1e-5, 3e-5), "scl_weight": (0.1,)})
+    assert tune([lower], 2, results, runs) == []  # dev is best at 3e-4
+    assert rates_tried(lower, results) == {1e-5, 3e-5, 9e-5, 2.7e-4, 8.1e-4}
+    assert tuned_settings([lower], results)[one.cell.name]["lr"] == 2.7e-4
+    assert points_tried(lower, results) == 2
+    assert tuning_table([lower], results)[1][0][-2:] == ["2 + 3", "3"]
+    before = len(trained)
+    tune([lower], 2, results, runs)
+    assert len(trained) == before  # at most three points
+
+
+def test_a_rate_within_the_grid_ends_the_search(search, tmp_path):
+    one, _ = search
+    results, runs = tmp_path / "results", tmp_path / "runs"
+    higher = replace(one, grid={"lr": (1e-3, 3e-3), "scl_weight": (0.1,)})
+    tune([higher], 2, results, runs)
+    assert rates_tried(higher, results) == {1e-3, 3e-3, 3.33e-4, 1.11e-4}
+    assert points_left(higher, 2, results) == []
+
+
+def test_a_run_that_fails_beyond_the_grid_ends_the_search(search, tmp_path):
+    one, _ = search
+    results, runs = tmp_path / "results", tmp_path / "runs"
+    run = one.cell.run_function
+
+    def fails(config, folder):
+        if config.flat()["lr"] > 5e-4:
+            raise UserError("diverged")
+        return run(config, folder)
+
+    cell = replace(one.cell, run_function=fails)
+    higher = replace(one, cell=cell, grid={"lr": (1e-5, 2e-4), "scl_weight": (0.1,)})
+    assert len(tune([higher], 2, results, runs)) == 3
+    assert rates_tried(higher, results) == {1e-5, 2e-4}
 
 
 def test_a_point_that_a_fixed_fault_affects_is_tried_again(search, tmp_path, monkeypatch):
@@ -163,7 +211,7 @@ def test_the_command_tunes_then_trains_with_what_it_chose(reproducing, data, tmp
     page = (tmp_path / "scl_moo.md").read_text()
     assert "## Settings chosen on dev" in page
     stored = json.loads((tmp_path / "scl_moo/tuning/few-shot-sst2-50-scl.json").read_text())
-    assert len(stored["points"]) == 2
+    assert len(stored["points"]) >= 2  # further ones if the best is at an end
     chosen = best_point(stored["points"])["settings"]
     cell = json.loads((tmp_path / "scl_moo/few-shot-sst2-50-scl.json").read_text())
     assert cell["config"]["lr"] == chosen["lr"]
@@ -206,17 +254,17 @@ def test_a_rate_at_an_end_of_those_tried_is_a_reason_for_the_method_that_is_behi
     grid = {"lr": (1e-4, 2e-4, 3e-4), "scl_weight": (0.1,)}
     one = replace(one, grid=grid)
     tune([one], 3, results.folder, tmp_path / "runs")
-    assert rates_tried(one, results.folder) == {1e-4, 2e-4, 3e-4}
+    assert rates_tried(one, results.folder) == {1e-4, 2e-4, 3e-4, 9e-4}
     ahead, behind = ({("sst2", 1): sign} for sign in (0.1, -0.1))
     reason = [f"the rate of {name} is at an end of those tried"]
 
     def found(pairs, rate, ours=(one,), rivals=()):
         return end_of_grid_reason(results, ours, rivals, {name: {"lr": rate}}, pairs)
 
-    assert found(behind, 3e-4) == found(behind, 1e-4) == reason
-    assert found(behind, 2e-4) == found(ahead, 3e-4) == found({}, 3e-4) == []
-    assert found(ahead, 3e-4, (), (one,)) == reason
-    assert found({("cola", 1): -0.1}, 3e-4) == []
+    assert found(behind, 9e-4) == found(behind, 1e-4) == reason
+    assert found(behind, 3e-4) == found(ahead, 9e-4) == found({}, 9e-4) == []
+    assert found(ahead, 9e-4, (), (one,)) == reason
+    assert found({("cola", 1): -0.1}, 9e-4) == []
     assert end_of_grid_reason(results, [one], [], {}, behind) == []
 
 
