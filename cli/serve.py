@@ -74,6 +74,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.answers import Corpus, Run
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
+    from serving.rows import Rows
     from serving.run_encoder import report_precision
     from serving.server import server_of
     from serving.service import Load, make_app
@@ -91,7 +92,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         if names := ", ".join(model.model.adapters):
             print(f"search: embeddings of the shared encoder, without the adapters of {names}")
         embeddings = embeddings_of(sentences, model.model.bi_encoder, precision)
-        corpus = Corpus(Path(args.input).name, sentences, embeddings)
+        corpus = Corpus(Path(args.input).name, sentences, Rows.of(embeddings))
     run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
     # Bound here, so that errors are reported in one line and the port is known.

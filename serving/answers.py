@@ -12,9 +12,10 @@ import numpy as np
 from serving.card import scores, settings
 from serving.empty_texts import REASON, is_empty
 from serving.examples import examples_of
-from serving.mining import nearest
 from serving.model import MultiTaskModel
 from serving.prediction import Prediction
+from serving.rows import Rows
+from serving.search import search
 from tasks.base import Task
 
 TITLES = {"sst": "Sentiment", "qqp": "Paraphrase", "sts": "Similarity"}
@@ -22,11 +23,11 @@ TITLES = {"sst": "Sentiment", "qqp": "Paraphrase", "sts": "Similarity"}
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences to search, with embeddings of unit length (n, H)."""
+    """Sentences to search, with their embeddings."""
 
     name: str
     sentences: list[str]
-    embeddings: np.ndarray
+    rows: Rows
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def embedding_answer(texts: list[str], vectors: np.ndarray, cut: np.ndarray) -> 
 
 def found_sentences(corpus: Corpus, query: np.ndarray, top: int) -> list[dict[str, Any]]:
     """Return the sentences of a corpus nearest to a query of unit length (1, H)."""
-    rows, cosines = nearest(corpus.embeddings, query, top)
+    rows, cosines = search(corpus.rows, query, top)
     return [
         {"sentence": corpus.sentences[row], "row": int(row) + 1, "cosine": float(cosine)}
         for row, cosine in zip(rows[0], cosines[0], strict=True)

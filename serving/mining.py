@@ -1,4 +1,4 @@
-"""Exact search, in blocks, for the most similar pairs of sentences and the nearest to a query."""
+"""Exact search, in blocks, for the most similar pairs of sentences."""
 
 from __future__ import annotations
 
@@ -207,16 +207,3 @@ class CodedBlocks:
         one, two = (self.rows.take(self.there[some]) for some in (first, second))
         exact = np.einsum("kh,kh->k", one, two, dtype=np.float64)
         return torch.from_numpy(exact.clip(-1, 1)).float()
-
-
-def nearest(embeddings: np.ndarray, queries: np.ndarray, count: int) -> tuple[Any, Any]:
-    """Return rows (q, k) and cosines (q, k) of the `count` nearest rows to each query.
-
-    Rows of NaN are left out.
-    """
-    rows, there = torch.from_numpy(np.ascontiguousarray(embeddings)), Rows.of(embeddings).there()
-    scores = torch.from_numpy(queries) @ rows.T
-    if len(there) < len(rows):
-        scores.nan_to_num_(nan=-torch.inf)
-    cosines, places = torch.topk(scores, min(count, len(there)), dim=1)
-    return places.numpy(), cosines.numpy()

@@ -10,11 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common.progress import bar
 from common.random_generators import generator
-from serving.mining import nearest
-
-LARGEST = 1 << 26  # cosines in memory at a time
+from serving.rows import Rows
+from serving.search import search
 
 
 class Proposal(NamedTuple):
@@ -40,21 +38,18 @@ def semantic_pairs(
 
 
 def neighbour_pairs(embeddings: np.ndarray, count: int) -> np.ndarray:
-    """Return the distinct pairs (p, 2) of each row (n, H) and its `count` nearest other rows."""
-    n, found = len(embeddings), [np.zeros((0, 2), np.int64)]
-    rows = max(1, LARGEST // max(n, 1))
-    with bar("search", "sentence", n) as progress:
-        for begin in range(0, n, rows):
-            block = embeddings[begin : begin + rows]
-            near, _ = nearest(embeddings, block, count + 1)
-            own = np.arange(begin, begin + len(block))[:, None]
-            # The row itself goes last, where it is dropped, or else the farthest one.
-            last = np.argsort(near == own, axis=1, kind="stable")
-            near = np.take_along_axis(near, last, axis=1)[:, :-1]
-            pairs = np.stack([np.broadcast_to(own, near.shape), near], -1).reshape(-1, 2)
-            found.append(np.unique(np.sort(pairs, axis=1), axis=0))
-            progress.update(len(block))
-    return np.unique(np.concatenate(found), axis=0)
+    """Return the distinct pairs (p, 2) of each row (n, H) and its `count` nearest other rows.
+
+    Rows of NaN, those of empty texts, are in no pair.
+    """
+    rows = Rows.of(embeddings)
+    own = rows.there()
+    near = search(rows, embeddings[own], count + 1, progress=True).rows
+    # The row itself goes last, where it is dropped, or else the farthest one.
+    last = np.argsort(near == own[:, None], axis=1, kind="stable")
+    near = np.take_along_axis(near, last, axis=1)[:, :-1]
+    pairs = np.stack([np.broadcast_to(own[:, None], near.shape), near], -1).reshape(-1, 2)
+    return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
 def random_pairs(n: int, gold: np.ndarray, count: int, seed: int) -> Proposal:

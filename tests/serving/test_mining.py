@@ -4,10 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from tolerances import assert_near
 
 from serving import mining
-from serving.mining import mine, nearest
+from serving.mining import mine
 
 pytestmark = pytest.mark.numeric
 
@@ -75,17 +74,3 @@ def test_rows_of_nan_are_in_no_pair_and_never_near(monkeypatch, block):
     assert found.first.tolist() == there[expected.first].tolist()
     assert found.second.tolist() == there[expected.second].tolist()
     assert found.cosines.tolist() == expected.cosines.tolist()
-    for count in (3, 99):
-        places, cosines = nearest(embeddings, some[:2], count)
-        plain, same = nearest(some, some[:2], count)
-        assert places.tolist() == there[plain].tolist()
-        assert cosines.tolist() == same.tolist()
-
-
-def test_the_nearest_rows():
-    embeddings, query = unit_rows(30), unit_rows(2, seed=1)
-    places, cosines = nearest(embeddings, query, 4)
-    exact = query.astype(np.float64) @ embeddings.T.astype(np.float64)
-    assert_near(cosines, -np.sort(-exact, axis=1)[:, :4], 16, scale=1.0)
-    assert_near(np.take_along_axis(exact, places, axis=1), cosines, 16, scale=1.0)
-    assert nearest(embeddings, query, 99)[0].shape == (2, 30)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from serving import proposals
+from serving import search
 from serving.proposals import neighbour_pairs, random_pairs, semantic_pairs
 
 NO_GOLD = np.zeros((0, 2), np.int64)
@@ -32,10 +32,10 @@ def unit(count, seed=0):
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("largest", [1, 90, 1 << 20])
+@pytest.mark.parametrize("scores", [1, 90, 1 << 20])
 @pytest.mark.parametrize("count", [1, 4, 29, 99])
-def test_the_nearest_rows_equal_brute_force(monkeypatch, largest, count):
-    monkeypatch.setattr(proposals, "LARGEST", largest)
+def test_the_nearest_rows_equal_brute_force(monkeypatch, scores, count):
+    monkeypatch.setattr(search, "SCORES", scores)
     for rows in (exact_rows(30), unit(30)):
         found = list(map(tuple, neighbour_pairs(rows, count).tolist()))
         assert found == sorted(brute_force(rows, count))
@@ -45,6 +45,15 @@ def test_the_nearest_rows_equal_brute_force(monkeypatch, largest, count):
 def test_fewer_than_two_rows_have_no_pair(count):
     assert neighbour_pairs(unit(count), 3).shape == (0, 2)
     assert random_pairs(count, NO_GOLD, 3, 0).pairs.shape == (0, 2)
+
+
+def test_rows_of_nan_are_in_no_pair():
+    embeddings, there = unit(12), np.array([1, 2, 3, 5, 6, 7, 8, 10])
+    found = neighbour_pairs(embeddings[there], 3)
+    embeddings[[0, 4, 9, 11]] = np.nan
+    assert neighbour_pairs(embeddings, 3).tolist() == there[found].tolist()
+    embeddings[:] = np.nan
+    assert neighbour_pairs(embeddings, 3).shape == (0, 2)
 
 
 def test_equal_rows_are_paired_with_each_other_not_with_themselves():

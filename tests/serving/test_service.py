@@ -20,6 +20,7 @@ import cli
 from serving.answers import Corpus, Run
 from serving.examples import BUILT_IN, examples_of
 from serving.request_models import MOST
+from serving.rows import Rows
 from serving.service import make_app
 from tasks import data_folder
 
@@ -29,7 +30,7 @@ SENTENCES = ["A cat sleeps.", "The <b>sun</b> is up.", "A dog barks."]
 @pytest.fixture(scope="module")
 def corpus(model):
     embeddings = model.model.bi_encoder.encode(SENTENCES, normalize=True)
-    return Corpus("file.txt", SENTENCES, embeddings)
+    return Corpus("file.txt", SENTENCES, Rows.of(embeddings))
 
 
 @pytest.fixture(scope="module")
