@@ -145,7 +145,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 def show(found: Affinity, folder: Path) -> None:
     """Write the report, and print its tables."""
     from reports.affinity import (
-        FIGURES,
         PAGE,
         gain_table,
         gain_title,
@@ -154,6 +153,7 @@ def show(found: Affinity, folder: Path) -> None:
         verdict,
         write_report,
     )
+    from reports.figures import FIGURES
     from reports.tables import shown_table
 
     write_report(found, folder)

@@ -28,7 +28,6 @@ from common.settings import Count, Positive
 from multitask.control import parse_every
 
 FILES = ("comparison.md", "comparison.tex", "comparison.html")
-FIGURES = "figures"  # folder beside them
 KINDS = ("runs", "advice", "until_sure", "verify")  # of comparisons
 COMPARISON, UNTIL_SURE = "comparison", "runs/until-sure"  # default folders
 
@@ -212,6 +211,7 @@ def compare_runs(args: argparse.Namespace) -> int:
     from reports.comparison_page import comparison_page
     from reports.comparison_tables import as_latex, as_markdown, as_text
     from reports.embedding_maps import embedding_maps
+    from reports.figures import FIGURES, save_drawings
     from reports.systems import group_runs, score_systems
 
     promises = None
@@ -231,13 +231,11 @@ def compare_runs(args: argparse.Namespace) -> int:
     method = args.embeddings or "pca"
     if method != "none" and (maps := embedding_maps(comparison.systems, method)):
         drawings["Sentences of dev by label"] = maps
-    page = comparison_page(comparison, drawings, FIGURES)
+    page = comparison_page(comparison, drawings)
     texts = as_markdown(comparison), as_latex(comparison), page
     for name, text in zip(FILES, texts, strict=True):
         atomic_write_text(folder / name, text)
-    (folder / FIGURES).mkdir(exist_ok=True)
-    for one in (one for several in drawings.values() for one in several):
-        one.save(folder / FIGURES)
+    save_drawings(drawings, folder)
     print(f"\n{', '.join(FILES)}, {FIGURES}: {folder}")
     return 0
 
@@ -255,6 +253,8 @@ def make_folder(folder: Path) -> None:
     if there and len(there) < len(FILES):
         expected = "expected no such file, or all files of a report, which is replaced"
         raise UserError(f"{folder / there[0]}: {expected}; choose another --output")
+    from reports.figures import FIGURES
+
     if (folder / FIGURES).exists() and not (folder / FIGURES).is_dir():
         raise UserError(f"{folder / FIGURES}: expected a folder or nothing, found a file")
 

@@ -143,7 +143,6 @@ FIRST_EPOCHS = "number of epochs that train only the first task"
 class Hybrid(RoundRobin, name="hybrid"):
     """First epochs with only the largest task, then round-robin (BEES, section 4.5.1)."""
 
-    in_turn = False
     first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
     first_epochs: Count = setting(1, help=FIRST_EPOCHS)
 

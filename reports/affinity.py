@@ -13,10 +13,10 @@ from multitask.affinity.groups import Group, Grouping
 from multitask.affinity.result import Affinity, sign_of
 from reports.affinity_figures import affinity_figures
 from reports.comparison_page import rendered
-from reports.figures import Drawing, seeds_text, signed
+from reports.figures import Drawing, save_drawings, seeds_text, signed
 from reports.tables import Section, Table
 
-PAGE, FIGURES = "affinity.html", "figures"
+PAGE = "affinity.html"
 UNCLEAR = "show neither agreement nor conflict"
 NOTE = (
     "An asterisk: the 95 % interval, from bootstrapping the measured steps{seeds}, excludes 0. In "
@@ -157,7 +157,6 @@ def affinity_page(found: Affinity, drawings: Mapping[str, Sequence[Drawing]]) ->
         tables=tables,
         notes=" ".join([notes(found), *(f"{name}: {ESTIMATORS[name].meaning}" for name in others)]),
         drawings=drawings,
-        folder=FIGURES,
     )
 
 
@@ -165,9 +164,7 @@ def write_report(found: Affinity, folder: Path) -> None:
     """Write `affinity.html` and the figures beside it; raise UserError if that is impossible."""
     drawings = affinity_figures(found)
     try:
-        (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+        save_drawings(drawings, folder)
         atomic_write_text(folder / PAGE, affinity_page(found, drawings))
-        for one in (one for several in drawings.values() for one in several):
-            one.save(folder / FIGURES)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror}") from error

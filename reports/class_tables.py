@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
+from reports.systems import ScoredSystem, first_task, systems_with
 from reports.tables import Table
 
-if TYPE_CHECKING:
-    from reports.systems import ScoredSystem
-
 ByClass = Mapping[str, Mapping[str, float]]  # precision, recall, f1 and support by class
-FIGURES = ("precision", "recall", "f1")
+COLUMNS = ("precision", "recall", "f1")
 MOST, WORST = 12, 5  # classes of a table; classes that are shown if there are more
 
 
@@ -36,12 +33,12 @@ def class_table(by_task: Mapping[str, ByClass]) -> Table:
         for task, found in by_task.items()
         for name in shown_classes(found)
     ]
-    return ["task", "class", *FIGURES, "support"], rows
+    return ["task", "class", *COLUMNS, "support"], rows
 
 
 def figures_of(one: Mapping[str, float]) -> list[str]:
     """Format precision, recall, F1 and support."""
-    return [*(f"{one[figure]:.4f}" for figure in FIGURES), f"{one['support']:,.0f}"]
+    return [*(f"{one[figure]:.4f}" for figure in COLUMNS), f"{one['support']:,.0f}"]
 
 
 def mean_by_class(one: ScoredSystem, task: str) -> ByClass:
@@ -62,14 +59,13 @@ def class_tables(systems: Sequence[ScoredSystem], task: str) -> Table | None:
 
     Of many classes it shows those with the worst F1 of the first system.
     """
-    having = [one for one in systems if task in one.metrics]
-    if not having or having[0].system.task(task).kind.columns is None:
+    if first_task(systems, task).kind.columns is None:
         return None
-    found = {one.system.name: mean_by_class(one, task) for one in having}
+    found = {one.system.name: mean_by_class(one, task) for one in systems_with(systems, task)}
     rows = [
         [name if len(found) == 1 else f"{name}, {system}", *figures_of(figures[name])]
         for name in shown_classes(next(iter(found.values())))
         for system, figures in found.items()
         if name in figures
     ]
-    return ["class", *FIGURES, "support"], rows
+    return ["class", *COLUMNS, "support"], rows

@@ -23,7 +23,7 @@ from reports.figures import (
 )
 from reports.gradient_figures import conflict_map, weights_over_time
 from reports.reliability import reliability_diagram, reliability_text
-from reports.systems import ScoredSystem, runs_of, task_of, tasks_of
+from reports.systems import ScoredSystem, first_task, systems_with, tasks_of
 from tasks.metrics import OVERALL
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def learning_curve(systems: Sequence[ScoredSystem], task: str) -> Figure | None:
     """Draw the main dev metric by epoch: mean and standard deviation over the seeds."""
     from matplotlib.ticker import MaxNLocator
 
-    metric = task_of(task, runs_of(systems)).kind.main_metric
+    metric = first_task(systems, task).kind.main_metric
     figure, axis = new_figure(4.1, 3.3)
     for number, one in enumerate(systems):
         if epochs := scores_by_epoch(one, task, metric):
@@ -105,8 +105,7 @@ def scores_by_epoch(one: ScoredSystem, task: str, metric: str) -> dict[float, li
 
 def count(systems: Sequence[ScoredSystem], task: str) -> int:
     """Return the number of dev examples of a task."""
-    one = next(one for one in systems if task in one.metrics)
-    return one.dev_examples(task)
+    return systems_with(systems, task)[0].dev_examples(task)
 
 
 @styled
@@ -115,7 +114,7 @@ def similarity_distribution(systems: Sequence[ScoredSystem], task: str = "sts") 
 
     There is none without different labels, as for pairs in the right order.
     """
-    having = [one for one in systems if task in one.metrics]
+    having = systems_with(systems, task)
     if not having:
         return None
     labels = having[0].scores[task, having[0].seeds(task)[0]].targets
@@ -149,7 +148,7 @@ def similarity_distribution(systems: Sequence[ScoredSystem], task: str = "sts") 
 
 def curve_text(systems: Sequence[ScoredSystem], task: str) -> str:
     """Return the content of a figure of learning curves for screen readers."""
-    metric = task_of(task, runs_of(systems)).kind.main_metric
+    metric = first_task(systems, task).kind.main_metric
     lines = [
         f"{one.system.name} "
         + ", ".join(
@@ -195,7 +194,7 @@ def all_figures(comparison: Comparison) -> Mapping[str, list[Drawing]]:
         "Similarities and numbers: labels and predictions": [
             (f"similarity {task}", f"Histogram of {task}", similarity_distribution(systems, task))
             for task in tasks_of(systems)
-            if task_of(task, runs_of(systems)).kind.columns is None
+            if first_task(systems, task).kind.columns is None
         ],
     }
     for number, one in enumerate(systems, 1):

@@ -10,8 +10,8 @@ from reports.class_tables import class_tables
 from reports.comparison import Comparison
 from reports.comparison_tables import NOTES, sections
 from reports.disagreements import disagreements
-from reports.figures import Drawing
-from reports.systems import tasks_of
+from reports.figures import FIGURES, Drawing
+from reports.systems import systems_with, tasks_of
 from reports.tables import Section
 from reports.verdict import verdicts
 
@@ -25,10 +25,8 @@ def class_sections(comparison: Comparison) -> Iterator[Section]:
             yield Section(f"Classes of {task}: precision, recall and F1", table)
 
 
-def comparison_page(
-    comparison: Comparison, drawings: Mapping[str, Sequence[Drawing]], folder: str = "figures"
-) -> str:
-    """Return the HTML text with drawings by title of their section; `folder` has their files.
+def comparison_page(comparison: Comparison, drawings: Mapping[str, Sequence[Drawing]]) -> str:
+    """Return the HTML text with drawings by title of their section.
 
     Text from data, names of runs and settings is escaped.
     """
@@ -36,7 +34,7 @@ def comparison_page(
     examples = []
     for task in tasks_of(systems):
         if (found := disagreements(systems, task)) is not None:
-            having = [one for one in systems if task in one.metrics]
+            having = systems_with(systems, task)
             names = [one.system.name for one in having]
             similar = having[0].system.task(task).kind.columns is None
             examples.append((f"Disagreements on {task}", names, found, similar))
@@ -50,7 +48,6 @@ def comparison_page(
         notes=NOTES,
         drawings=drawings,
         disagreements=examples,
-        folder=folder,
     )
 
 
@@ -66,4 +63,4 @@ def rendered(title: str, *, drawings: Mapping[str, Sequence[Drawing]], **content
         for name, several in drawings.items()
     ]
     template = environment.from_string(TEMPLATE.read_text("utf-8"))
-    return template.render(title=title, figures=figures, **content)
+    return template.render(title=title, figures=figures, folder=FIGURES, **content)

@@ -14,10 +14,9 @@ from reports.systems import (
     NO_SEED,
     VARYING,
     ScoredSystem,
+    first_task,
     group_runs,
-    runs_of,
     score_systems,
-    task_of,
     tasks_of,
 )
 from reports.tables import (
@@ -70,7 +69,7 @@ def best_cells(
 
 def metrics_of(task: str, systems: Sequence[ScoredSystem]) -> list[str]:
     """Return the metrics of a task, the main metric first."""
-    main = task_of(task, runs_of(systems)).kind.main_metric
+    main = first_task(systems, task).kind.main_metric
     found = dict.fromkeys(
         metric
         for one in systems

@@ -19,7 +19,7 @@ def confusion(one: ScoredSystem, task: str) -> Figure:
 
     BEES, Figure 4.
     """
-    counts = np.sum([confusion_counts(one, task, seed) for seed in one.seeds(task)], axis=0)
+    counts = confusion_counts(one, task)
     share = counts / np.maximum(1, counts.sum(1, keepdims=True))
     names = [wrapped(name, 14) for name in one.system.task(task).kind.names]
     figure, axis = new_figure(4.1, 3.3 if len(names) < 3 else 4.3)
@@ -52,19 +52,22 @@ def confusion(one: ScoredSystem, task: str) -> Figure:
     return figure
 
 
-def confusion_counts(one: ScoredSystem, task: str, seed: int) -> np.ndarray:
-    """Count examples by label and prediction (C, C)."""
-    scores = one.scores[task, seed]
-    classes = scores.values.shape[1]
-    assert scores.targets is not None
-    counts = np.zeros((classes, classes), np.int64)
-    np.add.at(counts, (scores.targets.astype(int), one.predictions(task, seed).astype(int)), 1)
-    return counts
+def confusion_counts(one: ScoredSystem, task: str) -> np.ndarray:
+    """Count examples by label and prediction (C, C), summed over the seeds."""
+    from sklearn.metrics import confusion_matrix
+
+    counts = []
+    for seed in one.seeds(task):
+        scores = one.scores[task, seed]
+        every = range(scores.values.shape[1])
+        predicted = one.predictions(task, seed)
+        counts.append(confusion_matrix(scores.targets, predicted, labels=every))
+    return np.sum(counts, axis=0)
 
 
 def confusion_text(one: ScoredSystem, task: str) -> str:
     """Return the content of a confusion matrix for screen readers."""
-    counts = np.sum([confusion_counts(one, task, seed) for seed in one.seeds(task)], axis=0)
+    counts = confusion_counts(one, task)
     names = one.system.task(task).kind.names
     rows = [
         f"label {name}: predicted "

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.errors import UserError
 from ensemble.alignment import Aligned, aligned
-from reports.systems import ScoredSystem
+from reports.systems import ScoredSystem, systems_with
 from tasks import data_folder
 from tasks.base import Task
 from tasks.readers import Examples
@@ -48,7 +48,7 @@ def disagreements(
     or similarities, from the first seed of each. Returns None if fewer than two systems have the
     task, or if the data of the runs cannot be found.
     """
-    having = [one for one in systems if task in one.metrics]
+    having = systems_with(systems, task)
     if len(having) < 2:
         return None
     described = having[0].system.task(task)

@@ -27,6 +27,7 @@ INK, SOFT = "#1c1f24", "#5b6470"  # text, and secondary lines and marks
 # Colours that a page replaces in its dark mode, with the CSS variables of page.html.
 THEMED = {INK: "ink", SOFT: "soft", "#d9dee5": "line", "#0072b2": "blue"}
 FORMATS = ("svg", "pdf")
+FIGURES = "figures"  # folder of the files, beside a page
 MARKERS = "os^Dv"  # lines also differ without colour
 
 
@@ -104,6 +105,15 @@ class Drawing:
             text = text.replace(colour, f"var(--{variable})")
         label = f'role="img" aria-label="{escape(self.description)}"'
         return text.replace("<svg", f"<svg {label}", 1)
+
+
+def save_drawings(drawings: Mapping[str, Iterable[Drawing]], page_folder: Path) -> None:
+    """Write the drawings of a page into the folder `FIGURES` beside it."""
+    folder = page_folder / FIGURES
+    folder.mkdir(parents=True, exist_ok=True)
+    for several in drawings.values():
+        for one in several:
+            one.save(folder)
 
 
 def file_name(*parts: str) -> str:

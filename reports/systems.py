@@ -42,15 +42,10 @@ class System:
 
     def task(self, name: str) -> Task:
         """Return the task as its runs define it."""
-        return task_of(name, self.runs)
+        return next(run for run in self.runs if name in run.tasks).task(name)
 
     def seeds(self, task: str) -> list[int]:
         return sorted(seed for name, seed in self.cells if name == task)
-
-
-def task_of(name: str, runs: Iterable[StoredRun]) -> Task:
-    """Return the task of this name as defined by the first run that has it."""
-    return next(run for run in runs if name in run.tasks).task(name)
 
 
 def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
@@ -193,8 +188,14 @@ def tasks_of(systems: Sequence[ScoredSystem]) -> tuple[str, ...]:
     return in_order(task for one in systems for task in one.metrics)
 
 
-def runs_of(systems: Sequence[ScoredSystem]) -> list[StoredRun]:
-    return [run for one in systems for run in one.system.runs]
+def systems_with(systems: Iterable[ScoredSystem], task: str) -> list[ScoredSystem]:
+    """Return the systems that have a task."""
+    return [one for one in systems if task in one.metrics]
+
+
+def first_task(systems: Iterable[ScoredSystem], name: str) -> Task:
+    """Return the task of this name as the first system that has it defines it."""
+    return systems_with(systems, name)[0].system.task(name)
 
 
 def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -88,19 +89,9 @@ def count_empty(found: Mapping[str, Prediction]) -> int:
 def joined(parts: Sequence[Prediction]) -> Prediction:
     """Concatenate the predictions of all windows."""
     first = parts[0]
-
-    def together(key: str) -> np.ndarray | None:
-        several = [getattr(one, key) for one in parts]
-        return None if several[0] is None else np.concatenate(several)
-
-    return replace(
-        first,
-        values=np.concatenate([one.values for one in parts]),
-        labels=[label for one in parts for label in one.labels],
-        empty=np.concatenate([one.empty for one in parts]),
-        cut=np.concatenate([one.cut for one in parts]),
-        probabilities=together("probabilities"),
-        sets=together("sets"),
-        intervals=together("intervals"),
-        below=together("below"),
-    )
+    arrays: dict[str, Any] = {
+        field.name: np.concatenate([getattr(one, field.name) for one in parts])
+        for field in fields(first)
+        if isinstance(getattr(first, field.name), np.ndarray)
+    }
+    return replace(first, labels=[label for one in parts for label in one.labels], **arrays)

@@ -28,9 +28,9 @@ def temperature_scaled(probabilities: np.ndarray, temperature: float) -> np.ndar
 
     This is softmax(z / T) of the logits z, for log p differs from z by a constant per example.
     """
-    scaled = log_of(probabilities) / temperature
-    shares = np.exp(scaled - scaled.max(1, keepdims=True))
-    return shares / shares.sum(1, keepdims=True)
+    from scipy.special import softmax
+
+    return np.asarray(softmax(log_of(probabilities) / temperature, axis=1))
 
 
 def log_of(probabilities: np.ndarray) -> np.ndarray:

@@ -16,6 +16,8 @@ SMALLEST = 1e-8  # loss inside logarithms and quotients, as in the authors' code
 
 def famo_weights(logits: np.ndarray, losses: np.ndarray) -> np.ndarray:
     """Return the weights (m,) softmax(logits) / losses with the sum m (Algorithm 1)."""
+    from scipy.special import softmax
+
     shares = softmax(logits) / np.maximum(losses, SMALLEST)
     return shares / shares.sum() * len(shares)
 
@@ -26,15 +28,11 @@ def famo_gradient(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> 
     It is the gradient of softmax(logits) @ (log(before) - log(after)), so that an objective whose
     loss falls by less than the others' gets a larger logit.
     """
+    from scipy.special import softmax
+
     shares = softmax(logits)
     progress = np.log(np.maximum(before, SMALLEST)) - np.log(np.maximum(after, SMALLEST))
     return shares * (progress - shares @ progress)
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Return positive numbers (m,) with the sum 1."""
-    powers = np.exp(logits - logits.max())
-    return powers / powers.sum()
 
 
 class FAMO(Combiner, name="famo"):

@@ -290,7 +290,7 @@ def stability_text(results: Scores) -> str:
     """Describe whether few-shot LaCon varies less over seeds than CE, as section 4.1 states."""
     found = []
     for task in lacon.FEW_TASKS:
-        for count in lacon.SHOTS if task == lacon.CURVE else (lacon.FEW,):
+        for count in lacon.shots_of(task):
             figures = [results.of(results.cells.few_shot(task, count, m)) for m in ("lacon", "ce")]
             seeds = sorted(set(figures[0]) & set(figures[1]))
             if len(seeds) > 1:

@@ -188,9 +188,7 @@ def ranks_table(results: Scores) -> Table:
 def few_shot_table(results: Scores) -> Table:
     """Return Table 4 (20 examples per class) and one task's other numbers of Figure 2."""
     rows = []
-    for task, shots in [
-        (t, s) for t in lacon.FEW_TASKS for s in (lacon.SHOTS if t == lacon.CURVE else (lacon.FEW,))
-    ]:
+    for task, shots in [(name, n) for name in lacon.FEW_TASKS for n in lacon.shots_of(name)]:
         known = PRINTED["few_shot"].get(task, ()) if shots == lacon.FEW else ()
         paper = dict(zip(("ce", "lacon"), known, strict=False))
         found = {m: results.of(results.cells.few_shot(task, shots, m)) for m in lacon.FEW_METHODS}

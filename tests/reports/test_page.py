@@ -14,7 +14,6 @@ from reports.class_tables import class_table, class_tables
 from reports.comparison import compare
 from reports.comparison_figures import all_figures
 from reports.comparison_page import comparison_page
-from reports.confusion import confusion_counts
 from reports.disagreements import disagreements, distances
 from reports.figures import FORMATS, Drawing, new_figure
 from reports.systems import group_runs, score_systems
@@ -197,14 +196,6 @@ def test_every_function_that_draws_uses_the_style_of_the_project():
                     found += 1
                     assert "styled" in {getattr(d, "id", "") for d in one.decorator_list}, one.name
     assert found > 9
-
-
-def test_confusion_counts_are_scikit_learns(pair):
-    from sklearn.metrics import confusion_matrix
-
-    scores = pair[0].scores["sst", 11711]
-    expected = confusion_matrix(scores.targets, scores.values.argmax(1))
-    np.testing.assert_array_equal(confusion_counts(pair[0], "sst", 11711), expected)
 
 
 @pytest.mark.parametrize("task", CS224N)
