@@ -16,7 +16,13 @@ from ensemble.merge import Merged, merge
 from ensemble.soup import Soup, make_soup, soup_config
 from multitask.evaluation import score_split
 from multitask.run_folder import RunFolder
-from multitask.stored_runs import StoredRun, check_output, read_run, write_merged_run
+from multitask.stored_runs import (
+    StoredRun,
+    check_output,
+    check_same_rows,
+    read_run,
+    write_merged_run,
+)
 from tasks import TASK_NAMES, in_order
 from tasks.kinds import Kind
 from tasks.metrics import overall
@@ -93,6 +99,7 @@ def read_splits(task: str, runs: Mapping[str, Path], kind: Kind) -> dict[str, di
     }
     found = {}
     for split, several in files.items():
+        check_same_rows(runs.values(), task, split)
         without = [str(runs[name]) for name, file in several.items() if not file.exists()]
         if split == "dev" or not without:
             found[split] = {name: read_scores_of(file, kind) for name, file in several.items()}

@@ -95,7 +95,8 @@ class BiEncoder(nn.Module):
             linear: the float32 kernel on a CPU, `mkl` or `onednn`; `auto` for the faster one,
                 measured once per CPU, PyTorch version and number of threads.
             max_tokens: limit of a text, special tokens included; None for that of the folder.
-            long: what is read of a longer text: `head`, `head-tail`, or `chunks` of the limit.
+            long: what is read of a longer text: `head`, `head-tail`, or `chunks` of the limit. A
+                saved folder does not keep it.
 
         Raises:
             EncoderError: with one line that names the invalid file or tensor.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 # Characters of the texts that are tokenised at once, and of those that are held at once.
@@ -14,6 +14,8 @@ def check_column(sentences: object, batch_size: int | None) -> None:
     """Raise an error for input that is not one column of texts, and for a wrong batch size."""
     if isinstance(sentences, str):
         raise TypeError("sentences: expected a list of strings, found one string")
+    if isinstance(sentences, Mapping | Set):
+        raise TypeError(f"sentences: expected a list, found a {type(sentences).__name__}")
     if (dimensions := getattr(sentences, "ndim", 1)) != 1:
         raise TypeError(f"sentences: expected one column, found {dimensions} dimensions")
     if batch_size is not None and batch_size < 1:

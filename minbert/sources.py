@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from hashlib import sha256
 from importlib import util
 from pathlib import Path
 from typing import NoReturn
@@ -62,6 +63,19 @@ def local_folder(name: str) -> Path | None:
         return folder if name and folder.is_dir() else None
     except (OSError, RuntimeError, ValueError):  # too long, an unknown ~user, a NUL byte
         return None
+
+
+def encoder_checksum(name: str) -> str | None:
+    """Return the SHA-256 of the files of a local encoder; None for a named one and for the hub."""
+    folder = None if name in ("tiny", "minilm") else local_folder(name)
+    if folder is None:
+        return None
+    several = [[*folder.glob(pattern)] for pattern in SMALL_FILES + SAFETENSORS]
+    if not several[-1]:
+        several += [[*folder.glob(pattern)] for pattern in PICKLED]
+    files = sorted(file for found in several for file in found if file.is_file())
+    lines = [f"{digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in files]
+    return sha256("".join(lines).encode()).hexdigest()
 
 
 @cache

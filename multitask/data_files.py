@@ -6,7 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from common.errors import RunError
-from common.json_files import digest, read_json, write_json
+from common.json_files import digest, write_json
+from minbert.sources import encoder_checksum
 from multitask.assembly import plain_tasks
 from multitask.config import RunConfig, path_settings
 from multitask.run_folder import DATA, RunFolder
@@ -14,6 +15,8 @@ from multitask.stored_config import as_paths
 from tasks import build_task, data_folder
 from tasks.tables import is_arrow, shards
 from tasks.text_files import DataError
+
+ENCODER = "encoder"  # name of the checksum of a local encoder's folder
 
 
 def files(config: RunConfig) -> dict[str, Path]:
@@ -57,20 +60,29 @@ def digest_of(path: Path) -> str | None:
     return sha256("".join(lines).encode()).hexdigest() if lines else None
 
 
+def run_digests(config: RunConfig) -> dict[str, str]:
+    """Return the checksums of the files that a run reads, and of a local encoder's folder."""
+    found = file_digests(config)
+    encoder = encoder_checksum(config.encoder) if config.init is None else None
+    return found | ({} if encoder is None else {ENCODER: encoder})
+
+
 def write_digests(folder: RunFolder, config: RunConfig) -> None:
     """Write the checksums of a run's files to its folder."""
-    write_json(folder.path / DATA, file_digests(config))
+    write_json(folder.path / DATA, run_digests(config))
 
 
-def check_digests(folder: RunFolder, config: RunConfig) -> None:
-    """Raise RunError if a file changed after the run began; missing files are not an error."""
-    file = folder.path / DATA
-    if not file.exists():  # of an older version
-        return
-    stored, found = read_json(file, RunError), file_digests(config)
-    for key, value in found.items():
+def check_digests(folder: RunFolder, config: RunConfig, finished: bool = True) -> None:
+    """Raise RunError if a file changed after the run began; missing files are not an error.
+
+    Of a run that goes on, only the encoder's folder is compared: its checkpoint knows the examples.
+    """
+    stored = folder.data_checksums()  # none of an older version
+    if not finished:
+        stored = {ENCODER: stored[ENCODER]} if ENCODER in stored else {}
+    for key, value in (run_digests(config) if stored else {}).items():
         if stored.get(key, value) != value:
             raise RunError(
-                f"{folder.path}: expected the data that this run was trained on, found another "
-                f"file of {key}; choose another --output, or --overwrite it"
+                f"{folder.path}: expected the files with which this run began, found another "
+                f"{key}; choose another --output, or --overwrite it"
             )

@@ -133,6 +133,8 @@ def run(
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
+            if not control.overwrite:
+                check_digests(run_folder, config, finished=False)
             if source_content(config) != needed:
                 raise RunError("a run of --init or --teacher changed while this run read it")
             make_ready(run_folder, config, control.overwrite)

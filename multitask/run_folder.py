@@ -219,6 +219,11 @@ class RunFolder:
             )
         return best
 
+    def data_checksums(self) -> dict[str, Any]:
+        """Return the checksums of the files that the run read; empty if none are stored."""
+        file = self.path / DATA
+        return read_json(file, RunError) if file.exists() else {}
+
     def weights_checksum(self) -> str:
         """Return the SHA-256 of all files of `published_weights`."""
         return sha256(checksums(self.published_weights()).encode()).hexdigest()

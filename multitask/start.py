@@ -33,9 +33,10 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
         return False
     if difference := config.difference(stored):
         same = f"go on with --config {folder.path / 'config.json'} in place of the settings, "
+        goes_on = resume and folder.metrics() is None
         raise RunError(
             f"{folder.path}: expected this run's configuration, found another: {difference}; "
-            f"{same if resume else ''}choose another --output, or --overwrite it"
+            f"{same if goes_on else ''}choose another --output, or --overwrite it"
         )
     if folder.metrics() is not None:
         if folder.best.exists():

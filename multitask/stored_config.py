@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
@@ -12,6 +11,7 @@ from typing import Any
 from common.errors import RunError, SettingsError, UserError
 from common.json_files import read_json
 from common.settings import accepts, convert, expected, hints_of, short_repr
+from common.yaml_files import read_yaml
 from multitask.checkpoint_folders import CONFIG, CheckpointError
 from multitask.config import RunConfig, check_tasks, difference, path_settings
 from multitask.methods import ROLES, UserMethods, methods, owners
@@ -120,31 +120,10 @@ def read_settings(file: Path) -> dict[str, Any]:
         raise RunError(f"{file}: expected a .json or .yaml file of settings, found none")
     if file.suffix not in (".yaml", ".yml"):
         return read_json(file, RunError)
-    import yaml
-
-    try:
-        found = yaml.load(file.read_text("utf-8"), settings_loader())
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        raise RunError(f"{file}: expected settings in YAML: {error}") from error
+    found = read_yaml(file, "settings", RunError)
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise RunError(f"{file}: expected settings by name, found {type(found).__name__}")
     return found
-
-
-def settings_loader() -> Any:
-    """Return a safe YAML loader that reads 1e-5 as a number and refuses duplicate keys."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            keys = [key.value for key, _ in node.value]
-            if twice := [key for key in keys if keys.count(key) > 1]:
-                raise yaml.YAMLError(f"expected each key once, found {twice[0]} twice")
-            return super().construct_mapping(node, deep)
-
-    number = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789"))
-    return Loader
 
 
 def read_config(content: Mapping[str, Any], file: Path, use: UserMethods = ()) -> RunConfig:

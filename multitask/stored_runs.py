@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.errors import UserError
+from common.errors import RunError, UserError
 from common.json_files import write_sealed
 from common.run_files import CHECKPOINTS, is_run
 from multitask.checkpoint_folders import publish
@@ -151,6 +151,26 @@ def read_run(folder: Path) -> StoredRun:
     except UserError as error:
         raise UserError(f"{file}: {error}") from error
     return StoredRun(folder, upgraded(config), place.read_metrics())
+
+
+def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
+    """Raise RunError if the ids of an own task are row numbers of different files.
+
+    Equal ids would then be those of different examples. Folders without a run, and those of older
+    versions without checksums, are not compared.
+    """
+    first: tuple[Path, str] | None = None
+    for run in runs:
+        own = read_run(run).own_tasks.get(task) if RunFolder(run).stored() is not None else None
+        checksum = RunFolder(run).data_checksums().get(f"{task} {split}")
+        if own is None or own.get("id") is not None or checksum is None:
+            continue
+        first = first or (run, checksum)
+        if checksum != first[1]:
+            raise RunError(
+                f"{run}: expected the {split} file of {task} of {first[0]}, because its examples "
+                "have row numbers in place of ids, found another file; describe the task with id="
+            )
 
 
 def check_output(

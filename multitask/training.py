@@ -42,10 +42,14 @@ class Run:
         # Packages that depend on this one are imported only when they are needed.
         return import_module("serving").MultiTaskModel.load(self.folder, use=self.use)
 
-    def compare(self, *others: Run | str | Path) -> str:
-        """Return the tables of mode compare for this run and others: means, gains, tests."""
-        folders = [one.folder if isinstance(one, Run) else Path(one) for one in others]
-        return str(import_module("reports.comparison_tables").compared([self.folder, *folders]))
+    def compare(self, *others: Run | str | Path, **named: Run | str | Path) -> str:
+        """Return the tables of mode compare for this run and others: means, gains, tests.
+
+        A keyword names a system: `run.compare(weighted="runs/weighted")`.
+        """
+        several = [(None, self), *((None, one) for one in others), *named.items()]
+        runs = [(name, one.folder if isinstance(one, Run) else Path(one)) for name, one in several]
+        return str(import_module("reports.comparison_tables").compared(runs))
 
     def push_to_hub(
         self,

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from common.atomic_files import check_regular
@@ -98,7 +98,11 @@ def sources(methods: UserMethods) -> dict[str, str]:
 
 
 def code_of(method: type[Settings]) -> str:
-    """Return a checksum of the compiled functions and plain values of a class without a file."""
+    """Return a checksum of the compiled functions and plain values of a class without a file.
+
+    It covers the global numbers, texts and functions without a file that these functions name.
+    """
+    seen = set[str]()
 
     def plain(value: Any) -> Any:
         if isinstance(value, CodeType):
@@ -107,14 +111,32 @@ def code_of(method: type[Settings]) -> str:
             return plain(value.fget)
         function = getattr(value, "__func__", value)
         if isinstance(code := getattr(function, "__code__", None), CodeType):
-            return plain(code), repr(function.__defaults__)
+            named = outside(code, function.__globals__)
+            return plain(code), repr(function.__defaults__), *([named] if named else [])
         if isinstance(value, frozenset):
             return sorted(map(repr, value))  # the order of a set differs between processes
         return repr(value) if isinstance(value, int | float | str | tuple) else None
 
+    def outside(code: CodeType, names: Mapping[str, Any]) -> list[Any]:
+        found = []
+        for name in sorted(names_in(code) & names.keys() - seen):
+            seen.add(name)
+            value = names[name]
+            if isinstance(value, FunctionType) and Path(value.__code__.co_filename).is_file():
+                continue  # of an installed module
+            if isinstance(value, FunctionType | int | float | str | tuple | frozenset):
+                found.append((name, plain(value)))
+        return found
+
     own = {key: one for key, one in vars(method).items() if not key.startswith("__")}
     values = sorted((key, plain(one)) for key, one in own.items())
     return hashlib.sha256(repr(values).encode()).hexdigest()
+
+
+def names_in(code: CodeType) -> set[str]:
+    """Return the names that a function uses, also in the functions inside it."""
+    inside = (one for one in code.co_consts if isinstance(one, CodeType))
+    return {*code.co_names}.union(*map(names_in, inside))
 
 
 def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:

@@ -264,6 +264,9 @@ def as_text(comparison: Comparison) -> str:
     return "\n\n".join([*verdicts(comparison), *tables, *notes])
 
 
-def compared(folders: Sequence[Path]) -> str:
-    """Return a comparison as text; runs of different seeds form one system."""
-    return as_text(compare(score_systems(group_runs([(None, read_run(f)) for f in folders]))))
+def compared(folders: Sequence[tuple[str | None, Path]]) -> str:
+    """Return a comparison of runs with the name of their system or None as text.
+
+    Runs of different seeds form one system.
+    """
+    return as_text(compare(score_systems(group_runs([(n, read_run(f)) for n, f in folders]))))

@@ -14,7 +14,7 @@ from common.progress import with_bar
 from ensemble.alignment import aligned
 from multitask.methods import methods
 from multitask.run_folder import RunFolder
-from multitask.stored_runs import StoredRun, read_run
+from multitask.stored_runs import StoredRun, check_same_rows, read_run
 from reports.tables import shown
 from tasks import CS224N, in_order
 from tasks.base import Task
@@ -57,6 +57,7 @@ def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
     found: dict[str, list[StoredRun]] = {}
     every = [set(distinguishing_settings(run)) for _, run in runs]
     common = set.intersection(*every) if len(every) > 1 else set()
+    weighed = differently_weighed([run for _, run in runs])
     for name, run in runs:
         if run.metrics is None:
             raise UserError(f"{run.folder}: expected a finished run, found {run.state}")
@@ -65,11 +66,27 @@ def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
                 f"{run.folder}: expected a run of tasks, found one of mode {run.config['mode']}"
             )
         own = [one for one in distinguishing_settings(run) if one not in common]
+        own += [f"{task} {weights}" for task in weighed if (weights := class_weights(run, task))]
         title = name or ", ".join([run.config["mode"], *own])
         if name is None:
             check_same_system(title, found.get(title, []), run)
         found.setdefault(title, []).append(run)
     return [make_system(name, tuple(several)) for name, several in found.items()]
+
+
+def differently_weighed(runs: Sequence[StoredRun]) -> tuple[str, ...]:
+    """Return the own tasks whose classes have other weights in some runs than in others."""
+    weights: dict[str, set[str]] = {}
+    for run in runs:
+        for task in run.own_tasks:
+            weights.setdefault(task, set()).add(class_weights(run, task))
+    return in_order(task for task, several in weights.items() if len(several) > 1)
+
+
+def class_weights(run: StoredRun, task: str) -> str:
+    """Return the class weights of an own task as text; empty if it has none."""
+    found = run.own_tasks.get(task, {}).get("class_weights") or {}
+    return ", ".join(f"{label}={weight:g}" for label, weight in found.items())
 
 
 def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
@@ -204,6 +221,8 @@ def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
     Examples on which any of the systems was selected are left out for all systems.
     """
     cells = [(system, *cell) for system in systems for cell in system.cells.items()]
+    for task in in_order(task for _, (task, _), _ in cells):
+        check_same_rows([folder for _, (name, _), folder in cells if name == task], task, "dev")
     scores = {
         (task, seed, folder): read_scores_of(
             RunFolder(folder).scores(task, "dev"), system.task(task).kind

@@ -23,6 +23,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from common.errors import RunError
 from common.processes import several_processes
 from common.settings import short_repr
 from multitask.config import RunConfig
@@ -136,11 +137,17 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             **{**chosen, **(self.settings or {})},
         )
         control = RunControl(every_epoch=False, tracker="none", verbose=self.verbose)
-        if self.verbose:
-            complete(config, place / "run", control)
-        else:  # without lines and progress bars
-            with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        try:
+            if self.verbose:
                 complete(config, place / "run", control)
+            else:  # without lines and progress bars
+                with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                    complete(config, place / "run", control)
+        except RunError as error:
+            if self.folder is None:
+                raise
+            line = "expected a new folder, or that of a fit with the same rows and settings"
+            raise RunError(f"folder {place}: {line}, found: {error}") from error
         return MultiTaskModel.load(place / "run", config.device, use=config.user_methods)
 
     def targets(self, y: Any) -> Targets:

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from common.atomic_files import check_regular
 from common.errors import SettingsError
 from common.settings import Name, Positive, Settings, expected, hints_of, required, short_repr
+from common.yaml_files import read_yaml
 from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError
 from tasks.readers import to_number
@@ -94,7 +94,7 @@ def parse_description(text: str) -> dict[str, Any]:
     if file.endswith((".yaml", ".yml")):
         if options:
             raise DescriptionError(f"{name}: expected only {file}, found {options[0]!r} after it")
-        return checked_description(name, read_yaml(Path(file)))
+        return checked_description(name, read_description(Path(file)))
     description: dict[str, Any] = {"train": os.path.expanduser(file)}
     for key, value in pairs(name, options[0] if options else ""):
         if key in SEVERAL:
@@ -115,15 +115,9 @@ def pairs(name: str, options: str) -> Iterator[tuple[str, str]]:
         yield key, value
 
 
-def read_yaml(file: Path) -> dict[str, Any]:
+def read_description(file: Path) -> dict[str, Any]:
     """Return the description in a file; the paths in it are relative to its folder."""
-    import yaml
-
-    check_regular(file, DescriptionError)
-    try:
-        found = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        raise DescriptionError(f"{file}: expected a task in YAML, found: {error}") from error
+    found = read_yaml(file, "a task", DescriptionError, words_are_texts=True)
     if not isinstance(found, dict) or "train" not in found:
         raise DescriptionError(
             f"{file}: expected keys such as train, type, text, label, found none"
@@ -175,7 +169,7 @@ def normalise_value(name: str, key: str, value: Any) -> Any:
     if isinstance(value, str):
         value = [value] if key in SEVERAL else value.split("|")
     if isinstance(value, list):
-        if any(isinstance(one, bool) for one in value):  # YAML reads yes and no so
+        if any(isinstance(one, bool) for one in value):  # true and false in YAML
             raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {value}")
         texts = [to_text(one) if isinstance(one, int | float) else one for one in value]
         value = [one.strip() if isinstance(one, str) else one for one in texts]

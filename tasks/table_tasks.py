@@ -18,7 +18,14 @@ from typing import Any, NamedTuple
 from common.errors import one_line
 from common.settings import short_repr
 from tasks.custom_tasks import CustomTask
-from tasks.described import FILES, OPTIONS, Description, checked_description, pairs, read_yaml
+from tasks.described import (
+    FILES,
+    OPTIONS,
+    Description,
+    checked_description,
+    pairs,
+    read_description,
+)
 from tasks.label_kinds import infer_kind
 from tasks.own_types.base import DescriptionError
 from tasks.own_types.multi_label import SEPARATOR
@@ -90,7 +97,7 @@ def make_table(file: str, text: Sequence[Any], labels: Any, options: Mapping[str
     if file.endswith((".yaml", ".yml")):
         if given:
             raise DescriptionError(f"{file}: expected {next(iter(given))} in it, found it outside")
-        given = read_yaml(Path(file))
+        given = read_description(Path(file))
     else:
         given["train"] = os.path.expanduser(file)
     for key in ("text", "labels"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -77,6 +77,12 @@ def rows_by_name(
         yield line, dict(zip(header, fields, strict=True))
 
 
+def names_in(header: Iterable[str]) -> str:
+    """Return the names of columns for a message, in quotes if they begin or end with a space."""
+    names = (name if name == name.strip() else repr(name) for name in header if name)
+    return ", ".join(names) or "none"
+
+
 def csv_rows(
     path: Path,
     needed: Sequence[str],
@@ -106,7 +112,7 @@ def csv_rows(
         header = list(names) if names else next(reader)
         for name in needed:
             if header.count(name) != 1:
-                found = "it twice" if name in header else ", ".join(filter(None, header)) or "none"
+                found = "it twice" if name in header else names_in(header)
                 if len(header) == 1 and ";" in found:
                     found += "; separate the columns with commas or tabs"
                 raise DataError(f"{path}, line 1: expected a column {name!r}, found {found}")
@@ -178,7 +184,7 @@ def arrow_rows(
                 header = list(schema.names)
                 for name in needed:
                     if header.count(name) != 1:
-                        found = "it twice" if name in header else ", ".join(header)
+                        found = "it twice" if name in header else names_in(header)
                         raise DataError(f"{file}: expected a column {name!r}, found {found}")
                 names = class_names(schema)
                 further = [name for name in kept if header.count(name) == 1]

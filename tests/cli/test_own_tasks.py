@@ -116,6 +116,32 @@ def test_its_runs_are_listed_compared_and_merged(trained, tmp_path, run_ok):
         assert (tmp_path / name / "predictions" / "moods-test-output.csv").exists()
 
 
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_row_numbers_of_another_file_are_not_merged_or_compared(
+    trained, split, tmp_path, run_ok, error_line
+):
+    """Equal ids are then those of other examples."""
+    copies = [tmp_path / "one", tmp_path / "two"]
+    for folder, copy in zip(trained, copies, strict=True):
+        shutil.copytree(folder, copy)
+    stored = json.loads((copies[1] / "data.json").read_text())
+    stored[f"moods {split}"] = "0" * 64
+    (copies[1] / "data.json").write_text(json.dumps(stored))
+    line = f"{copies[1]}: expected the {split} file of moods of {copies[0]}"
+    merge = ("--mode", "ensemble", "--runs", *copies, "--output", tmp_path / "both")
+    assert line in error_line(1, *merge)
+    compare = ("--mode", "compare", "--runs", *copies, "--output", tmp_path / "page")
+    if split == "dev":
+        assert line in error_line(1, *compare)
+    else:
+        run_ok(*compare)
+    for copy in copies:  # with a column of ids, they tell the examples apart
+        content = json.loads((copy / "config.json").read_text())
+        content["own_tasks"]["moods"]["id"] = "number"
+        (copy / "config.json").write_text(json.dumps(content))
+    run_ok(*merge)
+
+
 @pytest.mark.parametrize(
     "flags",
     [
@@ -275,6 +301,6 @@ def test_a_finished_run_of_files_that_were_changed_is_refused(moods, tmp_path, r
     assert "holds this run, finished" in run_ok(*command).stdout
     header, *rows = own.read_text().splitlines()
     own.write_text("\n".join([header, *reversed(rows), ""]))
-    line = "expected the data that this run was trained on, found another file of moods train"
+    line = "expected the files with which this run began, found another moods train"
     assert line in error_line(1, *command)
     assert "data read and encoder loaded" in run_ok(*command, "--overwrite").stdout

@@ -11,6 +11,7 @@ import torch
 from run_files import ROOT, metrics, prediction_bytes, predictions, same, weights
 
 from common.json_files import integrity_error
+from minbert.bi_encoder import BiEncoder
 from multitask.checkpoint import Progress
 from multitask.checkpoint_folders import newest_first
 from multitask.trainer import Trainer
@@ -104,6 +105,27 @@ def bilstm(run_ok, tmp_path):
     words = "--mode bilstm --tasks sst --limit 40 --embedding-size 16 --units 8 --output"
     run_ok(*words.split(), tmp_path / "encoder")
     return tmp_path / "encoder"
+
+
+def test_a_run_does_not_go_on_or_answer_with_another_encoder(
+    tmp_path, run, run_ok, error_line, monkeypatch
+):
+    """Pooling and tokens are those of the encoder's folder, not of the checkpoint."""
+    encoder = tmp_path / "encoder"
+    BiEncoder.from_pretrained("tiny").save_pretrained(encoder)
+    flags = f"--mode single --task sts {SMALL} --dev-limit 20 --epochs 2 --resume".split()
+    command = (*flags, "--encoder", encoder, "--output", tmp_path / "run")
+    with monkeypatch.context() as patch:
+        interrupt(patch, "train_step", 1, after=True)
+        assert run(*command).returncode == 130
+    BiEncoder.from_pretrained("tiny", pooling="max").save_pretrained(encoder)
+    line = "expected the files with which this run began, found another encoder"
+    assert line in error_line(1, *command)
+    BiEncoder.from_pretrained("tiny").save_pretrained(encoder)
+    run_ok(*command)
+    assert "holds this run, finished" in run_ok(*command).stdout
+    BiEncoder.from_pretrained("tiny", pooling="max").save_pretrained(encoder)
+    assert line in error_line(1, *command)
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def test_measures_of_another_epoch_or_other_data_are_not_used(measured, tmp_path
     one.write_bytes(first)
     measure_affinity(JOINT, folder, rounds=4)
     (folder / f"{JOINT_RUN}11711" / "data.json").write_text('{"sst train": "of another file"}')
-    with pytest.raises(RunError, match=r"expected the data that this run was trained on"):
+    with pytest.raises(RunError, match=r"expected the files with which this run began"):
         measure_affinity(JOINT, folder, rounds=4)
     remove(folder / f"{JOINT_RUN}11711")  # the next one measures again
     one.write_bytes(b"of another run")

@@ -14,13 +14,35 @@ class Tilted(Regularizer, name="tilted"):
     def term(self, clean):
         names = {names}
         return {weight} * clean.loss if clean.task.name in names else clean.loss
+
+    def scaled(self, clean):
+        return [helper(one) for one in clean]
+
+def helper(one):
+    return one * SCALE + inner(one)
+
+def inner(one):
+    return {inner} + (helper(one - 1) if one > 0 else 0)
+
+SCALE = {scale}
+UNUSED = {unused}
 """
 
 
-def defined(factor=1.0, weight=2.0, names="{'sst', 'sts', 'qqp'}"):
+PLAIN = {
+    "factor": 1.0,
+    "weight": 2.0,
+    "names": "{'sst', 'sts', 'qqp'}",
+    "inner": 1,
+    "scale": 2,
+    "unused": 3,
+}
+
+
+def defined(**change):
     """Define a class as a session without a file does."""
     place = {"Regularizer": Regularizer, "__name__": "session"}
-    exec(compile(CLASS.format(factor=factor, weight=weight, names=names), "<stdin>", "exec"), place)
+    exec(compile(CLASS.format(**PLAIN | change), "<stdin>", "exec"), place)
     return place["Tilted"]
 
 
@@ -28,11 +50,13 @@ def test_the_same_code_has_the_same_checksum():
     first, again = sources([defined()]), sources([defined()])
     assert first == again
     assert len(first["Tilted"]) == 64
-    check_use(first, [defined()])
+    check_use(first, [defined(unused=4)])
 
 
 @pytest.mark.parametrize(
-    "change", [{"weight": 50.0}, {"factor": 3.0}, {"names": "{'sst'}"}], ids=str
+    "change",
+    [{"weight": 50.0}, {"factor": 3.0}, {"names": "{'sst'}"}, {"scale": 5}, {"inner": 4}],
+    ids=str,
 )
 def test_edited_code_is_refused(change):
     with pytest.raises(RunError, match="expected the method Tilted of a Python session"):

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -265,6 +266,20 @@ def test_the_system_of_the_first_run_is_the_baseline_whatever_its_name(make_run)
 )
 def test_mcnemar_compares_runs_of_a_common_seed(first, other, expected):
     assert seeds_to_pair(first, other) == expected
+
+
+def test_other_class_weights_of_an_own_task_are_another_system():
+    def run(seed, weights):
+        own = {"own": {"type": "classification", "class_weights": weights}}
+        config = {"mode": "single", "tasks": ["own"], "seed": seed, "own_tasks": own}
+        return None, StoredRun(Path(f"{seed}-{weights}"), config, {"dev": {}})
+
+    found = group_runs([run(seed, w) for seed in (1, 2) for w in (None, {"good": 5})])
+    names = ["single", "single, own good=5"]
+    assert [(one.name, len(one.cells)) for one in found] == [(name, 2) for name in names]
+    assert [one.name for one in group_runs([run(1, {"good": 5}), run(2, {"good": 5})])] == [
+        "single"
+    ]
 
 
 def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(make_run, tmp_path):

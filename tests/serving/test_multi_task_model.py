@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 from tolerances import assert_near, model_terms
 
 import cli
@@ -88,6 +89,11 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
         model.predict(["a"], ["qqp"])
     with pytest.raises(TypeError, match="found one string"):
         model.predict("a")
+    for wrong in ({"a": 1}, {"a"}, DataFrame({"one": ["a"], "two": ["b"]})):
+        with pytest.raises(TypeError, match="expected a list of texts or pairs, found a"):
+            model.predict(wrong)
+        with pytest.raises(TypeError, match="sentences: expected"):
+            model.encode(wrong)
     with pytest.raises(TypeError, match="expected strings, found nan at index 1"):
         model.predict(["a", float("nan")])
     with pytest.raises(TypeError, match="expected strings, found None at index 0"):

@@ -39,14 +39,23 @@ def test_a_flag_describes_a_task(file):
     assert from_json("mine", json.loads(json.dumps(found.to_json()))) == found
 
 
-def test_yaml_describes_the_same_of_files_beside_it_and_reads_yes_as_a_truth_value(file):
+def test_yaml_describes_the_same_of_files_beside_it_and_reads_yes_as_a_text(file):
     text = "train: pairs.csv\ntype: classification\ntext: [english, german]\nlabel: same?\n"
     (file.parent / "task.yaml").write_text(text)
     found = described(f"mine={file.parent}/task.yaml")
     assert found == described(f"mine={file}:{PAIR}")
-    (file.parent / "task.yaml").write_text(text + "labels: [yes, no]\n")
-    with pytest.raises(DescriptionError, match="labels: expected texts, in quotes"):
-        parse_description(f"m={file.parent}/task.yaml")
+    more = "labels: [yes, no]\nclass_weights: {no: 5}\nquotes: no\n"
+    (file.parent / "task.yaml").write_text(text + more)
+    found = parse_description(f"m={file.parent}/task.yaml")
+    assert (found["labels"], found["class_weights"]) == (["yes", "no"], {"no": 5})
+    assert found["quotes"] == "no"
+    for wrong, line in (
+        ("labels: [true, false]\n", "labels: expected texts, in quotes"),
+        ("text: german\n", "expected each key once, found text twice"),
+    ):
+        (file.parent / "task.yaml").write_text(text + wrong)
+        with pytest.raises(DescriptionError, match=line):
+            parse_description(f"m={file.parent}/task.yaml")
 
 
 def test_own_tasks_come_after_the_built_in_ones():

@@ -73,6 +73,7 @@ def test_a_missing_text_is_empty(tmp_path):
         ("a.csv", "id,text\n", None, "expected the name of a column, found none"),
         ("a.csv", "", "text", "expected a header line with text, found none"),
         ("a.csv", "id,sentence\n1,a\n", "text", "line 1: expected a column 'text', found id, sen"),
+        ("a.csv", "id,text \n1,a\n", "text", "expected a column 'text', found id, 'text '"),
         ("a.csv", "id;y\n1;a\n", "text", "id;y; separate the columns with commas or tabs"),
         ("a.csv", b"PK\x03\x04\xff\n", "text", "found an archive, such as an Excel file; save the"),
         (

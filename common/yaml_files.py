@@ -1,0 +1,51 @@
+"""YAML files that a user writes: each key once, and 1e-5 is a number."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from common.atomic_files import check_regular
+from common.errors import UserError
+
+FLOAT, BOOL = "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"
+
+
+def read_yaml(
+    file: Path, what: str, error_class: type[UserError], words_are_texts: bool = False
+) -> Any:
+    """Return the content of a YAML file; raise `error_class` if it is not `what`.
+
+    With `words_are_texts`, yes, no, on and off are texts, as names of classes and columns may be.
+    """
+    import yaml
+
+    check_regular(file, error_class)
+    try:
+        return yaml.load(file.read_text("utf-8"), loader(words_are_texts))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise error_class(f"{file}: expected {what} in YAML, found: {error}") from error
+
+
+def loader(words_are_texts: bool) -> Any:
+    """Return a safe loader of YAML that refuses a key that is given twice."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys = [key.value for key, _ in node.value]
+            if twice := [key for key in keys if keys.count(key) > 1]:
+                raise yaml.YAMLError(f"expected each key once, found {twice[0]} twice")
+            return super().construct_mapping(node, deep)
+
+    if words_are_texts:
+        Loader.yaml_implicit_resolvers = {
+            first: [(tag, pattern) for tag, pattern in several if tag != BOOL]
+            for first, several in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+        words = re.compile("true|True|TRUE|false|False|FALSE")
+        Loader.add_implicit_resolver(BOOL, words, list("tTfF"))
+    number = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
+    Loader.add_implicit_resolver(FLOAT, number, list("-+0123456789"))
+    return Loader
