@@ -239,8 +239,13 @@ def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
     source = config.encoder
     if config.init is not None:
         source = str(RunFolder(Path(config.init)).weights())
-    reading = (config.pooling, config.linear, config.max_tokens, config.long)
-    return source, BiEncoder.from_pretrained(source, *reading)
+    return source, open_bi_encoder(source, config)
+
+
+def open_bi_encoder(source: str | Path, config: RunConfig, linear: str | None = None) -> BiEncoder:
+    """Return an encoder with the pooling, kernel and reading of texts of a configuration."""
+    reading = (config.pooling, linear or config.linear, config.max_tokens, config.long)
+    return BiEncoder.from_pretrained(source, *reading)
 
 
 def same_adapter(config: RunConfig, stored: Mapping[str, Any]) -> bool:
@@ -270,9 +275,7 @@ def load_trained(
     for fault in reading_rules(config):
         raise RunError(fault)
     warn_if_unfinished(folder)
-    bi_encoder = BiEncoder.from_pretrained(
-        best, config.pooling, linear or config.linear, config.max_tokens, config.long
-    )
+    bi_encoder = open_bi_encoder(best, config, linear)
     with stored_run_errors(folder):
         tasks = build_tasks(config)
         model = EncoderWithHeads(bi_encoder, tasks, config.seed, adapter=config.adapter)

@@ -35,10 +35,8 @@ class Run:
     def model(self) -> Any:
         """A `serving.MultiTaskModel`, or a `BiEncoder` after pre-training. Both have `encode`."""
         if self.config.pretrains:
-            bi_encoder = import_module("minbert.bi_encoder").BiEncoder
-            weights, config = RunFolder(self.folder).weights(), self.config
-            reading = {"max_tokens": config.max_tokens, "long": config.long}
-            return bi_encoder.from_pretrained(weights, config.pooling, **reading)
+            open_bi_encoder = import_module("multitask.assembly").open_bi_encoder
+            return open_bi_encoder(RunFolder(self.folder).weights(), self.config)
         # Packages that depend on this one are imported only when they are needed.
         return import_module("serving").MultiTaskModel.load(self.folder, use=self.use)
 

@@ -10,7 +10,7 @@ from common.errors import RunError, SharedEncoderWarning
 from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device
 from minbert.precision import PrecisionChoice
-from multitask.assembly import load_trained
+from multitask.assembly import load_trained, open_bi_encoder
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
@@ -33,9 +33,7 @@ def open_encoder(
     """
     if run is not None:
         return encoder_of_run(run, config, task, use).smaller(width, layers)
-    model = BiEncoder.from_pretrained(
-        config.encoder, config.pooling, config.linear, config.max_tokens, config.long
-    )
+    model = open_bi_encoder(config.encoder, config)
     return model.to(choose_device(config.device)).smaller(width, layers)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from multitask.combiners.base import Combined, Combiner, CombinerState, Scaled, Setup
 from multitask.combiners.epo import epo_weights
 from multitask.combiners.gradvac import gradvac_weights
-from multitask.combiners.nested import Nested, PullPush
+from multitask.combiners.nested import Nested, pull_and_push
 from multitask.combiners.pcgrad import pcgrad_weights
 from tasks import task_and_term
 
@@ -27,7 +27,7 @@ def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerSt
     if config.balance is not None:
         tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in objectives))
         outer = config.combiner.build(replace(setup, objectives=tasks))
-        return Nested(setup, outer, PullPush(*config.balance))
+        return Nested(setup, outer, config.balance)
     combiner = config.combiner.build(setup)
     return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
 
@@ -47,11 +47,11 @@ __all__ = [
     "Combiner",
     "CombinerState",
     "Nested",
-    "PullPush",
     "Scaled",
     "Setup",
     "build_combiner",
     "epo_weights",
     "gradvac_weights",
     "pcgrad_weights",
+    "pull_and_push",
 ]

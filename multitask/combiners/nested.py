@@ -7,7 +7,6 @@ contrastive ones. Another combiner then sees one mixture per task. Only the Gram
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,57 +14,51 @@ import numpy as np
 from multitask.combiners.base import Combined, CombinerState, Setup
 from multitask.combiners.epo import epo_solution
 from tasks import PULL_PUSH, task_and_term
+from tasks.objectives import Balance
 
 LOWEST = 1e-9  # smallest objective for EPO: batches may fall below the ideal point
 VERTEX = 1 - 1e-6  # a larger weight counts as 1: the other objective has no influence
 
 
-@dataclass(frozen=True)
-class PullPush:
-    """Combination of cross-entropy, pull and push of one task into one gradient.
+def pull_and_push(balance: Balance, gram: np.ndarray, losses: np.ndarray) -> Combined:
+    """Combine cross-entropy, pull and push of one task; return the weights (3,).
 
     Moukafih et al. (2022), Algorithm 1:  (1 - weight) CE + weight (b_1 pull + b_2 push),  with b
     from EPO for the preference r. The first objective is already (1 - weight) CE, so that the
     gradient of the head is scaled, too. With `inputs` "contrastive" EPO sees pull and push, as in
     Algorithm 1; with "combined" both contain cross-entropy, as in Eq. 4 and 5. b adds up to 1, not
     to m, which would change the share of cross-entropy.
+
+    Args:
+        gram: products of the objectives' gradients (3, 3).
+        losses: (1 - weight) CE, and pull and push above their ideal points (3,).
     """
-
-    weight: float
-    preference: tuple[float, float]
-    inputs: str = "contrastive"
-
-    def __call__(self, gram: np.ndarray, losses: np.ndarray) -> Combined:
-        """Return the weights (3,) from the Gram matrix (3, 3) and the losses (3,).
-
-        The losses are (1 - weight) CE, and pull and push above their ideal points.
-        """
-        share = self.weight
-        if self.inputs == "combined":
-            mixtures = np.array([[1, share, 0], [1, 0, share]])
-        else:
-            mixtures = np.array([[0.0, 1, 0], [0, 0, 1]])
-        if (np.diag(gram)[1:] > 0).all():
-            mixed_losses = mixtures @ losses
-            balance, status = epo_solution(
-                mixtures @ gram @ mixtures.T, np.maximum(mixed_losses, LOWEST), self.preference
-            )
-            if mixed_losses.min() < LOWEST:
-                status = f"{status}, below an ideal point"
-            if balance.max() > VERTEX:
-                status = f"{status}, at a vertex"
-        else:  # a batch of one class, or one example per class: use the preference
-            balance, status = np.array(self.preference), "pull or push undefined"
-        return Combined(np.array([1, *(share * balance)]), status)
+    share = balance.weight
+    if balance.inputs == "combined":
+        mixtures = np.array([[1, share, 0], [1, 0, share]])
+    else:
+        mixtures = np.array([[0.0, 1, 0], [0, 0, 1]])
+    if (np.diag(gram)[1:] > 0).all():
+        mixed_losses = mixtures @ losses
+        found, status = epo_solution(
+            mixtures @ gram @ mixtures.T, np.maximum(mixed_losses, LOWEST), balance.preference
+        )
+        if mixed_losses.min() < LOWEST:
+            status = f"{status}, below an ideal point"
+        if found.max() > VERTEX:
+            status = f"{status}, at a vertex"
+    else:  # a batch of one class, or one example per class: use the preference
+        found, status = np.array(balance.preference), "pull or push undefined"
+    return Combined(np.array([1, *(share * found)]), status)
 
 
 class Nested:
-    """A combiner that applies `within` to tasks with all three objectives, then `tasks` to all."""
+    """A combiner that balances the three objectives of each task that has them, then all tasks."""
 
     needs_rows = True
 
-    def __init__(self, setup: Setup, tasks: CombinerState, within: PullPush) -> None:
-        self.tasks, self.within = tasks, within
+    def __init__(self, setup: Setup, tasks: CombinerState, balance: Balance) -> None:
+        self.tasks, self.balance = tasks, balance
         self.task_terms = [task_and_term(name) for name in setup.objectives]
         self.names = list(dict.fromkeys(task for task, _ in self.task_terms))
 
@@ -76,7 +69,8 @@ class Nested:
         for row, name in enumerate(names):
             indices = [index for index, (task, _) in enumerate(drawn_terms) if task == name]
             if tuple(drawn_terms[index][1] for index in indices) == PULL_PUSH:
-                found = self.within(gram[np.ix_(indices, indices)], losses[indices])
+                part = gram[np.ix_(indices, indices)]
+                found = pull_and_push(self.balance, part, losses[indices])
                 mixtures[row, indices] = found.weights
                 statuses.append(found.status)
             else:

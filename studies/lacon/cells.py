@@ -21,7 +21,6 @@ from studies.runner import training
 from studies.tuning import Search, Tuned, changes_of, rates
 from tasks import MANY_CLASSES, PAIRS, data_folder
 from tasks.lacon import HEADS
-from tasks.predictions import read_scores
 from tasks.readers import limit_of
 
 METHODS = {
@@ -267,19 +266,15 @@ def method_settings(method: str) -> dict[str, Any]:
 
 def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Train a run; add `f1_by_class`, `training_counts` and `test_counts`, a value per class."""
-    from sklearn.metrics import f1_score
-
     found = training(config, folder)
     (task,) = config.tasks
     limit = limit_of(config.limit, task)
     train = plain_tasks(config)[task].read(data_folder(config.data), "train", limit)
     assert train.targets is not None
-    scores = read_scores(RunFolder(folder).scores(task, "test"))
-    classes = scores.values.shape[1]
-    found["training_counts"] = np.bincount(train.targets, minlength=classes).tolist()
-    if scores.targets is not None:
-        found["test_counts"] = np.bincount(scores.targets, minlength=classes).tolist()
-        predicted, every = scores.values.argmax(1), range(classes)
-        figures = f1_score(scores.targets, predicted, labels=every, average=None, zero_division=0)
-        found["f1_by_class"] = [round(float(figure), 6) for figure in figures]
+    metrics = RunFolder(folder).read_metrics() or {}
+    of_dev, of_test = (metrics["by_class"][split].get(task, {}) for split in ("dev", "test"))
+    found["training_counts"] = np.bincount(train.targets, minlength=len(of_dev)).tolist()
+    if of_test:
+        found["test_counts"] = [figures["support"] for figures in of_test.values()]
+        found["f1_by_class"] = [round(figures["f1"], 6) for figures in of_test.values()]
     return found

@@ -7,9 +7,10 @@ import torch.nn.functional as F
 from plain import golden
 
 from losses import contrastive_objectives
-from multitask.combiners import Nested, PullPush, Setup
+from multitask.combiners import Nested, Setup, pull_and_push
 from multitask.combiners.base import Combined
 from multitask.methods import methods
+from tasks.objectives import Balance
 
 pytestmark = pytest.mark.numeric
 
@@ -40,8 +41,9 @@ def test_the_update_is_the_golden_one(case):
         ]
         rows.append(torch.cat([part.flatten() for part in parts]))
     gradients = torch.stack(rows).numpy()
-    within = PullPush(inputs["lambda"], tuple(inputs["preference"]), inputs["epo_inputs"])
-    found = within(gradients @ gradients.T, np.array([loss.item() for loss in losses]))
+    balance = Balance(inputs["lambda"], tuple(inputs["preference"]), inputs["epo_inputs"])
+    values = np.array([loss.item() for loss in losses])
+    found = pull_and_push(balance, gradients @ gradients.T, values)
     np.testing.assert_allclose(found.weights[1:] / share, expected["alpha"], atol=1e-6)
     assert found.weights[0] == 1
     assert ("vertex" in found.status) == (max(expected["alpha"]) > 1 - 1e-6)
@@ -54,7 +56,7 @@ def test_the_update_is_the_golden_one(case):
 def test_a_batch_without_pull_or_push_uses_the_preference(inputs, missing):
     gram = np.diag([1.0, 2.0, 3.0])
     gram[missing, missing] = 0
-    found = PullPush(0.3, (0.1, 0.9), inputs)(gram, np.ones(3))
+    found = pull_and_push(Balance(0.3, (0.1, 0.9), inputs), gram, np.ones(3))
     assert found.status == "pull or push undefined"
     np.testing.assert_allclose(found.weights, [1, 0.03, 0.27])
 
@@ -65,7 +67,7 @@ def test_the_contrastive_share_stays_and_losses_below_zero_are_no_error(seed, in
     draw = np.random.default_rng(seed)
     rows = draw.normal(size=(3, 5))
     losses = draw.uniform(-0.1, 2, size=3)
-    found = PullPush(0.4, (0.3, 0.7), inputs)(rows @ rows.T, losses)
+    found = pull_and_push(Balance(0.4, (0.3, 0.7), inputs), rows @ rows.T, losses)
     assert found.weights[1:].sum() == pytest.approx(0.4)
     assert found.weights[0] == 1
     assert (found.weights >= 0).all()
@@ -90,12 +92,14 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     draw = np.random.default_rng(0)
     names = (*THREE, "sts", *(name.replace("a/", "b/") for name in THREE))
     rows, losses = draw.normal(size=(7, 9)), draw.uniform(0.1, 2, size=7)
-    within, tasks = PullPush(0.3, (0.5, 0.5)), Fixed(2.0, 0.5, 3.0)
-    found = Nested(Setup(names), tasks, within).combine(rows @ rows.T, losses, range(7))
+    balance, tasks = Balance(0.3, (0.5, 0.5), "contrastive"), Fixed(2.0, 0.5, 3.0)
+    found = Nested(Setup(names), tasks, balance).combine(rows @ rows.T, losses, range(7))
     mixtures = np.zeros((3, 7))
     for row, begin in ((0, 0), (2, 4)):
         mine = slice(begin, begin + 3)
-        mixtures[row, mine] = within(rows[mine] @ rows[mine].T, losses[mine]).weights
+        mixtures[row, mine] = pull_and_push(
+            balance, rows[mine] @ rows[mine].T, losses[mine]
+        ).weights
     mixtures[1, 3] = 1
     gram, seen, drawn = tasks.asked
     np.testing.assert_allclose(gram, (mixtures @ rows) @ (mixtures @ rows).T)
@@ -104,7 +108,7 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     np.testing.assert_allclose(found.weights, [2.0, 0.5, 3.0] @ mixtures)
     assert found.status.endswith("; fixed")
     others = tuple(name.replace("push", "spread") for name in THREE)  # are added up
-    found = Nested(Setup(others), Fixed(2.0), within).combine(np.eye(3), np.ones(3), range(3))
+    found = Nested(Setup(others), Fixed(2.0), balance).combine(np.eye(3), np.ones(3), range(3))
     np.testing.assert_allclose(found.weights, [2.0, 2.0, 2.0])
 
 
@@ -113,9 +117,8 @@ def test_a_step_of_one_task_is_one_mixture(name):
     draw = np.random.default_rng(1)
     rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
     outer = methods("combiner")[name]().build(Setup(("a",)))
-    found = Nested(Setup(THREE), outer, PullPush(0.3, (0.1, 0.9))).combine(
-        rows @ rows.T, losses, range(3)
-    )
-    mixture = PullPush(0.3, (0.1, 0.9))(rows @ rows.T, losses)
+    balance = Balance(0.3, (0.1, 0.9), "contrastive")
+    found = Nested(Setup(THREE), outer, balance).combine(rows @ rows.T, losses, range(3))
+    mixture = pull_and_push(balance, rows @ rows.T, losses)
     np.testing.assert_allclose(found.weights, mixture.weights)
     assert found.status == mixture.status
