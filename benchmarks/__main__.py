@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import warnings
 from pathlib import Path
 from typing import Any
 
 from common.entry_point import start
 from common.environment import environment
+from common.json_files import write_json
 from minbert.config import ENCODING_PRECISIONS
 from reports.tables import text_table
 
@@ -100,7 +100,7 @@ def main() -> None:
     if args.output:
         content = {"benchmark": args.name, "environment": environment(args.device)} | result
         args.output.parent.mkdir(parents=True, exist_ok=True)
-        args.output.write_text(json.dumps(content, indent=2) + "\n")
+        write_json(args.output, content)
 
 
 def quiet_peers() -> None:

@@ -25,6 +25,7 @@ import numpy as np
 from benchmarks.__main__ import quiet_peers
 from common.entry_point import start
 from common.environment import environment
+from common.json_files import write_json
 from minbert.sources import minilm_folder
 from reports.tables import markdown_table, mean_and_spread
 from tasks import build_task, data_folder
@@ -168,7 +169,7 @@ def main() -> None:
         found = measured(data, count, fit, seed, data_folder(args.data))
         content = {"data": data, "shots": count or "all", "method": method, "seed": seed, **found}
         content["environment"] = environment("cpu")
-        file.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+        write_json(file, content)
         print(f"{file.stem}: {100 * found['accuracy']:.1f} in {found['training_seconds']:,.0f} s")
     print(table(args.output))
 

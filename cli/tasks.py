@@ -83,11 +83,9 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def read_splits(task: Task, folder: Path) -> dict[str, Examples]:
     """Read every split that has a file; raise DataError if one cannot be used."""
-    from tasks.text_files import file_exists
+    from tasks.splits import existing_files
 
-    splits = task.source.splits
-    existing = [split for split in splits if file_exists(Path(task.source.where(folder, split)))]
-    return {split: task.read(folder, split) for split in existing}
+    return {split: task.read(folder, split) for split in existing_files(task.source, folder)}
 
 
 def first_example(task: Task, examples: Examples) -> str:

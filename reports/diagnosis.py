@@ -28,8 +28,8 @@ from reports.value_faults import (
 from tasks import build_task
 from tasks.base import Task
 from tasks.labelled_files import LabelledFiles
+from tasks.splits import existing_files
 from tasks.tables import columns_of
-from tasks.text_files import file_exists
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,12 @@ def task_of(name: str, width: int) -> Task:
 def read_splits(task: Task, gold: Path) -> Splits:
     """Return the splits for which there are files, of test with its labels if the file has any."""
     found = {}
-    for split in task.source.splits:
-        source, file = task.source, Path(task.source.where(gold, split))
-        if file_exists(file):
-            if isinstance(source, LabelledFiles) and not source.labelled(split):
-                has_labels = source.label_column in columns_of(
-                    file, source.allows_commas(file), source.quoted
-                )
-                source = replace(source, labelled_test=has_labels)
-            found[split] = source.read(gold, split)
+    for split, file in existing_files(task.source, gold).items():
+        source = task.source
+        if isinstance(source, LabelledFiles) and not source.labelled(split):
+            columns = columns_of(file, source.allows_commas(file), source.quoted)
+            source = replace(source, labelled_test=source.label_column in columns)
+        found[split] = source.read(gold, split)
     return found
 
 

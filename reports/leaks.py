@@ -10,7 +10,8 @@ from reports.tables import Table
 from tasks import build_task
 from tasks.base import Task
 from tasks.readers import normalise_text
-from tasks.text_files import DataError, file_exists
+from tasks.splits import existing_files
+from tasks.text_files import DataError
 
 # Held-out split -> its number of distinct texts, and how many of them each other corpus has; None
 # stands for the split itself.
@@ -53,9 +54,7 @@ def read_text_sets(
     damaged = []
     for one in tasks:
         task = build_task(one) if isinstance(one, str) else one
-        for split in task.source.splits:
-            if not file_exists(Path(task.source.where(folder, split))):
-                continue
+        for split in existing_files(task.source, folder):
             try:
                 examples = task.read(folder, split)
             except DataError as error:

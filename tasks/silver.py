@@ -17,7 +17,8 @@ import numpy as np
 from common.json_files import read_json
 from tasks.labelled_files import LabelledFiles, Source, files_of
 from tasks.readers import Examples, Limit, normalise_text
-from tasks.text_files import DataError, file_exists
+from tasks.splits import existing_files
+from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -51,9 +52,9 @@ def held_out_texts(sources: Sequence[Source], folder: Path) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for source in sources:
-        for split in source.splits:
-            where = source.where(folder, split)
-            if split == "train" or not file_exists(Path(where)) or is_silver(where):
+        for split, file in existing_files(source, folder).items():
+            where = str(file)
+            if split == "train" or is_silver(where):
                 continue
             for column in source.read(folder, split).texts:
                 found |= dict.fromkeys(map(normalise_text, column), where)

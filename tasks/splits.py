@@ -127,10 +127,16 @@ def drop_leaked(examples: Examples, held: Container[frozenset[str]], where: str)
 def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
     """Return the keys of the examples of dev and test; a split without a file has none."""
     found: set[frozenset[str]] = set()
-    for split in source.splits:
-        if split != "train" and file_exists(Path(source.where(folder, split))):
+    for split in existing_files(source, folder):
+        if split != "train":
             found.update(keys(source.read(folder, split)))
     return found
+
+
+def existing_files(source: Source, folder: Path) -> dict[str, Path]:
+    """Return the file, or the pattern of files, of each split that has one."""
+    files = {split: Path(source.where(folder, split)) for split in source.splits}
+    return {split: file for split, file in files.items() if file_exists(file)}
 
 
 def keys(examples: Examples) -> list[frozenset[str]]:
