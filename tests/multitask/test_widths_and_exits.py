@@ -97,33 +97,6 @@ def test_the_loss_of_an_objective_is_the_mean_over_sizes(make_trainer, changes):
         assert_near_in_norm(found, gradients(trainer.model), terms)
 
 
-@pytest.mark.parametrize("kind", [[np.arange(8)], [np.arange(0, 3), np.arange(3, 8)]])
-@pytest.mark.parametrize("training", [False, True])
-def test_the_leaves_of_every_exit_go_back_through_one_pass(make_trainer, kind, training):
-    trainer = make_trainer(only="sts", **SIZES)
-    model, split = trainer.model.train(training), trainer.splits["sts"]["train"]
-    batches, stream = [split.batch(rows) for rows in kind], trainer.model.dropout_stream
-    before = stream.passes
-    plain = [
-        [text for texts in model.embed_after(one, None, (2, 1)) for text in texts]
-        for one in batches
-    ]
-    leaves = [torch.cat(parts) for parts in zip(*plain, strict=True)]
-    wanted = [torch.randn_like(one) for one in leaves]
-    torch.autograd.backward(leaves, wanted)
-    expected = gradients(model)
-    model.zero_grad(set_to_none=True)
-    stream.load_state_dict({"seed": stream.seed, "passes": before})
-    one = EncoderPass(model, batches, 2, exits=(2, 1))
-    assert [len(texts) for texts in one.by_exit] == [2, 2]
-    assert one.texts == one.leaves[:2]
-    for found, leaf in zip(one.leaves, leaves, strict=True):
-        assert_near(found, leaf, step_terms(trainer))
-    one.backward(wanted)
-    assert_near_in_norm(gradients(model), expected, step_terms(trainer))
-    assert stream.passes == before + (len(batches) if training else 0)
-
-
 def test_a_share_without_examples_has_leaves_of_every_exit(make_trainer):
     trainer = make_trainer(only="sts", **SIZES)
     one = EncoderPass(trainer.model, [], 2, exits=(2, 1))
