@@ -37,6 +37,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if not config.options_of(tasks[0]).has_classes:
         parser.error(f"--task: expected a task with classes, found {tasks[0]}")
 
+    from multitask.data_files import file_digests
     from multitask.precision import with_precision
     from multitask.run_folder import RunFolder, default_folder
     from multitask.stored_runs import check_output, write_merged_run
@@ -50,7 +51,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if precision is not None:
         print(precision, flush=True)
     result, tables = linear_evaluation(config)
-    write_merged_run(folder, config.to_json(), result, tables)
+    write_merged_run(folder, config.to_json(), result, tables, file_digests(config))
     found = {split: result[split] for split in ("dev", "test") if split in result}
     rows = [
         [tasks[0], metric, *(f"{figures[tasks[0]][metric]:.4f}" for figures in found.values())]

@@ -1,4 +1,4 @@
-"""YAML files that a user writes: each key once, and 1e-5 is a number."""
+"""YAML files that a user writes, with each key once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def read_yaml(
 ) -> Any:
     """Return the content of a YAML file; raise `error_class` if it is not `what`.
 
-    With `words_are_texts`, yes, no, on and off are texts, as names of classes and columns may be.
+    With `words_are_texts`, yes, no, on, off and 1e5 are texts, as names of classes and columns may
+    be; otherwise the first four are true or false, and 1e5 is a number.
     """
     import yaml
 
@@ -33,19 +34,21 @@ def loader(words_are_texts: bool) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        def compose_mapping_node(self, anchor: Any) -> Any:
+            node = super().compose_mapping_node(anchor)
             keys = [key.value for key, _ in node.value]
             if twice := [key for key in keys if keys.count(key) > 1]:
                 raise yaml.YAMLError(f"expected each key once, found {twice[0]} twice")
-            return super().construct_mapping(node, deep)
+            return node
 
     if words_are_texts:
         Loader.yaml_implicit_resolvers = {
             first: [(tag, pattern) for tag, pattern in several if tag != BOOL]
             for first, several in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }
-        words = re.compile("true|True|TRUE|false|False|FALSE")
+        words = re.compile("(true|True|TRUE|false|False|FALSE)$")
         Loader.add_implicit_resolver(BOOL, words, list("tTfF"))
-    number = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
-    Loader.add_implicit_resolver(FLOAT, number, list("-+0123456789"))
+    else:
+        number = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
+        Loader.add_implicit_resolver(FLOAT, number, list("-+0123456789"))
     return Loader

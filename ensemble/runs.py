@@ -21,6 +21,7 @@ from multitask.stored_runs import (
     check_output,
     check_same_rows,
     read_run,
+    scored_files,
     write_merged_run,
 )
 from tasks import TASK_NAMES, in_order
@@ -99,9 +100,9 @@ def read_splits(task: str, runs: Mapping[str, Path], kind: Kind) -> dict[str, di
     }
     found = {}
     for split, several in files.items():
-        check_same_rows(runs.values(), task, split)
         without = [str(runs[name]) for name, file in several.items() if not file.exists()]
         if split == "dev" or not without:
+            check_same_rows(runs.values(), task, split)
             found[split] = {name: read_scores_of(file, kind) for name, file in several.items()}
         elif len(without) < len(runs):
             print(f"{task}: {split} skipped, no predictions found in {', '.join(without)}")
@@ -146,7 +147,9 @@ def ensemble_runs(
         "method": method,
         "members": {task: described(found) for task, found in merged.items()},
     }
-    write_merged_run(folder, config, result, {t: found.splits for t, found in merged.items()})
+    tables = {task: found.splits for task, found in merged.items()}
+    several = dict.fromkeys(run for runs in members.values() for run in runs)
+    write_merged_run(folder, config, result, tables, scored_files(several))
     return result
 
 
@@ -228,7 +231,7 @@ def soup_runs(
             "selected_on_examples": int(seen.sum()),
         }
     result = {"dev": dev | overall(dev), "method": method, "members": members}
-    write_merged_run(folder, config, result, tables, soup.built.model.save)
+    write_merged_run(folder, config, result, tables, scored_files(runs), soup.built.model.save)
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 # Characters of the texts that are tokenised at once, and of those that are held at once.
@@ -14,7 +14,7 @@ def check_column(sentences: object, batch_size: int | None) -> None:
     """Raise an error for input that is not one column of texts, and for a wrong batch size."""
     if isinstance(sentences, str):
         raise TypeError("sentences: expected a list of strings, found one string")
-    if isinstance(sentences, Mapping | Set):
+    if isinstance(sentences, Mapping | set | frozenset):
         raise TypeError(f"sentences: expected a list, found a {type(sentences).__name__}")
     if (dimensions := getattr(sentences, "ndim", 1)) != 1:
         raise TypeError(f"sentences: expected one column, found {dimensions} dimensions")

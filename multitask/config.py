@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import fields
-from functools import cache
+from functools import cache, cached_property
 from inspect import Parameter, Signature
 from os import PathLike, fspath
 from typing import Any, ClassVar
@@ -226,8 +226,12 @@ class RunConfig(RunSettings):
     def to_json(self) -> dict[str, Any]:
         """Return every setting as JSON; `use` has the user's files of methods, with checksums."""
         content = self.flat() | {"batches_per_step": self.step_batches}
-        use = sources(self.user_methods)
-        return json.loads(json.dumps(content | ({"use": use} if use else {})))
+        return json.loads(json.dumps(content | ({"use": self.sources} if self.sources else {})))
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """The files of a user's own methods with checksums, as they were at the first use."""
+        return sources(self.user_methods)
 
     def digest(self) -> str:
         """Return a short hash of the differences from the defaults, unchanged by new settings."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from common.errors import RunError
+from common.errors import OtherRunError
 from common.json_files import digest, write_json
 from minbert.sources import encoder_checksum
 from multitask.assembly import plain_tasks
@@ -15,8 +16,6 @@ from multitask.stored_config import as_paths
 from tasks import build_task, data_folder
 from tasks.tables import is_arrow, shards
 from tasks.text_files import DataError
-
-ENCODER = "encoder"  # name of the checksum of a local encoder's folder
 
 
 def files(config: RunConfig) -> dict[str, Path]:
@@ -60,29 +59,33 @@ def digest_of(path: Path) -> str | None:
     return sha256("".join(lines).encode()).hexdigest() if lines else None
 
 
-def run_digests(config: RunConfig) -> dict[str, str]:
-    """Return the checksums of the files that a run reads, and of a local encoder's folder."""
-    found = file_digests(config)
-    encoder = encoder_checksum(config.encoder) if config.init is None else None
-    return found | ({} if encoder is None else {ENCODER: encoder})
+def encoder_digest(config: RunConfig) -> dict[str, str]:
+    """Return the checksum of the folder of a local encoder, by the name of the setting."""
+    found = encoder_checksum(config.encoder) if config.init is None else None
+    return {} if found is None else {"encoder": found}
 
 
 def write_digests(folder: RunFolder, config: RunConfig) -> None:
-    """Write the checksums of a run's files to its folder."""
-    write_json(folder.path / DATA, run_digests(config))
+    """Write the checksums of a run's files and of its encoder to its folder."""
+    write_json(folder.path / DATA, file_digests(config) | encoder_digest(config))
 
 
-def check_digests(folder: RunFolder, config: RunConfig, finished: bool = True) -> None:
-    """Raise RunError if a file changed after the run began; missing files are not an error.
+def check_digests(folder: RunFolder, config: RunConfig) -> None:
+    """Raise OtherRunError if a file changed after the run began; missing files are no error."""
+    compare(folder, file_digests(config) if folder.data_checksums() else {}, "another file of")
+    check_encoder(folder, config)
 
-    Of a run that goes on, only the encoder's folder is compared: its checkpoint knows the examples.
-    """
+
+def check_encoder(folder: RunFolder, config: RunConfig) -> None:
+    """Raise OtherRunError if the folder of a local encoder changed after the run began."""
+    compare(folder, encoder_digest(config), "another folder of the")
+
+
+def compare(folder: RunFolder, found: Mapping[str, str], what: str) -> None:
     stored = folder.data_checksums()  # none of an older version
-    if not finished:
-        stored = {ENCODER: stored[ENCODER]} if ENCODER in stored else {}
-    for key, value in (run_digests(config) if stored else {}).items():
+    for key, value in found.items():
         if stored.get(key, value) != value:
-            raise RunError(
-                f"{folder.path}: expected the files with which this run began, found another "
-                f"{key}; choose another --output, or --overwrite it"
+            raise OtherRunError(
+                f"{folder.path}: expected the files with which this run began, found {what} {key}; "
+                "choose another --output, or --overwrite it"
             )

@@ -20,7 +20,7 @@ from multitask.calibration import calibrate, write_calibration
 from multitask.checkpoint import Checkpoints
 from multitask.config import RunConfig, check_complete
 from multitask.control import RunControl
-from multitask.data_files import check_digests, write_digests
+from multitask.data_files import check_digests, check_encoder, write_digests
 from multitask.distributed import Processes, process_group
 from multitask.evaluation import (
     counted,
@@ -133,8 +133,8 @@ def run(
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
-            if not control.overwrite:
-                check_digests(run_folder, config, finished=False)
+            if control.resume and not control.overwrite and run_folder.has_results():
+                check_encoder(run_folder, config)
             if source_content(config) != needed:
                 raise RunError("a run of --init or --teacher changed while this run read it")
             make_ready(run_folder, config, control.overwrite)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.errors import RunError
+from common.errors import OtherRunError, RunError
 from common.json_files import write_json
 from multitask.config import RunConfig, path_settings
 from multitask.run_folder import CODE, FOLDERS, RunFolder
@@ -34,7 +34,7 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
     if difference := config.difference(stored):
         same = f"go on with --config {folder.path / 'config.json'} in place of the settings, "
         goes_on = resume and folder.metrics() is None
-        raise RunError(
+        raise OtherRunError(
             f"{folder.path}: expected this run's configuration, found another: {difference}; "
             f"{same if goes_on else ''}choose another --output, or --overwrite it"
         )

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import RunError, UserError
-from common.json_files import write_sealed
+from common.json_files import write_json, write_sealed
 from common.run_files import CHECKPOINTS, is_run
 from multitask.checkpoint_folders import publish
 from multitask.config import former_defaults
 from multitask.methods import methods
 from multitask.older_versions import upgraded
-from multitask.run_folder import RunFolder
+from multitask.run_folder import DATA, RunFolder
 from multitask.settings_by_name import following_defaults
 from multitask.stored_config import check_stored, stored_run_errors
 from multitask.unfinished import finished_epochs
@@ -156,8 +156,8 @@ def read_run(folder: Path) -> StoredRun:
 def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
     """Raise RunError if the ids of an own task are row numbers of different files.
 
-    Equal ids would then be those of different examples. Folders without a run, and those of older
-    versions without checksums, are not compared.
+    Equal ids would then be those of different examples. Folders without checksums, those of older
+    versions and those without a run, are not compared.
     """
     first: tuple[Path, str] | None = None
     for run in runs:
@@ -171,6 +171,16 @@ def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
                 f"{run}: expected the {split} file of {task} of {first[0]}, because its examples "
                 "have row numbers in place of ids, found another file; describe the task with id="
             )
+
+
+def scored_files(runs: Iterable[Path]) -> dict[str, str]:
+    """Return the checksums of the files of dev and test that runs read, those of the first one."""
+    found: dict[str, str] = {}
+    for run in runs:
+        for name, checksum in RunFolder(run).data_checksums().items():
+            if name.endswith((" dev", " test")):
+                found.setdefault(name, checksum)
+    return found
 
 
 def check_output(
@@ -193,10 +203,12 @@ def write_merged_run(
     config: Mapping[str, Any],
     metrics: Mapping[str, Any],
     tables: Mapping[str, Mapping[str, Scores]],
+    data: Mapping[str, str],
     save_model: Callable[[Path], None] | None = None,
 ) -> None:
     """Write scores by task and split, metrics and, for a soup, the model; replace a run there.
 
+    `data` are the checksums of the files of dev and test, by name.
     Raise RunError if another process uses the folder.
     """
     place = RunFolder(folder)
@@ -205,6 +217,7 @@ def write_merged_run(
             place.remove()
         folder.mkdir(parents=True, exist_ok=True)
         place.write_config(config)  # first: it marks the folder as a run
+        write_json(folder / DATA, data)
         target = place.predictions
         target.mkdir(exist_ok=True)
         if save_model is not None:

@@ -5,6 +5,7 @@ No torch is imported here.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import importlib.util
 import inspect
@@ -100,7 +101,8 @@ def sources(methods: UserMethods) -> dict[str, str]:
 def code_of(method: type[Settings]) -> str:
     """Return a checksum of the compiled functions and plain values of a class without a file.
 
-    It covers the global numbers, texts and functions without a file that these functions name.
+    It covers the global numbers, texts, tuples and functions without a file that these functions
+    read, but none that they also set.
     """
     seen = set[str]()
 
@@ -109,19 +111,22 @@ def code_of(method: type[Settings]) -> str:
             return value.co_code, value.co_names, [plain(one) for one in value.co_consts]
         if isinstance(value, property):
             return plain(value.fget)
-        function = getattr(value, "__func__", value)
+        function = inspect.unwrap(getattr(value, "__func__", value))
         if isinstance(code := getattr(function, "__code__", None), CodeType):
             named = outside(code, function.__globals__)
             return plain(code), repr(function.__defaults__), *([named] if named else [])
         if isinstance(value, frozenset):
             return sorted(map(repr, value))  # the order of a set differs between processes
-        return repr(value) if isinstance(value, int | float | str | tuple) else None
+        if isinstance(value, tuple):
+            return [plain(one) for one in value]
+        return repr(value) if isinstance(value, int | float | str) else None
 
     def outside(code: CodeType, names: Mapping[str, Any]) -> list[Any]:
         found = []
-        for name in sorted(names_in(code) & names.keys() - seen):
+        read = globals_of(code, "LOAD_GLOBAL") - globals_of(code, "STORE_GLOBAL")
+        for name in sorted(read & names.keys() - seen):
             seen.add(name)
-            value = names[name]
+            value = inspect.unwrap(names[name])
             if isinstance(value, FunctionType) and Path(value.__code__.co_filename).is_file():
                 continue  # of an installed module
             if isinstance(value, FunctionType | int | float | str | tuple | frozenset):
@@ -133,10 +138,11 @@ def code_of(method: type[Settings]) -> str:
     return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
-def names_in(code: CodeType) -> set[str]:
-    """Return the names that a function uses, also in the functions inside it."""
+def globals_of(code: CodeType, operation: str) -> set[str]:
+    """Return the global names that a function, or one inside it, reads or sets."""
+    mine = {one.argval for one in dis.get_instructions(code) if one.opname == operation}
     inside = (one for one in code.co_consts if isinstance(one, CodeType))
-    return {*code.co_names}.union(*map(names_in, inside))
+    return mine.union(*(globals_of(one, operation) for one in inside))
 
 
 def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:

@@ -84,9 +84,9 @@ def differently_weighed(runs: Sequence[StoredRun]) -> tuple[str, ...]:
 
 
 def class_weights(run: StoredRun, task: str) -> str:
-    """Return the class weights of an own task as text; empty if it has none."""
+    """Return the class weights of an own task other than 1 as text; empty if it has none."""
     found = run.own_tasks.get(task, {}).get("class_weights") or {}
-    return ", ".join(f"{label}={weight:g}" for label, weight in found.items())
+    return ", ".join(f"{label}={found[label]:g}" for label in sorted(found) if found[label] != 1)
 
 
 def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:

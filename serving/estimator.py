@@ -23,7 +23,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from common.errors import RunError
+from common.errors import OtherRunError
 from common.processes import several_processes
 from common.settings import short_repr
 from multitask.config import RunConfig
@@ -143,11 +143,9 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             else:  # without lines and progress bars
                 with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                     complete(config, place / "run", control)
-        except RunError as error:
-            if self.folder is None:
-                raise
+        except OtherRunError as error:
             line = "expected a new folder, or that of a fit with the same rows and settings"
-            raise RunError(f"folder {place}: {line}, found: {error}") from error
+            raise ValueError(f"folder: {line}, found another fit in {place}") from error
         return MultiTaskModel.load(place / "run", config.device, use=config.user_methods)
 
     def targets(self, y: Any) -> Targets:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -119,11 +119,11 @@ class MultiTaskModel:
         """
         if isinstance(texts, str):
             raise TypeError("texts: expected a list of texts or pairs, found one string")
-        if isinstance(texts, Mapping | Set) or hasattr(texts, "columns"):  # of pandas
-            raise TypeError(
-                f"texts: expected a list of texts or pairs, found a {type(texts).__name__}; a "
-                "DataFrame has them as df[COLUMNS].values.tolist()"
-            )
+        frame = hasattr(texts, "columns")  # of pandas
+        if frame or isinstance(texts, Mapping | set | frozenset):
+            advice = ": use df[COLUMNS].values.tolist()" if frame else ""
+            given = f"a {type(texts).__name__}{advice}"
+            raise TypeError(f"texts: expected a list of texts or pairs, found {given}")
         single = (str, int, float, type(None))  # the last three are refused below, with their row
         pairs = [(one,) if isinstance(one, single) else tuple(one) for one in texts]
         width = len(pairs[0]) if pairs else 1

@@ -15,7 +15,16 @@ from studies.data_records import record_data, write_leaks
 from studies.results import Cell, Results
 from studies.runner import run_cells
 from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
-from studies.tuning import SEEDS, Search, points_left, points_tried, tune, tuned_settings
+from studies.tuning import (
+    SEEDS,
+    Search,
+    Settings,
+    point_beyond,
+    points_left,
+    points_tried,
+    tune,
+    tuned_settings,
+)
 
 
 def check_request(study: Study, request: StudyRequest) -> None:
@@ -92,7 +101,9 @@ def planned_cells(study: Study, request: StudyRequest) -> list[Cell]:
     request = with_tuned_settings(study, request)
     cells = requested_cells(study, study.cells(request), request)
     for search in requested_searches(study, request) if request.tune else ():
-        left = points_left(search, request.tune or 0, request.results)
+        left: list[Settings] = [*points_left(search, request.tune or 0, request.results)]
+        if not left and not stored_cells([search], study, request):
+            left += [one for one in [point_beyond(search, request.results)] if one is not None]
         cells += [search.trial(point, SEEDS) for point in left]
     return cells
 
@@ -116,15 +127,23 @@ def tune_requested(study: Study, request: StudyRequest) -> list[str]:
     found = requested_searches(study, request)
     if not found:
         raise UserError("--tune: expected rows with settings to choose, found none")
-    count, stored = request.tune or 0, Results(request.results)
+    count = request.tune or 0
     unfinished = [one for one in found if points_left(one, count, request.results)]
-    for one in cells_with_settings_of(unfinished, study, request):
-        if stored.file(one).exists():
-            raise UserError(
-                f"--tune: expected a --results without cells whose settings could change; "
-                f"found {stored.file(one)}"
-            )
+    if there := stored_cells(unfinished, study, request):
+        raise UserError(
+            "--tune: expected a --results without cells whose settings could change; found "
+            f"{there[0]}"
+        )
+    # Settings of stored cells stay: no rate beyond the grid is tried for them.
+    found = [one for one in found if not stored_cells([one], study, request)]
     return tune(found, count, request.results, request.runs)
+
+
+def stored_cells(searches: Sequence[Search], study: Study, request: StudyRequest) -> list[Path]:
+    """Return the files of stored cells that change with the settings chosen by these searches."""
+    results = Results(request.results)
+    files = map(results.file, cells_with_settings_of(searches, study, request))
+    return [file for file in files if file.exists()]
 
 
 def check_tuned(study: Study, request: StudyRequest) -> None:

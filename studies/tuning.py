@@ -100,11 +100,14 @@ def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> l
     for search in searches:
         for seed in search.cell.seeds[:SEEDS]:
             record_examples(search.cell.config.changed(seed=seed), results, runs)
-        errors = list[str]()
-        while not errors and (left := points_left(search, count, results)):
-            what = f"{len(left)} points of {', '.join(search.grid)} are left"
-            print(f"\n{search.cell.name}: {what}", flush=True)
-            errors = [line for point in left for line in try_point(search, point, trained, results)]
+        left = points_left(search, count, results)
+        print(f"\n{search.cell.name}: {len(left)} points of {', '.join(search.grid)} are left")
+        errors = [line for point in left for line in try_point(search, point, trained, results)]
+        tried: Settings | None = None
+        while not errors and (beyond := point_beyond(search, results)) not in (None, tried):
+            print(f"\n{search.cell.name}: one more point, with the rate {beyond['lr']:g}")
+            errors = try_point(search, beyond, trained, results)
+            tried = beyond
         failed += errors
     return failed
 
@@ -119,9 +122,10 @@ def try_point(search: Search, point: Settings, trained: Results, results: Path) 
         date = min(trained.values(cell, "environment", "date").values())
         beyond = any(point[key] not in as_json(values) for key, values in search.grid.items())
         new = {"settings": point, "beyond": beyond, "dev": figures, "date": date}
-        points = [*stored_points(search, results), new]
-        content = {"config": without_paths(search.cell.config), "points": points}
-        write_cell(file_of(search, results), content)
+        points = stored_points(search, results)
+        if point not in [one["settings"] for one in points]:  # stored by another process
+            content = {"config": without_paths(search.cell.config), "points": [*points, new]}
+            write_cell(file_of(search, results), content)
     return failed
 
 
@@ -142,20 +146,15 @@ def points_in(search: Search, results: Path) -> list[dict[str, Any]]:
     return points_of(search, file, read_cell(file)) if file.exists() else []
 
 
-def points_left(search: Search, count: int, results: Path) -> list[Settings]:
-    """Return those of the first `count` points that are not stored.
-
-    If all are, return the point beyond the grid that is to be tried, if there is one.
-    """
-    stored = stored_points(search, results)
-    known = [point["settings"] for point in stored]
-    left = [point for point in as_json(search.points(count)) if point not in known]
-    beyond = point_beyond(search, stored)
-    return left or ([beyond] if beyond is not None else [])
+def points_left(search: Search, count: int, results: Path) -> list[dict[str, Any]]:
+    """Return those of the first `count` points that are not stored."""
+    known = [point["settings"] for point in stored_points(search, results)]
+    return [point for point in as_json(search.points(count)) if point not in known]
 
 
-def point_beyond(search: Search, points: Sequence[Mapping[str, Any]]) -> Settings | None:
+def point_beyond(search: Search, results: Path) -> Settings | None:
     """Return the best point with the next rate beyond, if it has the lowest or the highest one."""
+    points = stored_points(search, results)
     further = sum(one["beyond"] for one in points)
     if not points or further == BEYOND or "lr" not in search.grid:
         return None

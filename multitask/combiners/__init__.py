@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from multitask.combiners.base import Combined, Combiner, CombinerState, Scaled, Setup
 from multitask.combiners.epo import epo_weights
 from multitask.combiners.gradvac import gradvac_weights
-from multitask.combiners.nested import Nested, pull_and_push
+from multitask.combiners.nested import Nested, pull_push_weights
 from multitask.combiners.pcgrad import pcgrad_weights
 from tasks import task_and_term
 
@@ -53,5 +53,5 @@ __all__ = [
     "epo_weights",
     "gradvac_weights",
     "pcgrad_weights",
-    "pull_and_push",
+    "pull_push_weights",
 ]

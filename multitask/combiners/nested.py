@@ -20,7 +20,7 @@ LOWEST = 1e-9  # smallest objective for EPO: batches may fall below the ideal po
 VERTEX = 1 - 1e-6  # a larger weight counts as 1: the other objective has no influence
 
 
-def pull_and_push(balance: Balance, gram: np.ndarray, losses: np.ndarray) -> Combined:
+def pull_push_weights(balance: Balance, gram: np.ndarray, losses: np.ndarray) -> Combined:
     """Combine cross-entropy, pull and push of one task; return the weights (3,).
 
     Moukafih et al. (2022), Algorithm 1:  (1 - weight) CE + weight (b_1 pull + b_2 push),  with b
@@ -70,7 +70,7 @@ class Nested:
             indices = [index for index, (task, _) in enumerate(drawn_terms) if task == name]
             if tuple(drawn_terms[index][1] for index in indices) == PULL_PUSH:
                 part = gram[np.ix_(indices, indices)]
-                found = pull_and_push(self.balance, part, losses[indices])
+                found = pull_push_weights(self.balance, part, losses[indices])
                 mixtures[row, indices] = found.weights
                 statuses.append(found.status)
             else:

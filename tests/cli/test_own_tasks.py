@@ -135,6 +135,10 @@ def test_row_numbers_of_another_file_are_not_merged_or_compared(
         assert line in error_line(1, *compare)
     else:
         run_ok(*compare)
+    merged = ("--mode", "ensemble", "--runs", trained[0], trained[1], "--output", tmp_path / "sum")
+    run_ok(*merged)  # an ensemble has the checksums of its members
+    again = ("--mode", "ensemble", "--runs", tmp_path / "sum", copies[1], "--output")
+    assert f"the {split} file of moods" in error_line(1, *again, tmp_path / "more")
     for copy in copies:  # with a column of ids, they tell the examples apart
         content = json.loads((copy / "config.json").read_text())
         content["own_tasks"]["moods"]["id"] = "number"
@@ -301,6 +305,6 @@ def test_a_finished_run_of_files_that_were_changed_is_refused(moods, tmp_path, r
     assert "holds this run, finished" in run_ok(*command).stdout
     header, *rows = own.read_text().splitlines()
     own.write_text("\n".join([header, *reversed(rows), ""]))
-    line = "expected the files with which this run began, found another moods train"
+    line = "expected the files with which this run began, found another file of moods train"
     assert line in error_line(1, *command)
     assert "data read and encoder loaded" in run_ok(*command, "--overwrite").stdout

@@ -119,7 +119,7 @@ def test_a_run_does_not_go_on_or_answer_with_another_encoder(
         interrupt(patch, "train_step", 1, after=True)
         assert run(*command).returncode == 130
     BiEncoder.from_pretrained("tiny", pooling="max").save_pretrained(encoder)
-    line = "expected the files with which this run began, found another encoder"
+    line = "expected the files with which this run began, found another folder of the encoder"
     assert line in error_line(1, *command)
     BiEncoder.from_pretrained("tiny").save_pretrained(encoder)
     run_ok(*command)

@@ -19,13 +19,17 @@ class Tilted(Regularizer, name="tilted"):
         return [helper(one) for one in clean]
 
 def helper(one):
-    return one * SCALE + inner(one)
+    global calls
+    calls += 1
+    return one * SCALE + inner(one) + one.unused
+
+calls = {calls}
+unused = {unused}
 
 def inner(one):
     return {inner} + (helper(one - 1) if one > 0 else 0)
 
 SCALE = {scale}
-UNUSED = {unused}
 """
 
 
@@ -36,6 +40,7 @@ PLAIN = {
     "inner": 1,
     "scale": 2,
     "unused": 3,
+    "calls": 0,
 }
 
 
@@ -50,7 +55,7 @@ def test_the_same_code_has_the_same_checksum():
     first, again = sources([defined()]), sources([defined()])
     assert first == again
     assert len(first["Tilted"]) == 64
-    check_use(first, [defined(unused=4)])
+    check_use(first, [defined(unused=4, calls=7)])  # an attribute, and a name that is also set
 
 
 @pytest.mark.parametrize(

@@ -274,8 +274,9 @@ def test_other_class_weights_of_an_own_task_are_another_system():
         config = {"mode": "single", "tasks": ["own"], "seed": seed, "own_tasks": own}
         return None, StoredRun(Path(f"{seed}-{weights}"), config, {"dev": {}})
 
-    found = group_runs([run(seed, w) for seed in (1, 2) for w in (None, {"good": 5})])
-    names = ["single", "single, own good=5"]
+    weights = ({1: None, 2: {"bad": 1}}, {1: {"good": 5, "bad": 2}, 2: {"bad": 2, "good": 5}})
+    found = group_runs([run(seed, w[seed]) for seed in (1, 2) for w in weights])
+    names = ["single", "single, own bad=2, good=5"]
     assert [(one.name, len(one.cells)) for one in found] == [(name, 2) for name in names]
     assert [one.name for one in group_runs([run(1, {"good": 5}), run(2, {"good": 5})])] == [
         "single"

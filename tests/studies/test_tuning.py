@@ -20,7 +20,7 @@ from studies.supercontext import cells as supercontext
 from studies.tuning import (
     Search,
     best_point,
-    points_left,
+    point_beyond,
     points_tried,
     rates_tried,
     tune,
@@ -103,7 +103,35 @@ def test_a_rate_within_the_grid_ends_the_search(search, tmp_path):
     higher = replace(one, grid={"lr": (1e-3, 3e-3), "scl_weight": (0.1,)})
     tune([higher], 2, results, runs)
     assert rates_tried(higher, results) == {1e-3, 3e-3, 3.33e-4, 1.11e-4}
-    assert points_left(higher, 2, results) == []
+    assert point_beyond(higher, results) is None
+
+
+def test_a_run_without_a_dev_figure_ends_the_search(search, tmp_path):
+    one, _ = search
+
+    def empty(config, folder):
+        folder.mkdir(parents=True)
+        return {"environment": {"date": "2100-01-01"}}
+
+    cell = replace(one.cell, run_function=empty)
+    one = replace(one, cell=cell, grid={"lr": (1e-5, 2e-4), "scl_weight": (0.1,)})
+    assert tune([one], 2, tmp_path / "results", tmp_path / "runs") == []
+    assert points_tried(one, tmp_path / "results") == 0
+
+
+def test_settings_of_stored_cells_stay(reproducing, data, tmp_path, monkeypatch):
+    """No rate beyond the grid is tried for them, so that a finished command can be repeated."""
+    monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
+    monkeypatch.setattr("studies.tuning.BEYOND", 0)
+    call = reproducing("scl-moo", "--data", data, "--encoder", "tiny", "--epochs", 1)
+    rows = ("--rows", "few-shot-sst2-50-ce", "--seeds", 1, "--tune", 3)
+    assert call(*rows)[0] == 0
+    page = (tmp_path / "scl_moo.md").read_text()
+    monkeypatch.setattr("studies.tuning.BEYOND", 3)
+    assert call(*rows)[0] == 0
+    assert (tmp_path / "scl_moo.md").read_text() == page
+    _, said = call(*rows, "--dry-run")
+    assert said.out.splitlines()[-1].split()[:2] == ["all", "0"]
 
 
 def test_a_run_that_fails_beyond_the_grid_ends_the_search(search, tmp_path):

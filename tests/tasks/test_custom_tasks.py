@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,6 +50,11 @@ def test_yaml_describes_the_same_of_files_beside_it_and_reads_yes_as_a_text(file
     found = parse_description(f"m={file.parent}/task.yaml")
     assert (found["labels"], found["class_weights"]) == (["yes", "no"], {"no": 5})
     assert found["quotes"] == "no"
+    plain = "train: 2e3.csv\ntype: classification\ntext: true_text\nlabel: 1e5x\n"
+    (file.parent / "task.yaml").write_text(plain + "labels: [1e5, true positive]\n")
+    found = parse_description(f"m={file.parent}/task.yaml")
+    assert (found["text"], found["label"]) == (["true_text"], ["1e5x"])
+    assert (found["labels"], Path(found["train"]).name) == (["1e5", "true positive"], "2e3.csv")
     for wrong, line in (
         ("labels: [true, false]\n", "labels: expected texts, in quotes"),
         ("text: german\n", "expected each key once, found text twice"),

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from plain import golden
 
 from losses import contrastive_objectives
-from multitask.combiners import Nested, Setup, pull_and_push
+from multitask.combiners import Nested, Setup, pull_push_weights
 from multitask.combiners.base import Combined
 from multitask.methods import methods
 from tasks.objectives import Balance
@@ -43,7 +43,7 @@ def test_the_update_is_the_golden_one(case):
     gradients = torch.stack(rows).numpy()
     balance = Balance(inputs["lambda"], tuple(inputs["preference"]), inputs["epo_inputs"])
     values = np.array([loss.item() for loss in losses])
-    found = pull_and_push(balance, gradients @ gradients.T, values)
+    found = pull_push_weights(balance, gradients @ gradients.T, values)
     np.testing.assert_allclose(found.weights[1:] / share, expected["alpha"], atol=1e-6)
     assert found.weights[0] == 1
     assert ("vertex" in found.status) == (max(expected["alpha"]) > 1 - 1e-6)
@@ -56,7 +56,7 @@ def test_the_update_is_the_golden_one(case):
 def test_a_batch_without_pull_or_push_uses_the_preference(inputs, missing):
     gram = np.diag([1.0, 2.0, 3.0])
     gram[missing, missing] = 0
-    found = pull_and_push(Balance(0.3, (0.1, 0.9), inputs), gram, np.ones(3))
+    found = pull_push_weights(Balance(0.3, (0.1, 0.9), inputs), gram, np.ones(3))
     assert found.status == "pull or push undefined"
     np.testing.assert_allclose(found.weights, [1, 0.03, 0.27])
 
@@ -67,7 +67,7 @@ def test_the_contrastive_share_stays_and_losses_below_zero_are_no_error(seed, in
     draw = np.random.default_rng(seed)
     rows = draw.normal(size=(3, 5))
     losses = draw.uniform(-0.1, 2, size=3)
-    found = pull_and_push(Balance(0.4, (0.3, 0.7), inputs), rows @ rows.T, losses)
+    found = pull_push_weights(Balance(0.4, (0.3, 0.7), inputs), rows @ rows.T, losses)
     assert found.weights[1:].sum() == pytest.approx(0.4)
     assert found.weights[0] == 1
     assert (found.weights >= 0).all()
@@ -97,7 +97,7 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     mixtures = np.zeros((3, 7))
     for row, begin in ((0, 0), (2, 4)):
         mine = slice(begin, begin + 3)
-        mixtures[row, mine] = pull_and_push(
+        mixtures[row, mine] = pull_push_weights(
             balance, rows[mine] @ rows[mine].T, losses[mine]
         ).weights
     mixtures[1, 3] = 1
@@ -119,6 +119,6 @@ def test_a_step_of_one_task_is_one_mixture(name):
     outer = methods("combiner")[name]().build(Setup(("a",)))
     balance = Balance(0.3, (0.1, 0.9), "contrastive")
     found = Nested(Setup(THREE), outer, balance).combine(rows @ rows.T, losses, range(3))
-    mixture = pull_and_push(balance, rows @ rows.T, losses)
+    mixture = pull_push_weights(balance, rows @ rows.T, losses)
     np.testing.assert_allclose(found.weights, mixture.weights)
     assert found.status == mixture.status
