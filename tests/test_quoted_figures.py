@@ -302,9 +302,18 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         ("label-smoothing", "label smoothing"),
         ("lora", "low-rank adapters for all tasks"),
         ("sst-distance", "soft labels by distance for sentiment"),
+        ("qqp-closure", "the pairs that follow from Quora's labels"),
+        ("joint-pcgrad", "PCGrad has"),
+        ("joint-gradvac", "GradVac"),
+        ("joint-famo", "FAMO"),
     ):
         yield page, f"{words} {spread(whole(name))}"
     yield page, f"one task per step with {spread(whole('one-task-per-step'))} (one seed)"
+    pairs = (
+        mean(dev(f"sharing/{n}.json", "qqp", "accuracy"))
+        for n in ("qqp-closure", "one-task-per-step")
+    )
+    yield page, f"paraphrase has {' with and '.join(pairs)} without them"
     yield from quoted_of_silver_pairs()
     yield from quoted_of_sharing_on_a_gpu()
 
