@@ -309,10 +309,8 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
     ):
         yield page, f"{words} {spread(whole(name))}"
     yield page, f"one task per step with {spread(whole('one-task-per-step'))} (one seed)"
-    pairs = (
-        mean(dev(f"sharing/{n}.json", "qqp", "accuracy"))
-        for n in ("qqp-closure", "one-task-per-step")
-    )
+    files = (f"sharing/{name}.json" for name in ("qqp-closure", "one-task-per-step"))
+    pairs = [mean(dev(file, "qqp", "accuracy")) for file in files]
     yield page, f"paraphrase has {' with and '.join(pairs)} without them"
     yield from quoted_of_silver_pairs()
     yield from quoted_of_sharing_on_a_gpu()
