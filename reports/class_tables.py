@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import TYPE_CHECKING
 
-from reports.systems import ScoredSystem, first_task, systems_with
 from reports.tables import Table
+
+if TYPE_CHECKING:
+    from reports.systems import ScoredSystem
 
 ByClass = Mapping[str, Mapping[str, float]]  # precision, recall, f1 and support by class
 COLUMNS = ("precision", "recall", "f1")
@@ -59,6 +62,8 @@ def class_tables(systems: Sequence[ScoredSystem], task: str) -> Table | None:
 
     Of many classes it shows those with the worst F1 of the first system.
     """
+    from reports.systems import first_task, systems_with  # loads torch
+
     if first_task(systems, task).kind.columns is None:
         return None
     found = {one.system.name: mean_by_class(one, task) for one in systems_with(systems, task)}
