@@ -306,6 +306,7 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         ("lora", "low-rank adapters for all tasks"),
         ("sst-distance", "soft labels by distance for sentiment"),
         ("qqp-closure", "the pairs that follow from Quora's labels"),
+        ("layer-decay", "lower rates in lower layers"),
         ("joint-pcgrad", "PCGrad has"),
         ("joint-gradvac", "GradVac"),
         ("joint-famo", "FAMO"),
