@@ -242,6 +242,8 @@ def compare_runs(args: argparse.Namespace) -> int:
 
 def make_folder(folder: Path) -> None:
     """Create the folder before any computation; raise UserError if files cannot be written."""
+    from reports.figures import FIGURES
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -253,8 +255,6 @@ def make_folder(folder: Path) -> None:
     if there and len(there) < len(FILES):
         expected = "expected no such file, or all files of a report, which is replaced"
         raise UserError(f"{folder / there[0]}: {expected}; choose another --output")
-    from reports.figures import FIGURES
-
     if (folder / FIGURES).exists() and not (folder / FIGURES).is_dir():
         raise UserError(f"{folder / FIGURES}: expected a folder or nothing, found a file")
 

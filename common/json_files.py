@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +55,10 @@ def disagreement(written: bytes, found: bytes) -> str:
     return f"{SUMS} was changed"
 
 
-def checksums(folder: Path) -> str:
+def checksums(folder: Path, patterns: Iterable[str] = ("**/*",)) -> str:
     """Return one line `sha256  name` per file of a folder, sorted by name."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
+    found = {path for pattern in patterns for path in folder.glob(pattern)}
+    files = sorted(path for path in found if path.is_file() and path.name != SUMS)
     return "".join(f"{digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in files)
 
 

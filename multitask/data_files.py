@@ -17,6 +17,8 @@ from tasks import build_task, data_folder
 from tasks.tables import is_arrow, shards
 from tasks.text_files import DataError
 
+ENCODER = "encoder"  # name of the checksum of a local encoder's folder; other names have a space
+
 
 def files(config: RunConfig) -> dict[str, Path]:
     """Return the paths of examples and texts that a run reads, by `TASK SPLIT` or `SETTING NUMBER`.
@@ -62,7 +64,7 @@ def digest_of(path: Path) -> str | None:
 def encoder_digest(config: RunConfig) -> dict[str, str]:
     """Return the checksum of the folder of a local encoder, by the name of the setting."""
     found = encoder_checksum(config.encoder) if config.init is None else None
-    return {} if found is None else {"encoder": found}
+    return {} if found is None else {ENCODER: found}
 
 
 def write_digests(folder: RunFolder, config: RunConfig) -> None:
@@ -72,20 +74,22 @@ def write_digests(folder: RunFolder, config: RunConfig) -> None:
 
 def check_digests(folder: RunFolder, config: RunConfig) -> None:
     """Raise OtherRunError if a file changed after the run began; missing files are no error."""
-    compare(folder, file_digests(config) if folder.data_checksums() else {}, "another file of")
-    check_encoder(folder, config)
+    if folder.data_checksums():  # none of an older version
+        check_same(folder, file_digests(config) | encoder_digest(config))
 
 
 def check_encoder(folder: RunFolder, config: RunConfig) -> None:
     """Raise OtherRunError if the folder of a local encoder changed after the run began."""
-    compare(folder, encoder_digest(config), "another folder of the")
+    check_same(folder, encoder_digest(config))
 
 
-def compare(folder: RunFolder, found: Mapping[str, str], what: str) -> None:
-    stored = folder.data_checksums()  # none of an older version
+def check_same(folder: RunFolder, found: Mapping[str, str]) -> None:
+    """Raise OtherRunError if the run in a folder began with files of other checksums."""
+    stored = folder.data_checksums()
     for key, value in found.items():
         if stored.get(key, value) != value:
+            what = "folder of the encoder" if key == ENCODER else f"file of {key}"
             raise OtherRunError(
-                f"{folder.path}: expected the files with which this run began, found {what} {key}; "
-                "choose another --output, or --overwrite it"
+                f"{folder.path}: expected the files with which this run began, found another "
+                f"{what}; choose another --output, or --overwrite it"
             )

@@ -208,7 +208,7 @@ def write_merged_run(
 ) -> None:
     """Write scores by task and split, metrics and, for a soup, the model; replace a run there.
 
-    `data` are the checksums of the files of dev and test, by name.
+    `data` are the checksums of the files with the scored examples, by name.
     Raise RunError if another process uses the folder.
     """
     place = RunFolder(folder)

@@ -11,7 +11,7 @@ from reports.comparison import Comparison
 from reports.comparison_tables import NOTES, sections
 from reports.disagreements import disagreements
 from reports.figures import FIGURES, Drawing
-from reports.systems import systems_with, tasks_of
+from reports.systems import first_task, systems_with, tasks_of
 from reports.tables import Section
 from reports.verdict import verdicts
 
@@ -34,9 +34,8 @@ def comparison_page(comparison: Comparison, drawings: Mapping[str, Sequence[Draw
     examples = []
     for task in tasks_of(systems):
         if (found := disagreements(systems, task)) is not None:
-            having = systems_with(systems, task)
-            names = [one.system.name for one in having]
-            similar = having[0].system.task(task).kind.columns is None
+            names = [one.system.name for one in systems_with(systems, task)]
+            similar = first_task(systems, task).kind.columns is None
             examples.append((f"Disagreements on {task}", names, found, similar))
     runs = sum(len(one.system.runs) for one in systems)
     return rendered(

@@ -101,10 +101,7 @@ def planned_cells(study: Study, request: StudyRequest) -> list[Cell]:
     request = with_tuned_settings(study, request)
     cells = requested_cells(study, study.cells(request), request)
     for search in requested_searches(study, request) if request.tune else ():
-        left: list[Settings] = [*points_left(search, request.tune or 0, request.results)]
-        if not left and not stored_cells([search], study, request):
-            left += [one for one in [point_beyond(search, request.results)] if one is not None]
-        cells += [search.trial(point, SEEDS) for point in left]
+        cells += [search.trial(point, SEEDS) for point in next_points(search, study, request)]
     return cells
 
 
@@ -134,9 +131,19 @@ def tune_requested(study: Study, request: StudyRequest) -> list[str]:
             "--tune: expected a --results without cells whose settings could change; found "
             f"{there[0]}"
         )
-    # Settings of stored cells stay: no rate beyond the grid is tried for them.
-    found = [one for one in found if not stored_cells([one], study, request)]
+    found = [one for one in found if next_points(one, study, request)]
     return tune(found, count, request.results, request.runs)
+
+
+def next_points(search: Search, study: Study, request: StudyRequest) -> Sequence[Settings]:
+    """Return the points of a search that are to be tried next.
+
+    The settings of stored cells stay: no rate beyond the grid is tried for them.
+    """
+    if left := points_left(search, request.tune or 0, request.results):
+        return left
+    beyond = point_beyond(search, request.results)
+    return [] if beyond is None or stored_cells([search], study, request) else [beyond]
 
 
 def stored_cells(searches: Sequence[Search], study: Study, request: StudyRequest) -> list[Path]:

@@ -101,11 +101,13 @@ def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> l
         for seed in search.cell.seeds[:SEEDS]:
             record_examples(search.cell.config.changed(seed=seed), results, runs)
         left = points_left(search, count, results)
-        print(f"\n{search.cell.name}: {len(left)} points of {', '.join(search.grid)} are left")
+        what = f"{len(left)} points of {', '.join(search.grid)} are left"
+        print(f"\n{search.cell.name}: {what}", flush=True)
         errors = [line for point in left for line in try_point(search, point, trained, results)]
         tried: Settings | None = None
         while not errors and (beyond := point_beyond(search, results)) not in (None, tried):
-            print(f"\n{search.cell.name}: one more point, with the rate {beyond['lr']:g}")
+            what = f"one more point, with the rate {beyond['lr']:g}"
+            print(f"\n{search.cell.name}: {what}", flush=True)
             errors = try_point(search, beyond, trained, results)
             tried = beyond
         failed += errors
