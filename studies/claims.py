@@ -273,17 +273,26 @@ def fairness(test: Test) -> str:
     return "; ".join(reasons) or "fair"
 
 
+def not_run_together(tests: Sequence[Test]) -> list[Test]:
+    """Return the tests with pairs and, last, one that names all tests without."""
+    run = [test for test in tests if test.differences]
+    rest = [test.what for test in tests if not test.differences]
+    return [*run, Test("; ".join(rest), {})] if rest else run
+
+
 def verdict_table(claims: Sequence[Claim]) -> Table:
     """Return the table claim, verdict, figure, seeds, test of fairness: one line per test.
 
-    Only fair tests have a p, and count in the adjustment.
+    Only fair tests have a p, and count in the adjustment. The tests of a claim that are not run yet
+    have one line together, after the others.
     """
     rows = []
     for claim in claims:
+        tests = not_run_together(claim.tests)
         adjusted = holm(
-            [paired_p([*test.differences.values()]) if test.fair else None for test in claim.tests]
+            [paired_p([*test.differences.values()]) if test.fair else None for test in tests]
         )
-        for test, p in zip(claim.tests, adjusted, strict=True):
+        for test, p in zip(tests, adjusted, strict=True):
             name = f"{claim.text}: {test.what}" if test.what else claim.text
             figure, pairs = "", len(test.differences)
             if pairs:

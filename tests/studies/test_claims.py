@@ -61,6 +61,15 @@ def test_too_few_seeds_are_no_fair_test(differences, reason):
     assert (verdict, fairness) == ("not tested fairly", reason)
 
 
+def test_tests_that_are_not_run_have_one_line_after_the_others():
+    rows = lines(with_seeds("A - B", ()), with_seeds("A - C", UP), with_seeds("A - D", ()))
+    assert [row[0] for row in rows] == [
+        "A is above B: A - C (Table 1)",
+        "A is above B: A - B; A - D (Table 1)",
+    ]
+    assert rows[1][1:] == ["not tested fairly", "", "0", "not run yet"]
+
+
 def test_lines_of_one_claim_are_adjusted_together():
     alone = paired_p([0.02, 0.03, 0.015])
     assert alone is not None
