@@ -345,10 +345,8 @@ def test_cells_with_fewer_figures_leave_gaps(tmp_path):
         )
     text = page(tmp_path)
     assert "| cola | 8.5K | 1K | 352 |  |" in text
-    line = (
-        "imbalance, F1 of the minority: LaCon - CE (4.1, 4.2 and 4.5) | not tested fairly |  | 0 |"
-    )
-    assert line in text
+    (line,) = (one for one in text.splitlines() if "F1 of the minority" in one)
+    assert line.endswith("(4.1, 4.2 and 4.5) | not tested fairly |  | 0 | not run yet |")
 
 
 def test_the_score_of_always_predicting_one_class():
