@@ -14,7 +14,10 @@ from tasks import CS224N, TASK_NAMES
 
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
-        parser, ("sampling", "schedule", *ROLES), ("batches_per_step", *KEYS), common=COMMON
+        parser,
+        ("sampling", "schedule", *ROLES),
+        ("batches_per_step", *KEYS),
+        common=(*COMMON, "schedule", "auxiliary", "adapter"),
     )
     add_task_list(flags, CS224N)
     add_table(flags)

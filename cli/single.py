@@ -11,7 +11,7 @@ from multitask.imbalance import SETTINGS
 from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "adapter", "regularizers")
-COMMON = ("test_limit", "freeze_encoder")  # further settings in --help
+COMMON = ("test_limit", "freeze_encoder", "teacher")  # further settings in --help
 IMBALANCE = (*SETTINGS, "effective_beta")
 LABELS = ("label_smoothing", "calibrate", *IMBALANCE)
 KEYS = ("gradients", "select_by", "teacher", "silver", *LABELS)

@@ -211,7 +211,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 def parts(hint: Any, value: Any) -> list[tuple[Any, Any]]:
     """Return the parts of a mapping or a sequence, as (expected type, part)."""
     origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (dict, Mapping) and isinstance(value, dict):
+    if is_mapping(hint) and isinstance(value, dict):
         return [(arguments[0], k) for k in value] + [(arguments[1], v) for v in value.values()]
     if origin is tuple and isinstance(value, list | tuple):
         every = arguments[-1] is ...
@@ -252,12 +252,17 @@ def names_of(hint: Any) -> tuple[str, ...]:
 def expected(hint: Any) -> str:
     """Describe the values of a type in words; `None` is not mentioned."""
     kinds = [one for one in alternatives(hint) if one is not NoneType]
-    by_task = [one for one in kinds if get_origin(one) in (dict, Mapping)]
+    by_task = [one for one in kinds if is_mapping(one)]
     plain_kinds = dict.fromkeys(expected_one(one) for one in kinds if one not in by_task)
     one_for_all = ", or ".join(plain_kinds)
-    each = [expected(get_args(one)[1]) for one in by_task]
+    values = [get_args(one)[1] for one in by_task]
+    each = ["a mapping" if is_mapping(one) else expected(one) for one in values]
     named = ["one by task" if one == one_for_all else f"{one} by task" for one in each]
     return ", or ".join([*plain_kinds, *named])
+
+
+def is_mapping(hint: Any) -> bool:
+    return get_origin(hint) in (dict, Mapping)
 
 
 def expected_one(hint: Any) -> str:
@@ -273,11 +278,11 @@ def expected_one(hint: Any) -> str:
         return "True or False"
     if isinstance(kind, inspect.TupleType | inspect.VarTupleType):
         several = expected(get_args(hint)[0]).replace("one of", "some of")
-        for one in ("whole number", "number", "name"):
+        for one in ("whole number", "number", "name", "text"):
             several = several.replace(f"a {one}", f"{one}s")
         count = f"{len(kind.item_types)} " if isinstance(kind, inspect.TupleType) else ""
         return f"{count}{several}"
-    return "a printable string" if kind == inspect.StrType() else "another kind of value"
+    return "a text" if kind == inspect.StrType() else "another kind of value"
 
 
 def span(kind: inspect.IntType | inspect.FloatType) -> str:

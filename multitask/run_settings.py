@@ -44,8 +44,8 @@ class RunSettings(Settings):
     """Every setting of a run but those of its methods, whose classes have their own."""
 
     mode: Mode = setting("", help="what is trained (default: it follows from tasks and objective)")
-    tasks: tuple[str, ...] = setting((), help="names of the tasks", group="tasks")
-    auxiliary: tuple[str, ...] = setting(
+    tasks: tuple[Name, ...] = setting((), help="names of the tasks", group="tasks")
+    auxiliary: tuple[Name, ...] = setting(
         (), help="tasks that train with the others, but select no epoch", group="tasks"
     )
     task_options: Mapping[str, Mapping[str, Any]] = setting(

@@ -159,6 +159,7 @@ def quoted_of_affinity() -> Iterator[tuple[str, str]]:
     yield page, f"would reach about {ceiling[1]}."
     worth = rows["gram"][2].split()[0]
     yield page, f"Those with a high `gram` are {worth} points better than those with a low one"
+    yield page, f"with a high estimate (`gram`, the default) were {worth} points better"
 
 
 def quoted_of_own_data() -> Iterator[tuple[str, str]]:
@@ -176,7 +177,7 @@ def quoted_of_own_data() -> Iterator[tuple[str, str]]:
 
 
 def quoted_of_bees() -> Iterator[tuple[str, str]]:
-    """Yield the lines of docs/bees.md: the scale of similarities, the place of SMART's noise."""
+    """Yield what two pages quote of the scale of similarities and of the place of SMART's noise."""
     page = "docs/bees.md"
     files = [f"similarity-scale/{scale}.json" for scale in ("0-5", "0-1")]
     overalls = []
@@ -187,6 +188,7 @@ def quoted_of_bees() -> Iterator[tuple[str, str]]:
     for (task, metric), end in zip(LEADERBOARD.items(), ",,.", strict=True):
         means = " and ".join(mean(dev(file, task, metric)) for file in files)
         yield page, f"{task.upper()} {means}{end}"
+    page = "docs/pretraining.md"
     places = {
         "without SMART": ("plain",),
         "`normalised`": ("normalised-1", "normalised-3"),
@@ -226,15 +228,11 @@ def quoted_of_scl_moo() -> Iterator[tuple[str, str]]:
         return " and ".join(f"{gain:{sign}.1f}" for gain in several)
 
     both, sst2, mrpc = gains("sst2", "mrpc"), gains("sst2"), gains("mrpc")
-    yield (
-        "README.md",
-        f"is {both} points above CE (ten seeds, *not shown*: {sst2} on SST-2, {mrpc} on",
-    )
     page = "docs/scl-moo.md"
     yield page, f"CE + LS and CE + EPO are {both} points above cross-entropy"
     yield page, f"On SST-2 they are {sst2} points above it, on MRPC {mrpc}."
     plain = gains("sst2", "mrpc", other="scl-balanced")
-    yield "README.md", f"CE + SCL) in these batches, they are {plain} points (*not shown*)"
+    yield "README.md", f"{both} points above CE, and {plain} points above CE with a plain"
     yield "docs/scl-moo.md", f"Compared with CE + SCL with these batches, they are {plain} points"
     against = gains("sst2", other="scl-balanced", sign="+")
     yield page, f"difference is {against} with the settings of CE + SCL that dev chose"
@@ -301,18 +299,22 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         ("branches-teachers", "with copies for both"),
         ("branch-sts-sst2-teachers", "copies for similarity and SST-2 as an auxiliary task"),
         (TOGETHER, "a low-rank adapter per task and SST-2 as an auxiliary task"),
-        ("sst-corn", "CORN for sentiment"),
-        ("label-smoothing", "label smoothing"),
-        ("lora", "low-rank adapters for all tasks"),
-        ("sst-distance", "soft labels by distance for sentiment"),
-        ("qqp-closure", "the pairs that follow from Quora's labels"),
-        ("layer-decay", "lower rates in lower layers"),
-        ("joint-pcgrad", "PCGrad has"),
-        ("joint-gradvac", "GradVac"),
-        ("joint-famo", "FAMO"),
     ):
         yield page, f"{words} {spread(whole(name))}"
-    yield page, f"one task per step with {spread(whole('one-task-per-step'))} (one seed)"
+    for name, words in (
+        ("one-task-per-step", "one task per step"),
+        ("sst-corn", "[CORN](#more-from-the-labels) for sentiment"),
+        ("layer-decay", "lower layers](#learning-rates-by-layer-and-averaged-weights)"),
+        ("label-smoothing", "[label smoothing](#more-from-the-labels)"),
+        ("qqp-closure", "pairs that follow from Quora's labels](#more-from-the-labels)"),
+        ("lora", "[low-rank adapters](#shared-but-not-everywhere) for all tasks"),
+        ("sst-distance", "[soft labels by distance](#more-from-the-labels) for sentiment"),
+        ("joint-pcgrad", "each step has a batch of every task, with PCGrad"),
+        ("joint-gradvac", "the same with GradVac"),
+        ("joint-famo", "the same with FAMO"),
+    ):
+        found = [spread(dev(f"sharing/{name}.json", *of)) for of in LEADERBOARD.items()]
+        yield page, f"{words} | {' | '.join([*found, spread(whole(name))])} |"
     files = (f"sharing/{name}.json" for name in ("qqp-closure", "one-task-per-step"))
     pairs = [mean(dev(file, "qqp", "accuracy")) for file in files]
     yield page, f"paraphrase has {' with and '.join(pairs)} without them"
@@ -352,8 +354,7 @@ def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
     plain, best = one("one-task-per-step"), one(BEST)
     yield page, f"| three encoders, 68.4 M parameters | {spread(singles)} | {spread(taught)} |"
     yield page, f"| {spread(plain)} (one task per step, 23.3 M) | {spread(best)} (copies for"
-    again = f"it has {spread(best)}, and three models with the same teachers have {spread(taught)}."
-    yield "README.md", again
+    yield "README.md", f"it has {spread(best)}, and three models have {spread(taught)}: [as good"
     for mine, theirs, words in (
         (plain, singles, "{} without teachers (p {:.2f})"),
         (best, taught, "{} with them (p {:.2f})"),

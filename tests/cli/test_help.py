@@ -73,7 +73,8 @@ FLAGS = {  # the modes whose complete help shows them
 COMMON_FLAGS = {  # shown by --help, too
     "--sampling": ("multitask", "pareto"),
     "--combiner": OF_TASKS,
-    "--pcgrad --freeze-encoder": ("single", "multitask"),
+    "--pcgrad --freeze-encoder --teacher": ("single", "multitask"),
+    "--schedule --auxiliary --adapter": ("multitask",),
     "--test-limit": (*OF_TASKS, "affinity"),
     "--use": TRAINING,
     "--task --data --limit --encoder --epochs --lr --seed --output --dry-run": TRAINING,
