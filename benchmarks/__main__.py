@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import importlib
+import pkgutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -88,8 +88,7 @@ def main() -> None:
         parser.error(f"--precisions int8: expected encode or smaller, found {args.name}")
     quiet_peers()
     place, text = BENCHMARKS[args.name]
-    module, _, function = place.partition(":")
-    result = getattr(importlib.import_module(f"benchmarks.{module}"), function)(args)
+    result = pkgutil.resolve_name(f"benchmarks.{place}")(args)
     print(f"{text}, {result['unit']}, medians of {result['repetitions']}")
     if "linear" in result:
         print(f"our linear layers on a CPU: {result['linear']}")

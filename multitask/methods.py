@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from common.settings import Settings, default_of
@@ -128,10 +128,7 @@ PRETRAINING = "pretrain.objectives:PretrainObjective"  # base of those of pre-tr
 
 def loaded(method: type[Settings] | str) -> type[Settings]:
     """Return the class of a method; import it if it is given as `module:Class`."""
-    if not isinstance(method, str):
-        return method
-    module, _, name = method.partition(":")
-    return getattr(import_module(module), name)
+    return resolve_name(method) if isinstance(method, str) else method
 
 
 @cache

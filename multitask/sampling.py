@@ -140,14 +140,18 @@ FIRST_TASK = "task of the first epochs (default: the task with the most examples
 FIRST_EPOCHS = "number of epochs that train only the first task"
 
 
-class Hybrid(RoundRobin, name="hybrid"):
-    """First epochs with only the largest task, then round-robin (BEES, section 4.5.1)."""
+class BeginsWithOneTask(Settings):
+    """The settings of a sampler or schedule whose first epochs train one task."""
 
     first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
     first_epochs: Count = setting(1, help=FIRST_EPOCHS)
 
     def first(self) -> FirstTask:
         return FirstTask(self.first_task, self.first_epochs)
+
+
+class Hybrid(BeginsWithOneTask, RoundRobin, name="hybrid"):
+    """First epochs with only the largest task, then round-robin (BEES, section 4.5.1)."""
 
 
 class Annealed(Sampler, name="annealed"):
@@ -210,14 +214,8 @@ class Individual(Schedule, name="individual"):
     one_batch = True
 
 
-class FirstThenJoint(Schedule, name="first-then-joint"):
+class FirstThenJoint(BeginsWithOneTask, Schedule, name="first-then-joint"):
     """First epochs with one task, then joint (BEES, max-data-task-first, complex-task-first)."""
-
-    first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
-    first_epochs: Count = setting(1, help=FIRST_EPOCHS)
-
-    def first(self) -> FirstTask:
-        return FirstTask(self.first_task, self.first_epochs)
 
 
 @dataclass(frozen=True)

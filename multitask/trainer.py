@@ -14,6 +14,7 @@ import numpy as np
 from common.environment import now
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
+from common.run_files import CHECKPOINTS
 from minbert.kernel_choice import choose_linear
 from multitask.averaging import averaged
 from multitask.callbacks import Callbacks, EpochEnd, TrainStart, trackers
@@ -84,7 +85,7 @@ class Trainer:
         self.total_steps = self.gradient.losses.total_steps = sum(steps)
         self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
-        self.checkpoints = Checkpoints(folder / "checkpoint", config.to_json())
+        self.checkpoints = Checkpoints(folder / CHECKPOINTS, config.to_json())
         self.saved_position, self.saved_at = self.position, time.monotonic()  # last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
         self.skip_reason = ""  # of the last skipped step

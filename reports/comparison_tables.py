@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from multitask.stored_runs import StoredRun, read_run
+from multitask.stored_runs import StoredRun
 from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
 from reports.significance import p_text
 from reports.systems import (
@@ -15,8 +15,7 @@ from reports.systems import (
     VARYING,
     ScoredSystem,
     first_task,
-    group_runs,
-    score_systems,
+    read_systems,
     tasks_of,
 )
 from reports.tables import (
@@ -269,4 +268,4 @@ def compared(folders: Sequence[tuple[str | None, Path]]) -> str:
 
     Runs of different seeds form one system.
     """
-    return as_text(compare(score_systems(group_runs([(n, read_run(f)) for n, f in folders]))))
+    return as_text(compare(read_systems(folders)))

@@ -69,8 +69,8 @@ def audit(
     tasks: Sequence[str | Task],
     folder: Path,
     further: Mapping[str, Sequence[Sequence[str]]] | None = None,
-) -> tuple[Counts, Counts, list[str]]:
-    """Return the counts of sentences and of pairs, and one error line per unreadable file.
+) -> tuple[dict[str, Counts], list[str]]:
+    """Return the counts of `sentences` and `pairs`, and one error line per unreadable file.
 
     `tasks` are names, or tasks with their own files. `further` are other training texts by name,
     such as those of pre-training. Test splits are also compared with dev, which selects the best
@@ -87,7 +87,7 @@ def audit(
 
     sentences = {one.name: count(one, "sentences") for one in held}
     pairs = {one.name: count(one, "pairs") for one in held if one.pairs}
-    return sentences, pairs, damaged
+    return {"sentences": sentences, "pairs": pairs}, damaged
 
 
 def leak_table(counts: Counts) -> Table:

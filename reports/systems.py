@@ -215,6 +215,11 @@ def first_task(systems: Iterable[ScoredSystem], name: str) -> Task:
     return systems_with(systems, name)[0].system.task(name)
 
 
+def read_systems(folders: Iterable[tuple[str | None, Path]]) -> list[ScoredSystem]:
+    """Read finished runs, each with the name of its system or None, and score their systems."""
+    return score_systems(group_runs([(name, read_run(folder)) for name, folder in folders]))
+
+
 def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
     """Read dev scores from the runs' folders and compute the metrics.
 

@@ -5,7 +5,7 @@ To add a study, write a module with a `STUDY` and add a line here.
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from minbert_multitask import check_packages
@@ -34,5 +34,4 @@ STUDIES = {  # keys are the values of --table
 
 def find_study(name: str) -> Study:
     """Import the module of a study and return the study."""
-    module, _, attribute = STUDIES[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return resolve_name(STUDIES[name])

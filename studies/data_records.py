@@ -36,9 +36,8 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
     files = sorted({file for one in cells if (file := one.config.flat().get("nli"))})
     further = {Path(file).name: read_nli_triplets(Path(file))[0] for file in files}
     tasks = tuple(dict.fromkeys([*CS224N, *(name for one in cells for name in one.config.tasks)]))
-    *counts, damaged = audit(tasks, data_folder(cells[0].config.data), further)
-    parts = zip(("sentences", "pairs"), counts, strict=True)
-    found = [(what, leak_table(several)) for what, several in parts if several]
+    counts, damaged = audit(tasks, data_folder(cells[0].config.data), further)
+    found = [(what, leak_table(several)) for what, several in counts.items() if several]
     for what, table in found:
         print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
     text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in found)

@@ -91,11 +91,10 @@ def data_record(configs: Mapping[str, RunConfig]) -> dict[str, Any]:
             for task in tasks.values()
             for split in task.source.splits
         }
-        *counts, damaged = audit([*tasks.values()], data_folder(config.data))
+        counts, damaged = audit([*tasks.values()], data_folder(config.data))
         if damaged:
             raise UserError(damaged[0])
-        parts = zip(("sentences", "pairs"), counts, strict=True)
-        leaks[name] = {what: without_itself(several) for what, several in parts}
+        leaks[name] = {what: without_itself(several) for what, several in counts.items()}
     return {"data": file_digests(*configs.values()), "splits": splits, "leaks": leaks}
 
 

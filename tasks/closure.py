@@ -55,13 +55,9 @@ def extended(examples: Examples, held: Container[frozenset[str]], closure: Closu
         f"pairs from the closure, without {left_out:,} of dev or test; components with "
         f"contradictory labels, not extended: {contradicted:,}"
     )
-    return replace(
-        examples,
-        ids=[*examples.ids, *(f"closure-{number}" for number in range(len(found)))],
-        texts=tuple([*old, *new] for old, new in zip(examples.texts, further, strict=True)),
-        targets=np.concatenate([examples.targets, labels]),
-        notices=(*examples.notices, line),
-    )
+    ids = [f"closure-{number}" for number in range(len(found))]
+    extended = examples.followed_by(ids, further, labels)
+    return replace(extended, notices=(*examples.notices, line))
 
 
 def implied(labelled: Sequence[Pair], closure: Closure) -> tuple[Iterator[Pair], int]:

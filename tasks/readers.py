@@ -49,6 +49,18 @@ class Examples:
             return self
         return replace(self.select(rows), drawn_from=self.available)
 
+    def followed_by(
+        self, ids: Sequence[str], texts: Sequence[Sequence[str]], targets: np.ndarray
+    ) -> Examples:
+        """Return these labelled examples and then others with their ids, texts and targets."""
+        assert self.targets is not None, "only labelled examples are extended"
+        return replace(
+            self,
+            ids=[*self.ids, *ids],
+            texts=tuple([*mine, *more] for mine, more in zip(self.texts, texts, strict=True)),
+            targets=np.concatenate([self.targets, targets]),
+        )
+
     def select(self, rows: np.ndarray) -> Examples:
         """Return the examples of these rows, in their order."""
         return replace(

@@ -148,17 +148,11 @@ def silver_files(source: Source, file: Path) -> LabelledFiles:
 
 def joined(gold: Examples, silver: Examples) -> Examples:
     """Return gold and silver examples, in this order."""
-    assert gold.targets is not None, "training examples have labels"
     assert silver.targets is not None, "silver pairs have labels"
     counted = None if gold.drawn_from is None else gold.drawn_from + len(silver)
-    return replace(
-        gold,
-        ids=[*gold.ids, *(f"silver-{one}" for one in silver.ids)],
-        texts=tuple([*a, *b] for a, b in zip(gold.texts, silver.texts, strict=True)),
-        targets=np.concatenate([gold.targets, silver.targets]),
-        leaked=gold.leaked + silver.leaked,
-        drawn_from=counted,
-    )
+    ids = [f"silver-{one}" for one in silver.ids]
+    together = gold.followed_by(ids, silver.texts, silver.targets)
+    return replace(together, leaked=gold.leaked + silver.leaked, drawn_from=counted)
 
 
 def with_silver(

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from multitask.stored_runs import read_run
 from reports.comparison_figures import similarity_distribution
 from reports.confusion import confusion
 from reports.figures import save_figure
-from reports.systems import ScoredSystem, group_runs, score_systems
+from reports.systems import ScoredSystem, read_systems
 from reports.tables import beside, markdown_table, mean_and_spread
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, FURTHER, ROWS, SEEDS, cells, is_wanted
 from studies.bees.claims import claims
@@ -192,7 +191,7 @@ def read_scored(report: Report, row: str) -> ScoredSystem | None:
     folder = report.results.finished_folder(report.cell(row), SEEDS[0], report.request.runs)
     if folder is None:
         return None
-    (scored,) = score_systems(group_runs([(row, read_run(folder))]))
+    (scored,) = read_systems([(row, folder)])
     return scored
 
 

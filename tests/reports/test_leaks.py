@@ -20,8 +20,8 @@ def folder(tmp_path):
 
 
 def test_case_marks_and_the_order_of_a_pair_do_not_matter(folder):
-    found = audit(["qqp"], folder, {"texts": [["Fresh", "new"]]})
-    (header, sentences), (_, pairs) = map(leak_table, found[:2])
+    found, _ = audit(["qqp"], folder, {"texts": [["Fresh", "new"]]})
+    (header, sentences), (_, pairs) = map(leak_table, found.values())
     assert header == ["held out", "distinct", "qqp train", "texts", "qqp dev"]
     assert sentences == [["qqp dev", "4", "3", "1", ""], ["qqp test", "4", "1", "2", "2"]]
     assert pairs == [["qqp dev", "2", "1", "0", ""], ["qqp test", "2", "0", "0", "1"]]
@@ -34,15 +34,16 @@ def test_blank_texts_are_no_sentences():
 
 
 def test_the_samples_splits_share_no_pair_and_no_review():
-    sentences, pairs, _ = audit(CS224N, data_folder("sample"))
+    counts, _ = audit(CS224N, data_folder("sample"))
+    sentences, pairs = counts["sentences"], counts["pairs"]
     assert len(pairs) == 4
     for counts in [*pairs.values(), sentences["sst dev"], sentences["sst test"]]:
         assert not any(count for name, count in counts.items() if name != "distinct")
 
 
 def test_missing_files_are_left_out_and_damaged_ones_are_named(tmp_path):
-    assert audit(["sst"], tmp_path) == ({}, {}, [])
+    assert audit(["sst"], tmp_path) == ({"sentences": {}, "pairs": {}}, [])
     (tmp_path / "ids-sst-dev.csv").write_text("no table\n")
-    *_, damaged = audit(["sst"], tmp_path)
+    _, damaged = audit(["sst"], tmp_path)
     assert len(damaged) == 1
     assert "ids-sst-dev.csv" in damaged[0]
