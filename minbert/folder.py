@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,15 +116,19 @@ def read_pooling(file: Path) -> str:
     return found
 
 
+def write_modules(folder: Path, modules: Mapping[str, str]) -> None:
+    """Write the modules of sentence-transformers, by name with their folders, in their order."""
+    found = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (kind, path) in enumerate(modules.items())
+    ]
+    atomic_write_text(folder / "modules.json", json.dumps(found, indent=2))
+
+
 def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int) -> None:
     """Write the files that `read_sentence_settings` and sentence-transformers read."""
-    kinds = ["Transformer", "Pooling"] + ["Normalize"] * settings.normalize
-    paths = ["", "1_Pooling", "2_Normalize"]
-    modules = [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (kind, path) in enumerate(zip(kinds, paths, strict=False))
-    ]
-    atomic_write_text(folder / "modules.json", json.dumps(modules, indent=2))
+    modules = {"Transformer": "", "Pooling": "1_Pooling"}
+    write_modules(folder, modules | ({"Normalize": "2_Normalize"} if settings.normalize else {}))
     flags = {flag: name == settings.pooling for flag, name in POOLING_FLAGS.items()}
     (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)

@@ -11,7 +11,6 @@ from multitask.combiners.nested import VERTEX
 from tasks import task_and_term
 
 LAST = 100  # last steps, whose mean is compared
-FAR = 0.1  # with a larger difference, and mostly at a vertex, the ray counts as out of reach
 
 
 def pull_and_push(
@@ -51,14 +50,3 @@ def ray_summary(scaled: np.ndarray, vertices: Sequence[bool]) -> dict[str, Any]:
         "apart": round(abs(pull - push) / top, 4) if top > 0 else 0.0,
         "at_a_vertex": round(float(np.mean(vertices)), 4),
     }
-
-
-def ray_text(task: str, found: dict[str, Any]) -> str:
-    """Return the values of a task as one line of text."""
-    line = (
-        f"{task}: preference x pull and push, last {found['steps']} steps: {found['pull']:.4f} "
-        f"and {found['push']:.4f}, {found['apart']:.0%} apart"
-    )
-    if found["apart"] > FAR and found["at_a_vertex"] > 0.5:
-        line += f"; at a vertex in {found['at_a_vertex']:.0%} of them: the ray is out of reach here"
-    return line

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from multitask.rays import ray_text
 from multitask.stored_runs import StoredRun
 from reports.class_tables import ByClass, class_table
 from reports.tables import Table, shown, shown_table
 from tasks import in_order
 from tasks.metrics import LEADERBOARD, OVERALL, OVERALL_KEYS
+
+FAR = 0.1  # with a larger difference, and mostly at a vertex, the ray counts as out of reach
 
 SCORE = (
     "score: mean of the main dev metrics, correlations scaled to 0..1; compare only runs of the "
@@ -215,3 +216,14 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
         if name in result["dev"]:
             rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
     return shown_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)
+
+
+def ray_text(task: str, found: dict[str, Any]) -> str:
+    """Return the values of a task as one line of text."""
+    line = (
+        f"{task}: preference x pull and push, last {found['steps']} steps: {found['pull']:.4f} "
+        f"and {found['push']:.4f}, {found['apart']:.0%} apart"
+    )
+    if found["apart"] > FAR and found["at_a_vertex"] > 0.5:
+        line += f"; at a vertex in {found['at_a_vertex']:.0%} of them: the ray is out of reach here"
+    return line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from tokenizers import normalizers
 
 from common.json_files import write_json
 from common.run_files import EXPORTED
+from minbert.folder import write_modules
 from minbert.tokenizer import Tokenizer
 from multitask.assembly import training_texts
 from multitask.run_folder import RunFolder
@@ -21,7 +21,7 @@ from reports.tables import markdown_table
 from serving.model import MultiTaskModel
 from serving.static import Student, distil
 
-MODULES = [("StaticEmbedding", ""), ("Normalize", "1_Normalize")]
+MODULES = {"StaticEmbedding": "", "Normalize": "1_Normalize"}
 # sentence-transformers reads the first three keys, model2vec the last two.
 SETTINGS: dict[str, Any] = {
     "prompts": {},
@@ -117,11 +117,7 @@ def save_student(student: Student, tokenizer: Tokenizer, folder: Path) -> None:
         parts = [normalizers.Lowercase()] + [backend.normalizer] * (backend.normalizer is not None)
         backend.normalizer = normalizers.Sequence(parts)
     backend.save(str(folder / "tokenizer.json"))
-    modules = [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (kind, path) in enumerate(MODULES)
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules, indent=2) + "\n", "utf-8")
+    write_modules(folder, MODULES)
     write_json(folder / "config_sentence_transformers.json", SETTINGS)
 
 

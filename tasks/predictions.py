@@ -13,6 +13,7 @@ import numpy as np
 from common.array_files import read_arrays, write_arrays
 from common.atomic_files import atomic_write_text
 from common.errors import UserError
+from tasks.labelled_files import Label
 
 if TYPE_CHECKING:
     from tasks.kinds import Kind
@@ -29,9 +30,6 @@ ARRAYS = {
 KINDS = {"U": "text", "f": "numbers", "b": "truth values"}
 LARGEST = 1e100  # similarity, so that its square is finite
 NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-
-
-Label = float | tuple[float, ...]  # of a row; several labels have 0 or 1 each
 
 
 class PredictionError(UserError):

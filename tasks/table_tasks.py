@@ -39,7 +39,7 @@ OF_LABEL = tuple(key for key in Description.by_key() if key not in (*OF_TABLE, "
 LONGEST_NAME = 32
 
 
-class Label(NamedTuple):
+class LabelColumn(NamedTuple):
     """A column of labels: the name of its task, the column, and keys of its description."""
 
     name: str
@@ -52,7 +52,7 @@ class Table:
     """A file with several columns of labels; `options` are its keys, such as `train` and `text`."""
 
     options: Mapping[str, Any]
-    labels: tuple[Label, ...]
+    labels: tuple[LabelColumn, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def make_table(file: str, text: Sequence[Any], labels: Any, options: Mapping[str
     return Table(given, found)
 
 
-def labels_of(given: Any) -> Iterator[Label]:
+def labels_of(given: Any) -> Iterator[LabelColumn]:
     """Yield the columns of labels in a list of texts, or in a mapping of columns to keys."""
     if isinstance(given, str):
         given = [given]
@@ -148,7 +148,7 @@ def labels_of(given: Any) -> Iterator[Label]:
         yield label_of(name, column, options) if named else label_of(None, head, options)
 
 
-def label_of(name: str | None, column: str, options: dict[str, Any]) -> Label:
+def label_of(name: str | None, column: str, options: dict[str, Any]) -> LabelColumn:
     """Return a column of labels with a valid name; raise DescriptionError for other keys."""
     if not column.strip():
         raise DescriptionError("labels: expected the name of a column, found none")
@@ -162,7 +162,7 @@ def label_of(name: str | None, column: str, options: dict[str, Any]) -> Label:
         if key not in OF_LABEL:
             place = "for the whole file" if key in OF_TABLE else f"one of {', '.join(OF_LABEL)}"
             raise DescriptionError(f"labels: {column}: expected {place}, found the key {key!r}")
-    return Label(name, column, options)
+    return LabelColumn(name, column, options)
 
 
 def name_of_column(column: str) -> str:

@@ -161,4 +161,4 @@ class Distillation(Regularizer, name="distillation"):
     def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.distillation import DistillationTerm
 
-        return DistillationTerm(self.weights, self.temperature, self.annealing, self.embeddings)
+        return DistillationTerm(self)

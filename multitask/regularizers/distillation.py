@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +11,9 @@ from torch import Tensor
 from losses import soft_divergence
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
 from tasks.kinds import Kind, Outputs
+
+if TYPE_CHECKING:
+    from multitask.regularizers import Distillation
 
 
 class DistillationTerm(RegularizerState):
@@ -24,25 +27,20 @@ class DistillationTerm(RegularizerState):
 
     of_every_size = True
 
-    def __init__(
-        self,
-        weights: Mapping[str, float],
-        temperature: float,
-        annealing: bool,
-        embeddings: float,
-    ) -> None:
-        self.weights, self.temperature = weights, temperature
-        self.annealing, self.embeddings = annealing, embeddings
+    def __init__(self, settings: Distillation) -> None:
+        self.settings, self.weights = settings, settings.weights
 
     def __call__(self, clean: CleanPass) -> Term:
         if clean.soft is None:  # no teacher has the task
             return Term(torch.zeros_like(clean.loss))
-        share = self.weights[clean.task.name] * (1 - clean.progress if self.annealing else 1.0)
-        loss = soft_loss(clean.task.kind, clean.outputs, clean.soft.scores, self.temperature)
+        settings, share = self.settings, self.weights[clean.task.name]
+        if settings.annealing:
+            share *= 1 - clean.progress
+        loss = soft_loss(clean.task.kind, clean.outputs, clean.soft.scores, settings.temperature)
         if clean.soft.embeddings is not None:
             pairs = zip(clean.encoder_pass.texts, clean.soft.embeddings.unbind(1), strict=True)
             cosines = [F.cosine_similarity(text, teacher).mean() for text, teacher in pairs]
-            loss = loss + self.embeddings * (1 - torch.stack(cosines).mean())
+            loss = loss + settings.embeddings * (1 - torch.stack(cosines).mean())
         return Term(share * (loss - clean.loss))
 
 

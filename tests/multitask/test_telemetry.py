@@ -7,7 +7,7 @@ import pytest
 
 from multitask.callbacks import TensorBoard
 from multitask.combiners import Combined
-from multitask.rays import pull_and_push, ray_text
+from multitask.rays import pull_and_push
 from multitask.step import StepResult
 from multitask.telemetry import (
     Telemetry,
@@ -17,6 +17,7 @@ from multitask.telemetry import (
     read_steps,
     step_line,
 )
+from reports.run_tables import ray_text
 
 
 def written(file, steps):
