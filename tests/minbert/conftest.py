@@ -4,10 +4,12 @@ import copy
 import json
 import shutil
 
+import numpy as np
 import peer_models
 import pytest
 
 from minbert import BiEncoder
+from minbert.batching import pack
 
 
 @pytest.fixture(scope="session")
@@ -50,6 +52,18 @@ def edit_json():
 @pytest.fixture(scope="session")
 def tiny():
     return BiEncoder.from_pretrained("tiny")
+
+
+@pytest.fixture(scope="session")
+def minilm():
+    return BiEncoder.from_pretrained("minilm")
+
+
+@pytest.fixture
+def batch(tiny):
+    """Three short texts, packed."""
+    texts = ["A cat sleeps.", "The sun is up, and it will not go down.", "no"]
+    return pack([tiny.tokenizer(texts)], np.arange(len(texts)))
 
 
 @pytest.fixture

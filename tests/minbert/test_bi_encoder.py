@@ -51,11 +51,6 @@ def peer_states(folder, inputs):
         return model(**inputs).last_hidden_state
 
 
-@pytest.fixture(scope="module")
-def minilm():
-    return BiEncoder.from_pretrained("minilm")
-
-
 @pytest.mark.slow
 def test_minilm_equals_sentence_transformers(minilm):
     from sentence_transformers import SentenceTransformer

@@ -36,11 +36,6 @@ needs_exact_products = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def minilm():
-    return BiEncoder.from_pretrained("minilm")
-
-
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -1,20 +1,11 @@
 """Layers of single tasks in place of shared ones, and branches that share their first layers."""
 
-import numpy as np
 import pytest
 import torch
 
 from minbert.adapters import AdaptedEncoder
-from minbert.batching import pack
 from minbert.layer_copies import BranchedEncoder, LayerCopies, shared_layers
 from minbert.precision import in_bfloat16
-
-TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no"]
-
-
-@pytest.fixture
-def batch(tiny):
-    return pack([tiny.tokenizer(TEXTS)], np.arange(len(TEXTS)))
 
 
 def branch(encoder, *places, seed=None):

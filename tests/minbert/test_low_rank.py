@@ -26,11 +26,6 @@ RANK, ALPHA = 3, 6.0
 TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no"]
 
 
-@pytest.fixture
-def batch(tiny):
-    return pack([tiny.tokenizer(TEXTS)], np.arange(len(TEXTS)))
-
-
 def low_rank(encoder, layers=(0, 1), targets=("query", "value"), trained=True):
     torch.manual_seed(1)
     adapter = LowRankAdapter(encoder.config, layers, targets, RANK, ALPHA)

@@ -193,9 +193,24 @@ def test_a_setting_of_a_method_must_have_a_unique_name():
         ({"limit": range(3)}, "limit: expected a whole number"),
         ({"label_terms": {"icl"}, "objective": "lacon"}, "found a set, which has no order"),
         ({"tasks": (SST,)}, "tasks: expected names or objects, found class SST"),
+        # Settings without an effect:
+        ({"regularizers": (Smart(steps=3),)}, "smart_weight: expected a number above 0"),
+        (
+            {"preset": "bees", "optimizer": AdamW(weight_decay=0.1)},
+            "lr: expected it to be set beside the object, found 0.0001 in the object of optimizer "
+            "and 2e-05",
+        ),
+        (
+            {"tasks": (SST(head="softmax"),), "task_options": {"sst": {"loss": "corn"}}},
+            "task_options and the object of sst: expected at most one of them",
+        ),
+        ({"freeze_encoder": True, "lr": 1e-3}, "freeze_encoder and lr: expected only head_lr"),
+        ({"objective": "leam", "pooling": "max"}, "pooling: expected another objective"),
+        ({"objective": "simcse", "head_lr": 1e-2}, "head_lr: expected projection"),
+        ({"tasks": ("etpc",), "similarity_scale": 3.0}, "expected a task of similarities, found"),
     ],
 )
-def test_values_of_other_types_are_refused_in_one_line(settings, expected):
+def test_wrong_values_and_settings_without_effect_are_refused_in_one_line(settings, expected):
     with pytest.raises(SettingsError, match=expected):
         RunConfig(**{"tasks": ("sst",), **settings})
 
@@ -217,30 +232,6 @@ def test_classes_of_methods_are_imported_from_their_packages_without_torch():
     subprocess.run([sys.executable, "-c", CLASSES], cwd=ROOT, check=True)
     with pytest.raises(ImportError, match="cannot import name 'Nope'"):
         exec("from multitask.combiners import Nope")
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({"regularizers": (Smart(steps=3),)}, "smart_weight: expected a number above 0"),
-        (
-            {"preset": "bees", "optimizer": AdamW(weight_decay=0.1)},
-            "lr: expected it to be set beside the object, found 0.0001 in the object of optimizer "
-            "and 2e-05",
-        ),
-        (
-            {"tasks": (SST(head="softmax"),), "task_options": {"sst": {"loss": "corn"}}},
-            "task_options and the object of sst: expected at most one of them",
-        ),
-        ({"freeze_encoder": True, "lr": 1e-3}, "freeze_encoder and lr: expected only head_lr"),
-        ({"objective": "leam", "pooling": "max"}, "pooling: expected another objective"),
-        ({"objective": "simcse", "head_lr": 1e-2}, "head_lr: expected projection"),
-        ({"tasks": ("etpc",), "similarity_scale": 3.0}, "expected a task of similarities, found"),
-    ],
-)
-def test_a_setting_without_effect_is_refused_in_python_too(settings, expected):
-    with pytest.raises(SettingsError, match=expected):
-        RunConfig(**{"tasks": ("sst",), **settings})
 
 
 def test_settings_that_a_preset_has_may_be_given_beside_an_object():
