@@ -303,6 +303,8 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         yield page, f"{words} {spread(whole(name))}"
     for name, words in (
         ("one-task-per-step", "one task per step"),
+        ("auxiliary", "[SST-2 as an auxiliary task](#auxiliary-tasks)"),
+        ("branches", "[copies of the upper layers](#branches) for sentiment and for similarity"),
         ("sst-corn", "[CORN](#more-from-the-labels) for sentiment"),
         ("layer-decay", "lower layers](#learning-rates-by-layer-and-averaged-weights)"),
         ("label-smoothing", "[label smoothing](#more-from-the-labels)"),
