@@ -7,7 +7,7 @@ import importlib
 import os
 import re
 from itertools import pairwise
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from minbert_multitask import check_packages
 
@@ -75,6 +75,18 @@ DISTRIBUTED = ("single", "multitask", "pretrain")  # modes with distributed trai
 ALL = "--help-all"
 
 
+class StoreOnce(argparse._StoreAction):
+    """Store a value; a list that is given twice ends the program: its first part would be lost."""
+
+    filled: argparse.Namespace | None = None
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        if self.filled is namespace and (self.nargs in ("+", "*") or self.dest == "task"):
+            parser.error(f"{option}: expected once, with all of its values after it, found twice")
+        self.filled = namespace
+        super().__call__(parser, namespace, values, option)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that reports a wrong flag or value in one line and exits with status 2.
 
@@ -83,6 +95,11 @@ class Parser(argparse.ArgumentParser):
 
     everything = True
     outside: tuple[type[Settings], ...] = ()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name in (None, "store"):
+            self.register("action", name, StoreOnce)
 
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"unrecognized arguments: --?([\w-]+)", message)

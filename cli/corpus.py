@@ -17,6 +17,8 @@ from multitask.config import RunConfig
 from multitask.run_settings import MACHINE, READING
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from minbert.bi_encoder import BiEncoder
     from serving.quantized import Index
     from serving.rows import Rows
@@ -103,8 +105,10 @@ def check_output(
         parser.error(f"{name}: expected a name that ends in {shown}, found {target.name}")
     if target.is_dir():
         raise UserError(f"{target}: expected a file or nothing, found a folder")
-    if args.input and target.exists() and target.samefile(args.input):
-        raise UserError(f"{target}: expected another {name} than the --input")
+    for read in ("input", "queries", "embedded"):
+        file = getattr(args, read, None)
+        if file and target.exists() and Path(file).exists() and target.samefile(file):
+            raise UserError(f"{target}: expected another {name} than the {flag(read)}")
     if target.exists() and not args.overwrite:
         raise UserError(f"{target}: found an existing file; --overwrite would replace it")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -148,14 +152,7 @@ def load_corpus(args: argparse.Namespace, parser: Any, queries: bool = False) ->
     check_run(args, parser)
     from serving.mining import embeddings_of, read_sentence_list
     from serving.quantized import index_of
-    from serving.rows import (
-        Rows,
-        check_sample,
-        empty_texts_of,
-        open_rows,
-        sample_of,
-        texts_of,
-    )
+    from serving.rows import Rows, empty_texts_of
     from serving.run_encoder import report_precision
 
     source = Path(args.input)
@@ -167,18 +164,32 @@ def load_corpus(args: argparse.Namespace, parser: Any, queries: bool = False) ->
     model = load_encoder(args, config, parser, args.task)
     precision = model.choose_precision(config.precision)
     if args.embedded:
-        rows, sample = open_rows(Path(args.embedded), empty, model.width), sample_of(empty)
-        some = [*texts_of(source, args.column, sample).values()]
-        with warnings.catch_warnings():  # of texts that were cut when the array was made
-            warnings.simplefilter("ignore", TruncationWarning)
-            vectors = model.encode(some, precision.precision, normalize=True)
-        check_sample(rows, sample, vectors, source)
+        rows = checked_rows(args, empty, model, precision.precision)
     else:
         rows = Rows.of(embeddings_of(sentences, model, precision.precision))
     index = index_of(rows, args.search) if args.search in SEARCHES else None
     if queries or not args.embedded:
         report_precision(config.precision, precision)
     return Corpus(rows, index, model, precision.precision)
+
+
+def checked_rows(
+    args: argparse.Namespace, empty: np.ndarray, model: BiEncoder, precision: str
+) -> Rows:
+    """Map the array of --embedded; `empty` (n,) are the rows of --input without a text.
+
+    Raise UserError if a sample shows that it is of other sentences, or of another encoder.
+    """
+    from serving.rows import check_sample, open_rows, sample_of, texts_of
+
+    source, sample = Path(args.input), sample_of(empty)
+    rows = open_rows(Path(args.embedded), empty, model.width)
+    some = [*texts_of(source, args.column, sample).values()]
+    with warnings.catch_warnings():  # of texts that were cut when the array was made
+        warnings.simplefilter("ignore", TruncationWarning)
+        vectors = model.encode(some, precision, normalize=True)
+    check_sample(rows, sample, vectors, source)
+    return rows
 
 
 def load_encoder(

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from cli.corpus import (
-    SIZE,
     add_run,
     add_sentence_file,
     add_size,
     check_output,
     check_run,
+    checked_rows,
     load_encoder,
 )
 from cli.settings_flags import Flags, flag, path
@@ -86,7 +86,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     config = RunConfig(**parser.flags.given(args, ()))
     source, target = Path(args.input), Path(args.output)
     if args.embedded:
-        return convert(args, parser)
+        return convert(args, config, parser)
     check_output(args, parser, (".npy",))
     with if_interrupted(f"{target} was not written"):
         # A first pass over the file counts the sentences and finds errors early.
@@ -135,28 +135,29 @@ def check_format(args: argparse.Namespace, parser: Any) -> None:
         parser.error(f"--format {args.format}: {wanted}")
     if args.faiss_index is not None and args.format != "faiss":
         parser.error(f"--faiss-index: expected --format faiss, found {args.format}")
-    used = {key: getattr(args, key) for key in ("run", "task", "use", *SIZE, "normalize")}
-    used["compile"] = args.compile or None
-    for key, value in (used | parser.flags.given(args, ())).items():
-        if value is not None and value != []:
-            parser.error(f"{flag(key)}: expected no encoder with --embedded, found {value}")
+    for key, given in {"normalize": args.normalize is not None, "compile": args.compile}.items():
+        if given:
+            parser.error(f"{flag(key)}: expected --format npy, found {args.format}")
 
 
-def convert(args: argparse.Namespace, parser: Any) -> int:
+def convert(args: argparse.Namespace, config: RunConfig, parser: Any) -> int:
     """Write the array of --embedded and the sentences in another format."""
-    from serving.rows import empty_texts_of, open_rows
+    from serving.rows import empty_texts_of
     from serving.vector_files import Embedded, data_file, import_faiss
     from tasks.tables import read_sentences
 
     source, target, chosen = Path(args.input), Path(args.output), FORMATS[args.format]
     check_output(args, parser, (chosen.ending,))
     for file in (data_file(target),) if args.format == "pgvector" else ():
+        if file.exists() and any(file.samefile(one) for one in (source, Path(args.embedded))):
+            raise UserError(f"{file}: expected another --output, which does not replace an input")
         if file.exists() and not args.overwrite:
             raise UserError(f"{file}: found an existing file; --overwrite would replace it")
     if args.format == "faiss":
         import_faiss()
     empty = empty_texts_of(source, args.column, "are left out")
-    rows = open_rows(Path(args.embedded), empty)
+    model = load_encoder(args, config, parser, args.task)
+    rows = checked_rows(args, empty, model, model.choose_precision(config.precision).precision)
     sentences = read_sentences(source, args.column)
     chosen.write(target, Embedded(rows, sentences, args.faiss_index or "Flat"))
     print(f"{len(rows.there()):,} x {rows.width}, {args.format}: {target}")

@@ -10,7 +10,6 @@ as further training pairs (Augmented SBERT; Thakur et al., 2021).
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ from cli import silver
 from cli.corpus import EXACT, add_corpus_flags, add_search_flag, check_output, load_corpus
 from cli.settings_flags import path
 from common.argument_types import typed
+from common.csv_rows import row_writer
 from common.progress import duration
 from common.settings import Cosine, Count
 from serving.prediction_table import escape_row
@@ -81,7 +81,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     sentences = texts_of(Path(args.input), args.column, {*pairs.first, *pairs.second})
 
     def write(file: TextIO) -> None:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer = row_writer(file, "\t")
         writer.writerow(["cosine", "row", "other row", "sentence", "other sentence"])
         for one, other, cosine in zip(*pairs, strict=True):
             texts = sentences[one], sentences[other]

@@ -40,10 +40,12 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from multitask.data_files import file_digests
     from multitask.precision import with_precision
     from multitask.run_folder import RunFolder, default_folder
+    from multitask.source_runs import check_encoder_of_init
     from multitask.stored_runs import check_output, write_merged_run
     from pretrain.probe import linear_evaluation
     from reports.tables import shown_table
 
+    check_encoder_of_init(config)
     folder = Path(args.output or default_folder(config))
     config, precision = with_precision(RunFolder(folder), config, args.overwrite)
     members = [Path(args.init)] if args.init else []

@@ -11,6 +11,7 @@ from cli.corpus import SIZE, check_output, check_run, load_encoder
 from cli.settings_flags import flag, path
 from common.argument_types import typed
 from common.entry_point import if_interrupted
+from common.errors import UserError
 from common.settings import Count
 from multitask.config import RunConfig
 from multitask.run_settings import READING
@@ -74,6 +75,7 @@ def check_flags(args: argparse.Namespace, parser: argparse.ArgumentParser) -> bo
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     check_output(args, parser, (".csv", ".tsv"), "as_task")
+    from multitask.data_files import files
     from reports.tables import shown_table
     from serving import silver
     from serving.run_encoder import report_precision
@@ -82,6 +84,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     target, count = Path(args.as_task), args.pairs or PAIRS
     changed = {key: getattr(args, key) for key in ("data", "device") if getattr(args, key)}
     teacher = silver.open_teacher(Path(args.teacher), args.task, parser.outside, **changed)
+    for file in files(teacher.config).values():
+        if target.exists() and file.exists() and target.samefile(file):
+            raise UserError(f"{target}: expected a new file, found one of the teacher's data")
     searched = None
     if args.proposals != "random":
         encoder = load_encoder(args, given, parser)

@@ -8,7 +8,6 @@ beside the file of --embedded.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TextIO
 from cli.corpus import SEARCHES, add_corpus_flags, add_search_flag, check_output, load_corpus
 from cli.settings_flags import path
 from common.argument_types import typed
+from common.csv_rows import row_writer
 from common.settings import Count
 
 RESCORE = 4
@@ -125,6 +125,6 @@ def write_results(
             one = dict(zip(HEADER, row, strict=True))
             file.write(json.dumps(one, ensure_ascii=False) + "\n")
         return
-    writer = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
+    writer = row_writer(file, "," if ending == ".csv" else "\t")
     writer.writerow(HEADER)
     writer.writerows(rows)

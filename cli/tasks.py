@@ -46,6 +46,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if name not in TASK_NAMES and name not in own:
             parser.error(f"--task: expected {FORM}, found {name!r}")
     folder = data_folder(args.data or "sample")
+    if not folder.is_dir():
+        raise UserError(f"{folder}: expected a folder with data files, found none")
     rows: list[list[str]] = []
     lines: list[str] = []
     problems: list[str] = []

@@ -26,6 +26,9 @@ def start(program: str, work: Callable[[], int | None]) -> NoReturn:
     """Run `work`, which may return an exit status, and exit the process."""
     signal.signal(signal.SIGTERM, stop)
     threading.excepthook = ignore_thread_error
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed, as by `>&-`
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     status = run_and_report(program, work)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from common.errors import RunError, SettingsError
+from common.errors import SettingsError
 from common.json_files import write_json
 from common.processes import several_processes
 from common.settings import convert
@@ -16,7 +16,7 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
 from multitask.precision import of_first_run
-from multitask.run_folder import foreign_name
+from multitask.run_folder import check_content
 from tasks.task_description import Folds, TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
@@ -98,9 +98,7 @@ def cross_validate(
 
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than folds."""
-    if found := foreign_name(folder, (FOLDS_FILE,), ("fold-",)):
-        line = f"expected a new or empty folder, or one of folds, found {found}"
-        raise RunError(f"{folder}: {line}; choose another --output")
+    check_content(folder, "folds", (FOLDS_FILE,), ("fold-",))
 
 
 def mean_metrics(

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import file_lock, kind_of, paths_in, remove
+from common.atomic_files import atomic_path, file_lock, kind_of, paths_in, remove
 from common.errors import RunError
 from common.json_files import checksums, read_json, write_json
 from common.run_files import CHECKPOINTS, EXPORTED
@@ -316,10 +316,35 @@ class RunFolder:
             or any((replaced(path) or path.name) == BEST for path in paths_in(self.checkpoints))
         )
 
+    @contextmanager
+    def replaced(self) -> Iterator[RunFolder]:
+        """Yield a temporary folder, whose parts replace those of the run at the end.
+
+        On an error the run stays as it was.
+        """
+        whole = self.path / ".merged"
+        with atomic_path(whole) as new:
+            new.mkdir()
+            yield RunFolder(new)
+        self.remove()
+        # The configuration is first, because it marks the folder as a run.
+        for part in sorted(whole.iterdir(), key=lambda part: part.name != self.config_file.name):
+            part.rename(self.path / part.name)
+        remove(whole)
+
     def remove(self) -> None:
         """Delete a run's own files and folders, but not the targets of links."""
         for name in FOLDERS + FILES:
             remove(self.path / name)
+
+
+def check_content(
+    folder: Path, what: str, names: tuple[str, ...], prefixes: tuple[str, ...] = ()
+) -> None:
+    """Raise RunError if a folder has other content than `what`, whose names are known."""
+    if found := foreign_name(folder, names, prefixes):
+        line = f"expected a new or empty folder, or one of {what}, found {found}"
+        raise RunError(f"{folder}: {line}; choose another --output")
 
 
 def foreign_name(

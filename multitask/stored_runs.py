@@ -186,7 +186,10 @@ def scored_files(runs: Iterable[Path]) -> dict[str, str]:
 def check_output(
     folder: Path, config: Mapping[str, Any], members: Iterable[Path], overwrite: bool
 ) -> None:
-    """Raise PredictionError if the folder is a member's or holds a run not to be replaced."""
+    """Raise PredictionError if the folder is a member's or holds a run not to be replaced.
+
+    Raise RunError if it cannot be written, or another process uses it.
+    """
     for member in members:
         if folder.resolve() == member.resolve():
             raise PredictionError(f"{folder}: expected another --output than a member's folder")
@@ -196,6 +199,8 @@ def check_output(
             f"{folder}: expected this {config['mode']} or nothing, found another run; choose "
             "another --output, or --overwrite it"
         )
+    with RunFolder(folder).locked():
+        return  # it can be written, and no other process does
 
 
 def write_merged_run(
@@ -206,18 +211,16 @@ def write_merged_run(
     data: Mapping[str, str],
     save_model: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write scores by task and split, metrics and, for a soup, the model; replace a run there.
+    """Write scores by task and split, metrics and, for a soup, the model.
+
+    A run there is replaced at the end, and stays if an error occurs before.
 
     `data` are the checksums of the files with the scored examples, by name.
     Raise RunError if another process uses the folder.
     """
-    place = RunFolder(folder)
-    with place.locked():
-        if place.run_or_nothing() is not None:
-            place.remove()
-        folder.mkdir(parents=True, exist_ok=True)
-        place.write_config(config)  # first: it marks the folder as a run
-        write_json(folder / DATA, data)
+    with RunFolder(folder).locked(), RunFolder(folder).replaced() as place:
+        place.write_config(config)
+        write_json(place.path / DATA, data)
         target = place.predictions
         target.mkdir(exist_ok=True)
         if save_model is not None:

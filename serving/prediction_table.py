@@ -5,13 +5,13 @@ This module does not import PyTorch.
 
 from __future__ import annotations
 
-import csv
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from common.csv_rows import row_writer
 from common.errors import RunError, ThresholdWarning, escape_unsafe
 from serving.empty_texts import REASON as EMPTY_TEXT
 from serving.regions import region_columns, region_fields
@@ -34,7 +34,7 @@ class PredictionTable:
 
     def __init__(self, file: TextIO, separator: str, probabilities: bool, reasons: bool) -> None:
         self.file, self.probabilities, self.reasons = file, probabilities, reasons
-        self.writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+        self.writer = row_writer(file, separator)
         self.begun = False
 
     def write(self, window: Sequence[Row], found: Mapping[str, Prediction]) -> None:

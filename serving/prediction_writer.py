@@ -72,7 +72,7 @@ def write_predictions(
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     loaded = time.perf_counter()
     if first is None:
-        if options.glue:
+        if source.file is not None:
             raise DataError(f"{source.file}: expected rows to predict, found none")
         return 0, loaded, ""
     task = only_task(options, model, len(source.columns)) if options.label or options.glue else None

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-BODY = 64 * 1024  # bytes of a request
+BODY = 8 * 1024**2  # bytes of a request: the longest batch in JSON with escaped emoji
 
 
 class BusyError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from common.errors import RunError
 from serving.model import MultiTaskModel
@@ -14,21 +14,27 @@ LONGEST = 5000  # characters of a text
 MOST = 64  # rows of a request
 
 
-class PredictRequest(BaseModel):
+class Message(BaseModel):
+    """A request; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PredictRequest(Message):
     """One or two texts, and a task; without one, all tasks that can read them. Null is empty."""
 
     texts: list[str | None] = Field(min_length=1, max_length=2)
     task: str | None = None
 
 
-class BatchRequest(BaseModel):
+class BatchRequest(Message):
     """Rows of one or two texts each, and the tasks; without these, all that can read them."""
 
     rows: list[list[str | None]] = Field(min_length=1, max_length=MOST)
     tasks: list[str] | None = Field(default=None, min_length=1)
 
 
-class EncodeRequest(BaseModel):
+class EncodeRequest(Message):
     """Texts to embed; `normalize` for unit length, and a task of a run with adapters."""
 
     texts: list[str | None] = Field(min_length=1, max_length=MOST)
@@ -36,7 +42,7 @@ class EncodeRequest(BaseModel):
     task: str | None = None
 
 
-class SearchRequest(BaseModel):
+class SearchRequest(Message):
     """A query, and the number of sentences to return."""
 
     query: str = Field(min_length=1, max_length=LONGEST)

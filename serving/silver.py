@@ -6,7 +6,6 @@ pairs of the same sentences, from which a bi-encoder then learns. The reader is 
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from common.atomic_files import atomic_writer
+from common.csv_rows import row_writer
 from common.environment import now
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
@@ -259,7 +259,7 @@ def write_silver(
     files = files_of(task.source)
     separator = "," if target.suffix.lower() == ".csv" else "\t"
     with atomic_writer(target) as file:
-        writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+        writer = row_writer(file, separator)
         writer.writerow([*files.text_columns, files.label_column, *labels.scores])
         writer.writerows(zip(*texts, labels.texts, *labels.scores.values(), strict=True))
         write_json(provenance_file(target), provenance)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from common.atomic_files import remove
 from common.errors import RunError
 from common.json_files import read_json, write_json
 from multitask.assembly import assemble
@@ -18,10 +19,13 @@ from multitask.control import RunControl
 from multitask.evaluation import mean_losses
 from multitask.precision import of_first_run
 from multitask.run import complete
+from multitask.run_folder import RunFolder, check_content
 from multitask.stored_config import without_paths
 from reports.cells import write_cell
 from reports.front import Front, draw_fronts
 
+LOSSES = "rays.json"  # those before training
+RESULTS = ("front.json", "front.png")
 SUBSET = 1000  # training examples per task for measuring the losses
 
 
@@ -33,11 +37,14 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     `front.json` and `front.png`.
     """
     control = replace(control, resume=not control.overwrite)
+    check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     config = of_first_run(folder / "ray-1", config, control.overwrite)
     before = stored_losses(config, count, folder, control.overwrite)
     rays = preference_rays(len(before), count)
     sizes = tuple(before.values())
+    if control.overwrite:
+        remove_rays_beyond(folder, len(rays))
     found = []
     for number, wish in enumerate(rays, 1):
         print(f"\nray {number} of {len(rays)}", flush=True)
@@ -56,6 +63,21 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     return front
 
 
+def check_folder(folder: Path) -> None:
+    """Raise RunError if a folder has other content than a sweep's."""
+    begun = (folder / LOSSES).exists()
+    names, prefixes = ((LOSSES, *RESULTS), ("ray-",)) if begun else ((), ())
+    check_content(folder, "a sweep", names, prefixes)
+
+
+def remove_rays_beyond(folder: Path, count: int) -> None:
+    """Remove the runs of an earlier sweep with more rays."""
+    for ray in folder.glob("ray-*"):
+        number = ray.name.removeprefix("ray-")
+        if number.isdecimal() and int(number) > count and RunFolder(ray).stored() is not None:
+            remove(ray)
+
+
 def stored_losses(config: RunConfig, count: int, folder: Path, overwrite: bool) -> dict[str, float]:
     """Return the mean losses of the encoder with new heads, stored in `rays.json`.
 
@@ -63,7 +85,7 @@ def stored_losses(config: RunConfig, count: int, folder: Path, overwrite: bool) 
     finished rays would no longer match. With `overwrite` they are measured again. Raise RunError if
     the file is not a sweep's, or of another one.
     """
-    file = folder / "rays.json"
+    file = folder / LOSSES
     kept = check_rays(file, None if overwrite else count) if file.exists() else None
     if kept is None or overwrite:
         tasks, model, splits = assemble(config)

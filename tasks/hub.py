@@ -6,7 +6,6 @@ other random splits of the same data, of the same sizes and always the same.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from common.atomic_files import atomic_write_text, check_regular
+from common.csv_rows import row_writer
 from common.extras import missing
 from tasks import CS224N, build_task
 from tasks.catalog import GLUE
@@ -228,5 +228,5 @@ def label_text(name: str, label: float) -> str:
 
 def tab_separated(lines: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
-    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(lines)
+    row_writer(text, "\t").writerows(lines)
     return text.getvalue()

@@ -70,8 +70,7 @@ def run(command, monkeypatch):
             main(arguments)
         assert ended.value.code == 0
     else:
-        encodes = not {"--run", "--format"} & set(arguments)
-        made_here = arguments[0] == "--mode" and encodes
+        made_here = arguments[0] == "--mode" and "--run" not in arguments
         small = FLAGS.get(arguments[1], []) if made_here else []
         small = ["--most-seeds", "3"] if "--until-sure" in arguments else small
         assert main(arguments + small) in ((0, 1) if "--diagnose" in arguments else (0,)), command

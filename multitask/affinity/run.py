@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import paths_in
+from common.atomic_files import paths_in, remove
 from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.processes import several_processes
@@ -19,7 +19,7 @@ from multitask.affinity.result import Affinity, affinity_of
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder, foreign_name
+from multitask.run_folder import RunFolder, check_content
 
 DEFAULT = "gram"
 ROUNDS, GROUPS = 16, 3
@@ -79,6 +79,9 @@ def measure_affinity(
         raise SettingsError(fault)
     config, folder, overwrite = joint_config(config), Path(folder), overwrite or control.overwrite
     check_folder(folder)
+    if overwrite:  # advice follows from the measurement that is replaced
+        for name in (f"{ADVICE}.json", ADVICE):
+            remove(folder / name)
     points, origins, seconds = list[Measures](), list[int](), 0.0
     first = of_first_run(folder / f"{JOINT}{config.seed}", config, overwrite)
     for seed in range(config.seed, config.seed + seeds):
@@ -133,9 +136,7 @@ def check_folder(folder: Path) -> None:
     names = [path.name for path in paths_in(folder)]
     measured = any(name.startswith((JOINT, "affinity")) for name in names)
     known = (JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE) if measured else ()
-    if found := foreign_name(folder, (), known):
-        line = f"expected a new or empty folder, or one of mode affinity, found {found}"
-        raise RunError(f"{folder}: {line}; choose another --output")
+    check_content(folder, "mode affinity", (), known)
 
 
 def with_callback(control: RunControl, callback: Any, overwrite: bool) -> RunControl:

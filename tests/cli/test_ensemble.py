@@ -1,5 +1,6 @@
 """Modes ensemble and compare: finished runs are merged and compared; other folders are kept."""
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -78,11 +79,20 @@ def test_tasks_may_have_different_members(make_run, ensemble):
             assert lines == [f"id \t {output.column} ", *(f"{id} , {value} " for id, value in rows)]
 
 
-def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path):
+def no_space(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path, monkeypatch):
     folder, _ = ensemble(*members, "--method", "greedy")
     files = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
     ensemble(*members, "--method", "greedy")
     assert files == {path: path.read_bytes() for path in files}
+    with monkeypatch.context() as full:
+        full.setattr("multitask.stored_runs.write_scores", no_space)
+        again = ("--mode", "ensemble", "--runs", *members, "--method", "greedy")
+        assert "No space left" in error_line(1, *again, "--output", folder)
+    assert files == {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
     line = error_line(1, "--mode", "ensemble", "--runs", members[0], "--output", folder)
     assert "expected this ensemble or nothing, found another run" in line
     assert files == {path: path.read_bytes() for path in files}

@@ -140,7 +140,8 @@ def test_a_submission_has_numbers_of_classes_or_similarities(task, index, predic
 # Wrong flags and files
 
 GLUE = "--input t.tsv --column a --glue"
-STS = f"{GLUE} --output out.tsv --tasks sts --column a b"
+PAIRS = f"{GLUE} --output out.tsv".replace("--column a", "--column a b")
+STS = f"{PAIRS} --tasks sts"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,8 @@ STS = f"{GLUE} --output out.tsv --tasks sts --column a b"
         ("--input s.txt --threshold 0", 2, "--threshold: expected a number above 0 and up to 1"),
         ("--input t.tsv --column a b --threshold 0.5", 1, "found sts; choose by --tasks"),
         (f"{GLUE} --output out.tsv --quotes yes", 2, "expected --quotes no"),
-        (f"{GLUE} --output out.tsv --column a b", 1, "--glue: expected one task, found sst"),
+        (PAIRS, 1, "--glue: expected one task, found sst"),
+        (f"{STS} --column b", 2, "--column: expected once, with all of its values after it, found"),
         (f"{GLUE} --output out.tsv --tasks sst", 1, "expected a task of cola, sst2"),
         (f"{STS} --glue number", 1, "expected a column 'number', found index, a, b"),
         (f"{STS} --glue a", 1, "t.tsv, line 2: a: expected a unique whole number"),
@@ -168,7 +170,11 @@ STS = f"{GLUE} --output out.tsv --tasks sts --column a b"
         (f"{STS} --input none.tsv", 1, "none.tsv: expected rows to predict"),
         (" ".join(LABELLED), 1, "l.csv, line 3: stars: expected a whole number from 0 to 4"),
         (f"{' '.join(LABELLED)} --input none.csv", 1, "sst: expected a row with a label, found n"),
-        (f"{' '.join(LABELLED)} --column a stars", 1, "--label: expected one task"),
+        (
+            " ".join(LABELLED).replace("--column a", "--column a stars"),
+            1,
+            "--label: expected one task",
+        ),
     ],
 )
 def test_wrong_flags_and_files_are_refused(predict, error_line, flags, status, expected):

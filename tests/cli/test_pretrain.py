@@ -69,7 +69,9 @@ def test_defaults_are_those_of_simcse_and_its_runs_start_others(run_ok, tmp_path
 
 
 @pytest.mark.parametrize("objective", ["superloss", "npair"])
-def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path, objective):
+def test_runs_on_classes_are_probed_fine_tuned_and_compared(
+    run_ok, error_line, tmp_path, objective
+):
     folder, probe, tuned = (tmp_path / name for name in ("run", "probe", "tuned"))
     flags = ("--objective", objective, "--micro-batch", "8", "--projection-head", "nonlinear")
     run_ok(*PRETRAIN, *SHORT, *flags, "--output", folder)
@@ -77,6 +79,8 @@ def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path, ob
     assert stored["dev"][name].keys() == stored["before"][name].keys() == {"knn_accuracy"}
     result = run_ok(*PROBE, *SHORT[:2], "--init", folder, "--output", probe)
     assert "logistic regression with C = " in result.stdout
+    other = error_line(2, *PROBE, "--init", folder, "--encoder", "minilm", "--output", probe)
+    assert "--encoder: expected tiny, the encoder of init, found minilm" in other
     single = ("--mode", "single", "--task", "sst", *SHORT, "--epochs", "1", "--init", folder)
     assert "heads initialised from" in run_ok(*single, "--output", tuned).stdout
     run_ok("--mode", "compare", "--runs", probe, tuned, "--output", tmp_path / "page")

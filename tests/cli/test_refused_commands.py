@@ -82,6 +82,8 @@ VALUES = [
     ("all --tasks sst --auxiliary sst", "--auxiliary: expected a task that is not auxiliary"),
     ("--mode pareto --auxiliary sst2", "unrecognized arguments: --auxiliary"),
     ("all --limit 3 4", "limit: expected one for all tasks, found several"),
+    ("all --limit sst=3 --limit sts=4", "--limit: expected once, with all of its values after it"),
+    ("--mode single --task sst --task qqp", "--task: expected once, with all of its values"),
     ("sst --smart-weight sst=1 sst=0", "expected one for sst, found several"),
     ("sst --r-drop-weight sst=x", "expected a number from 0 to 1000000, found 'x'"),
     ("bilstm --max-tokens 2", "--max-tokens: expected a whole number"),

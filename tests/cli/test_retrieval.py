@@ -123,11 +123,11 @@ def test_mining_by_int8_finds_the_same_pairs(corpus, run_ok, monkeypatch):
         ),
         (
             2,
-            "encode --embedded s.npy --format faiss --output a.faiss --precision bf16",
-            "--precision: expected no encoder with --embedded, found bf16",
+            "encode --embedded s.npy --format faiss --output a.faiss --no-normalize",
+            "--normalize: expected --format npy, found faiss",
         ),
         (1, "encode --embedded s.npy --format pgvector --output b.sql", "b.copy: found an existi"),
-        (1, "encode --embedded few.npy --format qdrant --output a.jsonl", "expected 121 x width"),
+        (1, "encode --embedded few.npy --format qdrant --output a.jsonl", "expected 121 x 32"),
     ],
 )
 def test_flags_that_contradict_are_refused(status, argv, expected, cwd, error_line):
@@ -135,22 +135,29 @@ def test_flags_that_contradict_are_refused(status, argv, expected, cwd, error_li
     (cwd / "blank.txt").write_text("\n \n")
     for name in ("s.csv", "b.copy"):
         (cwd / name).write_text("mine")
-    array = np.random.default_rng(0).normal(size=(121, 8)).astype(np.float32)
+    array = BiEncoder.from_pretrained("tiny").encode(["a sentence"] * 121)
     np.save(cwd / "s.npy", array)
     np.save(cwd / "few.npy", array[:9])
-    encoder = () if "--embedded" in argv else TINY
     mode, *rest = argv.split()
-    assert expected in error_line(status, "--mode", mode, *encoder, "--input", "s.txt", *rest)
+    assert expected in error_line(status, "--mode", mode, *TINY, "--input", "s.txt", *rest)
     names = ["b.copy", "blank.txt", "few.npy", "s.csv", "s.npy", "s.txt"]
     assert sorted(path.name for path in cwd.iterdir()) == names
 
 
 def test_files_for_engines_have_the_sentences_that_are_searched(corpus, run_ok, cwd):
     for name, file in (("faiss", "s.faiss"), ("qdrant", "s.jsonl"), ("pgvector", "s.sql")):
-        result = run_ok("--mode", "encode", *corpus, "--format", name, "--output", file)
+        result = run_ok("--mode", "encode", *TINY, *corpus, "--format", name, "--output", file)
         assert result.stdout == f"120 x 32, {name}: {file}\n"
         assert "1 of 121 rows have an empty text, and are left out" in result.stderr
     assert faiss.read_index("s.faiss").ntotal == 120
     points = [json.loads(line) for line in (cwd / "s.jsonl").read_text().splitlines()]
     assert [one["payload"]["text"] for one in points] == SENTENCES[:-1]
     assert (cwd / "s.copy").stat().st_size > 120 * 32 * 4
+
+
+def test_an_array_of_other_sentences_is_refused(corpus, cwd, run):
+    (cwd / "s.txt").write_text("another sentence\n" * 120 + " \n")
+    files = (*TINY, *corpus, "--format", "qdrant", "--output", "s.jsonl")
+    line = run("--mode", "encode", *files).stderr.splitlines()[-1]
+    assert "expected the embeddings of s.txt by this encoder, found another in row" in line
+    assert not (cwd / "s.jsonl").exists()

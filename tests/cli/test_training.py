@@ -257,6 +257,13 @@ def test_a_sweep_of_preferences_is_run_once(small, run_ok, error_line, tmp_path)
     assert (sweep / "rays.json").read_text() == before, "deleted although the data are not there"
     run_ok(*argv, "--seed", "2", "--overwrite")
     assert (sweep / "rays.json").read_text() != before, "losses of other heads"
+    (sweep / "ray-2").rename(sweep / "ray-3")  # as of a sweep with more rays
+    run_ok(*argv, "--seed", "2", "--overwrite")
+    assert sorted(path.name for path in sweep.glob("ray-*")) == ["ray-1", "ray-2"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "front.json").write_text("precious")
+    line = error_line(1, *argv[:-1], tmp_path / "mine")
+    assert "expected a new or empty folder, or one of a sweep, found front.json" in line
 
 
 def test_the_scores_of_every_size_are_printed(run_ok, tmp_path):

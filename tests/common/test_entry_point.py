@@ -35,6 +35,13 @@ def test_user_errors_print_one_line(error, status, line, capsys):
     assert capsys.readouterr().err == f"program: {line}\n"
 
 
+def test_a_closed_standard_output_is_no_error():
+    code = "from common.entry_point import start; start('p', lambda: print('a line'))"
+    command = ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, code]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_a_signal_during_the_clean_up_after_an_error_does_not_hide_the_error(capsys):
     def work():
         with if_interrupted("the same command goes on"):

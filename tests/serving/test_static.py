@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from tolerances import assert_near, assert_near_in_norm, encoder_terms
 
 import cli
-from common.errors import RunError, SettingsError, UserError
+from common.errors import EncoderError, RunError, SettingsError, UserError
 from minbert.bi_encoder import BiEncoder
 from minbert.tokenizer import Tokenizer
 from serving import static
@@ -205,3 +205,9 @@ def test_what_cannot_be_a_student_is_refused(teacher, texts, trained, tmp_path):
     with pytest.raises(RunError, match="expected a run that embeds single texts"):
         export(joint, tmp_path / "out", "static")
     assert not (tmp_path / "out").exists()
+
+
+def test_an_exported_student_is_no_run(trained, tmp_path):
+    export(trained, tmp_path / "out", "static", static=StaticSettings(WIDTH))
+    with pytest.raises(EncoderError, match="found a static student, which only sentence-transf"):
+        BiEncoder.from_pretrained(tmp_path / "out")
