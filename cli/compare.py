@@ -247,7 +247,8 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"--output: expected a folder, found {folder}: {error.strerror}") from error
+        line = f"{folder}: expected a folder that can be written ({error.strerror})"
+        raise UserError(f"{line}; choose another --output") from error
     for name in FILES:
         if (folder / name).is_dir():
             raise UserError(f"{folder / name}: expected a file or nothing, found a folder")

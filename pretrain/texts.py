@@ -204,9 +204,12 @@ def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndar
         rows = list(triplets_of_pairs(path, wanted))
     rows = [tuple(map(clean_pair_text, row)) for row in rows]
     rows = [row for row in rows if all(row) and row[2] not in row[:2]]
+    if not rows:
+        wanted = "premises with an entailment and a contradiction, all different"
+        raise DataError(f"{path}: expected {wanted}, found none")
     rows = [rows[place] for place in sample_rows(len(rows), limit)]
     premises, follows, against = ([row[side] for row in rows] for side in range(3))
-    groups = connected_groups(premises, follows) if rows else np.zeros(0, np.int64)
+    groups = connected_groups(premises, follows)
     group_of = dict(zip([*premises, *follows], [*groups, *groups], strict=True))
     others = np.array([group_of.get(text, -1) for text in against], np.int64)
     return (premises, follows, against), np.stack([groups, others], axis=1)

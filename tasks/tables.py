@@ -97,7 +97,8 @@ def csv_rows(
     lines = csv_lines(path)
     first = next(lines, None)
     if first is None:
-        raise DataError(f"{path}: expected a header line with {', '.join(needed)}, found none")
+        names = f" with {', '.join(needed)}" if needed else ""
+        raise DataError(f"{path}: expected a header line{names}, found none")
     comma = comma and (names is not None or "\t" not in first)
     kind = "comma-separated" if comma else "tab-separated"
     rows = chain([first], lines)

@@ -180,7 +180,7 @@ def test_a_page_without_embeddings_has_no_figure(flags, run_ok, run_copy, tmp_pa
 def test_compare_refuses_a_place_that_cannot_be_written(error_line, finished, tmp_path):
     (tmp_path / "file").write_text("mine")
     command = ("--mode", "compare", "--runs", finished[0], "--output")
-    assert "--output: expected a folder" in error_line(1, *command, tmp_path / "file")
+    assert "expected a folder that can be written" in error_line(1, *command, tmp_path / "file")
     (tmp_path / "out" / "comparison.tex").mkdir(parents=True)
     line = error_line(1, *command, tmp_path / "out")
     assert "expected a file or nothing, found a folder" in line

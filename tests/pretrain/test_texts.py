@@ -231,6 +231,8 @@ def test_the_limit_draws_triplets(write):
     [
         ("a,b\n1,2\n", "line 1: expected columns sent0, sent1, hard_neg or premise"),
         ("sent0,sent1,hard_neg\n", "expected rows under a header line, found none"),
+        ("", "expected a header line, found none"),
+        ("premise,hypothesis,label\nA,B,0\n", "expected premises with an entailment and a contra"),
         ("premise,hypothesis,label\nA,B,maybe\n", "line 2: label: expected entailment"),
         ("sent0,sent1,hard_neg\na,b\n", "line 2: expected 3 comma-separated fields, found 2"),
     ],
