@@ -119,7 +119,8 @@ def test_training_counts_texts_in_chunks(trained, cwd, run_ok):
     ],
 )
 def test_wrong_limits_are_refused(cwd, error_line, flags, status, expected):
-    command = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
+    task = () if "--task" in flags else ("--task", "sst")
+    command = ("--mode", "single", *task, "--encoder", "tiny", "--epochs", "1")
     assert expected in error_line(status, *command, *flags.split(), "--output", "out")
 
 
