@@ -82,7 +82,8 @@ class StoreOnce(argparse._StoreAction):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
         if self.filled is namespace and (self.nargs in ("+", "*") or self.dest == "task"):
-            parser.error(f"{option}: expected once, with all of its values after it, found twice")
+            values_after = ", with all of its values after it" if self.nargs else ""
+            parser.error(f"{option}: expected once{values_after}, found twice")
         self.filled = namespace
         super().__call__(parser, namespace, values, option)
 

@@ -52,7 +52,8 @@ def add_flags(parser: Any) -> None:
         "--embedded",
         type=path,
         metavar="FILE.npy",
-        help="embeddings of the sentences, written before, for another --format",
+        help="embeddings of the sentences, written before by the same encoder (--encoder or "
+        "--run), for another --format",
     )
     files.add_argument(
         "--faiss-index",

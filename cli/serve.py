@@ -66,6 +66,8 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
+    if not args.host:
+        parser.error("--host: expected a name or an address such as 127.0.0.1, found an empty text")
     if ":" in args.host:
         parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")
     if args.column and not args.input:
@@ -94,8 +96,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         embeddings = embeddings_of(sentences, model.model.bi_encoder, precision)
         corpus = Corpus(Path(args.input).name, sentences, Rows.of(embeddings))
     run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
-    if not args.host:
-        parser.error("--host: expected an address such as 0.0.0.0, found an empty text")
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
     # Bound here, so that errors are reported in one line and the port is known.
     with socket.create_server((args.host, args.port)) as listening:

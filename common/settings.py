@@ -163,7 +163,7 @@ def convert(name: str, hint: Any, value: Any) -> Any:
     if isinstance(value, set | frozenset):
         raise SettingsError(f"{name}: expected {expected(hint)}, found a set, which has no order")
     if (text := next(unprintable(value), None)) is not None:
-        raise SettingsError(f"{name}: expected a printable string, found {short_repr(text)}")
+        raise SettingsError(f"{name}: expected a printable text, found {short_repr(text)}")
     try:
         return msgspec.convert(value, hint)
     except msgspec.ValidationError:

@@ -41,6 +41,7 @@ FILES = (
     "config.json",
 )
 LOCK = "run.lock"
+MERGED, BEFORE = ".merged", ".before"  # hidden folders while a merged run is replaced
 LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255 bytes
 
 
@@ -317,25 +318,40 @@ class RunFolder:
         )
 
     @contextmanager
-    def replaced(self) -> Iterator[RunFolder]:
+    def replacement(self) -> Iterator[RunFolder]:
         """Yield a temporary folder, whose parts replace those of the run at the end.
 
-        On an error the run stays as it was.
+        On an error the run stays as it was. If the process is killed while parts are renamed, those
+        of the run are in the hidden folder `.before`.
         """
-        whole = self.path / ".merged"
+        whole, before = self.path / MERGED, self.path / BEFORE
         with atomic_path(whole) as new:
             new.mkdir()
             yield RunFolder(new)
-        self.remove()
-        # The configuration is first, because it marks the folder as a run.
-        for part in sorted(whole.iterdir(), key=lambda part: part.name != self.config_file.name):
-            part.rename(self.path / part.name)
-        remove(whole)
+        remove(before)
+        before.mkdir()
+        try:
+            move_parts(self.path, before)
+            move_parts(whole, self.path)
+        except OSError:
+            self.remove()
+            move_parts(before, self.path)
+            raise
+        finally:
+            remove(whole)
+        remove(before)
 
     def remove(self) -> None:
         """Delete a run's own files and folders, but not the targets of links."""
         for name in FOLDERS + FILES:
             remove(self.path / name)
+
+
+def move_parts(source: Path, target: Path) -> None:
+    """Move the parts of a run to another folder, the configuration last, as it marks a run."""
+    for name in FOLDERS + FILES:
+        if (source / name).exists():
+            (source / name).rename(target / name)
 
 
 def check_content(

@@ -14,7 +14,7 @@ from multitask.checkpoint_folders import publish
 from multitask.config import former_defaults
 from multitask.methods import methods
 from multitask.older_versions import upgraded
-from multitask.run_folder import DATA, RunFolder
+from multitask.run_folder import BEFORE, DATA, MERGED, RunFolder
 from multitask.settings_by_name import following_defaults
 from multitask.stored_config import check_stored, stored_run_errors
 from multitask.unfinished import finished_epochs
@@ -130,7 +130,9 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
     """Return all runs under a folder, sorted by path, and the errors of unreadable ones."""
     found, problems = [], []
     for file in sorted(root.rglob("config.json")):
-        if any(part in (CHECKPOINTS, "tensorboard") for part in file.relative_to(root).parts):
+        parts = file.relative_to(root).parts
+        hidden = (MERGED, f".{MERGED}", BEFORE)
+        if any(one in (CHECKPOINTS, "tensorboard") or one.startswith(hidden) for one in parts):
             continue
         try:
             if is_run(RunFolder(file.parent).stored_config()):
@@ -218,7 +220,7 @@ def write_merged_run(
     `data` are the checksums of the files with the scored examples, by name.
     Raise RunError if another process uses the folder.
     """
-    with RunFolder(folder).locked(), RunFolder(folder).replaced() as place:
+    with RunFolder(folder).locked(), RunFolder(folder).replacement() as place:
         place.write_config(config)
         write_json(place.path / DATA, data)
         target = place.predictions

@@ -205,8 +205,8 @@ def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndar
     rows = [tuple(map(clean_pair_text, row)) for row in rows]
     rows = [row for row in rows if all(row) and row[2] not in row[:2]]
     if not rows:
-        wanted = "premises with an entailment and a contradiction, all different"
-        raise DataError(f"{path}: expected {wanted}, found none")
+        expected = "premises with an entailment and a contradiction, all different"
+        raise DataError(f"{path}: expected {expected}, found none")
     rows = [rows[place] for place in sample_rows(len(rows), limit)]
     premises, follows, against = ([row[side] for row in rows] for side in range(3))
     groups = connected_groups(premises, follows)

@@ -67,13 +67,13 @@ def write_predictions(
 
     version, rows = source.version(), source.rows()
     first = next(rows, None)  # reports faulty input before the model is loaded
+    if first is None and source.file is not None:
+        raise DataError(f"{source.file}: expected rows to predict, found none")
     reading = reading_of(machine.given)
     model = MultiTaskModel.load(run, machine.device, machine.linear, outside, reading)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     loaded = time.perf_counter()
     if first is None:
-        if source.file is not None:
-            raise DataError(f"{source.file}: expected rows to predict, found none")
         return 0, loaded, ""
     task = only_task(options, model, len(source.columns)) if options.label or options.glue else None
     graded = Graded(task, source, options.label) if task and options.label else None

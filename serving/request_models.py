@@ -14,27 +14,27 @@ LONGEST = 5000  # characters of a text
 MOST = 64  # rows of a request
 
 
-class Message(BaseModel):
+class Request(BaseModel):
     """A request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class PredictRequest(Message):
+class PredictRequest(Request):
     """One or two texts, and a task; without one, all tasks that can read them. Null is empty."""
 
     texts: list[str | None] = Field(min_length=1, max_length=2)
     task: str | None = None
 
 
-class BatchRequest(Message):
+class BatchRequest(Request):
     """Rows of one or two texts each, and the tasks; without these, all that can read them."""
 
     rows: list[list[str | None]] = Field(min_length=1, max_length=MOST)
     tasks: list[str] | None = Field(default=None, min_length=1)
 
 
-class EncodeRequest(Message):
+class EncodeRequest(Request):
     """Texts to embed; `normalize` for unit length, and a task of a run with adapters."""
 
     texts: list[str | None] = Field(min_length=1, max_length=MOST)
@@ -42,7 +42,7 @@ class EncodeRequest(Message):
     task: str | None = None
 
 
-class SearchRequest(Message):
+class SearchRequest(Request):
     """A query, and the number of sentences to return."""
 
     query: str = Field(min_length=1, max_length=LONGEST)

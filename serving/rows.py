@@ -102,7 +102,8 @@ def open_rows(file: Path, empty: np.ndarray, width: int | None = None) -> Rows:
     if not good or not shape[1] or array.dtype != np.float32:
         raise UserError(
             f"{file}: expected {len(empty)} x {width or 'width'} float32, one row per sentence, "
-            f"found {' x '.join(map(str, shape))} {array.dtype}"
+            f"found {' x '.join(map(str, shape))} {array.dtype}; give the file and the encoder "
+            "(--encoder or --run, --width) of the array"
         )
     return Rows(array, empty, file)
 

@@ -273,7 +273,7 @@ def fairness(test: Test) -> str:
     return "; ".join(reasons) or "fair"
 
 
-def not_run_together(tests: Sequence[Test]) -> list[Test]:
+def with_one_not_run(tests: Sequence[Test]) -> list[Test]:
     """Return the tests with pairs and, last, one that names all tests without."""
     run = [test for test in tests if test.differences]
     rest = [test.what for test in tests if not test.differences]
@@ -288,7 +288,7 @@ def verdict_table(claims: Sequence[Claim]) -> Table:
     """
     rows = []
     for claim in claims:
-        tests = not_run_together(claim.tests)
+        tests = with_one_not_run(claim.tests)
         adjusted = holm(
             [paired_p([*test.differences.values()]) if test.fair else None for test in tests]
         )

@@ -19,7 +19,7 @@ from multitask.control import RunControl
 from multitask.evaluation import mean_losses
 from multitask.precision import of_first_run
 from multitask.run import complete
-from multitask.run_folder import RunFolder, check_content
+from multitask.run_folder import LOCK, RunFolder, check_content
 from multitask.stored_config import without_paths
 from reports.cells import write_cell
 from reports.front import Front, draw_fronts
@@ -74,8 +74,12 @@ def remove_rays_beyond(folder: Path, count: int) -> None:
     """Remove the runs of an earlier sweep with more rays."""
     for ray in folder.glob("ray-*"):
         number = ray.name.removeprefix("ray-")
-        if number.isdecimal() and int(number) > count and RunFolder(ray).stored() is not None:
-            remove(ray)
+        run = RunFolder(ray)
+        if number.isdecimal() and int(number) > count and run.stored() is not None:
+            run.remove()
+            remove(ray / LOCK)
+            if not any(ray.iterdir()):
+                ray.rmdir()
 
 
 def stored_losses(config: RunConfig, count: int, folder: Path, overwrite: bool) -> dict[str, float]:

@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 import pytest
 
 from benchmarks.few_shot import table
+from multitask import RunConfig
 from reports.cells import read_cell
 from reports.significance import paired_p
 from studies.sharing_cells import BEST, SEEDS, TEACHERS, TOGETHER
@@ -334,8 +335,8 @@ def quoted_of_silver_pairs() -> Iterator[tuple[str, str]]:
     yield page, f"the overall score from {mean(overalls(gold))} to {mean([merged])}"
     control = "silver/random.json"
     alone, merged = dev(control, "sts", "pearson"), read_cell(RESULTS / control)["dev"]["overall"]
-    line = f"it is {mean(alone)} for similarity, and {mean([100 * merged])} overall."
-    yield page, f"With 6,000 random pairs {line}"
+    line = f"similarity has {mean(alone)}, and {mean([100 * merged])} is the overall score."
+    yield page, f"With 6,000 random pairs, {line}"
     single = mean(dev("sharing/sts.json", "sts", "pearson")[:1])
     yield page, f"a cross-encoder of {mean(dev(teacher, 'sts', 'pearson'))}, which"
     yield page, f"a bi-encoder trained on the same pairs ({single})"
@@ -360,7 +361,7 @@ def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
     plain, best = one("one-task-per-step"), one(BEST)
     yield page, f"| three encoders, 68.4 M parameters | {spread(singles)} | {spread(taught)} |"
     yield page, f"| {spread(plain)} (one task per step, 23.3 M) | {spread(best)} (copies for"
-    yield "README.md", f"it has {spread(best)}, and three models have {spread(taught)}: [as good"
+    yield "README.md", f"it has {spread(best)}, and three models have {spread(taught)}: [no dif"
     for mine, theirs, words in (
         (plain, singles, "{} without teachers (p {:.2f})"),
         (best, taught, "{} with them (p {:.2f})"),
@@ -385,3 +386,30 @@ def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("page", "line"), list(quoted()))
 def test_a_quoted_figure_is_that_of_its_cells(page, line):
     assert line in (ROOT / page).read_text("utf-8").replace("\n", " ")
+
+
+def test_the_recipe_of_the_best_shared_model_is_that_of_its_cells():
+    page = (ROOT / "docs/sharing.md").read_text("utf-8")
+    commands = [line.split() for line in page.splitlines() if line.startswith("python run.py")]
+    by_output = {words[words.index("--output") + 1]: words for words in commands[:5]}
+    words = by_output["runs/best"]
+    config = read_cell(RESULTS / f"sharing/{BEST}.json")["config"]
+    keys = ("sampling", "schedule", "adapter", "adapter_only", "adapter_top_layers")
+    for key in (*keys, "average_weights"):
+        value = config[key][0] if isinstance(config[key], list) else config[key]
+        assert words[words.index(f"--{key.replace('_', '-')}") + 1] == str(value), key
+    defaults = RunConfig(tasks=("sst",)).flat()
+    rates = {key: defaults[key] for key in ("lr", "head_lr")}
+    assert {key: config[key] for key in rates} == rates
+    start = words.index("--teacher") + 1
+    teachers = words[start : start + len(config["teacher"])]
+    for run, name in zip(teachers, config["teacher"], strict=True):
+        row = name.removesuffix("-seed11711")
+        assert run == f"runs/teacher-{row}"
+        stored, given = read_cell(RESULTS / f"sharing/{row}.json")["config"], by_output[run]
+        assert given[given.index("--task") + 1] == stored["tasks"][0]
+        assert ("joint" in given) == ("joint" in str(stored["task_options"]))
+        for key, default in rates.items():
+            flag = f"--{key.replace('_', '-')}"
+            found = float(given[given.index(flag) + 1]) if flag in given else default
+            assert found == stored[key], (row, key)

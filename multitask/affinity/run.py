@@ -80,6 +80,9 @@ def measure_affinity(
     config, folder, overwrite = joint_config(config), Path(folder), overwrite or control.overwrite
     check_folder(folder)
     if overwrite:  # advice follows from the measurement that is replaced
+        if trained := paths_in(folder / ADVISED):
+            line = "expected no runs of an advice, whose promises would be lost"
+            raise RunError(f"{trained[0]}: {line}; move {ADVISED} away, or choose another --output")
         for name in (f"{ADVICE}.json", ADVICE):
             remove(folder / name)
     points, origins, seconds = list[Measures](), list[int](), 0.0

@@ -112,6 +112,9 @@ def test_advised_commands_run_and_compare_holds_the_promises_against_them(
     trained_with.write_text(of_run.replace('"lr": 0.0001', '"lr": 0.0002'))
     assert "sst-seed1: expected the settings of" in error_line(1, *compare, "--advice", advice)
     trained_with.write_text(of_run)
+    again = error_line(1, *COMMAND, "--output", folder, "--overwrite")
+    assert "expected no runs of an advice, whose promises would be lost; move advised away" in again
+    assert advice.exists()
     advice.write_text(advice.read_text().replace('"gain": ', '"gain": 1'))
     assert "edited" in error_line(1, *compare, "--advice", advice)
     missing = error_line(1, *compare, "--advice", tmp_path / "none.json")

@@ -162,6 +162,11 @@ def test_modes_that_train_store_its_description(flags, moods, tmp_path, run_ok):
     assert (stored["tasks"], list(stored["own_tasks"])) == (["moods"], ["moods"])
 
 
+def test_mode_tasks_refuses_a_folder_that_does_not_exist(error_line):
+    line = error_line(1, "--mode", "tasks", "--data", "nowhere")
+    assert "nowhere: expected a folder with data files, found none" in line
+
+
 def test_mode_tasks_lists_tasks_and_examples(moods, run_ok, small):
     result = run_ok("--mode", "tasks", "--task", moods, "--examples", "--data", small)
     lines = [line.split() for line in result.stdout.splitlines()[2:] if line.strip()]

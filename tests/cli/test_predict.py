@@ -168,6 +168,7 @@ STS = f"{PAIRS} --tasks sts"
         (f"{STS} --glue a", 1, "t.tsv, line 2: a: expected a unique whole number"),
         (STS, 1, "t.tsv, line 3: index: expected a unique whole number, found '4'"),
         (f"{STS} --input none.tsv", 1, "none.tsv: expected rows to predict"),
+        ("--input none.tsv --column a --output out.csv", 1, "none.tsv: expected rows to predict"),
         (" ".join(LABELLED), 1, "l.csv, line 3: stars: expected a whole number from 0 to 4"),
         (f"{' '.join(LABELLED)} --input none.csv", 1, "sst: expected a row with a label, found n"),
         (

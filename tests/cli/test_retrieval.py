@@ -106,6 +106,16 @@ def test_mining_by_int8_finds_the_same_pairs(corpus, run_ok, monkeypatch):
         (2, "similar --query x --search pq", "invalid choice: 'pq'"),
         (2, "similar --query x --output found.txt", "ends in .csv or .tsv or .jsonl"),
         (1, "similar --query x --output s.csv", "s.csv: found an existing file; --overwrite"),
+        (
+            1,
+            "similar --queries s.csv --queries-column q --output s.csv --overwrite",
+            "expected another --output than the --queries",
+        ),
+        (
+            1,
+            "encode --embedded s.npy --format pgvector --output b.sql --overwrite --input b.copy",
+            "b.copy: expected another --output, which does not replace an input",
+        ),
         (1, "similar --queries blank.txt", "blank.txt: expected at least one sentence"),
         (2, "mine --search binary", "invalid choice: 'binary'"),
         (2, "encode --format faiss --output a.faiss", "expected --embedded FILE.npy, an array"),

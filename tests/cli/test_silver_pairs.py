@@ -258,6 +258,17 @@ def test_runs_without_one_task_of_pairs_are_refused(tmp_path, run_ok, error_line
     assert "expected the folder of a run, found an export" in line
 
 
+def test_a_file_of_the_teachers_data_is_not_replaced(tmp_path, run_ok, error_line):
+    pairs = tmp_path / "pairs.csv"
+    rows = "".join(f"first text {n},second text {n},{n % 6}\n" for n in range(40))
+    pairs.write_text("a,b,score\n" + rows)
+    own = f"mine={pairs}:type=similarity,text=a,text=b,label=score"
+    run_ok("--mode", "single", "--task", own, *SMALL, "--output", tmp_path / "run")
+    line = error_line(1, *mine(tmp_path / "run", pairs, "--pairs", "5", "--overwrite"))
+    assert "expected a new file, found one of the teacher's data" in line
+    assert pairs.read_text().endswith(rows)
+
+
 def test_an_existing_file_is_kept(teacher, tmp_path, run_ok, error_line):
     target = tmp_path / "s.csv"
     command = mine(teacher("sts"), target, "--pairs", "9")

@@ -1,4 +1,4 @@
-"""Rows that we write are read back by `csv` and pandas' rules, whatever their texts hold."""
+"""Rows that we write are read back by `csv`, whatever their texts hold."""
 
 import csv
 import io
