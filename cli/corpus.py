@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,14 +107,18 @@ def check_output(
     if target.is_dir():
         raise UserError(f"{target}: expected a file or nothing, found a folder")
     for read in ("input", "queries", "embedded"):
-        file = getattr(args, read, None)
-        if file and target.exists() and Path(file).exists() and target.samefile(file):
+        if (file := getattr(args, read, None)) and is_one_of(target, [Path(file)]):
             raise UserError(f"{target}: expected another {name} than the {flag(read)}")
     if target.exists() and not args.overwrite:
         raise UserError(f"{target}: found an existing file; --overwrite would replace it")
     target.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(target.parent, os.W_OK):
         raise UserError(f"{target.parent}: cannot be written")
+
+
+def is_one_of(target: Path, files: Iterable[Path]) -> bool:
+    """Return whether a target would replace one of these files, by whatever path."""
+    return target.exists() and any(one.exists() and target.samefile(one) for one in files)
 
 
 def add_corpus_flags(

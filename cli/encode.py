@@ -22,6 +22,7 @@ from cli.corpus import (
     check_output,
     check_run,
     checked_rows,
+    is_one_of,
     load_encoder,
 )
 from cli.settings_flags import Flags, flag, path
@@ -150,7 +151,7 @@ def convert(args: argparse.Namespace, config: RunConfig, parser: Any) -> int:
     source, target, chosen = Path(args.input), Path(args.output), FORMATS[args.format]
     check_output(args, parser, (chosen.ending,))
     for file in (data_file(target),) if args.format == "pgvector" else ():
-        if file.exists() and any(file.samefile(one) for one in (source, Path(args.embedded))):
+        if is_one_of(file, (source, Path(args.embedded))):
             raise UserError(f"{file}: expected another --output, which does not replace an input")
         if file.exists() and not args.overwrite:
             raise UserError(f"{file}: found an existing file; --overwrite would replace it")

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from cli.corpus import SIZE, check_output, check_run, load_encoder
+from cli.corpus import SIZE, check_output, check_run, is_one_of, load_encoder
 from cli.settings_flags import flag, path
 from common.argument_types import typed
 from common.entry_point import if_interrupted
@@ -84,9 +84,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     target, count = Path(args.as_task), args.pairs or PAIRS
     changed = {key: getattr(args, key) for key in ("data", "device") if getattr(args, key)}
     teacher = silver.open_teacher(Path(args.teacher), args.task, parser.outside, **changed)
-    for file in files(teacher.config).values():
-        if target.exists() and file.exists() and target.samefile(file):
-            raise UserError(f"{target}: expected a new file, found one of the teacher's data")
+    if is_one_of(target, files(teacher.config).values()):
+        raise UserError(f"{target}: expected a new file, found one of the teacher's data")
     searched = None
     if args.proposals != "random":
         encoder = load_encoder(args, given, parser)

@@ -330,15 +330,14 @@ class RunFolder:
             yield RunFolder(new)
         remove(before)
         before.mkdir()
-        try:
+        with ExitStack() as undo:
+            undo.callback(remove, whole)
+            undo.callback(move_parts, before, self.path)
             move_parts(self.path, before)
+            undo.callback(self.remove)  # it comes first: the new parts
             move_parts(whole, self.path)
-        except OSError:
-            self.remove()
-            move_parts(before, self.path)
-            raise
-        finally:
-            remove(whole)
+            undo.pop_all()
+        remove(whole)
         remove(before)
 
     def remove(self) -> None:

@@ -81,7 +81,7 @@ class SeedPair:
 def score_pair(folders: Mapping[str, Path], seed: int, score: DevScore) -> SeedPair:
     """Read two finished runs, named A and B, and score them on the dev examples of both."""
     runs = {name: read_run(folder) for name, folder in folders.items()}
-    scored = score_systems(group_runs([*runs.items()]))
+    scored = score_systems(group_runs(list(runs.items())))
     resampled, examples = np.zeros(1), {}
     for task, weight in score.weights.items():
         found = compare_on_task(scored[1], scored[0], task)  # A minus B

@@ -92,9 +92,9 @@ def open_rows(file: Path, empty: np.ndarray, width: int | None = None) -> Rows:
     check_regular(file)
     try:
         array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as wrong:
+    except (OSError, ValueError, EOFError) as error:
         line = "expected an array of --mode encode, found another file"
-        raise UserError(f"{file}: {line}") from wrong
+        raise UserError(f"{file}: {line}") from error
     if not isinstance(array, np.ndarray):
         raise UserError(f"{file}: expected an array of --mode encode, found several")
     shape = array.shape

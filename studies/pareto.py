@@ -25,7 +25,7 @@ from reports.cells import write_cell
 from reports.front import Front, draw_fronts
 
 LOSSES = "rays.json"  # those before training
-RESULTS = ("front.json", "front.png")
+FRONT, FIGURE = "front.json", "front.png"
 SUBSET = 1000  # training examples per task for measuring the losses
 
 
@@ -58,15 +58,15 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
         result = complete(one, ray, control)
         found.append([result["training_losses"][name] for name in before])
     front = Front(config.combiner.name, tuple(before), rays, np.array(found), np.array(sizes))
-    write_cell(folder / "front.json", front.to_json())
-    draw_fronts([front], folder / "front.png")
+    write_cell(folder / FRONT, front.to_json())
+    draw_fronts([front], folder / FIGURE)
     return front
 
 
 def check_folder(folder: Path) -> None:
     """Raise RunError if a folder has other content than a sweep's."""
     begun = (folder / LOSSES).exists()
-    names, prefixes = ((LOSSES, *RESULTS), ("ray-",)) if begun else ((), ())
+    names, prefixes = ((LOSSES, FRONT, FIGURE), ("ray-",)) if begun else ((), ())
     check_content(folder, "a sweep", names, prefixes)
 
 

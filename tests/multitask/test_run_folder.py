@@ -1,5 +1,6 @@
 """Names of run folders and what may be written where."""
 
+import errno
 import json
 import shutil
 from dataclasses import replace
@@ -227,3 +228,34 @@ def test_files_of_patterns_and_folders_and_the_dev_of_pre_training_have_checksum
     assert "sts dev" not in file_digests(
         RunConfig(mode="pretrain", objective="supcon", tasks=("sst",))
     )
+
+
+@pytest.mark.parametrize("refused", range(1, 9))
+def test_a_run_stays_if_a_part_of_its_replacement_cannot_be_moved(refused, tmp_path, monkeypatch):
+    names = ("config.json", "metrics.json", "data.json", "predictions/sst.csv")
+
+    def write(folder, content):
+        (folder / "predictions").mkdir()
+        for name in names:
+            (folder / name).write_text(content)
+
+    def visible():
+        files = (one for one in tmp_path.rglob("*") if one.is_file())
+        return {one.relative_to(tmp_path).as_posix(): one.read_text() for one in files}
+
+    write(tmp_path, "before")
+    kept, rename, calls = visible(), Path.rename, []
+
+    def fails_once(self, target):
+        calls.append(target)
+        if len(calls) == refused + 1:  # the first one is that of the whole folder
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails_once)
+    with pytest.raises(OSError, match="No space"), RunFolder(tmp_path).replacement() as place:
+        write(place.path, "after")
+    assert visible() == kept
+    with RunFolder(tmp_path).replacement() as place:
+        write(place.path, "after")
+    assert visible() == dict.fromkeys(names, "after")
