@@ -5,7 +5,7 @@ No torch is imported here: pretrain_tasks.py makes tasks of the objectives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -82,27 +82,31 @@ class PretrainObjective(Settings):
     @property
     def file(self) -> str | None:
         """Return the file with the text; None if the text is that of tasks."""
-        return getattr(self, "text", None)
+        return None
 
     @property
     def adds_layer(self) -> bool:
         """Return whether a layer is between embeddings and loss, in training only."""
-        return getattr(self, "projection", False)
+        return False
 
-    def length_faults(self, epochs: int) -> Iterator[str]:
-        """Yield errors for a number of epochs."""
-        if (after := getattr(self, "hard_after", 0)) and after >= epochs:
-            yield f"hard_after: expected fewer than epochs {epochs}, found {after}"
+    def length_faults(self, epochs: int) -> Iterable[str]:
+        """Return errors for a number of epochs."""
+        return ()
+
+
+class FileObjective(PretrainObjective):
+    """An objective about the texts of tasks, or of a file instead."""
+
+    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
+    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
+
+    @property
+    def file(self) -> str | None:
+        return self.text
 
     def faults(self) -> Iterator[str]:
-        column = getattr(self, "text_column", None)
-        if column is not None and self.file is None:
-            yield f"text_column: expected text, found {column!r} without it"
-        other = getattr(self, "other_column", None)
-        if self.of_pairs and self.file is not None and other is None:
-            yield f"other_column: expected one with objective {self.name}, found none"
-        if column is not None and column == other:
-            yield f"other_column: expected another than text_column, found {column!r}"
+        if self.text_column is not None and self.text is None:
+            yield f"text_column: expected text, found {self.text_column!r} without it"
 
 
 class TextObjective(PretrainObjective):
@@ -110,12 +114,13 @@ class TextObjective(PretrainObjective):
 
     projection: bool = setting(False, help=PROJECT)
 
+    @property
+    def adds_layer(self) -> bool:
+        return self.projection
 
-class FileTextObjective(TextObjective):
-    """An objective about the texts of tasks, or of a file instead."""
 
-    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
-    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
+class FileTextObjective(FileObjective, TextObjective):
+    """An objective about texts, without classes, of tasks or of a file instead."""
 
 
 class PairObjective(FileTextObjective):
@@ -128,6 +133,13 @@ class PairObjective(FileTextObjective):
         help="the second column of pairs; on the command line, the second value of --text-column",
         flag=False,
     )
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if self.text is not None and self.other_column is None:
+            yield f"other_column: expected one with objective {self.name}, found none"
+        if self.text_column is not None and self.text_column == self.other_column:
+            yield f"other_column: expected another than text_column, found {self.text_column!r}"
 
     def source(self, config: RunConfig) -> Texts:
         from pretrain.pretrain_tasks import pair_source
@@ -157,14 +169,12 @@ class SimCSE(FileTextObjective, name="simcse"):
         return sentence_source(self, config)
 
 
-class SelfDistillation(PretrainObjective, name="self-distillation"):
+class SelfDistillation(FileObjective, name="self-distillation"):
     """Embeddings of every size follow the complete ones of the encoder before the run."""
 
     defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "lr": 4e-4}
     compares_examples = False
     needs_sizes = True
-    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
-    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
 
     def tasks(self, config: RunConfig) -> dict[str, Task]:
         from pretrain.self_distillation import self_distillation_task
@@ -238,8 +248,8 @@ class ClassObjective(PretrainObjective):
 
         return contrastive_tasks(self, config)
 
-    def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
-        """Return the loss, and the loss that replaces it after `hard_after` epochs, or None."""
+    def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
+        """Return the loss, and the loss that replaces it after so many epochs, or None."""
         return self.class_loss, None
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
@@ -278,6 +288,10 @@ class SuperLoss(ClassObjective, name="superloss"):
         if self.hard_after and not self.hard:
             yield "hard_after: expected hard_top_k, hard_threshold or hard_top_fraction, found none"
 
+    def length_faults(self, epochs: int) -> Iterator[str]:
+        if self.hard_after and self.hard_after >= epochs:
+            yield f"hard_after: expected fewer than epochs {epochs}, found {self.hard_after}"
+
     def class_loss(self, embeddings: Tensor, classes: Tensor, **hard: Any) -> Tensor:
         from torch.nn import functional
 
@@ -287,9 +301,11 @@ class SuperLoss(ClassObjective, name="superloss"):
         hard |= {"positives": self.positives, "negatives": self.negatives}
         return super_loss(unit, classes, self.contrast_temperature, self.super_loss, **hard)
 
-    def losses(self) -> tuple[ClassLoss, ClassLoss | None]:
+    def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
         with_hard = partial(self.class_loss, **self.hard)
-        return (self.class_loss, with_hard) if self.hard_after else (with_hard, None)
+        if not self.hard_after:
+            return with_hard, None
+        return self.class_loss, (self.hard_after, with_hard)
 
 
 class SupCon(ClassObjective, name="supcon"):

@@ -117,9 +117,7 @@ def contrastive_tasks(objective: ClassObjective, config: RunConfig) -> dict[str,
             output=None,
             losses={},
             compares_examples=True,
-            loss_switch=None
-            if later is None
-            else (getattr(objective, "hard_after", 0), output_loss(later)),
+            loss_switch=None if later is None else (later[0], output_loss(later[1])),
         )
     return found
 
