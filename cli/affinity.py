@@ -103,7 +103,7 @@ def add_flags(parser: Any) -> None:
 def main(args: argparse.Namespace, parser: Any) -> int:
     if args.resume:
         parser.error("--resume: not accepted: mode affinity always resumes")
-    tasks = distinct_tasks(args, parser)
+    tasks = distinct_tasks(args, parser, CS224N)
     from_file = settings_file(args)
     has_shots = args.shots is not None or "shots" in from_file
     for key, value in SHORT.items():
@@ -111,7 +111,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             setattr(args, key, from_file.get(key, value))
     if args.rates and not args.advise:
         parser.error("--rates: expected --advise too, which compares them")
-    config = config_of(args, parser, parser.flags, tasks, mode="multitask")
+    config = config_of(args, parser, tasks, mode="multitask")
     if args.dry_run:
         return show_plan(joint_config(config))
     folder = Path(args.output or f"{default_folder(config)}-affinity")

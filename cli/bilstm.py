@@ -67,13 +67,13 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    tasks = distinct_tasks(args, parser)
+    tasks = distinct_tasks(args, parser, CS224N)
     if args.vectors and args.embedding_size:
         parser.error("--vectors and --embedding-size: expected at most one of them")
     folder = Path(args.output)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         parser.error(f"--output: expected a new or empty folder, found {folder}")
-    config = config_of(args, parser, parser.flags, tasks, mode="bilstm")
+    config = config_of(args, parser, tasks, mode="bilstm")
 
     from minbert.words import build_bilstm
     from multitask.assembly import training_texts

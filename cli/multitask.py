@@ -7,7 +7,15 @@ from typing import Any
 
 from cli.settings_flags import Flags
 from cli.single import COMMON, KEYS, ROLES, add_pcgrad
-from cli.task_names import add_own_task, add_table, name_of, resolve_tasks, table_names, task
+from cli.task_names import (
+    ChosenTasks,
+    add_own_task,
+    add_table,
+    name_of,
+    resolve_tasks,
+    table_names,
+    task,
+)
 from cli.training import add_folds, config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
@@ -59,26 +67,27 @@ def add_task_list(
         type=task,
         metavar="TASK",
     )
-    flags.parser.set_defaults(default_tasks=chosen)
     add_own_task(flags)
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    tasks = distinct_tasks(args, parser)
+    tasks = distinct_tasks(args, parser, CS224N)
     marked = {"auxiliary": tuple(map(name_of, args.auxiliary))} if args.auxiliary else {}
-    return train(config_of(args, parser, parser.flags, tasks, mode="multitask", **marked), args)
+    return train(config_of(args, parser, tasks, mode="multitask", **marked), args)
 
 
-def distinct_tasks(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
-    """Return the tasks of `--tasks`, `--task` and `--data-file`, by default those of the file of
-    settings or the mode.
+def distinct_tasks(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, default: tuple[str, ...]
+) -> ChosenTasks:
+    """Return the tasks of `--tasks`, `--task` and `--data-file`, or else those of the file of
+    settings, or the `default` ones.
 
     Those of `--auxiliary` are added, if they are not among them.
     """
     further = [*(args.further or []), *table_names(args)]
     tasks = args.tasks
     if tasks is None:
-        tasks = [] if further else settings_file(args).get("tasks", args.default_tasks)
+        tasks = [] if further else settings_file(args).get("tasks", default)
     tasks = [*tasks, *further]
     names = [name_of(one) for one in tasks]
     auxiliary = getattr(args, "auxiliary", None) or []

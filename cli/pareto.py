@@ -17,6 +17,7 @@ from common.suggestions import suggestion
 from multitask.combiners.base import Combiner
 from tasks import TASK_NAMES
 
+DEFAULT_TASKS = ("sst", "sts")
 Rays = Annotated[int, Meta(ge=2, le=100)]
 
 
@@ -30,7 +31,7 @@ def add_flags(parser: Any) -> None:
         common=("test_limit",),
         always_resumes=True,
     )
-    add_task_list(flags, ("sst", "sts"))
+    add_task_list(flags, DEFAULT_TASKS)
     flags.add_task_options(TASK_NAMES)
     flags.add(
         "preferences",
@@ -44,9 +45,9 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    tasks = distinct_tasks(args, parser)
-    if len(tasks) < 2:
-        parser.error(f"--tasks: expected two or three, found {tasks[0]}")
+    tasks = distinct_tasks(args, parser, DEFAULT_TASKS)
+    if len(tasks.names) < 2:
+        parser.error(f"--tasks: expected two or three, found {tasks.names[0]}")
     if args.dry_run:
         parser.error("--dry-run: expected --mode multitask, which is run for each ray")
     if args.resume:
@@ -58,7 +59,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.combiner not in known:
         found = f"found {args.combiner!r}{suggestion(args.combiner, known)}"
         raise SettingsError(f"combiner: expected one of {', '.join(known)}, {found}")
-    config = config_of(args, parser, parser.flags, tasks, mode="pareto")
+    config = config_of(args, parser, tasks, mode="pareto")
 
     from multitask.run_folder import default_folder
     from reports.front import front_table

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cli.multitask import add_task_list, distinct_tasks
+from cli.task_names import ChosenTasks
 from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
 from multitask.methods import methods, pretrains
@@ -38,7 +39,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     check_columns(args, parser, columns)
     args.text_column = None
     given = dict(zip(("text_column", "other_column"), columns, strict=False))
-    config = config_of(args, parser, parser.flags, tasks, mode="pretrain", **given)
+    config = config_of(args, parser, tasks, mode="pretrain", **given)
     return train(config, args)
 
 
@@ -56,12 +57,12 @@ def check_columns(args: argparse.Namespace, parser: Any, columns: Sequence[str])
         raise SettingsError(f"text_column: expected {wanted}, found {len(columns)}")
 
 
-def chosen_tasks(args: argparse.Namespace, parser: Any) -> tuple[str, ...]:
+def chosen_tasks(args: argparse.Namespace, parser: Any) -> ChosenTasks:
     """Return the tasks whose text is used, or none if the text is that of a file."""
     from_file = settings_file(args)
     preset = preset_values(args.preset or from_file.get("preset"), "pretrain")
-    default = from_file.get("objective", preset.get("objective"))
-    args.objective, args.text = args.objective or default, args.text or from_file.get("text")
+    otherwise = from_file.get("objective", preset.get("objective"))
+    args.objective, args.text = args.objective or otherwise, args.text or from_file.get("text")
     if args.objective is None:
         names = ", ".join(name for name, one in methods("objective").items() if pretrains(one))
         raise SettingsError(f"objective: expected one of {names}, found none")
@@ -70,9 +71,10 @@ def chosen_tasks(args: argparse.Namespace, parser: Any) -> tuple[str, ...]:
         if args.tasks or args.further:
             flag = "text" if args.text is not None else f"objective {args.objective}"
             raise SettingsError(f"tasks: expected none with {flag}, which reads a file")
-        return ()
+        return ChosenTasks()
+    default: tuple[str, ...] = CS224N
     if getattr(objective, "of_classes", False):
-        args.default_tasks = ("sst",)
+        default = ("sst",)
     elif getattr(objective, "of_pairs", False):
-        args.default_tasks = PAIRED
-    return distinct_tasks(args, parser)
+        default = PAIRED
+    return distinct_tasks(args, parser, default)

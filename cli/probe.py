@@ -33,9 +33,10 @@ def add_flags(parser: Any) -> None:
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = only_task(args, parser)
-    config = config_of(args, parser, parser.flags, tasks, mode="probe")
-    if not config.options_of(tasks[0]).has_classes:
-        parser.error(f"--task: expected a task with classes, found {tasks[0]}")
+    (name,) = tasks.names
+    config = config_of(args, parser, tasks, mode="probe")
+    if not config.options_of(name).has_classes:
+        parser.error(f"--task: expected a task with classes, found {name}")
 
     from multitask.data_files import file_digests
     from multitask.precision import with_precision
@@ -56,10 +57,10 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     write_merged_run(folder, config.to_json(), result, tables, file_digests(config))
     found = {split: result[split] for split in ("dev", "test") if split in result}
     rows = [
-        [tasks[0], metric, *(f"{figures[tasks[0]][metric]:.4f}" for figures in found.values())]
-        for metric in found["dev"][tasks[0]]
+        [name, metric, *(f"{figures[name][metric]:.4f}" for figures in found.values())]
+        for metric in found["dev"][name]
     ]
     print(shown_table(["task", "metric", *found], rows))
-    print(f"logistic regression with C = {result['strength'][tasks[0]]:g}, chosen on dev")
+    print(f"logistic regression with C = {result['strength'][name]:g}, chosen on dev")
     print(f"\npredictions and metrics.json: {folder}")
     return 0

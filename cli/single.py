@@ -34,4 +34,4 @@ def add_pcgrad(flags: Any) -> None:
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = only_task(args, parser)
-    return train(config_of(args, parser, parser.flags, tasks, mode="single"), args)
+    return train(config_of(args, parser, tasks, mode="single"), args)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from cli.settings_flags import Flags, path
@@ -27,6 +27,14 @@ class OwnTask:
 
     name: str
     given: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ChosenTasks:
+    """The tasks of a command: all names, and the descriptions of the own tasks typed in it."""
+
+    names: tuple[str, ...] = ()
+    own: Mapping[str, Any] = field(default_factory=dict)
 
 
 def name_of(one: str | OwnTask) -> str:
@@ -125,7 +133,7 @@ def table_names(args: argparse.Namespace) -> tuple[str, ...]:
     return () if table is None else table.names
 
 
-def only_task(args: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[str, ...]:
+def only_task(args: argparse.Namespace, parser: argparse.ArgumentParser) -> ChosenTasks:
     """Return the task of a mode with one task, from `--task` or the file of settings."""
     given = [*([args.task] if args.task else []), *table_names(args)]
     given = given or settings_file(args).get("tasks", ())
@@ -140,8 +148,8 @@ def resolve_tasks(
     parser: argparse.ArgumentParser,
     given: Sequence[str | OwnTask],
     flag: str = "--tasks",
-) -> tuple[str, ...]:
-    """Return the names of the tasks; set `args.own_tasks` to the own tasks, read from their files.
+) -> ChosenTasks:
+    """Return the tasks; what the description of an own task leaves open is read from its files.
 
     Raises DescriptionError and DataError with a one-line message.
     """
@@ -159,15 +167,11 @@ def resolve_tasks(
             raise SettingsError(
                 f"{flag}: expected {expected}, found {one!r}{task_suggestion(one, known)}"
             )
-    own = [one for one in given if isinstance(one, OwnTask)]
-    args.own_tasks = None
-    if own:
-        args.own_tasks = {
-            one.name: complete_description(one.name, one.given).to_json() for one in own
-        }
+    typed = [one for one in given if isinstance(one, OwnTask)]
+    own = {one.name: complete_description(one.name, one.given).to_json() for one in typed}
     if table:
         described, lines = complete_table(table)
-        args.own_tasks = (args.own_tasks or {}) | {one.name: one.to_json() for one in described}
+        own |= {one.name: one.to_json() for one in described}
         for line in lines if is_main_process() else ():
             print(line, flush=True)
-    return names
+    return ChosenTasks(names, own)

@@ -40,9 +40,9 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tasks.task_inference import description_lines
 
     given = [*TASK_NAMES, *(args.further or []), *table_names(args)]
-    names = resolve_tasks(args, parser, given, "--task")
-    own = args.own_tasks or {}
-    for name in names:
+    chosen = resolve_tasks(args, parser, given, "--task")
+    own = chosen.own
+    for name in chosen.names:
         if name not in TASK_NAMES and name not in own:
             parser.error(f"--task: expected {FORM}, found {name!r}")
     folder = data_folder(args.data or "sample")
@@ -51,7 +51,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     rows: list[list[str]] = []
     lines: list[str] = []
     problems: list[str] = []
-    for name in names:
+    for name in chosen.names:
         task = find_task(name, own)
         found: dict[str, Examples] = {}
         try:

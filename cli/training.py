@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from cli.next_commands import next_commands
 from cli.settings_flags import USE, Flags, of_tasks, path
@@ -30,6 +30,9 @@ from multitask.run_settings import READING
 from multitask.stored_config import read_settings
 from multitask.user_methods import check_use
 from tasks.task_description import Folds
+
+if TYPE_CHECKING:
+    from cli.task_names import ChosenTasks
 
 DATA = ("data", "limit", "dev_limit", "test_limit")
 ENCODER = ("encoder", "pooling", *READING, "init", "widths", "exits", "freeze_encoder")
@@ -175,11 +178,9 @@ def run_control(args: argparse.Namespace) -> RunControl:
     )
 
 
-def config_of(
-    args: argparse.Namespace, parser: Any, flags: Flags, tasks: tuple[str, ...], **mode: Any
-) -> RunConfig:
+def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **mode: Any) -> RunConfig:
     """Build the configuration from the flags of a mode; raise SettingsError if it is invalid."""
-    given = flags.given(args, tasks)
+    given = parser.flags.given(args, tasks.names)
     from_file = settings_file(args)
     check_use(convert("use", dict[str, str], from_file.pop("use", {})), parser.outside)
     if from_file.get("mode", mode["mode"]) != mode["mode"]:
@@ -187,12 +188,14 @@ def config_of(
     add_short_forms(given, args)
     if leaks := getattr(args, "drop_leaks", None):
         given |= {"drop_leaks": True, "leaks_of": leaks}
-    kept = {name: one for name, one in from_file.get("own_tasks", {}).items() if name in tasks}
-    if own := {**kept, **(getattr(args, "own_tasks", None) or {})}:
+    stored = from_file.get("own_tasks", {})
+    kept = {name: one for name, one in stored.items() if name in tasks.names}
+    if own := {**kept, **tasks.own}:
         given["own_tasks"] = own
     if "init" in given and "encoder" not in given:
         given["encoder"] = RunFolder(Path(given["init"])).encoder()
-    config = RunConfig.from_flat({**from_file, **given, "tasks": tasks, **mode}, parser.outside)
+    every = {**from_file, **given, "tasks": tasks.names, **mode}
+    config = RunConfig.from_flat(every, parser.outside)
     for fault in unused_faults(config, given):
         raise SettingsError(fault)
     return config
