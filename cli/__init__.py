@@ -13,65 +13,13 @@ from minbert_multitask import check_packages
 
 check_packages(__name__)
 
+from cli.modes import DISTRIBUTED, FORMER, GROUPS, MODES
 from common.entry_point import CHECKOUT, program, run_and_report
 from common.errors import SettingsError, one_line
 from common.processes import several_processes
 from common.settings import Settings
 from common.suggestions import suggestion
 
-GROUPS = {  # of the modes in --help
-    "train": {
-        "single": "train one task",
-        "multitask": "train several tasks on one shared encoder",
-        "pretrain": "train the encoder further on sentences, pairs or classes",
-        "affinity": "estimate which tasks help each other, from one short joint run",
-        "pareto": "train once for each of several preferences between tasks",
-        "probe": "fit a logistic regression on a frozen encoder's embeddings",
-        "bilstm": "write an untrained BiLSTM encoder over the words of a task",
-        "ensemble": "merge the predictions of several finished runs",
-    },
-    "judge": {
-        "evaluate": "check and score leaderboard files, and pack them",
-        "compare": "compare runs: means over seeds, gains, significance tests",
-        "runs": "list the runs of a folder",
-        "reproduce": "reproduce the tables of a paper from its configurations",
-    },
-    "use": {
-        "predict": "predict new texts with a run",
-        "serve": "serve the heads of a run: a web page and a JSON interface",
-        "encode": "embed the sentences of a file",
-        "similar": "find the sentences of a file nearest to a query",
-        "mine": "find the most similar pairs of sentences in a file",
-        "export": "export a run to a folder for other libraries",
-    },
-    "data": {
-        "tasks": "list the tasks and the examples that are found for them",
-        "download": "download data from the hub as files of CS224N and GLUE",
-    },
-}
-# Modes, and other words for what they do, with underscores, for suggestions.
-OTHER_MODES = {
-    "single": "train training fit finetune fine_tune tune learn",
-    "multitask": "train training fit finetune fine_tune tune learn mtl multi",
-    "ensemble": "vote average soup merge",
-    "affinity": "grouping groups transfer",
-    "pareto": "sweep",
-    "evaluate": "test eval evaluation score validate check diagnose",
-    "compare": "report comparison significance",
-    "runs": "list ls",
-    "predict": "infer inference prediction classify",
-    "serve": "server serving ui web gui api http",
-    "encode": "embed embedding embeddings encoding vectors",
-    "similar": "search query retrieve retrieval nearest",
-    "export": "save convert onnx",
-    "tasks": "data datasets",
-}
-FORMER = {"demo": "serve"}  # modes by their older names
-MODES = {name: text for modes in GROUPS.values() for name, text in modes.items()}
-TRAINING = ("single", "multitask", "affinity", "pretrain", "pareto", "probe", "bilstm")
-# Modes with --use.
-WITH_METHODS = (*TRAINING, "predict", "serve", "export", "encode", "mine", "similar")
-DISTRIBUTED = ("single", "multitask", "pretrain")  # modes with distributed training
 ALL = "--help-all"
 
 
@@ -123,7 +71,7 @@ def main(argv: list[str]) -> int:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Train a shared sentence encoder on one task or several.\n\n"
-        + "\n\n".join(f"{group}:\n{mode_lines(modes)}" for group, modes in GROUPS.items())
+        + "\n\n".join(f"{group}:\n{mode_lines(group)}" for group in GROUPS)
         + f"\n\n{shown_command()} --mode MODE --help shows the flags of a mode.",
     )
     mode = front.add_argument("--mode", nargs="?", help=argparse.SUPPRESS)  # none before --help
@@ -139,12 +87,15 @@ def main(argv: list[str]) -> int:
     chosen.mode = FORMER.get(chosen.mode, chosen.mode)
     if chosen.mode not in MODES:
         line = f"--mode: expected one of {', '.join(MODES)}, found {chosen.mode!r}"
-        front.error(line + suggestion(chosen.mode, MODES, OTHER_MODES))
+        words = {name: one.words for name, one in MODES.items()}
+        front.error(line + suggestion(chosen.mode, MODES, words))
     return run_and_report(program(), lambda: run_mode(chosen.mode, rest))
 
 
-def mode_lines(modes: dict[str, str]) -> str:
-    return "\n".join(f"  --mode {name:<10} {text}" for name, text in modes.items())
+def mode_lines(group: str) -> str:
+    """Return the lines of `--help` about the modes of a group."""
+    modes = {name: one for name, one in MODES.items() if one.group == group}
+    return "\n".join(f"  --mode {name:<10} {one.help}" for name, one in modes.items())
 
 
 def shown_command() -> str:
@@ -192,7 +143,7 @@ def run_mode(name: str, rest: list[str]) -> int:
 
 def load_user_methods(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
     """Load the methods in the files of `--use`, if the mode supports it."""
-    if name not in WITH_METHODS or not any(word.partition("=")[0] == "--use" for word in rest):
+    if not MODES[name].user_methods or not any(word.partition("=")[0] == "--use" for word in rest):
         return ()
     from cli.settings_flags import USE
 
