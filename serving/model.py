@@ -23,12 +23,11 @@ from multitask.calibration import read_calibration
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
-from multitask.run_folder import only_joint
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.joint_encoding import embed_tasks
 from serving.prediction import Prediction, count_empty, joined, prediction
 from serving.regions import calibrated, quantiles_of
-from serving.run_encoder import bi_encoder_of, check_task, of_one_task
+from serving.run_encoder import bi_encoder_of, check_embeds_texts, check_task, of_one_task
 from tasks import task_suggestion
 from tasks.base import Task
 from tasks.calibration import Calibration
@@ -88,6 +87,11 @@ class MultiTaskModel:
     @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(self.tasks_by_name)
+
+    @property
+    def joint(self) -> dict[str, bool]:
+        """Return whether each task reads pairs as one sequence."""
+        return {name: task.joint for name, task in self.tasks_by_name.items()}
 
     def readers(self, columns: int) -> list[str]:
         """Return the tasks for rows of `columns` texts; single-text tasks read the first text."""
@@ -167,18 +171,13 @@ class MultiTaskModel:
         return model.encode(sentences, precision, normalize)
 
     def check_embeds_texts(self, task: str | None = None) -> None:
-        """Raise RunError for a task that is not in a run with adapters, or one without texts.
-
-        The encoder of tasks that only read pairs as one sequence has not learnt to embed a text.
-        """
+        """Raise RunError for a task that is not in a run with adapters, or one without texts."""
         check_task(task, self.model.selectable_tasks, "task")
-        if not self.embeds_texts(task):
-            raise RunError(only_joint(self.tasks if task is None else (task,), task))
+        check_embeds_texts(self.joint, task)
 
-    def embeds_texts(self, task: str | None = None) -> bool:
-        """Return whether the encoder of a task, or any one, has learnt to embed single texts."""
-        names = self.tasks if task is None else (task,)
-        return not all(self.tasks_by_name[name].joint for name in names)
+    def embeds_texts(self) -> bool:
+        """Return whether the encoder of any task has learnt to embed single texts."""
+        return not all(self.joint.values())
 
     def merged(self, task: str) -> MultiTaskModel:
         """Return a model of one task, whose adapter is merged into the weights of the encoder.
