@@ -25,7 +25,7 @@ from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.joint_encoding import embed_tasks
-from serving.prediction import Prediction, count_empty, joined, prediction
+from serving.prediction import Prediction, count_cut, count_empty, joined, prediction
 from serving.regions import calibrated, quantiles_of
 from serving.run_encoder import bi_encoder_of, check_embeds_texts, check_task, of_one_task
 from tasks import task_suggestion
@@ -140,17 +140,14 @@ class MultiTaskModel:
             raise ValueError("texts: expected only texts or only pairs, found both")
         columns = [[row[place] for row in pairs] for place in range(width)]
         names = self.chosen(tasks, width)
-        parts: dict[str, list[Prediction]] = {name: [] for name in names}
-        cut = 0
+        parts = []
         for begin in range(0, max(1, len(pairs)), WINDOW):
             window = [column[begin : begin + WINDOW] for column in columns]
-            several, shortened = self.predict_window(window, names, precision, coverage)
-            cut += shortened
-            for name, found in several.items():
-                parts[name].append(found)
+            parts.append(self.predict_window(window, names, precision, coverage))
+        result = {name: joined([found[name] for found in parts]) for name in names}
+        cut, empty = count_cut(result), count_empty(result)
         warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.longest)
-        result = {name: joined(several) for name, several in parts.items()}
-        warn_of_empty_texts(count_empty(result), len(pairs))
+        warn_of_empty_texts(empty, len(pairs))
         return result
 
     def encode(
@@ -228,8 +225,9 @@ class MultiTaskModel:
                     )
             columns = list(zip(*window, strict=True))
             names = self.chosen(tasks, len(columns))
-            found, shortened = self.predict_window(columns, names, precision, coverage)
-            done, cut, empty = done + len(window), cut + shortened, empty + count_empty(found)
+            found = self.predict_window(columns, names, precision, coverage)
+            done += len(window)
+            cut, empty = cut + count_cut(found), empty + count_empty(found)
             if count is not None:
                 count(len(window))
             yield window, found
@@ -258,12 +256,11 @@ class MultiTaskModel:
         names: Sequence[str],
         precision: str,
         coverage: float | None = None,
-    ) -> tuple[dict[str, Prediction], int]:
-        """Return the predictions for all rows, and the number of rows with a text that was cut."""
+    ) -> dict[str, Prediction]:
+        """Return the predictions for all rows by task."""
         tokens = self.tokens(columns, names)
         rows = list(zip(*columns, strict=True))
-        found = self.predictions(rows, tokens, self.scores(tokens, precision), coverage)
-        return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
+        return self.predictions(rows, tokens, self.scores(tokens, precision), coverage)
 
     @torch.inference_mode()
     def scores(
