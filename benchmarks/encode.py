@@ -207,4 +207,4 @@ def all_similarities(model: BiEncoder, texts: Sequence[str]) -> float:
 def joint_embeddings(model: BiEncoder, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
     """Encode two sentences as one sequence; a score would need one more product."""
     tokens = model.tokenizer(first, second)
-    return model.encode_window(model.encoder, tokens, False, lambda _: None)
+    return model.encode_window(model.encoder, tokens)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.settings_flags import flag, path
-from common.argument_types import typed
+from common.argument_types import name_and_path, typed
 from common.entry_point import if_interrupted
 from common.errors import SettingsError, UserError, one_line
 from common.settings import Count, Positive
@@ -219,7 +219,7 @@ def compare_runs(args: argparse.Namespace) -> int:
         runs, promises = read_advice(Path(args.advice))
         named: list[tuple[str | None, Path]] = [*runs]
     else:
-        named = [name_and_folder(text) for text in args.runs]
+        named = [name_and_path(text) for text in args.runs]
     systems = group_runs([(name, read_run(folder)) for name, folder in named])
     folder = Path(args.output or COMPARISON)
     make_folder(folder)
@@ -258,11 +258,3 @@ def make_folder(folder: Path) -> None:
         raise UserError(f"{folder / there[0]}: {expected}; choose another --output")
     if (folder / FIGURES).exists() and not (folder / FIGURES).is_dir():
         raise UserError(f"{folder / FIGURES}: expected a folder or nothing, found a file")
-
-
-def name_and_folder(text: str) -> tuple[str | None, Path]:
-    """Split `NAME=RUN`; a text that is the path of an existing folder is not split."""
-    name, sign, rest = text.partition("=")
-    if not sign or Path(text).exists():
-        return None, Path(text)
-    return name, Path(rest)

@@ -77,7 +77,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
     from serving.rows import Rows
-    from serving.run_encoder import report_precision
+    from serving.run_encoder import check_embeds_texts, report_precision
     from serving.server import server_of
     from serving.service import Load, make_app
 
@@ -90,7 +90,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     for task in (None, *model.model.adapters):  # errors and compilation before the first request
         model.encoder(precision, task)
     if sentences:
-        RunFolder(Path(args.run)).check_embeds_texts()
+        check_embeds_texts(model.joint, None, f"{Path(args.run)}: ")
         if names := ", ".join(model.model.adapters):
             print(f"search: embeddings of the shared encoder, without the adapters of {names}")
         embeddings = embeddings_of(sentences, model.model.bi_encoder, precision)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 from common.errors import SettingsError
@@ -57,3 +58,9 @@ def scalars(hint: Any) -> Iterator[Any]:
 def takes_names(hint: Any) -> bool:
     """Return whether a setting accepts values by name."""
     return any(get_origin(one) in (dict, Mapping) for one in alternatives(hint))
+
+
+def name_and_path(text: str) -> tuple[str | None, Path]:
+    """Split `NAME=PATH`; a text that is the path of an existing file or folder is not split."""
+    name, sign, rest = text.partition("=")
+    return (None, Path(text)) if not sign or Path(text).exists() else (name, Path(rest))

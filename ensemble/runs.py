@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os.path import relpath
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from common.argument_types import name_and_path
 from common.errors import SettingsError
 from ensemble.alignment import aligned
 from ensemble.merge import Merged, merge
@@ -120,7 +121,8 @@ def ensemble_runs(
 
     Returns the content of metrics.json. Raises PredictionError or RunError.
     """
-    own = own_tasks_of(dict.fromkeys(run for runs in members.values() for run in runs))
+    every = list(dict.fromkeys(run for runs in members.values() for run in runs))
+    own = own_tasks_of(every)
     own = {name: described for name, described in own.items() if name in members}
     classes = {task: classes_of(task, runs) for task, runs in members.items()}
     options = {task: {"classes": count} for task, count in classes.items() if count}
@@ -135,32 +137,37 @@ def ensemble_runs(
         },
     }
     config |= ({"own_tasks": own} if own else {}) | ({"task_options": options} if options else {})
-    check_output(folder, config, [run for runs in members.values() for run in runs], overwrite)
+    check_output(folder, config, every, overwrite)
     merged = {}
     for task, runs in members.items():
         kind = StoredRun(folder, config, None).task(task).kind
         splits = read_splits(task, names_of(runs), kind)
         merged[task] = merge(splits, kind, method, seed)
+    return write_merged(folder, config, merged, every)
+
+
+def write_merged(
+    folder: Path,
+    config: Mapping[str, Any],
+    merged: Mapping[str, Merged],
+    runs: Iterable[Path],
+    save_model: Callable[[Path], None] | None = None,
+) -> dict[str, Any]:
+    """Write the merge of `runs` for each task as a run; return the content of metrics.json."""
     dev = {task: found.metrics for task, found in merged.items()}
-    result = {
-        "dev": dev | overall(dev),
-        "method": method,
-        "members": {task: described(found) for task, found in merged.items()},
+    members = {
+        task: {
+            "weights": dict(found.weights),
+            "dev": dict(found.members),
+            "reported_examples": found.reported,
+            "selected_on_examples": found.selected_on,
+        }
+        for task, found in merged.items()
     }
+    result = {"dev": dev | overall(dev), "method": config["method"], "members": members}
     tables = {task: found.splits for task, found in merged.items()}
-    several = dict.fromkeys(run for runs in members.values() for run in runs)
-    write_merged_run(folder, config, result, tables, scored_files(several))
+    write_merged_run(folder, config, result, tables, scored_files(runs), save_model)
     return result
-
-
-def described(found: Merged) -> dict[str, Any]:
-    """Return the entry of one task in `members` of metrics.json."""
-    return {
-        "weights": dict(found.weights),
-        "dev": dict(found.members),
-        "reported_examples": found.reported,
-        "selected_on_examples": found.selected_on,
-    }
 
 
 def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:
@@ -183,11 +190,9 @@ def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:
 
 
 def task_and_run(text: str) -> tuple[str | None, Path]:
-    """Split `TASK=RUN`; a text that is the path of an existing folder is not split."""
-    task, sign, rest = text.partition("=")
-    if not sign or Path(text).exists() or not (task in TASK_NAMES or NAME.fullmatch(task)):
-        return None, Path(text)
-    return task, Path(rest)
+    """Split `TASK=RUN` as `name_and_path` does, if the first part can be the name of a task."""
+    task, run = name_and_path(text)
+    return (task, run) if task and NAME.fullmatch(task) else (None, Path(text))
 
 
 SOUP = "the soup"  # its name beside those of its members
@@ -208,31 +213,30 @@ def soup_runs(
     config = base.to_json() | {"method": method, "members": [str(run) for run in runs]}
     check_output(folder, config, runs, overwrite)
     soup = make_soup(runs, greedy, seed)
-    tasks = {name: task for name, task in soup.built.tasks.items() if not task.auxiliary}
-    tables = {name: score_soup(soup, name) for name in tasks}
-    dev, members = {}, {}
-    for name, task in tasks.items():
-        table = tables[name]["dev"]
-        alone = read_splits(name, names_of(runs), task.kind)["dev"]
-        every = aligned({SOUP: table} | alone, task.kind.predictions)
+    names, merged = names_of(runs), {}
+    for name, task in soup.built.tasks.items():
+        if task.auxiliary:
+            continue
+        splits = score_soup(soup, name)
+        alone = read_splits(name, names, task.kind)["dev"]
+        every = aligned({SOUP: splits["dev"]} | alone, task.kind.predictions)
         seen = every.selected_on
         if seen.any():
-            tables[name]["dev"] = replace(table, selected_on=seen)
+            splits["dev"] = replace(splits["dev"], selected_on=seen)
         assert every.targets is not None
         metrics = {
             run: task.kind.metrics(predictions[~seen], every.targets[~seen])
             for run, predictions in zip(every.names, every.predictions, strict=True)
         }
-        dev[name] = metrics.pop(SOUP)
-        members[name] = {
-            "weights": {run: 1 for run, path in names_of(runs).items() if path in soup.members},
-            "dev": metrics,
-            "reported_examples": int((~seen).sum()),
-            "selected_on_examples": int(seen.sum()),
-        }
-    result = {"dev": dev | overall(dev), "method": method, "members": members}
-    write_merged_run(folder, config, result, tables, scored_files(runs), soup.built.model.save)
-    return result
+        merged[name] = Merged(
+            weights={run: 1 for run, path in names.items() if path in soup.members},
+            splits=splits,
+            metrics=metrics.pop(SOUP),
+            members=metrics,
+            reported=int((~seen).sum()),
+            selected_on=int(seen.sum()),
+        )
+    return write_merged(folder, config, merged, runs, soup.built.model.save)
 
 
 def score_soup(soup: Soup, name: str) -> dict[str, Scores]:

@@ -59,7 +59,7 @@ class TokenLists:
 
     def select(self, rows: np.ndarray) -> TokenLists:
         """Return the sequences `rows`, in that order."""
-        index = self.token_index(rows)
+        index = concatenated_ranges(self.offsets, rows)
         return TokenLists(
             self.ids[index],
             offsets_of(self.lengths[rows]),
@@ -82,10 +82,6 @@ class TokenLists:
             firsts[row] = first.setdefault(key, row)
         return np.unique(firsts, return_inverse=True)
 
-    def token_index(self, rows: np.ndarray) -> np.ndarray:
-        """Return the indices in `ids` of these sequences' tokens, in the order of `rows`."""
-        return concatenated_ranges(self.offsets, rows)
-
     def one_chunk_each(self) -> Chunks:
         """Return `chunks`, or one chunk for each sequence that is read as a whole."""
         return self.chunks or Chunks(self.lengths, np.arange(len(self) + 1))
@@ -104,8 +100,7 @@ def offsets_of(lengths: np.ndarray) -> np.ndarray:
 def concatenated_ranges(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the numbers from `offsets[i]` to below `offsets[i + 1]` for each i of `rows`."""
     lengths = np.diff(offsets)[rows]
-    begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    return np.repeat(offsets[rows] - begins, lengths) + np.arange(lengths.sum())
+    return np.repeat(offsets[rows] - offsets_of(lengths)[:-1], lengths) + np.arange(lengths.sum())
 
 
 def concatenated(several: Sequence[TokenLists]) -> TokenLists:
@@ -248,7 +243,7 @@ def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
     def joined(parts: list[np.ndarray]) -> Tensor:
         return torch.from_numpy(np.concatenate(parts).astype(np.int64))
 
-    index = [(tokens, tokens.token_index(rows)) for tokens in texts]
+    index = [(tokens, concatenated_ranges(tokens.offsets, rows)) for tokens in texts]
     segments = None
     if any(tokens.segments is not None for tokens in texts):
         kinds = ((tokens.segments, i) for tokens, i in index)

@@ -254,7 +254,12 @@ class BiEncoder(nn.Module):
                 tokens = self.tokenizer(texts)
                 many = many or len(tokens.ids) >= MANY_TOKENS  # the last window is computed alike
                 window = self.encode_window(
-                    encoder, tokens, normalize, progress.update, batch_size=batch_size, kernels=many
+                    encoder,
+                    tokens,
+                    normalize=normalize,
+                    count=progress.update,
+                    batch_size=batch_size,
+                    kernels=many,
                 )
                 yield window, int(tokens.truncated.sum())
 
@@ -289,15 +294,16 @@ class BiEncoder(nn.Module):
     def whole(self, encoder: nn.Module, tokens: TokenLists) -> np.ndarray:
         """Return embeddings (n, H) of the complete width, by a copy of the encoder."""
         pool, width = POOLINGS[self.pooling], self.encoder.config.hidden_size
-        return self.encode_window(encoder, tokens, False, lambda done: None, pool, width)
+        return self.encode_window(encoder, tokens, pool=pool, width=width)
 
     @torch.inference_mode()
     def encode_window(
         self,
         encoder: nn.Module,
         tokens: TokenLists,
-        normalize: bool,
-        count: Callable[[int], object],
+        *,
+        normalize: bool = False,
+        count: Callable[[int], object] | None = None,
         pool: Pool | None = None,
         width: int | None = None,
         batch_size: int | None = None,
@@ -305,8 +311,9 @@ class BiEncoder(nn.Module):
     ) -> np.ndarray:
         """Encode the tokens of n sentences as `numpy.float32 (n, H)`, in order.
 
-        `pool`, with this output `width`, replaces the model's pooling. `batch_size` limits the
-        sentences of a pass. `kernels`: see `Batch`; None for those of many tokens.
+        `count` is called with the number of sentences of each pass, for a progress bar. `pool`,
+        with this output `width`, replaces the model's pooling. `batch_size` limits the sentences of
+        a pass. `kernels`: see `Batch`; None for those of many tokens.
         """
         result = torch.empty(len(tokens), width or self.width, device=self.device)
         kernels = len(tokens.ids) >= MANY_TOKENS if kernels is None else kernels
@@ -330,7 +337,8 @@ class BiEncoder(nn.Module):
         try:
             batches = sorted_batches(tokens.lengths, most, batch_size)
             for done in in_threads(encode_rows, batches, threads):
-                count(done)
+                if count is not None:
+                    count(done)
         finally:
             encoder.train(training)
         return (F.normalize(result) if normalize else result).cpu().numpy()

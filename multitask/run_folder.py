@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,7 +25,7 @@ from multitask.checkpoint_folders import (
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.metrics_file import OF_TRAINING, read_metrics
-from multitask.stored_config import belongs_to_run, read_config, stored_run_errors
+from multitask.stored_config import belongs_to_run, read_config
 from tasks.predictions import scores_name
 
 CODE = "code"  # copies of the user's files with methods, never executed
@@ -80,13 +80,6 @@ def run_of_predictions(path: Path) -> RunFolder:
     """
     folder = (path.parent if path.is_file() else path).resolve()
     return RunFolder(folder.parent if folder.name == "predictions" else folder)
-
-
-def only_joint(tasks: Iterable[str], task: str | None) -> str:
-    """Return that the tasks of a run, or one `task`, only read pairs as one sequence."""
-    what = "run" if task is None else "task"
-    line = f"expected a {what} that embeds single texts, found only pairs in one sequence"
-    return f"{line}: {', '.join(tasks)}"
 
 
 @dataclass(frozen=True)
@@ -228,26 +221,6 @@ class RunFolder:
     def weights_checksum(self) -> str:
         """Return the SHA-256 of all files of `published_weights`."""
         return sha256(checksums(self.published_weights()).encode()).hexdigest()
-
-    def check_embeds_texts(self, task: str | None = None) -> None:
-        """Raise RunError if every task of the run, or of the export, reads pairs as one sequence.
-
-        The encoder of such a run has not learnt to embed single texts; neither has the adapter of
-        such a `task`.
-        """
-        content, _ = self.settings()
-        with stored_run_errors(self.path):
-            tasks, own = content.get("tasks", ()), content.get("own_tasks", {})
-            if task in tasks:
-                tasks = [task]
-            options = content.get("task_options", {})
-            joint = [
-                name
-                for name in tasks
-                if own.get(name, {}).get("joint") or options.get(name, {}).get("pair") == "joint"
-            ]
-        if joint and len(joint) == len(tasks):
-            raise RunError(f"{self.path}: {only_joint(joint, task)}")
 
     def weights_if_any(self) -> Path | None:
         """Return the folder with weights without checking their run; None without any."""

@@ -24,6 +24,7 @@ from multitask.stored_config import without_paths
 from serving.card import card
 from serving.export_kinds import DEFAULT, KINDS
 from serving.model import MultiTaskModel
+from serving.run_encoder import check_embeds_texts
 from serving.static_export import StaticSettings, write_static
 
 # File names of an export; a folder with any other file is not replaced.
@@ -88,10 +89,12 @@ def export(
     metrics = RunFolder(run).read_metrics() or {}
     if task is not None or (model.model.adapters and not chosen.keeps_adapters):
         model, metrics = merged(model, metrics, task)
+    if chosen.write is None:
+        check_embeds_texts(model.joint, task, f"{run}: ")
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
         if chosen.write is None:
-            write_static(model, RunFolder(run), new, static or StaticSettings(), task, repo)
+            write_static(model, new, static or StaticSettings(), repo)
         else:
             write(model, metrics, new, kind, repo)
     found = {name: chosen.reason_without(model, name) for name in model.tasks}

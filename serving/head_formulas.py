@@ -109,10 +109,11 @@ def formula_of(model: MultiTaskModel, name: str) -> str | None:
     if make is None or reason_without(model, name) is not None:
         return None
     generator = torch.Generator().manual_seed(0)
-    texts = torch.randn(task.texts, 8, model.model.bi_encoder.width, generator=generator)
+    encoder = model.model.bi_encoder
+    texts = torch.randn(task.texts, 8, encoder.width, generator=generator)
     weights = {key: value.cpu() for key, value in model.model.heads.state_dict().items()}
     with torch.inference_mode():
-        expected = shown_scores(task, task.scores(head, tuple(texts.to(model_device(model))))).cpu()
+        expected = shown_scores(task, task.scores(head, tuple(texts.to(encoder.device)))).cpu()
         outputs = make(head, name)
         for form in SCORES if task.kind.columns is not None else forms_of_numbers(task):
             code = form.format(outputs)
@@ -127,10 +128,6 @@ def forms_of_numbers(task: Task) -> tuple[str, ...]:
     low, high = shown_scores(task, task.kind.scores(torch.tensor([0.0, 1.0]))).tolist()
     factor = "" if high - low == 1 else f" * {high - low}"
     return "{}", f"{{}}{factor} + {low}", "{}.sigmoid()"
-
-
-def model_device(model: MultiTaskModel) -> torch.device:
-    return model.model.bi_encoder.device
 
 
 def evaluated(code: str, weights: Mapping[str, Tensor]) -> Callable[..., Tensor]:

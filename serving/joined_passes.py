@@ -120,7 +120,7 @@ def embedded(
         bi_encoder = model.model.bi_encoder_of(task)
         tokens = concatenated([requests[place].texts for place in some])
         encoder = model.encoder(precision, task)
-        vectors = bi_encoder.encode_window(encoder, tokens, False, lambda done: None)
+        vectors = bi_encoder.encode_window(encoder, tokens)
         parts = split_rows(vectors, [len(requests[place].texts) for place in some])
         found |= dict(zip(some, parts, strict=True))
     return [

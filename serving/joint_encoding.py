@@ -101,10 +101,8 @@ def embed_alone(
     model: EncoderWithHeads, encoder: nn.Module, reading: Reading
 ) -> dict[str, tuple[Tensor, ...]]:
     """Return the embeddings (n, H) of each text by task, from one encoder."""
-    pooling = model.pooling_of(reading.task), model.embedding_width(reading.task)
-    vectors = model.bi_encoder.encode_window(
-        encoder, reading.distinct[0], False, lambda done: None, *pooling
-    )
+    pool, width = model.pooling_of(reading.task), model.embedding_width(reading.task)
+    vectors = model.bi_encoder.encode_window(encoder, reading.distinct[0], pool=pool, width=width)
     return reading.spread(vectors, model.bi_encoder.device)
 
 
@@ -112,10 +110,9 @@ def embed_branches(
     model: EncoderWithHeads, encoder: BranchedEncoder, readings: Sequence[Reading]
 ) -> dict[str, tuple[Tensor, ...]]:
     """Return the embeddings (n, H) of each text by task, from one branch for each reading."""
-    pool, width = POOLINGS[model.bi_encoder.pooling], model.bi_encoder.width
-    vectors = model.bi_encoder.encode_window(
-        encoder, readings[0].distinct[0], False, lambda done: None, pool, width * len(readings)
-    )
+    pool, width = POOLINGS[model.bi_encoder.pooling], model.bi_encoder.width * len(readings)
+    tokens = readings[0].distinct[0]
+    vectors = model.bi_encoder.encode_window(encoder, tokens, pool=pool, width=width)
     found: dict[str, tuple[Tensor, ...]] = {}
     for one, part in zip(readings, np.hsplit(vectors, len(readings)), strict=True):
         found |= one.spread(part, model.bi_encoder.device)

@@ -23,12 +23,11 @@ from multitask.calibration import read_calibration
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
-from multitask.run_folder import only_joint
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.joint_encoding import embed_tasks
-from serving.prediction import Prediction, count_empty, joined, prediction
+from serving.prediction import Prediction, count_cut, count_empty, joined, prediction
 from serving.regions import calibrated, quantiles_of
-from serving.run_encoder import bi_encoder_of, check_task, of_one_task
+from serving.run_encoder import bi_encoder_of, check_embeds_texts, check_task, of_one_task
 from tasks import task_suggestion
 from tasks.base import Task
 from tasks.calibration import Calibration
@@ -89,6 +88,11 @@ class MultiTaskModel:
     def tasks(self) -> tuple[str, ...]:
         return tuple(self.tasks_by_name)
 
+    @property
+    def joint(self) -> dict[str, bool]:
+        """Return whether each task reads pairs as one sequence."""
+        return {name: task.joint for name, task in self.tasks_by_name.items()}
+
     def readers(self, columns: int) -> list[str]:
         """Return the tasks for rows of `columns` texts; single-text tasks read the first text."""
         return [name for name, task in self.tasks_by_name.items() if task.counts[0] <= columns]
@@ -136,17 +140,14 @@ class MultiTaskModel:
             raise ValueError("texts: expected only texts or only pairs, found both")
         columns = [[row[place] for row in pairs] for place in range(width)]
         names = self.chosen(tasks, width)
-        parts: dict[str, list[Prediction]] = {name: [] for name in names}
-        cut = 0
+        parts = []
         for begin in range(0, max(1, len(pairs)), WINDOW):
             window = [column[begin : begin + WINDOW] for column in columns]
-            several, shortened = self.predict_window(window, names, precision, coverage)
-            cut += shortened
-            for name, found in several.items():
-                parts[name].append(found)
+            parts.append(self.predict_window(window, names, precision, coverage))
+        result = {name: joined([found[name] for found in parts]) for name in names}
+        cut, empty = count_cut(result), count_empty(result)
         warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.longest)
-        result = {name: joined(several) for name, several in parts.items()}
-        warn_of_empty_texts(count_empty(result), len(pairs))
+        warn_of_empty_texts(empty, len(pairs))
         return result
 
     def encode(
@@ -167,18 +168,13 @@ class MultiTaskModel:
         return model.encode(sentences, precision, normalize)
 
     def check_embeds_texts(self, task: str | None = None) -> None:
-        """Raise RunError for a task that is not in a run with adapters, or one without texts.
-
-        The encoder of tasks that only read pairs as one sequence has not learnt to embed a text.
-        """
+        """Raise RunError for a task that is not in a run with adapters, or one without texts."""
         check_task(task, self.model.selectable_tasks, "task")
-        if not self.embeds_texts(task):
-            raise RunError(only_joint(self.tasks if task is None else (task,), task))
+        check_embeds_texts(self.joint, task)
 
-    def embeds_texts(self, task: str | None = None) -> bool:
-        """Return whether the encoder of a task, or any one, has learnt to embed single texts."""
-        names = self.tasks if task is None else (task,)
-        return not all(self.tasks_by_name[name].joint for name in names)
+    def embeds_texts(self) -> bool:
+        """Return whether the encoder of any task has learnt to embed single texts."""
+        return not all(self.joint.values())
 
     def merged(self, task: str) -> MultiTaskModel:
         """Return a model of one task, whose adapter is merged into the weights of the encoder.
@@ -229,8 +225,9 @@ class MultiTaskModel:
                     )
             columns = list(zip(*window, strict=True))
             names = self.chosen(tasks, len(columns))
-            found, shortened = self.predict_window(columns, names, precision, coverage)
-            done, cut, empty = done + len(window), cut + shortened, empty + count_empty(found)
+            found = self.predict_window(columns, names, precision, coverage)
+            done += len(window)
+            cut, empty = cut + count_cut(found), empty + count_empty(found)
             if count is not None:
                 count(len(window))
             yield window, found
@@ -259,12 +256,11 @@ class MultiTaskModel:
         names: Sequence[str],
         precision: str,
         coverage: float | None = None,
-    ) -> tuple[dict[str, Prediction], int]:
-        """Return the predictions for all rows, and the number of rows with a text that was cut."""
+    ) -> dict[str, Prediction]:
+        """Return the predictions for all rows by task."""
         tokens = self.tokens(columns, names)
         rows = list(zip(*columns, strict=True))
-        found = self.predictions(rows, tokens, self.scores(tokens, precision), coverage)
-        return found, int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
+        return self.predictions(rows, tokens, self.scores(tokens, precision), coverage)
 
     @torch.inference_mode()
     def scores(

@@ -86,6 +86,11 @@ def count_empty(found: Mapping[str, Prediction]) -> int:
     return int(np.sum(np.any([one.empty for one in found.values()], axis=0)))
 
 
+def count_cut(found: Mapping[str, Prediction]) -> int:
+    """Return the number of rows with a text of which a head reads only a part."""
+    return int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
+
+
 def joined(parts: Sequence[Prediction]) -> Prediction:
     """Concatenate the predictions of all windows."""
     first = parts[0]

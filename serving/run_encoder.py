@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 from common.errors import RunError, SharedEncoderWarning
@@ -15,7 +16,7 @@ from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder
-from multitask.stored_config import reading_of
+from multitask.stored_config import reading_of, stored_run_errors
 from multitask.unfinished import warn_if_unfinished
 
 
@@ -48,8 +49,14 @@ def encoder_of_run(
     has only learnt to read pairs as one sequence.
     """
     folder = RunFolder(run)
-    folder.check_embeds_texts(task)
     (stored, _), chosen = folder.settings(), reading_of(config.given)
+    with stored_run_errors(run):
+        own, options = stored.get("own_tasks", {}), stored.get("task_options", {})
+        joint = {
+            name: own.get(name, {}).get("joint") or options.get(name, {}).get("pair") == "joint"
+            for name in stored.get("tasks", ())
+        }
+    check_embeds_texts(joint, task, f"{run}: ")
     if stored.get("adapter") is None:
         check_task(task, (), "--task")
         reading = reading_of(stored) | chosen
@@ -92,6 +99,19 @@ def check_task(task: str | None, known: tuple[str, ...], name: str) -> None:
     if task is not None and task not in known:
         expected = f"one of {', '.join(known)}" if known else "none for a run without adapters"
         raise RunError(f"{name}: expected {expected}, found {task}")
+
+
+def check_embeds_texts(joint: Mapping[str, bool], task: str | None, where: str = "") -> None:
+    """Raise RunError, after `where`, if a run or its `task` only reads pairs as one sequence.
+
+    `joint` is whether each task reads them so. The encoder of a run with only such tasks has not
+    learnt to embed single texts; neither has the adapter of such a task.
+    """
+    names = [one for one in joint if one == task] or list(joint)
+    if names and all(joint[name] for name in names):
+        what = "run" if task is None else "task"
+        line = f"expected a {what} that embeds single texts, found only pairs in one sequence"
+        raise RunError(f"{where}{line}: {', '.join(names)}")
 
 
 def of_one_task(config: RunConfig, task: str) -> RunConfig:

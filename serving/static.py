@@ -165,7 +165,7 @@ def weighted_tokens(teacher: BiEncoder, counts: np.ndarray, progress: bool) -> T
     ids = np.concatenate(parts).astype(np.int32)
     tokens = TokenLists(ids, offsets, np.zeros(len(parts), np.bool_))
     with bar("tokens", "token", len(parts) if progress else None) as counter:
-        vectors = teacher.encode_window(teacher.encoder, tokens, False, counter.update)
+        vectors = teacher.encode_window(teacher.encoder, tokens, count=counter.update)
     frequencies = (counts + 1) / (counts + 1).sum()
     weighted = torch.from_numpy(vectors * (RARE / (RARE + frequencies))[:, None]).float()
     weighted[left_out(tokenizer)] = 0

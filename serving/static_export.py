@@ -15,7 +15,6 @@ from common.run_files import EXPORTED
 from minbert.folder import write_modules
 from minbert.tokenizer import Tokenizer
 from multitask.assembly import training_texts
-from multitask.run_folder import RunFolder
 from multitask.stored_config import without_paths
 from reports.tables import markdown_table
 from serving.model import MultiTaskModel
@@ -87,18 +86,12 @@ class StaticSettings(NamedTuple):
 
 
 def write_static(
-    model: MultiTaskModel,
-    run: RunFolder,
-    folder: Path,
-    settings: StaticSettings,
-    task: str | None = None,
-    repo: str | None = None,
+    model: MultiTaskModel, folder: Path, settings: StaticSettings, repo: str | None = None
 ) -> None:
     """Distil the encoder of a run, and write its student and model card into an empty folder.
 
-    Raise RunError for an encoder that does not embed single texts, and as `distil` does.
+    Raise as `distil` does.
     """
-    run.check_embeds_texts(task)
     config, encoder = model.config, model.model.bi_encoder
     texts = training_texts(config) if settings.texts is None else settings.texts
     seed = config.seed if settings.seed is None else settings.seed

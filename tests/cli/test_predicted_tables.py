@@ -155,7 +155,7 @@ class FakeModel:
     def predict_window(self, columns, names, precision, coverage):
         n = len(columns[0])
         none = np.zeros(n, bool)
-        return {"sst": Prediction("sst", np.zeros(n), ["x"] * n, none, none)}, 0
+        return {"sst": Prediction("sst", np.zeros(n), ["x"] * n, none, none)}
 
 
 @pytest.fixture

@@ -157,8 +157,7 @@ def test_a_text_is_pooled_from_all_tokens_of_its_chunks(bert_original, tmp_path,
     expected = []
     for part in parts_of(model.tokenizer(texts)):
         alone = [
-            model.encode_window(model.encoder, part.select(np.array([i])), False, lambda n: None)
-            for i in range(len(part))
+            model.encode_window(model.encoder, part.select(np.array([i]))) for i in range(len(part))
         ]
         expected.append(by_hand(pooling, np.concatenate(alone), part.lengths))
         assert pooling == "cls" or len(part) == 1 or not np.array_equal(expected[-1], alone[0][0])

@@ -226,9 +226,9 @@ def test_tasks_with_adapters_are_encoded_in_separate_passes(lora, monkeypatch):
     seen = []
     encode = model.model.bi_encoder.encode_window
 
-    def counted(encoder, tokens, *rest):
+    def counted(encoder, tokens, **settings):
         seen.append(len(tokens))
-        return encode(encoder, tokens, *rest)
+        return encode(encoder, tokens, **settings)
 
     monkeypatch.setattr(model.model.bi_encoder, "encode_window", counted)
     model.predict(PAIRS, ["qqp", "sts"])

@@ -51,9 +51,9 @@ def test_each_distinct_text_is_encoded_once(model, monkeypatch):
     seen = []
     encode = model.model.bi_encoder.encode_window
 
-    def counted(encoder, tokens, *rest):
+    def counted(encoder, tokens, **settings):
         seen.append(len(tokens))
-        return encode(encoder, tokens, *rest)
+        return encode(encoder, tokens, **settings)
 
     monkeypatch.setattr(model.model.bi_encoder, "encode_window", counted)
     model.predict([("A cat.", "a dog"), ("a cat.", "A dog"), ("A dog", "a cat.")], ["sst", "qqp"])
