@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from multitask.user_methods import source_of
 from tasks.described import FILES as DATA_FILES
 
 if TYPE_CHECKING:
-    from tasks.data import Split  # which loads torch
+    from tasks.data import Splits  # which loads torch
 
 
 def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite: bool) -> bool:
@@ -84,7 +83,7 @@ def make_ready(folder: RunFolder, config: RunConfig, overwrite: bool) -> None:
         raise RunError(f"{folder.path}: cannot be written: {error.strerror}") from error
 
 
-def write_ids(folder: RunFolder, splits: Mapping[str, Mapping[str, Split]]) -> None:
+def write_ids(folder: RunFolder, splits: Splits) -> None:
     """Write `ids.json`, the ids of the train, dev and test examples of each task."""
     found = {
         task: {split: " ".join(one.examples.ids) for split, one in several.items()}
