@@ -31,8 +31,8 @@ from multitask.settings_by_name import (
 )
 from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
-from tasks.custom_tasks import OwnTaskOptions
 from tasks.objectives import Balance, Objective, balance_of
+from tasks.own_tasks import OwnTaskOptions
 from tasks.task_description import from_json
 
 TRAINED = ("single", "multitask", "pretrain", "pareto")

@@ -16,7 +16,7 @@ from multitask.optimizer import AdamW, Constant
 from multitask.presets import PRESETS
 from multitask.regularizers import Distillation, Smart
 from multitask.sampling import Temperature
-from tasks.custom_tasks import task
+from tasks.own_tasks import task
 from tasks.registry import SST
 
 ROOT = Path(__file__).parents[2]
