@@ -241,10 +241,6 @@ class RunConfig(RunSettings):
         differs.pop("preset", None)
         return hashlib.sha256(json.dumps(differs, sort_keys=True).encode()).hexdigest()[:8]
 
-    def difference(self, other: Mapping[str, object]) -> str | None:
-        """Return the first difference from `other`, a configuration as JSON; None if equal."""
-        return difference(self.to_json(), other)
-
 
 RunConfig.__signature__ = Signature(  # what `help` and editors show of `RunConfig(...)`
     [

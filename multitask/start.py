@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from common.errors import OtherRunError, RunError
 from common.json_files import write_json
-from multitask.config import RunConfig, path_settings
+from multitask.config import RunConfig, difference, path_settings
 from multitask.run_folder import CODE, FOLDERS, RunFolder
 from multitask.stored_config import as_paths, belongs_to_run
 from multitask.user_methods import source_of
@@ -30,11 +30,11 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
     stored = folder.run_or_nothing()
     if stored is None or overwrite or not folder.has_results():
         return False
-    if difference := config.difference(stored):
+    if found := difference(config.to_json(), stored):
         same = f"go on with --config {folder.path / 'config.json'} in place of the settings, "
         goes_on = resume and folder.metrics() is None
         raise OtherRunError(
-            f"{folder.path}: expected this run's configuration, found another: {difference}; "
+            f"{folder.path}: expected this run's configuration, found another: {found}; "
             f"{same if goes_on else ''}choose another --output, or --overwrite it"
         )
     if folder.metrics() is not None:
