@@ -31,6 +31,7 @@ from multitask.config import RunConfig
 from multitask.gradients import GradientRows, whole_gram
 from multitask.model import EncoderWithHeads
 from multitask.step import StepGradient
+from multitask.step_losses import StepLosses
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Embeddings, Task
 from tasks.data import Split
@@ -83,7 +84,7 @@ def our_setting(tasks: dict[str, Task], examples: dict[str, Examples]) -> Settin
     tokenizer, inner = model.bi_encoder.tokenizer, model.bi_encoder.encoder
     splits = {n: {"train": Split(e, tuple(map(tokenizer, e.texts)))} for n, e in examples.items()}
     config = RunConfig(mode="multitask", tasks=CS224N)
-    gradient = StepGradient(model, tasks, splits, FixedOrder(), {}, config)
+    gradient = StepGradient(StepLosses(model, tasks, splits, {}, config), FixedOrder())
     inner.embeddings.word.sparse = False  # until surgery sets it
     rows = np.arange(BATCH)
 

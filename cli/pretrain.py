@@ -16,10 +16,10 @@ from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
 from multitask.methods import methods, pretrains
 from multitask.presets import preset_values
-from multitask.pretraining_rules import PAIRED
 from pretrain.objectives import PretrainObjective
 from tasks import CS224N, TASK_NAMES
 from tasks.objectives import Objective
+from tasks.registry import SAME_MEANING
 
 
 def add_flags(parser: Any) -> None:
@@ -76,5 +76,5 @@ def chosen_tasks(args: argparse.Namespace, parser: Any) -> ChosenTasks:
     if getattr(objective, "of_classes", False):
         default = ("sst",)
     elif getattr(objective, "of_pairs", False):
-        default = PAIRED
+        default = tuple(SAME_MEANING)
     return distinct_tasks(args, parser, default)

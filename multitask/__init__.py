@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from multitask.config import RunConfig
     from multitask.folds import cross_validate
     from multitask.training import Run, train
-    from tasks.custom_tasks import task
+    from tasks.own_tasks import task
     from tasks.table_tasks import table_tasks
 
 __all__ = [
@@ -40,7 +40,7 @@ PLACES = {
     "cross_validate": "multitask.folds",
     "advise": "multitask.affinity.advisor",
     "measure_affinity": "multitask.affinity.run",
-    "task": "tasks.custom_tasks",
+    "task": "tasks.own_tasks",
     "table_tasks": "tasks.table_tasks",
 }
 

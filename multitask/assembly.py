@@ -29,7 +29,7 @@ from multitask.stored_config import stored_run_errors
 from multitask.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
-from tasks.data import Split
+from tasks.data import Split, Splits
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
 from tasks.kinds import on_scale, smoothed, with_main_metric
@@ -152,9 +152,7 @@ def assemble(
     return Assembly(rebalanced(config, chosen, splits), model, splits)
 
 
-def rebalanced(
-    config: RunConfig, chosen: Mapping[str, Task], splits: Mapping[str, Mapping[str, Split]]
-) -> dict[str, Task]:
+def rebalanced(config: RunConfig, chosen: Mapping[str, Task], splits: Splits) -> dict[str, Task]:
     """Return the tasks with their losses for imbalanced classes; print the weights of the classes.
 
     The classes are counted in the training split. Raise RunError for a task of another loss.

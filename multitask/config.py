@@ -31,8 +31,8 @@ from multitask.settings_by_name import (
 )
 from multitask.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
-from tasks.custom_tasks import OwnTaskOptions
 from tasks.objectives import Balance, Objective, balance_of
+from tasks.own_tasks import OwnTaskOptions
 from tasks.task_description import from_json
 
 TRAINED = ("single", "multitask", "pretrain", "pareto")
@@ -240,10 +240,6 @@ class RunConfig(RunSettings):
         differs = {k: v for k, v in content.items() if k not in plain or v != plain[k]}
         differs.pop("preset", None)
         return hashlib.sha256(json.dumps(differs, sort_keys=True).encode()).hexdigest()[:8]
-
-    def difference(self, other: Mapping[str, object]) -> str | None:
-        """Return the first difference from `other`, a configuration as JSON; None if equal."""
-        return difference(self.to_json(), other)
 
 
 RunConfig.__signature__ = Signature(  # what `help` and editors show of `RunConfig(...)`

@@ -17,7 +17,7 @@ from minbert.sizes import Size
 from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
 from tasks.base import Embeddings, Task
-from tasks.data import Split
+from tasks.data import Split, Splits
 from tasks.metrics import mean_score, overall
 
 Metrics = dict[str, dict[str, float]]
@@ -159,7 +159,7 @@ def measured(
 
 def figures_by_class(
     tasks: Mapping[str, Task],
-    splits: Mapping[str, Mapping[str, Split]],
+    splits: Splits,
     split: str,
     scores: Mapping[str, np.ndarray],
 ) -> dict[str, dict[str, dict[str, float]]]:

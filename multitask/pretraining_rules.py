@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from multitask.methods import is_default, methods
 from multitask.objective_rules import weights_by_task
+from tasks.registry import SAME_MEANING
 
 if TYPE_CHECKING:
     from multitask.config import RunConfig
 
-PAIRED = ("qqp", "sts")  # tasks whose labels say which texts belong together
 # Settings that pre-training does not use, besides methods.
 UNUSED = (
     *("label_smoothing", "focal_gamma", "logit_adjustment", "class_weights", "effective_beta"),
@@ -84,8 +84,8 @@ def settings_of_classes(c: RunConfig) -> Iterator[str]:
 def pretraining_task_rules(c: RunConfig, objective: Any) -> Iterator[str]:
     """Yield what the objective of pre-training needs of the tasks whose texts it reads."""
     for task in c.tasks:
-        if objective.of_pairs and objective.file is None and task not in PAIRED:
-            names = " or ".join(PAIRED)
+        if objective.of_pairs and objective.file is None and task not in SAME_MEANING:
+            names = " or ".join(SAME_MEANING)
             yield f"tasks: expected {names} with objective {objective.name}, found {task}"
         if objective.of_classes and not c.options_of(task).has_classes:
             yield f"objective {objective.name}: expected tasks with classes, found {task}"

@@ -47,7 +47,7 @@ from multitask.start import holds_finished, make_ready, write_ids
 from multitask.telemetry import conflict_summary, read_steps
 from multitask.trainer import Trainer
 from tasks.base import Task
-from tasks.data import Split
+from tasks.data import Splits
 from tasks.metrics import overall
 from tasks.predictions import Scores, write_predictions, write_scores
 
@@ -269,7 +269,7 @@ def write_split(
     folder: Path,
     split: str,
     tasks: Mapping[str, Task],
-    splits: Mapping[str, Mapping[str, Split]],
+    splits: Splits,
     scores: Mapping[str, np.ndarray],
 ) -> None:
     """Write the predictions and probabilities of every task that is not auxiliary for a split."""

@@ -29,9 +29,9 @@ from multitask.presets import preset_values
 from multitask.regularizers import Distillation
 from multitask.user_methods import check_names
 from tasks import TASKS, TaskOptions
-from tasks.custom_tasks import CustomTask
 from tasks.objectives import balance_of
 from tasks.own_types import predicts
+from tasks.task_description import TaskDescription
 
 METHOD_ROLES = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
 ONE = "expected at most one of them"
@@ -217,9 +217,9 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     names, options = [], dict(plain(given.get("task_options", {})))
     own = dict(given.get("own_tasks", {}))
     for one in tasks:
-        if isinstance(one, CustomTask):
+        if isinstance(one, TaskDescription):
             names.append(one.name)
-            described = one.described.to_json()
+            described = one.to_json()
             if own.get(one.name, described) != described:
                 line = f"own_tasks and the object of {one.name}: {ONE}"
                 raise SettingsError(f"{line}; task(..., name=...) gives a task another name")

@@ -10,9 +10,8 @@ import numpy as np
 from multitask.config import RunConfig
 from multitask.model import EncoderWithHeads
 from tasks.base import Task
-from tasks.data import Split
+from tasks.data import Split, Splits
 
-Splits = Mapping[str, Mapping[str, Split]]
 Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
 
 

@@ -29,11 +29,9 @@ from multitask.run_folder import SOFT_TARGETS, RunFolder
 from multitask.teachers import teachers_by_task
 from tasks import data_folder
 from tasks.base import Task
-from tasks.data import SoftTargets, Split, read_split, tokenized
+from tasks.data import SoftTargets, Split, Splits, read_split, tokenized
 from tasks.readers import Examples, limit_of
 from tasks.task_description import output_signature
-
-Splits = Mapping[str, Mapping[str, Split]]
 
 
 def with_soft_targets(

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.errors import OtherRunError, RunError
 from common.json_files import write_json
-from multitask.config import RunConfig, path_settings
+from multitask.config import RunConfig, difference, path_settings
 from multitask.run_folder import CODE, FOLDERS, RunFolder
 from multitask.stored_config import as_paths, belongs_to_run
 from multitask.user_methods import source_of
 from tasks.described import FILES as DATA_FILES
 
 if TYPE_CHECKING:
-    from tasks.data import Split  # which loads torch
+    from tasks.data import Splits  # which loads torch
 
 
 def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite: bool) -> bool:
@@ -31,11 +30,11 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
     stored = folder.run_or_nothing()
     if stored is None or overwrite or not folder.has_results():
         return False
-    if difference := config.difference(stored):
+    if found := difference(config.to_json(), stored):
         same = f"go on with --config {folder.path / 'config.json'} in place of the settings, "
         goes_on = resume and folder.metrics() is None
         raise OtherRunError(
-            f"{folder.path}: expected this run's configuration, found another: {difference}; "
+            f"{folder.path}: expected this run's configuration, found another: {found}; "
             f"{same if goes_on else ''}choose another --output, or --overwrite it"
         )
     if folder.metrics() is not None:
@@ -84,7 +83,7 @@ def make_ready(folder: RunFolder, config: RunConfig, overwrite: bool) -> None:
         raise RunError(f"{folder.path}: cannot be written: {error.strerror}") from error
 
 
-def write_ids(folder: RunFolder, splits: Mapping[str, Mapping[str, Split]]) -> None:
+def write_ids(folder: RunFolder, splits: Splits) -> None:
     """Write `ids.json`, the ids of the train, dev and test examples of each task."""
     found = {
         task: {split: " ".join(one.examples.ids) for split, one in several.items()}

@@ -12,16 +12,10 @@ from torch import Tensor
 from common.errors import NotFiniteError, RunError
 from multitask.combiners import Combined, CombinerState
 from multitask.combiners.base import ComparesLosses, WeighsLosses, checked
-from multitask.config import RunConfig
-from multitask.distributed import Processes
 from multitask.gradients import GradientRows, check_finite, whole_gram
-from multitask.model import EncoderWithHeads
 from multitask.passes import LeafLosses, whole_part
-from multitask.regularizers.base import RegularizerState
 from multitask.shared_rows import Batches, Unit, units_of
 from multitask.step_losses import StepLosses
-from tasks.base import Task
-from tasks.data import Split
 
 
 @dataclass(frozen=True)
@@ -46,24 +40,16 @@ class StepGradient:
     their task. With several processes, a loss over a batch uses the texts of all processes.
     """
 
-    def __init__(
-        self,
-        model: EncoderWithHeads,
-        tasks: Mapping[str, Task],
-        splits: Mapping[str, Mapping[str, Split]],
-        combiner: CombinerState,
-        regularizers: Mapping[str, RegularizerState],
-        config: RunConfig,
-        processes: Processes = Processes(),
-    ) -> None:
-        self.model, self.tasks, self.splits = model, tasks, splits
-        self.combiner, self.config, self.processes = combiner, config, processes
-        self.losses = StepLosses(model, tasks, splits, regularizers, config, processes)
+    def __init__(self, losses: StepLosses, combiner: CombinerState) -> None:
+        self.losses, self.combiner = losses, combiner
+        self.model, self.tasks, self.splits = losses.model, losses.tasks, losses.splits
+        self.config, self.processes = losses.config, losses.processes
         self.first_pass = 1  # of the latest step, in the dropout stream
-        self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
-        names = [name for task in tasks.values() for name in task.objectives]
+        sections, words = self.model.sections(), self.model.make_words_sparse()
+        self.rows = GradientRows(sections, words, self.processes)
+        names = [name for task in self.tasks.values() for name in task.objectives]
         self.objective_index = {name: index for index, name in enumerate(names)}
-        model.check_sections()
+        self.model.check_sections()
 
     def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
         """Compute step number `step`, which seeds the noise of regularisers.

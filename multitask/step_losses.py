@@ -17,7 +17,7 @@ from multitask.passes import EncoderPass, LeafLosses, Part, parts_of
 from multitask.regularizers.base import CleanPass, RegularizerState
 from multitask.shared_rows import Unit, labelled
 from tasks.base import Embeddings, Task
-from tasks.data import Split
+from tasks.data import Splits
 
 
 class StepLosses:
@@ -31,10 +31,10 @@ class StepLosses:
         self,
         model: EncoderWithHeads,
         tasks: Mapping[str, Task],
-        splits: Mapping[str, Mapping[str, Split]],
+        splits: Splits,
         regularizers: Mapping[str, RegularizerState],
         config: RunConfig,
-        processes: Processes,
+        processes: Processes = Processes(),
     ) -> None:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.regularizers, self.config, self.processes = regularizers, config, processes

@@ -18,7 +18,7 @@ from multitask.run_folder import BEFORE, DATA, MERGED, RunFolder
 from multitask.settings_by_name import following_defaults
 from multitask.stored_config import check_stored, stored_run_errors
 from multitask.unfinished import finished_epochs
-from tasks import TASKS, CustomTasks, find_task
+from tasks import TASKS, OwnTasks, find_task
 from tasks.metrics import MAIN_METRICS, mean_score
 from tasks.predictions import (
     PredictionError,
@@ -47,7 +47,7 @@ class StoredRun:
     metrics: Mapping[str, Any] | None
 
     @property
-    def own_tasks(self) -> CustomTasks:
+    def own_tasks(self) -> OwnTasks:
         """Descriptions of tasks that are not built in, by name."""
         return self.config.get("own_tasks", {})
 

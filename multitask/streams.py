@@ -12,7 +12,7 @@ from common.random_generators import generator
 from minbert.batching import bucketed_batches
 from multitask.config import RunConfig
 from tasks.base import Task
-from tasks.data import Split
+from tasks.data import Split, Splits
 
 Pass = Callable[[np.random.Generator], list[np.ndarray]]  # -> row indices of its batches, in order
 
@@ -100,9 +100,7 @@ class BatchStream:
         return batches[taken - 1]
 
 
-def make_streams(
-    config: RunConfig, tasks: Mapping[str, Task], splits: Mapping[str, Mapping[str, Split]]
-) -> list[BatchStream]:
+def make_streams(config: RunConfig, tasks: Mapping[str, Task], splits: Splits) -> list[BatchStream]:
     """Return the stream of each task's training examples."""
     found = []
     for name, task in tasks.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from common.progress import duration
@@ -11,19 +10,14 @@ from multitask.sampling import Plan
 
 if TYPE_CHECKING:
     from multitask.checkpoint import Progress
-    from tasks.data import Split
+    from tasks.data import Splits
 
 AFTER = 5.0  # seconds of training before the estimate
 AT_LEAST = 3  # steps of them
 FORWARD = 1 / 3  # time of an example in evaluation, as a share of its time in training
 
 
-def time_left(
-    plan: Plan,
-    config: RunConfig,
-    splits: Mapping[str, Mapping[str, Split]],
-    progress: Progress,
-) -> TimeLeft:
+def time_left(plan: Plan, config: RunConfig, splits: Splits, progress: Progress) -> TimeLeft:
     """Return the estimate for the rest of a run, with its evaluations and predictions."""
     epochs = [plan.steps(epoch + 1) for epoch in range(progress.epoch, config.epochs)]
     batches = sum(len(step) for steps in epochs for step in steps)

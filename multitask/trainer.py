@@ -31,11 +31,12 @@ from multitask.regularizers.base import build_regularizers
 from multitask.sampling import build_plan
 from multitask.shared_rows import Batches, with_shared_passes
 from multitask.step import StepGradient, StepResult, examples_of
+from multitask.step_losses import StepLosses
 from multitask.streams import make_streams, next_batches
 from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from multitask.time_left import time_left
 from tasks.base import Task
-from tasks.data import Split, fingerprint
+from tasks.data import Splits, fingerprint
 from tasks.metrics import overall
 
 SKIPPED = "left out: not finite"  # status of a step
@@ -48,7 +49,7 @@ class Trainer:
         self,
         model: EncoderWithHeads,
         tasks: Mapping[str, Task],
-        splits: Mapping[str, Mapping[str, Split]],
+        splits: Splits,
         config: RunConfig,
         folder: Path,
         processes: Processes = Processes(),
@@ -70,9 +71,8 @@ class Trainer:
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
         self.combiner = build_combiner(config, objectives)
         self.scored, self.followers = averaged(model, config.average_weights, self.regularizers)
-        self.gradient = StepGradient(
-            model, tasks, splits, self.combiner, self.regularizers, config, processes
-        )
+        losses = StepLosses(model, tasks, splits, self.regularizers, config, processes)
+        self.gradient = StepGradient(losses, self.combiner)
         self.optimizer = config.optimizer.build(model)
         self.progress = Progress()
         self.time_left = time_left(self.plan, config, splits, self.progress)

@@ -21,7 +21,6 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from pretrain.projection_heads import ProjectionHead
 from pretrain.texts import (
-    SIMILAR,
     Make,
     Texts,
     pairs_with_negatives,
@@ -36,6 +35,7 @@ from tasks.kinds import Kind
 from tasks.labelled_files import Source
 from tasks.metrics import pearson, spearman
 from tasks.readers import sample_rows
+from tasks.registry import SAME_MEANING
 
 if TYPE_CHECKING:
     from pretrain.objectives import (
@@ -169,7 +169,7 @@ def similarity_metrics(scores: np.ndarray, similarities: np.ndarray) -> dict[str
         "spearman": spearman(cosines, similarities),
         "pearson": pearson(cosines, similarities),
     }
-    if (similar := similarities >= SIMILAR).any():
+    if (similar := similarities >= SAME_MEANING["sts"]).any():
         found["alignment"] = float(2 - 2 * cosines[similar].mean())
     every = np.concatenate([u, v])
     distances = (2 - 2 * every @ every.T)[np.triu_indices(len(every), 1)]

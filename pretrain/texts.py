@@ -23,18 +23,13 @@ from tasks.readers import (
     normalise_text,
     sample_rows,
 )
+from tasks.registry import SAME_MEANING
 from tasks.tables import READERS, read_sentences, rows_by_name
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from pretrain.objectives import PretrainObjective
 
-SIMILAR = 4.0  # STS pairs with at least this score have the same meaning
-# Tasks with positive pairs -> which labels mark them.
-PAIRED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "qqp": lambda duplicate: duplicate == 1,
-    "sts": lambda score: score >= SIMILAR,
-}
 TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data
 # Columns of SNLI, MultiNLI and GLUE: premise, hypothesis, label.
 LABELLED = (
@@ -98,7 +93,7 @@ def positive_pairs(names: Sequence[str], folder: Path, limit: Limit) -> tuple[Co
     for name in names:
         examples = build_task(name).read(folder, "train", limit)
         assert examples.targets is not None
-        for row in np.flatnonzero(PAIRED[name](examples.targets)):
+        for row in np.flatnonzero(examples.targets >= SAME_MEANING[name]):
             if examples.texts[0][row] and examples.texts[1][row]:
                 left.append(examples.texts[0][row])
                 right.append(examples.texts[1][row])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.custom_tasks import TEXTS
+from tasks.own_tasks import TEXTS
 from tasks.tables import READERS, rows_by_name
 from tasks.text_files import DataError, decoded, decoded_lines
 from tasks.whole_rows import whole_rows

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tasks.custom_tasks import LABEL, TEXTS, CustomTask, store_rows
 from tasks.described import checked_description
+from tasks.own_tasks import LABEL, TEXTS, store_rows
 from tasks.own_types import TYPES
 from tasks.registry import Prediction
+from tasks.task_description import TaskDescription
 from tasks.task_inference import complete_description
 
 HEAD = "label"  # name of the task
@@ -49,7 +50,7 @@ def several(marks: np.ndarray, labels: Sequence[Any]) -> Targets:
 
 def stored_task(
     rows: Sequence[tuple[str, ...]], targets: Targets, held: float, seed: int, folder: Path
-) -> CustomTask:
+) -> TaskDescription:
     """Store rows as files in a folder and return a task that reads them.
 
     A share `held` of the rows, drawn by the seed, is dev; with 0, dev is the training file. Raise
@@ -76,4 +77,4 @@ def stored_task(
     dev, train = ([every[row] for row in sorted(part)] for part in np.split(order, [count]))
     file = store_rows(folder, "train", train)
     files = {"train": str(file), "dev": str(store_rows(folder, "dev", dev) if count else file)}
-    return CustomTask(complete_description(HEAD, checked_description(HEAD, description | files)))
+    return complete_description(HEAD, checked_description(HEAD, description | files))

@@ -38,18 +38,18 @@ __all__ = [
     "build_task",
     "task_suggestion",
 ]
-CustomTasks = Mapping[
+OwnTasks = Mapping[
     str, Mapping[str, Any]
 ]  # name -> a description, as from `TaskDescription.to_json`
 
 
-def find_task(name: str, own: CustomTasks, **options: str) -> Task:
+def find_task(name: str, own: OwnTasks, **options: str) -> Task:
     """Return the task of this name, from the user's `own` tasks or the built-in ones."""
     if name in own:
-        from tasks.custom_tasks import build_custom_task
+        from tasks.own_tasks import build_own_task
         from tasks.task_description import from_json
 
-        return build_custom_task(from_json(name, own[name]))
+        return build_own_task(from_json(name, own[name]))
     return build_task(name, **options)
 
 

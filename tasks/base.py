@@ -100,8 +100,3 @@ class Task:
 def output_loss(loss: Callable[[Outputs, Tensor], Tensor]) -> Loss:
     """Return a loss of the head's outputs in the form of `Task.losses`."""
     return lambda outputs, texts, targets: loss(outputs, targets)
-
-
-def embedding_loss(loss: Callable[[Embeddings, Tensor], Tensor]) -> Loss:
-    """Return a loss of the texts' embeddings in the form of `Task.losses`."""
-    return lambda outputs, texts, targets: loss(texts, targets)

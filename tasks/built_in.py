@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from losses import distance_loss, pair_contrastive_loss
-from tasks.base import Loss, Task, embedding_loss, output_loss
+from tasks.base import Loss, Task, output_loss
 from tasks.catalog import DECLARED, MOODS, REVIEWS, STARS, TOPICS
 from tasks.closure import Closure, with_closure
 from tasks.heads import (
@@ -52,9 +52,7 @@ QQP_LOSSES: dict[str, dict[str, Loss]] = {
     "cross-entropy": {},
     "with-contrastive": {
         "cross_entropy": output_loss(F.cross_entropy),
-        "contrastive": embedding_loss(
-            lambda texts, same: pair_contrastive_loss(texts[0], texts[1], same)
-        ),
+        "contrastive": lambda outputs, texts, same: pair_contrastive_loss(texts[0], texts[1], same),
     },
 }
 STS_HEADS = {"hidden": True, "cosine": False}

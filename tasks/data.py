@@ -130,6 +130,9 @@ class Split:
         return SoftTargets(**chosen)
 
 
+Splits = Mapping[str, Mapping[str, Split]]  # by task and split
+
+
 def read_split(task: Task, folder: Path, split: str, limit: Limit = None) -> Examples:
     """Read one split; `limit` draws some of its examples.
 
@@ -228,7 +231,7 @@ def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[
             yield f"{what} without a dev example{end}: {first_names(unseen)}"
 
 
-def fingerprint(splits: Mapping[str, Mapping[str, Split]]) -> str:
+def fingerprint(splits: Splits) -> str:
     """Return the SHA-256 of tokens, targets and ids of every split, to identify a run's data."""
     whole = hashlib.sha256()
     for name, several in splits.items():

@@ -184,6 +184,7 @@ def cs224n_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
     """Return tab-separated files with an unnamed index before `id`; test has no labels."""
     declared, origin, files = build_task(name).source, ORIGINS[name], {}
     assert isinstance(declared, LabelledFiles)
+    number_type = int if name == "sst" else float  # others' labels have a decimal point
     for split, rows in splits.items():
         labelled = split != "test"
         lines: list[list[object]] = [["", "id", *declared.text_columns]]
@@ -192,7 +193,7 @@ def cs224n_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
             fields = dict(zip(rows, row, strict=True))
             words = [fields[text] for text in origin.texts]
             key = hashlib.sha256(f"{split} {number} {words}".encode()).hexdigest()[:25]
-            label = [label_text(name, fields[origin.label])] if labelled else []
+            label = [str(number_type(fields[origin.label]))] if labelled else []
             lines.append([number, key, *words, *label])
         files[declared.files[split]] = tab_separated(lines)
     return files
@@ -219,11 +220,6 @@ def glue_files(name: str, splits: Mapping[str, Rows]) -> dict[str, str]:
         file = declared.train if split == "train" else declared.dev
         files[f"glue/{declared.folder}/{file}"] = "\n".join(lines) + "\n"
     return files
-
-
-def label_text(name: str, label: float) -> str:
-    """Return a label as in the files: similarities and Quora's labels have a decimal point."""
-    return str(int(label)) if name == "sst" else str(float(label))
 
 
 def tab_separated(lines: Iterable[Sequence[object]]) -> str:

@@ -209,8 +209,15 @@ def collect_examples(
     return Examples(ids, texts, np.array(targets, target_type) if target_type else None, blank)
 
 
-def files_of(source: Source) -> LabelledFiles:
-    """Return the files behind a source, without the wrappers that derive splits from them."""
-    while not isinstance(source, LabelledFiles):
-        source = getattr(source, "source")  # noqa: B009 (each wrapper has one)
+def innermost(source: Source) -> Source:
+    """Return the source behind the wrappers that derive splits from it."""
+    while (inner := getattr(source, "source", None)) is not None:
+        source = inner
     return source
+
+
+def files_of(source: Source) -> LabelledFiles:
+    """Return the files behind a source."""
+    found = innermost(source)
+    assert isinstance(found, LabelledFiles), "expected a source of files"
+    return found

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from common.errors import UserError
 from common.settings import AtLeastOne, Count, Settings, setting
-from tasks.labelled_files import Source
+from tasks.labelled_files import Source, innermost
 from tasks.readers import Examples
 from tasks.splits import DerivedSource, random_split, without_leaks
 from tasks.text_files import DataError
@@ -184,10 +184,7 @@ def needed(shots: int | None) -> int:
 
 def labelled_test(task: Task) -> str:
     """Return the split whose labelled examples are test: test if it has labels, else dev."""
-    source: Any = task.source
-    while (inner := getattr(source, "source", None)) is not None:  # of which splits are derived
-        source = inner
-    return "test" if getattr(source, "labelled_test", False) else "dev"
+    return "test" if getattr(innermost(task.source), "labelled_test", False) else "dev"
 
 
 def balanced_rows(

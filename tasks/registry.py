@@ -209,6 +209,8 @@ def catalog_task(name: str, texts: int, classes: int) -> type[CatalogTask]:
 
 
 CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
+# Tasks whose labels say which pairs have the same meaning: the lowest label of those.
+SAME_MEANING = {"qqp": 1, "sts": 4.0}
 REVIEWS = {"cfimdb": 2, **{name: len(one.names) for name, one in catalog.REVIEWS.items()}}
 CLASSES = {name: len(one.labels) for name, one in DECLARED.items()} | REVIEWS
 # Tasks that may be restricted to their first classes.

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from common.errors import one_line
 from common.settings import short_repr
-from tasks.custom_tasks import CustomTask
 from tasks.described import (
     FILES,
     OPTIONS,
@@ -65,7 +64,7 @@ def table_tasks(
     text: str | Sequence[str] = (),
     labels: Sequence[str] | Mapping[str, Any] = (),
     **options: Any,
-) -> list[CustomTask]:
+) -> list[TaskDescription]:
     """Tasks for `RunConfig(tasks=...)`, one for each column of labels of a file.
 
     The rows of a single file are split once: no row, equal text or group is on two sides. Files for
@@ -87,7 +86,7 @@ def table_tasks(
     texts = list(text) if isinstance(text, list | tuple) else [text]
     options = {key: str(one) if isinstance(one, Path) else one for key, one in options.items()}
     table = make_table(str(file), texts, labels, options)
-    return [CustomTask(one) for one in complete_table(table)[0]]
+    return complete_table(table)[0]
 
 
 def make_table(file: str, text: Sequence[Any], labels: Any, options: Mapping[str, Any]) -> Table:

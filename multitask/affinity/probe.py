@@ -20,7 +20,6 @@ from multitask.affinity.sketch import Sketch
 from multitask.assembly import assemble
 from multitask.callbacks import EpochEnd, TrainStart
 from multitask.config import RunConfig
-from multitask.distributed import Processes
 from multitask.gradients import GradientRows, check_finite
 from multitask.run_folder import RunFolder
 from multitask.shared_rows import Unit
@@ -40,8 +39,7 @@ class Probe:
         with redirect_stdout(io.StringIO()):  # the run prints the same notices
             self.tasks, self.model, splits = assemble(self.config)
         self.splits = {n: {"train": several["train"].separate} for n, several in splits.items()}
-        none = Processes()
-        self.losses = StepLosses(self.model, self.tasks, self.splits, {}, self.config, none)
+        self.losses = StepLosses(self.model, self.tasks, self.splits, {}, self.config)
         sections = self.model.sections()
         self.rows = GradientRows(sections, self.model.make_words_sparse())
         self.sketch = Sketch(self.rows, config.seed)

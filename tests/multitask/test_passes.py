@@ -11,6 +11,7 @@ from tolerances import assert_near, assert_near_in_norm
 from losses import simcse_loss
 from multitask.passes import EncoderPass
 from multitask.step import StepGradient
+from multitask.step_losses import StepLosses
 from tasks.kinds import Kind
 
 pytestmark = pytest.mark.numeric
@@ -44,9 +45,8 @@ def use_whole_batches(trainer, micro_batch=None):
     trainer.model.heads[name].forward = lambda u, v: (u, v)
     tasks = {name: replace(task, kind=kind, compares_examples=True)}
     config = replace(trainer.config, micro_batch=micro_batch)
-    trainer.gradient = StepGradient(
-        trainer.model, tasks, trainer.splits, trainer.combiner, {}, config, trainer.processes
-    )
+    losses = StepLosses(trainer.model, tasks, trainer.splits, {}, config, trainer.processes)
+    trainer.gradient = StepGradient(losses, trainer.combiner)
 
 
 @pytest.mark.parametrize("kind", PIECES)

@@ -290,10 +290,10 @@ def test_weights_of_a_description_are_stored_only_if_given(tmp_path):
     file = tmp_path / "urgency.yaml"
     keys = "type: ordinal\ntext: message\nlabel: urgency\nlabels: [low, normal, high]\n"
     file.write_text(f"train: {REQUESTS}\n{keys}class_weights: {{high: 5, low: 2}}\n")
-    assert task(f"urgency={file}").described == weighted
+    assert task(f"urgency={file}") == weighted
     lists = {"type": "ordinal", "classes": ["0", "1"], "class_weights": {"1": 3}}
     mine = task(["a", "b"] * 9, [0, 1] * 9, folder=tmp_path, **lists)
-    assert mine.described.class_weights == {"1": 3.0}
+    assert mine.class_weights == {"1": 3.0}
     similar = "type=similarity,text=asked,text=answered,label=y,class_weights=a=1"
     with pytest.raises(DescriptionError, match="class_weights: expected another type, found simil"):
         parse_description(f"s={REQUESTS}:{similar}")

@@ -25,7 +25,7 @@ STEPS = 4  # an epoch
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
 REPLIES = REQUESTS.with_name("replies.csv")
 OWN = {
-    one.name: one.described.to_json()
+    one.name: one.to_json()
     for one in (
         task(f"urgency={REQUESTS}:type=ordinal,text=message,label=urgency,labels=low|normal|high"),
         task(f"tags={REQUESTS}:type=multi-label,text=message,label=tags"),

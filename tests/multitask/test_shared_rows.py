@@ -13,7 +13,7 @@ from multitask.evaluation import evaluate_sizes, score_split, score_splits
 from multitask.regularizers import Smart
 from multitask.streams import next_batches
 from multitask.trainer import Trainer
-from tasks.custom_tasks import task
+from tasks.own_tasks import task
 
 ONCE = {"combiner": "sum", "sampling": "round-robin"}
 LABELS = {"topic": ("room", "food", ""), "urgent": ("yes", "no", "", "no"), "mood": ("a", "b", "c")}

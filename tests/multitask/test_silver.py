@@ -13,7 +13,7 @@ from common.errors import SettingsError
 from multitask import RunConfig
 from multitask.assembly import plain_tasks
 from tasks import data_folder
-from tasks.custom_tasks import task as own_task
+from tasks.own_tasks import task as own_task
 from tasks.readers import limit_of
 from tasks.silver import held_out_texts, provenance_file
 from tasks.text_files import DataError

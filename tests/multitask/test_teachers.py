@@ -25,8 +25,8 @@ from multitask.run_folder import RunFolder
 from multitask.soft_targets import soft_targets
 from multitask.teachers import count_of, teachers_by_task
 from tasks import build_task
-from tasks.custom_tasks import task
 from tasks.data import SoftTargets
+from tasks.own_tasks import task
 
 SETTINGS = {"encoder": "tiny", "epochs": 1, "limit": 24, "dev_limit": 8, "test_limit": 8}
 

@@ -96,7 +96,7 @@ def test_rows_do_not_depend_on_their_batch(classifier):
 
 def test_a_classifier_equals_the_run_of_its_settings(tmp_path):
     mood = task(TEXTS, LABELS, name="label", folder=tmp_path, classes=["bad", "good"])
-    own = {"train": mood.described.train, "dev": mood.described.train}
+    own = {"train": mood.train, "dev": mood.train}
     rows = ",".join(f"{key}={file}" for key, file in list(own.items())[1:])
     described = f"label={own['train']}:type=classification,text=text,label=label,{rows}"
     config = RunConfig(tasks=(task(described),), keep="last", evaluate_every=2, epochs=2)

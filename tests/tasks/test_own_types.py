@@ -51,10 +51,10 @@ def test_ordered_words_need_their_order():
 
 def test_ordered_numbers_are_sorted_as_numbers(tmp_path):
     mine = task([f"text {n}" for n in range(30)], [10, 9, 1] * 10, folder=tmp_path, type="ordinal")
-    assert mine.described.labels == ("1", "9", "10")
+    assert mine.labels == ("1", "9", "10")
     words = {"type": "ordinal", "classes": ["low", "high"]}
     mine = task([f"text {n}" for n in range(30)], ["high", "low"] * 15, folder=tmp_path, **words)
-    assert mine.described.labels == ("low", "high")
+    assert mine.labels == ("low", "high")
 
 
 def test_a_level_has_one_spelling(tmp_path):
@@ -212,8 +212,8 @@ def test_keys_of_several_labels_belong_to_no_other_type():
 def test_lists_of_labels_become_cells(tmp_path):
     lists = [["a", "b"], [], ["b"]] * 10
     mine = task([f"text {n}" for n in range(30)], lists, name="m", folder=tmp_path)
-    assert (mine.described.type, mine.described.labels) == ("multi-label", ("a", "b"))
-    rows = rows_of(built(mine.described))
+    assert (mine.type, mine.labels) == ("multi-label", ("a", "b"))
+    rows = rows_of(built(mine))
     assert [rows[str(n)] for n in (1, 2, 3)] == [[1, 1], [0, 0], [0, 1]]
     for labels, line in (([["a|b"]], "without '|', found 'a|b'"), ([[None]], "lists of texts")):
         with pytest.raises(SettingsError, match=re.escape(line)):
@@ -346,7 +346,7 @@ def test_the_scale_of_similarities_changes_no_other_loss():
     tasks = (task(f"{alike},label=How alike (0-10)"), task(MINUTES), task(QUALITY))
     built_tasks = plain_tasks(RunConfig(tasks=tasks))
     for name, factor in (("alike", 25.0), ("minutes", 1.0), ("quality", 1.0)):
-        plain = built(next(one.described for one in tasks if one.name == name)).kind
+        plain = built(next(one for one in tasks if one.name == name)).kind
         values = torch.tensor([0.2, 0.7])
         for function in ("loss", "divergence"):
             one, two = (
@@ -428,6 +428,6 @@ def test_the_better_text_is_trained_to_the_higher_score():
 def test_pairs_from_python_need_no_labels(tmp_path):
     pairs = [(f"good {n}", f"bad {n}") for n in range(30)]
     mine = task(pairs, name="m", type="ranking", folder=tmp_path)
-    assert set(rows_of(built(mine.described)).values()) == {1.0}
+    assert set(rows_of(built(mine)).values()) == {1.0}
     with pytest.raises(SettingsError, match="labels: expected none, found 30"):
         task(pairs, [1] * 30, name="m", type="ranking", folder=tmp_path)

@@ -9,8 +9,8 @@ import pytest
 
 from multitask.methods import methods
 from tasks import build_task
-from tasks.custom_tasks import build_custom_task
 from tasks.kinds import classification
+from tasks.own_tasks import build_own_task
 from tasks.protocols import (
     CappedClasses,
     FewPerClass,
@@ -112,7 +112,7 @@ def test_an_own_file_for_test_is_test_if_it_has_labels(name, labels, tmp_path):
         (tmp_path / f"{split}.tsv").write_text(written)
     files = f"{tmp_path}/train.tsv:dev={tmp_path}/dev.tsv,test={tmp_path}/test.tsv"
     columns = "type=classification,text=text,label=label"
-    task = build_custom_task(described(f"mine={files},{columns}"))
+    task = build_own_task(described(f"mine={files},{columns}"))
     test = apply_protocol(task, protocol(name), 3).read(FOLDER, "test")
     (origin,) = {text.split()[0] for text in test.texts[0]}
     assert origin == ("test" if labels else "dev")

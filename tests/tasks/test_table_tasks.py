@@ -29,7 +29,7 @@ def tickets(labels=LABELS, **options):
 
 
 def build(own):
-    return find_task(own.name, {own.name: own.described.to_json()})
+    return find_task(own.name, {own.name: own.to_json()})
 
 
 def rows_of(task, limit=None):
@@ -51,17 +51,17 @@ def table(tmp_path):
 
 def test_each_column_of_labels_is_a_task():
     found = tickets()
-    assert [(one.name, one.described.type) for one in found] == [
+    assert [(one.name, one.type) for one in found] == [
         ("topic", "classification"),
         ("urgency", "ordinal"),
         ("tags", "multi-label"),
     ]
-    assert found[1].described.labels == ("low", "normal", "high")
-    assert found[2].described.separator == "|"
+    assert found[1].labels == ("low", "normal", "high")
+    assert found[2].separator == "|"
     for own in found:
-        assert own.described.table == {"topic": "", "urgency": "", "tags": "|"}
-        stored = json.loads(json.dumps(own.described.to_json()))
-        assert from_json(own.name, stored) == own.described
+        assert own.table == {"topic": "", "urgency": "", "tags": "|"}
+        stored = json.loads(json.dumps(own.to_json()))
+        assert from_json(own.name, stored) == own
     config = RunConfig(tasks=[*found, "sst"])
     assert config.tasks == ("topic", "urgency", "tags", "sst")
     assert list(config.own_tasks) == ["topic", "urgency", "tags"]
@@ -87,8 +87,8 @@ def test_yaml_a_mapping_and_flags_describe_the_same_table(tmp_path):
     )
     (tmp_path / "tickets.yaml").write_text(text)
     found = table_tasks(tmp_path / "tickets.yaml")
-    moved = [replace(one.described, train=str(TICKETS)) for one in found]
-    assert moved == [one.described for one in expected]
+    moved = [replace(one, train=str(TICKETS)) for one in found]
+    assert moved == expected
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_tasks_of_one_table_have_one_key():
     others = [*tickets(group=None), *tickets(labels=["topic", "tags"]), *tickets(id="text")]
     joint = tickets(labels=["topic"], text=["text", "topic"])
     assert not {build(one).shares_rows for one in [*others, *joint]} & {found[0].shares_rows}
-    alone = replace(tickets()[0].described, table=None, group=None)
+    alone = replace(tickets()[0], table=None, group=None)
     assert find_task("topic", {"topic": alone.to_json()}).shares_rows is None
 
 
@@ -283,9 +283,9 @@ def test_a_folder_is_a_table(table, tmp_path):
 
 def test_a_single_task_may_have_groups():
     text = f"topic={TICKETS}:type=classification,text=text,label=topic"
-    own = task(f"{text},group=customer").described
-    assert own == tickets(labels=["topic"])[0].described
-    assert task(text).described == replace(own, table=None, group=None)
+    own = task(f"{text},group=customer")
+    assert own == tickets(labels=["topic"])[0]
+    assert task(text) == replace(own, table=None, group=None)
     with pytest.raises(DescriptionError, match="group: expected a single file that is split"):
         task(f"{text},group=customer,dev={TICKETS}")
 
@@ -295,7 +295,7 @@ def test_every_row_is_tested_in_one_fold():
     tested: list[str] = []
     before: list[list[str]] = []
     for fold in range(1, 6):
-        found = [replace(one.described, fold=fold, folds=5) for one in tasks]
+        found = [replace(one, fold=fold, folds=5) for one in tasks]
         splits = [rows_of(find_task(one.name, {one.name: one.to_json()})) for one in found]
         for one in splits:
             assert not set(one["train"]) & (set(one["dev"]) | set(one["test"]))
@@ -321,7 +321,7 @@ def test_every_row_is_tested_in_one_fold():
     ],
 )
 def test_stored_splits_are_checked(change, line):
-    stored = {**tickets()[0].described.to_json(), **change}
+    stored = {**tickets()[0].to_json(), **change}
     with pytest.raises(UserError, match=line):
         from_json("topic", stored)
 
@@ -364,15 +364,15 @@ def test_tables_that_cannot_be_split_are_refused(rows, line, table):
 
 def test_a_key_with_an_underscore_may_be_the_first_of_a_column():
     (found,) = tickets(["urgency:class_weights=high=5|low=2,type=classification"])
-    assert found.described.label == "urgency"
-    assert found.described.class_weights == {"high": 5.0, "low": 2.0}
+    assert found.label == "urgency"
+    assert found.class_weights == {"high": 5.0, "low": 2.0}
 
 
 def test_lists_of_labels_are_inferred(tmp_path):
     rows = [{"text": f"row {n}", "tags": ["a", "b"][: n % 3]} for n in range(30)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (found,) = table_tasks(tmp_path / "t.jsonl", text="text", labels=["tags"])
-    assert (found.described.type, found.described.labels) == ("multi-label", ("a", "b"))
+    assert (found.type, found.labels) == ("multi-label", ("a", "b"))
     assert sum(map(len, rows_of(build(found)).values())) == 30
 
 

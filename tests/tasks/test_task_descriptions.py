@@ -1,4 +1,4 @@
-"""Custom tasks: descriptions as flags and YAML, lists from Python; what is refused."""
+"""Own tasks: descriptions as flags and YAML, lists from Python; what is refused."""
 
 import json
 import subprocess
@@ -98,7 +98,7 @@ def test_rows_without_a_text_are_skipped_and_counted(tmp_path):
 
 def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
     built = task([f"text {i}" for i in range(21)], [*"ab" * 10, "c"], name="m", folder=tmp_path)
-    found = find_task("m", {"m": built.described.to_json()})
+    found = find_task("m", {"m": built.to_json()})
     parts = {"train": [0, 0, 1, 2], "dev": [0, 0, 0, 0]}
     splits = {name: Examples([], (), np.array(targets)) for name, targets in parts.items()}
     assert list(small_split_notices(found, splits)) == [
@@ -106,7 +106,7 @@ def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
         "classes with one example only, to be merged with others: b, c",
     ]
     pairs = task([("a", "b")] * 9, [0.5, 1.0, 2.0] * 3, name="n", folder=tmp_path)
-    similar = find_task("n", {"n": pairs.described.to_json()})
+    similar = find_task("n", {"n": pairs.to_json()})
     assert list(small_split_notices(similar, splits)) == ["scores on 4 dev examples are rough"]
     enough = {name: Examples([], (), np.arange(300) % 3) for name in parts}
     assert not list(small_split_notices(found, enough))
@@ -344,7 +344,7 @@ def test_a_folder_has_its_files_by_split(file):
 def test_lists_become_a_task_over_a_file(tmp_path):
     texts, labels = [f"text {i}" for i in range(20)], ["yes", "no"] * 10
     mine = task(texts, np.array(labels), name="mine", folder=tmp_path)
-    assert mine.described.to_json()["type"] == "classification"
+    assert mine.to_json()["type"] == "classification"
     assert RunConfig(tasks=(mine, "sst")).tasks == ("mine", "sst")
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -355,7 +355,7 @@ def test_lists_become_a_task_over_a_file(tmp_path):
 def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
     pairs = [(f"one {i}", f"other {i}") for i in range(10)]
     mine = task(pairs, labels, name="alike", folder=tmp_path)
-    assert mine.described.to_json()["type"] == kind
+    assert mine.to_json()["type"] == kind
 
 
 @pytest.mark.parametrize(
@@ -388,9 +388,9 @@ def test_a_wrong_task_is_refused_in_one_line(first, labels, options, expected, t
 def test_decimal_classes_are_the_texts_of_their_labels(tmp_path):
     labels, both = [1.0, 2.0] * 10, [f"text {i}" for i in range(20)]
     ordered = task(both, labels, type="ordinal", classes=[1.0, 2.0], folder=tmp_path)
-    assert ordered.described.labels == ("1", "2")
+    assert ordered.labels == ("1", "2")
     weighted = task(both, labels, class_weights={1.0: 2.0}, folder=tmp_path)
-    assert weighted.described.class_weights == {"1": 2.0}
+    assert weighted.class_weights == {"1": 2.0}
 
 
 def test_a_number_of_classes_is_a_number_or_a_text():

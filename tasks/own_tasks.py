@@ -34,17 +34,6 @@ TEST_SHARE = 0.1  # of a single file; dev has the same share
 
 
 @dataclass(frozen=True)
-class CustomTask:
-    """A task on the user's own files, completely described."""
-
-    described: TaskDescription
-
-    @property
-    def name(self) -> str:
-        return self.described.name
-
-
-@dataclass(frozen=True)
 class OwnTaskOptions:
     """What `TaskOptions` says about a built-in task, about one of the user's own, as described."""
 
@@ -84,7 +73,7 @@ class OwnTaskOptions:
         return 1 if self.joint else self.texts
 
     def build(self) -> Task:
-        return build_custom_task(from_json(self.name, self.described))
+        return build_own_task(from_json(self.name, self.described))
 
 
 def task(
@@ -94,7 +83,7 @@ def task(
     name: str | None = None,
     folder: str | Path | None = None,
     **options: Any,
-) -> TaskOptions | CustomTask:
+) -> TaskOptions | TaskDescription:
     """A task for `RunConfig(tasks=...)`.
 
     Args:
@@ -132,12 +121,12 @@ def task(
     if options:
         line = f"expected inside the description, found {next(iter(options))} outside of it"
         raise SettingsError(f"options: {line}")
-    return CustomTask(complete_description(first.partition("=")[0], parse_description(first)))
+    return complete_description(first.partition("=")[0], parse_description(first))
 
 
 def task_from_lists(
     texts: Any, labels: Any, name: str, folder: Path, options: dict[str, Any]
-) -> CustomTask:
+) -> TaskDescription:
     """Store lists of texts and labels as a file and return a task that reads it."""
     if not isinstance(texts, Iterable):
         raise SettingsError(f"texts: expected a name or a list of texts, found {short_repr(texts)}")
@@ -173,8 +162,7 @@ def task_from_lists(
     )
     description = {"train": str(file), "type": kind, "text": list(columns)}
     description |= {} if unlabelled else {"label": [LABEL]}
-    checked = checked_description(name, description | options)
-    return CustomTask(complete_description(name, checked))
+    return complete_description(name, checked_description(name, description | options))
 
 
 def store_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
@@ -195,7 +183,7 @@ def texts_of(row: Any) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def build_custom_task(described: TaskDescription) -> Task:
+def build_own_task(described: TaskDescription) -> Task:
     """Return the task of a description, with the kind and the head of its type."""
     from tasks.base import Task
 
