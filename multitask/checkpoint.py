@@ -12,7 +12,7 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from common.atomic_files import remove
+from common.atomic_files import recover, remove
 from common.json_files import integrity_error, read_json, write_json
 from minbert.weights import read_tensors, save_tensors
 from multitask.checkpoint_folders import (
@@ -22,7 +22,6 @@ from multitask.checkpoint_folders import (
     newest_first,
     publish,
     published,
-    recover,
     step_of,
 )
 from multitask.config import RunConfig

@@ -9,15 +9,12 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from common import atomic_files
-from common.atomic_files import NEW, OLD, atomic_path, kind_of, paths_in, remove, target_name
+from common.atomic_files import NEW, OLD, atomic_path, kind_of, paths_in, target_name
 from common.errors import UserError
 from common.json_files import SUMS, checksums, integrity_error, write_json
 
 BEST = "best"  # folder of the best epoch's weights, in that of the checkpoints
 STEP = re.compile(r"step-\d+")
-# Names in earlier versions of the folder being written and of the one being replaced.
-EARLIER = re.compile(r"(?P<name>best|step-\d+)\.(?P<kind>tmp|old)")
 CONFIG = "run_config.json"  # in a checkpoint; its config.json is the encoder's
 
 
@@ -34,7 +31,6 @@ def publish(
     its checksum are on the disk, not only in the cache of the operating system. If this fails, for
     example because the disk is full, the temporary folder is removed and the old one stays.
     """
-    recover(folder)
     with atomic_path(folder) as new:
         new.mkdir(parents=True)
         write(new)
@@ -54,17 +50,6 @@ def published(folder: Path) -> Path | None:
                 raise CheckpointError(found)
             return candidate
     return None
-
-
-def recover(folder: Path) -> None:
-    """Restore a folder that a killed process was replacing, or remove it if the new one exists."""
-    earlier = folder.with_name(f"{folder.name}.old")
-    if replaced(earlier) and (earlier / SUMS).is_file():
-        if folder.exists():
-            remove(earlier, ignore_errors=True)
-        else:
-            earlier.rename(folder)
-    atomic_files.recover(folder)
 
 
 def newest_first(folder: Path) -> list[Path]:
@@ -90,16 +75,12 @@ def leftovers(folder: Path) -> list[Path]:
 def is_leftover(path: Path) -> bool:
     if name := replaced(path):
         return path.with_name(name).exists()
-    earlier = EARLIER.fullmatch(path.name)
-    return kind_of(path) == NEW or (earlier is not None and earlier["kind"] == "tmp")
+    return kind_of(path) == NEW
 
 
 def replaced(path: Path) -> str | None:
     """Return the name of the folder that was being replaced; None for any other path."""
-    if kind_of(path) == OLD:
-        return target_name(path)
-    earlier = EARLIER.fullmatch(path.name)
-    return earlier["name"] if earlier and earlier["kind"] == "old" else None
+    return target_name(path) if kind_of(path) == OLD else None
 
 
 def seal(folder: Path) -> None:

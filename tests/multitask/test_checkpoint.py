@@ -65,23 +65,9 @@ def test_a_checkpoint_that_was_being_replaced_is_loaded(tmp_path):
     assert integrity_error(best) is None
 
 
-def test_best_weights_under_an_earlier_versions_temporary_name_are_restored(tmp_path):
-    publish(tmp_path / "best", write("best"))
-    (tmp_path / "best").rename(tmp_path / "best.old")
-    for name in ("best.tmp", "step-00000005.tmp", "step-00000005.old"):
-        (tmp_path / name).mkdir()
-    assert newest_first(tmp_path) == [tmp_path / "step-00000005.old"]
-    Checkpoints(tmp_path).forget()
-    assert [path.name for path in tmp_path.iterdir()] == ["best"]
-    assert (published(tmp_path / "best") / "file").read_text() == "best"
-
-
 def test_incomplete_checkpoints_are_removed_by_the_next_one(tmp_path):
     (tmp_path / "step-notes.tmp").mkdir()
-    half = [
-        *(temporary_name(tmp_path / name, NEW) for name in ("best", "step-00000001")),
-        tmp_path / "step-00000001.tmp",
-    ]
+    half = [temporary_name(tmp_path / name, NEW) for name in ("best", "step-00000001")]
     for path in half:
         path.mkdir()
     checkpoints = Checkpoints(tmp_path)
