@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,7 @@ class Trainer:
             epochs=self.config.epochs,
             step=self.progress.step,
             seconds=self.progress.seconds,
-            metrics=last["dev"],
+            metrics=deepcopy(last["dev"]),
             score=last["selection_score"],
             better=better,
             folder=self.folder,

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError
-from common.settings import short_repr
+from common.settings import convert, short_repr
+from multitask.callbacks import TrackerName
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
@@ -109,6 +110,9 @@ def train(
 
     if not isinstance(config, RunConfig):
         raise SettingsError(f"config: expected a RunConfig, found {short_repr(config)}")
+    if not isinstance(callbacks, Sequence):
+        raise SettingsError(f"callbacks: expected a list, found {short_repr(callbacks)}")
+    convert("tracker", TrackerName, tracker)
     target = default_folder(config) if folder is None else Path(folder)
     control = RunControl(resume, overwrite, verbose, callbacks=tuple(callbacks), tracker=tracker)
     complete(config, target, control)

@@ -86,13 +86,20 @@ def source_of(method: type[Settings]) -> Path | None:
 
 
 def sources(methods: UserMethods) -> dict[str, str]:
-    """Return the checksums of methods by file name; without a file, of the code by class name."""
+    """Return the checksums of methods by file name; without a file, of the code by class name.
+
+    Classes that a function makes, with variables of it, are also known by their name: those of one
+    file may differ.
+    """
     found: dict[str, str] = {}
     for one in methods:
         if not isinstance(one, type):
             raise SettingsError(f"use: expected classes of methods, found {short_repr(one)}")
         file = source_of(one)
         name, checksum = (file.name, digest(file)) if file else (one.__qualname__, code_of(one))
+        if file and any(map(closed_over, own_attributes(one).values())):
+            together = checksum + code_of(one)
+            name, checksum = one.__qualname__, hashlib.sha256(together.encode()).hexdigest()
         if found.setdefault(name, checksum) != checksum:
             raise RunError(f"use: expected files of different names, found two of name {name}")
     return found
@@ -101,8 +108,8 @@ def sources(methods: UserMethods) -> dict[str, str]:
 def code_of(method: type[Settings]) -> str:
     """Return a checksum of the compiled functions and plain values of a class without a file.
 
-    It covers the global numbers, texts, tuples and functions without a file that these functions
-    read, but none that they also set.
+    It covers the variables of an enclosing function, and the global numbers, texts, tuples and
+    functions without a file, that these functions read, but no global that they also set.
     """
     seen = set[str]()
 
@@ -114,6 +121,10 @@ def code_of(method: type[Settings]) -> str:
         function = inspect.unwrap(getattr(value, "__func__", value))
         if isinstance(code := getattr(function, "__code__", None), CodeType):
             named = outside(code, function.__globals__)
+            for name, one in closed_over(function).items():
+                if (place := f"{function.__qualname__} {name}") not in seen:  # it may read itself
+                    seen.add(place)
+                    named.append((name, plain(one)))
             return plain(code), repr(function.__defaults__), *([named] if named else [])
         if isinstance(value, frozenset):
             return sorted(map(repr, value))  # the order of a set differs between processes
@@ -133,9 +144,22 @@ def code_of(method: type[Settings]) -> str:
                 found.append((name, plain(value)))
         return found
 
-    own = {key: one for key, one in vars(method).items() if not key.startswith("__")}
-    values = sorted((key, plain(one)) for key, one in own.items())
+    values = sorted((key, plain(one)) for key, one in own_attributes(method).items())
     return hashlib.sha256(repr(values).encode()).hexdigest()
+
+
+def own_attributes(method: type[Settings]) -> dict[str, Any]:
+    """Return what a class itself defines, without the methods of a data class."""
+    return {key: one for key, one in vars(method).items() if not key.startswith("__")}
+
+
+def closed_over(value: Any) -> dict[str, Any]:
+    """Return the variables of an enclosing function that a function, or property, reads."""
+    function = inspect.unwrap(getattr(value, "fget", None) or getattr(value, "__func__", value))
+    if not isinstance(function, FunctionType):
+        return {}
+    found = inspect.getclosurevars(function).nonlocals
+    return {name: one for name, one in found.items() if name != "__class__"}
 
 
 def globals_of(code: CodeType, operation: str) -> set[str]:

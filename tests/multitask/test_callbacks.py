@@ -55,7 +55,11 @@ def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
 
 def test_callbacks_change_no_result(tmp_path):
     plain = train(CONFIG, tmp_path / "plain", tracker="none")
-    watched = train(CONFIG, tmp_path / "watched", callbacks=[Recorder()])
+
+    def writes(end):
+        end.metrics["sst"]["accuracy"] = 2.0
+
+    watched = train(CONFIG, tmp_path / "watched", callbacks=[Recorder(), writes])
     assert plain.metrics["dev"] == watched.metrics["dev"]
     assert (tmp_path / "watched" / "tensorboard").exists()
     assert plain.config == watched.config
@@ -90,6 +94,10 @@ def test_a_stop_is_stored_so_that_a_killed_run_does_not_go_on(tmp_path, monkeypa
 
 @pytest.mark.parametrize("callback", [3, "stop"])
 def test_an_object_without_a_hook_is_refused(tmp_path, callback):
+    with pytest.raises(SettingsError, match="callbacks: expected a list, found"):
+        train(CONFIG, tmp_path / "run", callbacks=print)
+    with pytest.raises(SettingsError, match="tracker: expected one of tensorboard"):
+        train(CONFIG, tmp_path / "run", tracker="nope")
     with pytest.raises(SettingsError, match="callbacks: expected functions, or objects with on_"):
         train(CONFIG, tmp_path / "run", callbacks=[callback])
 

@@ -70,6 +70,23 @@ def test_edited_code_is_refused(change):
         check_use(sources([defined()]), [])
 
 
+def with_weight(weight):
+    """Make a class with a variable of this function, as a notebook or a module of a user does."""
+
+    class Scaled(Regularizer, name="scaled"):
+        def term(self, clean):
+            return weight * clean.loss
+
+    return Scaled
+
+
+def test_methods_with_other_variables_of_their_function_are_refused():
+    stored = sources([with_weight(1.0)])
+    check_use(stored, [with_weight(1.0)])
+    with pytest.raises(RunError, match=r"expected the method .*Scaled of a Python session"):
+        check_use(stored, [with_weight(-5.0)])
+
+
 def test_attributes_of_a_method_are_not_changed():
     combiner = PCGrad()
     with pytest.raises(SettingsError, match="belongs in the object that its `build` returns"):
