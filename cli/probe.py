@@ -41,7 +41,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from multitask.precision import with_precision
     from multitask.run_folder import RunFolder, default_folder
     from multitask.source_runs import check_encoder_of_init
-    from multitask.stored_runs import check_output, write_merged_run
+    from multitask.stored_runs import check_merged_folder, write_merged_run
     from pretrain.probe import linear_evaluation
     from reports.tables import shown_table
 
@@ -49,7 +49,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     folder = Path(args.output or default_folder(config))
     config, precision = with_precision(RunFolder(folder), config, args.overwrite)
     members = [Path(args.init)] if args.init else []
-    check_output(folder, config.to_json(), members, args.overwrite)
+    check_merged_folder(folder, config.to_json(), members, args.overwrite)
     if precision is not None:
         print(precision, flush=True)
     result, tables = linear_evaluation(config)

@@ -12,6 +12,7 @@ from typing import Any
 
 from common.atomic_files import atomic_path, file_lock, kind_of, paths_in, remove
 from common.errors import RunError
+from common.folder_content import foreign_name
 from common.json_files import checksums, read_json, write_json
 from common.run_files import CHECKPOINTS, EXPORTED
 from multitask.checkpoint_folders import (
@@ -351,21 +352,3 @@ def move_parts(source: Path, target: Path) -> None:
     for name in FOLDERS + FILES:
         if (source / name).exists():
             (source / name).rename(target / name)
-
-
-def check_content(
-    folder: Path, what: str, names: tuple[str, ...], prefixes: tuple[str, ...] = ()
-) -> None:
-    """Raise RunError if a folder has other content than `what`, whose names are known."""
-    if found := foreign_name(folder, names, prefixes):
-        line = f"expected a new or empty folder, or one of {what}, found {found}"
-        raise RunError(f"{folder}: {line}; choose another --output")
-
-
-def foreign_name(
-    folder: Path, names: tuple[str, ...], prefixes: tuple[str, ...] = ()
-) -> str | None:
-    """Return the first name in a folder that is not known; hidden ones do not count."""
-    found = (path.name for path in paths_in(folder))
-    known = (".", *prefixes)
-    return next((one for one in found if one not in names and not one.startswith(known)), None)

@@ -185,7 +185,7 @@ def scored_files(runs: Iterable[Path]) -> dict[str, str]:
     return found
 
 
-def check_output(
+def check_merged_folder(
     folder: Path, config: Mapping[str, Any], members: Iterable[Path], overwrite: bool
 ) -> None:
     """Raise PredictionError if the folder is a member's or holds a run not to be replaced.
