@@ -39,7 +39,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
     from multitask.data_files import file_digests
     from multitask.precision import with_precision
-    from multitask.run_folder import RunFolder, default_folder
+    from multitask.run_folder import RunFolder
+    from multitask.run_names import default_folder
     from multitask.source_runs import check_encoder_of_init
     from multitask.stored_runs import check_merged_folder, write_merged_run
     from pretrain.probe import linear_evaluation

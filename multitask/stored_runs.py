@@ -14,7 +14,8 @@ from multitask.checkpoint_folders import publish
 from multitask.config import former_defaults
 from multitask.methods import methods
 from multitask.older_versions import upgraded
-from multitask.run_folder import BEFORE, DATA, MERGED, RunFolder
+from multitask.run_folder import DATA, RunFolder
+from multitask.run_replacement import BEFORE, MERGED, replacement
 from multitask.settings_by_name import following_defaults
 from multitask.stored_config import check_stored, stored_run_errors
 from multitask.unfinished import finished_epochs
@@ -220,7 +221,8 @@ def write_merged_run(
     `data` are the checksums of the files with the scored examples, by name.
     Raise RunError if another process uses the folder.
     """
-    with RunFolder(folder).locked(), RunFolder(folder).replacement() as place:
+    run = RunFolder(folder)
+    with run.locked(), replacement(run) as place:
         place.write_config(config)
         write_json(place.path / DATA, data)
         target = place.predictions

@@ -13,7 +13,8 @@ from common.settings import short_repr
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder, default_folder
+from multitask.run_folder import RunFolder
+from multitask.run_names import default_folder
 
 
 class Run:

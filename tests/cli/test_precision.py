@@ -16,7 +16,7 @@ from minbert.precision import choose_precision
 from multitask import RunConfig, train
 from multitask.assembly import assemble
 from multitask.checkpoint_folders import CONFIG
-from multitask.run_folder import default_folder
+from multitask.run_names import default_folder
 from multitask.stored_config import read_config
 
 CPU = torch.device("cpu")
