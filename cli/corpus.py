@@ -90,7 +90,7 @@ def check_run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None
             parser.error(f"--{name}: expected --run RUN, found none")
 
 
-def check_output(
+def check_output_file(
     args: argparse.Namespace,
     parser: argparse.ArgumentParser,
     endings: tuple[str, ...],

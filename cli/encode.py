@@ -19,7 +19,7 @@ from cli.corpus import (
     add_run,
     add_sentence_file,
     add_size,
-    check_output,
+    check_output_file,
     check_run,
     checked_rows,
     is_one_of,
@@ -89,7 +89,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     source, target = Path(args.input), Path(args.output)
     if args.embedded:
         return convert(args, config, parser)
-    check_output(args, parser, (".npy",))
+    check_output_file(args, parser, (".npy",))
     with if_interrupted(f"{target} was not written"):
         # A first pass over the file counts the sentences and finds errors early.
         total = sum(1 for _ in read_sentences(source, args.column))
@@ -149,7 +149,7 @@ def convert(args: argparse.Namespace, config: RunConfig, parser: Any) -> int:
     from tasks.tables import read_sentences
 
     source, target, chosen = Path(args.input), Path(args.output), FORMATS[args.format]
-    check_output(args, parser, (chosen.ending,))
+    check_output_file(args, parser, (chosen.ending,))
     for file in (data_file(target),) if args.format == "pgvector" else ():
         if is_one_of(file, (source, Path(args.embedded))):
             raise UserError(f"{file}: expected another --output, which does not replace an input")

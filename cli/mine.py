@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cli import silver
-from cli.corpus import EXACT, add_corpus_flags, add_search_flag, check_output, load_corpus
+from cli.corpus import EXACT, add_corpus_flags, add_search_flag, check_output_file, load_corpus
 from cli.settings_flags import path
 from common.argument_types import typed
 from common.csv_rows import row_writer
@@ -63,7 +63,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
     target = Path(args.output) if args.output else None
     if target is not None:
-        check_output(args, parser, (".tsv",))
+        check_output_file(args, parser, (".tsv",))
     corpus = load_corpus(args, parser)
     rows, index = corpus.rows, corpus.index
     from serving.mining import expected_seconds, mine

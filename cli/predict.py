@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from cli.corpus import check_output
+from cli.corpus import check_output_file
 from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
 from common.argument_types import typed
 from common.settings import Name, Part
@@ -136,7 +136,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
             parser.error("--overwrite: expected --output FILE, found none")
         write_predictions(args.run, source, sys.stdout, wanted, machine, parser.outside)
         return 0
-    check_output(args, parser, (".tsv",) if args.glue else (".csv", ".tsv"))
+    check_output_file(args, parser, (".tsv",) if args.glue else (".csv", ".tsv"))
     begin = time.perf_counter()
     with atomic_writer(target) as file:
         count, loaded, judged = write_predictions(

@@ -40,9 +40,10 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
     from multitask.data_files import file_digests
     from multitask.precision import with_precision
-    from multitask.run_folder import RunFolder, default_folder
+    from multitask.run_folder import RunFolder
+    from multitask.run_names import default_folder
     from multitask.source_runs import check_encoder_of_init
-    from multitask.stored_runs import check_output, write_merged_run
+    from multitask.stored_runs import check_merged_folder, write_merged_run
     from pretrain.probe import linear_evaluation
     from reports.tables import shown_table
 
@@ -50,7 +51,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     folder = Path(args.output or default_folder(config))
     config, precision = with_precision(RunFolder(folder), config, args.overwrite)
     members = [Path(args.init)] if args.init else []
-    check_output(folder, config.to_json(), members, args.overwrite)
+    check_merged_folder(folder, config.to_json(), members, args.overwrite)
     if precision is not None:
         print(precision, flush=True)
     result, tables = linear_evaluation(config)

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from cli.corpus import SIZE, check_output, check_run, is_one_of, load_encoder
+from cli.corpus import SIZE, check_output_file, check_run, is_one_of, load_encoder
 from cli.settings_flags import flag, path
 from common.argument_types import typed
 from common.entry_point import if_interrupted
@@ -74,7 +74,7 @@ def check_flags(args: argparse.Namespace, parser: argparse.ArgumentParser) -> bo
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    check_output(args, parser, (".csv", ".tsv"), "as_task")
+    check_output_file(args, parser, (".csv", ".tsv"), "as_task")
     from multitask.data_files import files
     from reports.tables import shown_table
     from serving import silver

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from cli.corpus import SEARCHES, add_corpus_flags, add_search_flag, check_output, load_corpus
+from cli.corpus import SEARCHES, add_corpus_flags, add_search_flag, check_output_file, load_corpus
 from cli.settings_flags import path
 from common.argument_types import typed
 from common.csv_rows import row_writer
@@ -66,7 +66,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.rescore and args.search not in SEARCHES:
         parser.error(f"--rescore: expected --search {' or '.join(SEARCHES)}, found exact")
     if args.output:
-        check_output(args, parser, ENDINGS)
+        check_output_file(args, parser, ENDINGS)
     queries = [args.query] if args.query is not None else read_queries(args)
     corpus = load_corpus(args, parser, queries=True)
     from serving.rows import texts_of

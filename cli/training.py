@@ -25,7 +25,8 @@ from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.methods import methods
 from multitask.older_versions import of_file
 from multitask.rules import unused_faults
-from multitask.run_folder import RunFolder, default_folder
+from multitask.run_folder import RunFolder
+from multitask.run_names import default_folder
 from multitask.run_settings import READING
 from multitask.stored_config import read_settings
 from multitask.user_methods import check_use

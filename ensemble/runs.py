@@ -19,7 +19,7 @@ from multitask.evaluation import score_split
 from multitask.run_folder import RunFolder
 from multitask.stored_runs import (
     StoredRun,
-    check_output,
+    check_merged_folder,
     check_same_rows,
     read_run,
     scored_files,
@@ -137,7 +137,7 @@ def ensemble_runs(
         },
     }
     config |= ({"own_tasks": own} if own else {}) | ({"task_options": options} if options else {})
-    check_output(folder, config, every, overwrite)
+    check_merged_folder(folder, config, every, overwrite)
     merged = {}
     for task, runs in members.items():
         kind = StoredRun(folder, config, None).task(task).kind
@@ -211,7 +211,7 @@ def soup_runs(
         tasks_of_run(run)  # raises PredictionError for an unfinished run
     base = soup_config(runs).changed(seed=seed)
     config = base.to_json() | {"method": method, "members": [str(run) for run in runs]}
-    check_output(folder, config, runs, overwrite)
+    check_merged_folder(folder, config, runs, overwrite)
     soup = make_soup(runs, greedy, seed)
     names, merged = names_of(runs), {}
     for name, task in soup.built.tasks.items():

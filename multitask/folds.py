@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from common.errors import SettingsError
+from common.folder_content import check_content
 from common.json_files import write_json
 from common.processes import several_processes
 from common.settings import convert
@@ -16,7 +17,6 @@ from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import is_default
 from multitask.precision import of_first_run
-from multitask.run_folder import check_content
 from tasks.task_description import Folds, TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
@@ -81,7 +81,7 @@ def cross_validate(
             line = "test scores are too high if that run learnt from rows of this file"
             print(f"{key}: {line}", flush=True)
     folder = Path(folder)
-    check_folder(folder)
+    check_content(folder, "folds", (FOLDS_FILE,), ("fold-",))
     if control.overwrite:
         (folder / FOLDS_FILE).unlink(missing_ok=True)
     control = replace(control, resume=not control.overwrite)
@@ -94,11 +94,6 @@ def cross_validate(
     found = {"folds": folds, "tasks": list(config.tasks), "test": mean_metrics(results)}
     write_json(folder / FOLDS_FILE, found)
     return found
-
-
-def check_folder(folder: Path) -> None:
-    """Raise RunError if a folder has other content than folds."""
-    check_content(folder, "folds", (FOLDS_FILE,), ("fold-",))
 
 
 def mean_metrics(

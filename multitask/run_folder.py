@@ -1,4 +1,4 @@
-"""The folder of a run: its name, its lock and its content."""
+"""The folder of a run: its lock and its content."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import atomic_path, file_lock, kind_of, paths_in, remove
+from common.atomic_files import file_lock, kind_of, paths_in, remove
 from common.errors import RunError
+from common.folder_content import foreign_name
 from common.json_files import checksums, read_json, write_json
 from common.run_files import CHECKPOINTS, EXPORTED
 from multitask.checkpoint_folders import (
@@ -41,36 +42,6 @@ FILES = (
     "config.json",
 )
 LOCK = "run.lock"
-MERGED, BEFORE = ".merged", ".before"  # hidden folders while a merged run is replaced
-LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255 bytes
-
-
-def default_folder(config: RunConfig) -> Path:
-    """Return `runs/<mode, method, encoder, precision, seed>-<hash>` for a configuration.
-
-    Tasks whose names would make it too long for a file system are counted.
-    """
-    complete = folder_name(config, "-".join(config.tasks))
-    if len(complete) > LONGEST_NAME:
-        complete = folder_name(config, f"{len(config.tasks)}-tasks")
-    return Path("runs") / complete
-
-
-def folder_name(config: RunConfig, names: str) -> str:
-    """Return the name of a configuration's folder with `names` in place of its tasks."""
-    parts: list[str] = [config.mode]
-    if config.mode in ("single", "probe"):
-        parts += [names]
-    elif config.pretrains:
-        parts += [config.objective.name] + [names] * bool(names)
-    else:
-        parts += [config.sampling.name, config.combiner.name]
-    if not config.pretrains and config.objective is not None:
-        parts += [config.objective.name]
-    if config.adapter is not None:
-        parts += [config.adapter.name]
-    parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]
-    return "-".join(parts)
 
 
 def run_of_predictions(path: Path) -> RunFolder:
@@ -290,55 +261,7 @@ class RunFolder:
             or any((replaced(path) or path.name) == BEST for path in paths_in(self.checkpoints))
         )
 
-    @contextmanager
-    def replacement(self) -> Iterator[RunFolder]:
-        """Yield a temporary folder, whose parts replace those of the run at the end.
-
-        On an error the run stays as it was. If the process is killed while parts are renamed, those
-        of the run are in the hidden folder `.before`.
-        """
-        whole, before = self.path / MERGED, self.path / BEFORE
-        with atomic_path(whole) as new:
-            new.mkdir()
-            yield RunFolder(new)
-        remove(before)
-        before.mkdir()
-        with ExitStack() as undo:
-            undo.callback(remove, whole)
-            undo.callback(move_parts, before, self.path)
-            move_parts(self.path, before)
-            undo.callback(self.remove)  # it comes first: the new parts
-            move_parts(whole, self.path)
-            undo.pop_all()
-        remove(whole)
-        remove(before)
-
     def remove(self) -> None:
         """Delete a run's own files and folders, but not the targets of links."""
         for name in FOLDERS + FILES:
             remove(self.path / name)
-
-
-def move_parts(source: Path, target: Path) -> None:
-    """Move the parts of a run to another folder, the configuration last, as it marks a run."""
-    for name in FOLDERS + FILES:
-        if (source / name).exists():
-            (source / name).rename(target / name)
-
-
-def check_content(
-    folder: Path, what: str, names: tuple[str, ...], prefixes: tuple[str, ...] = ()
-) -> None:
-    """Raise RunError if a folder has other content than `what`, whose names are known."""
-    if found := foreign_name(folder, names, prefixes):
-        line = f"expected a new or empty folder, or one of {what}, found {found}"
-        raise RunError(f"{folder}: {line}; choose another --output")
-
-
-def foreign_name(
-    folder: Path, names: tuple[str, ...], prefixes: tuple[str, ...] = ()
-) -> str | None:
-    """Return the first name in a folder that is not known; hidden ones do not count."""
-    found = (path.name for path in paths_in(folder))
-    known = (".", *prefixes)
-    return next((one for one in found if one not in names and not one.startswith(known)), None)

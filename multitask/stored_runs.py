@@ -14,7 +14,8 @@ from multitask.checkpoint_folders import publish
 from multitask.config import former_defaults
 from multitask.methods import methods
 from multitask.older_versions import upgraded
-from multitask.run_folder import BEFORE, DATA, MERGED, RunFolder
+from multitask.run_folder import DATA, RunFolder
+from multitask.run_replacement import BEFORE, MERGED, replacement
 from multitask.settings_by_name import following_defaults
 from multitask.stored_config import check_stored, stored_run_errors
 from multitask.unfinished import finished_epochs
@@ -185,7 +186,7 @@ def scored_files(runs: Iterable[Path]) -> dict[str, str]:
     return found
 
 
-def check_output(
+def check_merged_folder(
     folder: Path, config: Mapping[str, Any], members: Iterable[Path], overwrite: bool
 ) -> None:
     """Raise PredictionError if the folder is a member's or holds a run not to be replaced.
@@ -220,7 +221,8 @@ def write_merged_run(
     `data` are the checksums of the files with the scored examples, by name.
     Raise RunError if another process uses the folder.
     """
-    with RunFolder(folder).locked(), RunFolder(folder).replacement() as place:
+    run = RunFolder(folder)
+    with run.locked(), replacement(run) as place:
         place.write_config(config)
         write_json(place.path / DATA, data)
         target = place.predictions

@@ -14,7 +14,8 @@ from multitask.callbacks import TrackerName
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder, default_folder
+from multitask.run_folder import RunFolder
+from multitask.run_names import default_folder
 
 
 class Run:

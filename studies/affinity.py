@@ -299,7 +299,7 @@ def cost_text(report: Report) -> str:
 
 def page(report: Report) -> list[str]:
     """Return the parts of the page: rank correlations, cost, and all gains."""
-    parts = [notes_of(STUDY, report.request), report.omitted()]
+    parts = [notes_of(STUDY, report.request)]
     real, every = real_gains(report), predictions(report)
     if len(real) < 2 or not every:
         return [

@@ -36,7 +36,6 @@ def page(report: Report) -> list[str]:
     return [
         notes_of(STUDY, report.request),
         RECIPE,
-        report.omitted(),
         "## Dev",
         markdown_table(header, rows),
         f"The prediction files for test are in `{BEST}-seed{SEEDS[0]}/predictions` (one run) "

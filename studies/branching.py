@@ -182,7 +182,6 @@ def page(report: Report) -> list[str]:
     """Return the parts of the page."""
     return [
         notes_of(STUDY, report.request),
-        report.omitted(),
         report.results.measured(report.cells),
         f"Only {TASK} has branches, of {LAYERS} layers. *Parameters* are those of encoder and "
         "branches as a multiple of the shared model's; three models of their own have 3.00. *Gap "

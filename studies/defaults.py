@@ -40,7 +40,7 @@ def comparison(
         rows = [row(report, cell, metrics) for cell in report.cells]
         header = ["setting", "seeds", *(" ".join(path) for path in metrics)]
         table = markdown_table(header, rows)
-        return [notes_of(study, report.request), table, report.omitted()]
+        return [notes_of(study, report.request), table]
 
     notes = (
         "scores on dev, of the best epoch on dev; mean ± standard deviation over the seeds, in "

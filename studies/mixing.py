@@ -79,7 +79,7 @@ def page(report: Report) -> list[str]:
         )
     header = "cell sampling schedule combiner SST QQP STS overall conflicts time"
     table = markdown_table(header.split(), rows)
-    return [notes_of(STUDY, report.request), table, report.omitted()]
+    return [notes_of(STUDY, report.request), table]
 
 
 STUDY = Study(

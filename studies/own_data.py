@@ -117,7 +117,6 @@ def page(found: Report) -> list[str]:
             ["task", "loss", "accuracy", "macro F1", "recall of the rarest", "seeds"],
             rare_rows(found),
         ),
-        found.omitted(),
     ]
 
 

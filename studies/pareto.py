@@ -11,6 +11,7 @@ import numpy as np
 
 from common.atomic_files import remove
 from common.errors import RunError
+from common.folder_content import check_content
 from common.json_files import read_json, write_json
 from multitask.assembly import assemble
 from multitask.combiners.pareto_mtl import preference_rays
@@ -19,7 +20,7 @@ from multitask.control import RunControl
 from multitask.evaluation import mean_losses
 from multitask.precision import of_first_run
 from multitask.run import complete
-from multitask.run_folder import LOCK, RunFolder, check_content
+from multitask.run_folder import LOCK, RunFolder
 from multitask.stored_config import without_paths
 from reports.cells import write_cell
 from reports.front import Front, draw_fronts
@@ -37,7 +38,8 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     `front.json` and `front.png`.
     """
     control = replace(control, resume=not control.overwrite)
-    check_folder(folder)
+    names = (LOSSES, FRONT, FIGURE) if (folder / LOSSES).exists() else ()
+    check_content(folder, "a sweep", names, ("ray-",) if names else ())
     folder.mkdir(parents=True, exist_ok=True)
     config = of_first_run(folder / "ray-1", config, control.overwrite)
     before = stored_losses(config, count, folder, control.overwrite)
@@ -61,13 +63,6 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     write_cell(folder / FRONT, front.to_json())
     draw_fronts([front], folder / FIGURE)
     return front
-
-
-def check_folder(folder: Path) -> None:
-    """Raise RunError if a folder has other content than a sweep's."""
-    begun = (folder / LOSSES).exists()
-    names, prefixes = ((LOSSES, FRONT, FIGURE), ("ray-",)) if begun else ((), ())
-    check_content(folder, "a sweep", names, prefixes)
 
 
 def remove_rays_beyond(folder: Path, count: int) -> None:

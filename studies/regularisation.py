@@ -67,7 +67,7 @@ def page(report: Report) -> list[str]:
         found = [list(scores(report, f"{task}-{variant}").values()) for task in TASKS]
         rows.append([title, *(f"{mean_and_spread(f, 4)} ({len(f)})" if f else "" for f in found)])
     table = markdown_table(["", *(f"{t} {LEADERBOARD[t]} (seeds)" for t in TASKS)], rows)
-    return [notes_of(STUDY, report.request), table, report.omitted()]
+    return [notes_of(STUDY, report.request), table]
 
 
 def draw(report: Report) -> None:

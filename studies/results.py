@@ -14,10 +14,8 @@ from common.errors import UserError
 from common.settings import accepts
 from multitask.config import RunConfig
 from multitask.metrics_file import Figures
-from multitask.run_folder import RunFolder
 from multitask.stored_config import without_paths
 from reports.cells import check_config, read_cell, run_of_cell, write_cell
-from studies.faults import Fault, find_fault
 
 Content = Mapping[str, Any]  # the figures of one run
 RunFunction = Callable[
@@ -94,23 +92,15 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._known: dict[str, tuple[float, dict[int, tuple[Content, Fault | None]]]] = {}
+        self._known: dict[str, tuple[float, dict[int, Content]]] = {}
 
     def file(self, cell: Cell) -> Path:
         return self.folder / f"{cell.name}.json"
 
     def figures_by_seed(self, cell: Cell) -> dict[int, Content]:
-        """Return the figures of a cell by seed, without those that a fixed fault affects.
+        """Return the figures of a cell by seed.
 
         Raise UserError if its file was edited or has another configuration.
-        """
-        every = self.with_faults(cell)
-        return {seed: found for seed, (found, fault) in every.items() if fault is None}
-
-    def with_faults(self, cell: Cell) -> dict[int, tuple[Content, Fault | None]]:
-        """Return all figures of a cell by seed, each with the fixed fault that affects it.
-
-        The configuration is checked only if a run has no fault: a fix may change a setting.
         """
         file = self.file(cell)
         if not file.exists():
@@ -123,24 +113,19 @@ class Results:
                 raise UserError(f"{file}: expected a cell with a config, found none")
             if not accepts(dict[str, dict[str, Any]], content.get("seeds")):
                 raise UserError(f"{file}: expected a cell with figures by seed, found none")
-            found = {
-                int(seed): (figures, find_run_fault(cell, content["config"], int(seed), figures))
-                for seed, figures in content["seeds"].items()
-            }
-            for seed, (figures, _) in found.items():
+            found = {int(seed): figures for seed, figures in content["seeds"].items()}
+            for seed, figures in found.items():
                 if "dev" in figures and not accepts(Figures, figures["dev"]):
                     raise UserError(f"{file}: seed {seed}: dev: expected a run's metrics")
-            if any(fault is None for _, fault in found.values()):
-                ignored = ("seed", "linear", "init")
-                check_config(file, cell.config, content["config"], ignored=ignored)
+            ignored = ("seed", "linear", "init")
+            check_config(file, cell.config, content["config"], ignored=ignored)
             self._known[cell.name] = changed, found
         return self._known[cell.name][1]
 
     def add(self, cell: Cell, seed: int, figures: Content, runs: Path) -> None:
         """Store the figures of a run with those of the cell's other seeds."""
         with file_lock(runs / cell.name):
-            others = {str(s): found for s, (found, _) in self.with_faults(cell).items()}
-            seeds = {**others, str(seed): figures}
+            seeds = {**self.figures_by_seed(cell), seed: figures}
             write_cell(self.file(cell), {"config": without_paths(cell.config), "seeds": seeds})
 
     def values(self, cell: Cell, *keys: str) -> dict[int, Any]:
@@ -149,11 +134,6 @@ class Results:
         for key in keys:
             found = {seed: inner[key] for seed, inner in found.items() if key in inner}
         return found
-
-    def faults(self, cells: Iterable[Cell]) -> list[Fault]:
-        """Return the fault of each stored run that is omitted."""
-        every = (found for one in cells for found in self.with_faults(one).values())
-        return [fault for _, fault in every if fault is not None]
 
     def figures_by_run(self, cells: Iterable[Cell]) -> dict[str, Content]:
         """Return the figures of all finished runs by run name, in the order of the cells."""
@@ -187,39 +167,15 @@ class Results:
         return f"Measured on {'; '.join(sorted(machines))}; {when}."
 
     def finished_folder(self, cell: Cell, seed: int, runs: Path) -> Path | None:
-        """Return a finished run's folder; None if it is missing or a fault affects the run."""
+        """Return the folder of a finished run whose figures are stored; None if it is missing."""
         folder = cell.run_folder(seed, runs)
-        if seed not in self.figures_by_seed(cell) or not run_of_cell(
-            folder, cell.run_config(seed, runs)
-        ):
-            return None
-        return None if has_affected_run(cell, seed, runs) else folder
+        stored = seed in self.figures_by_seed(cell)
+        return folder if stored and run_of_cell(folder, cell.run_config(seed, runs)) else None
 
 
 def place(cell: Cell, seed: int) -> int:
     """Return the position of a seed among the cell's seeds; further seeds come last."""
     return cell.seeds.index(seed) if seed in cell.seeds else len(cell.seeds) + seed
-
-
-def find_run_fault(cell: Cell, config: Content, seed: int, figures: Content) -> Fault | None:
-    """Return the fixed fault that affects a stored run or a run from which it starts."""
-    made = str(figures.get("environment", {}).get("date", ""))
-    earlier = cell.every_earlier_run(seed)
-    before = [one.config.changed(seed=number).to_json() for one, number in earlier]
-    configs = [{**config, "seed": seed}, *before]
-    return next((fault for one in configs if (fault := find_fault(one, made))), None)
-
-
-def has_affected_run(cell: Cell, seed: int, runs: Path) -> bool:
-    """Return whether a folder has a finished run that a fixed fault affects.
-
-    The run's own configuration decides, because a fix may change a setting.
-    """
-    run = RunFolder(cell.run_folder(seed, runs))
-    config, metrics = run.stored(), run.read_metrics()
-    if config is None or metrics is None:
-        return False
-    return find_run_fault(cell, without_paths(config), seed, metrics) is not None
 
 
 def is_merged_from(merged: Content, runs: Mapping[str, Content]) -> bool:

@@ -24,8 +24,7 @@ from multitask.run_folder import RunFolder
 from multitask.telemetry import read_steps
 from reports.cells import cell as cell_of_run
 from studies.data_records import record_examples
-from studies.faults import left_out_notice
-from studies.results import Cell, Results, has_affected_run
+from studies.results import Cell, Results
 
 KEPT = (
     *("dev", "test", "best_epoch", "steps", "combiner_steps", "rays", "training_seconds"),
@@ -74,8 +73,6 @@ def run_cells(
         every = [(one, seed) for one in cells for seed in one.seeds]
     left = [(one, seed) for one, seed in every if seed not in results.figures_by_seed(one)]
     print(f"{len(every) - len(left)} of {len(every)} runs are done, {len(left)} remain", flush=True)
-    if faults := left_out_notice(results.faults(cells)):
-        print(faults, flush=True)
     begin, busy, failed = time.monotonic(), list[tuple[Cell, int]](), list[str]()
 
     def attempt(one: Cell, seed: int, wait: bool) -> None:
@@ -148,8 +145,6 @@ def run_and_store(one: Cell, seed: int, results: Results, runs: Path, record_dra
     config, folder = one.run_config(seed, runs), one.run_folder(seed, runs)
     if record_drawn:
         record_examples(config, results.folder, runs)
-    if one.keeps_folder and has_affected_run(one, seed, runs):
-        RunFolder(folder).remove()
     results.add(one, seed, one.run_function(config, folder), runs)
     if not one.keeps_folder:
         shutil.rmtree(folder)

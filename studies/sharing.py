@@ -187,7 +187,7 @@ def difference(
 def page(report: Report) -> list[str]:
     """Return the parts of the page: equal examples, and equal minutes."""
     every, epochs = systems(report), report.request.epochs or EPOCHS
-    parts = [notes_of(STUDY, report.request), READING, report.omitted()]
+    parts = [notes_of(STUDY, report.request), READING]
     if not every:
         return [*parts, "No system has all of its runs yet."]
     whole = [every[title] for title in every if title != "cross-encoders"]

@@ -21,7 +21,6 @@ from multitask.assembly import plain_tasks
 from multitask.config import RunConfig
 from reports.cells import read_cell, write_cell
 from reports.tables import markdown_table
-from studies.faults import left_out_notice
 from studies.results import Cell, Content, Results, is_merged_from
 from studies.tuning import Search, Tuned, tuning_table
 from tasks import data_folder
@@ -75,10 +74,6 @@ class Report:
     request: StudyRequest
     cells: Sequence[Cell]
     chosen: Sequence[Cell]
-
-    def omitted(self) -> str:
-        """Return a sentence about the stored runs that fixed faults affect."""
-        return left_out_notice(self.results.faults(self.cells))
 
     def cell(self, name: str) -> Cell:
         return next(one for one in self.cells if one.name == name)
@@ -190,16 +185,14 @@ def absent_tasks(cells: Sequence[Cell]) -> dict[str, Path]:
 
 
 def progress_notice(report: Report) -> str:
-    """Describe how many cells have all seeds, tasks without any figure, and the omitted runs."""
+    """Describe how many cells have all seeds, and the tasks without any figure."""
     cells, results = report.cells, report.results
     done = sum(len(results.figures_by_seed(one)) >= len(one.seeds) for one in cells)
     begun = {name for one in cells if results.figures_by_seed(one) for name in one.config.tasks}
     every = dict.fromkeys(name for one in cells for name in one.config.tasks)
     none = [name for name in every if name not in begun]
-    parts = [f"{done} of {len(cells)} cells are finished."]
-    parts += [f"Nothing is measured yet on {', '.join(none)}."] if begun and none else []
-    parts += [left_out_notice(results.faults(cells))]
-    return " ".join(filter(None, parts))
+    nothing = f" Nothing is measured yet on {', '.join(none)}." if begun and none else ""
+    return f"{done} of {len(cells)} cells are finished.{nothing}"
 
 
 def tuning_part(study: Study, report: Report) -> list[str]:

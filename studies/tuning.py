@@ -24,7 +24,7 @@ from multitask.stored_config import without_paths
 from reports.cells import check_config, read_cell, write_cell
 from reports.tables import Table, shown
 from studies.data_records import record_examples
-from studies.results import Cell, Results, find_run_fault
+from studies.results import Cell, Results
 from studies.runner import run_cells
 
 FOLDER = "tuning"
@@ -145,7 +145,7 @@ def rates_tried(search: Search, results: Path) -> set[float]:
 def points_in(search: Search, results: Path) -> list[dict[str, Any]]:
     """Return the stored points of a search, whatever configuration they belong to."""
     file = file_of(search, results)
-    return points_of(search, file, read_cell(file)) if file.exists() else []
+    return points_of(file, read_cell(file)) if file.exists() else []
 
 
 def points_left(search: Search, count: int, results: Path) -> list[dict[str, Any]]:
@@ -182,13 +182,13 @@ def stored_points(search: Search, results: Path) -> list[dict[str, Any]]:
         return []
     content = read_cell(file)
     check_config(file, search.cell.config, content.get("config") or {}, ignored=("seed",))
-    return points_of(search, file, content)
+    return points_of(file, content)
 
 
-def points_of(search: Search, file: Path, content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the points in a file without those that a fixed fault affects."""
+def points_of(file: Path, content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the points in a file; raise UserError for other content."""
     try:
-        points = [
+        return [
             {
                 "settings": dict(one["settings"]),
                 "beyond": bool(one.get("beyond", False)),
@@ -199,14 +199,6 @@ def points_of(search: Search, file: Path, content: Mapping[str, Any]) -> list[di
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{file}: expected points with settings and dev figures") from error
-    return [one for one in points if not is_affected(search, one)]
-
-
-def is_affected(search: Search, point: Mapping[str, Any]) -> bool:
-    """Return whether a fixed fault affects a run of a stored point."""
-    cell = search.trial(point["settings"], SEEDS)
-    config, made = cell.config.to_json(), {"environment": {"date": point["date"]}}
-    return any(find_run_fault(cell, config, int(seed), made) for seed in point["dev"])
 
 
 def best_point(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from common.atomic_files import paths_in, remove
 from common.errors import RunError, SettingsError
+from common.folder_content import check_content
 from common.json_files import write_json
 from common.processes import several_processes
 from common.settings import convert
@@ -19,7 +20,7 @@ from multitask.affinity.result import Affinity, affinity_of
 from multitask.config import RunConfig
 from multitask.control import RunControl
 from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder, check_content
+from multitask.run_folder import RunFolder
 
 DEFAULT = "gram"
 ROUNDS, GROUPS = 16, 3
@@ -27,6 +28,7 @@ FILE = "affinity.json"
 JOINT, MEASURES = "joint-seed", "measures-seed"  # folders, with the seed
 ADVICE, ADVISED = "advice", "advised"  # settings of the runs to try, and the folder of these runs
 RATE = "rate-"  # folders of short joint runs with other rates, with the rate
+PREFIXES = (JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE)  # of all that is written
 
 
 def measure_affinity(
@@ -78,7 +80,8 @@ def measure_affinity(
     for fault in faults(config, estimator, groups, rounds, seeds):
         raise SettingsError(fault)
     config, folder, overwrite = joint_config(config), Path(folder), overwrite or control.overwrite
-    check_folder(folder)
+    measured = any(path.name.startswith((JOINT, "affinity")) for path in paths_in(folder))
+    check_content(folder, "mode affinity", (), PREFIXES if measured else ())
     if overwrite:  # advice follows from the measurement that is replaced
         if trained := paths_in(folder / ADVISED):
             line = "expected no runs of an advice, whose promises would be lost"
@@ -132,14 +135,6 @@ def faults(
             yield f"{name}: expected a number from 1, found {value}"
     if several_processes():
         yield "tasks: expected one process, found several (torchrun)"
-
-
-def check_folder(folder: Path) -> None:
-    """Raise RunError if a folder has other content than a measurement's."""
-    names = [path.name for path in paths_in(folder)]
-    measured = any(name.startswith((JOINT, "affinity")) for name in names)
-    known = (JOINT, MEASURES, "affinity", "figures", ADVICE, ADVISED, RATE) if measured else ()
-    check_content(folder, "mode affinity", (), known)
 
 
 def with_callback(control: RunControl, callback: Any, overwrite: bool) -> RunControl:

@@ -142,7 +142,6 @@ def page(report: Report) -> list[str]:
         f"{VERDICTS} {SETTING}",
         markdown_table(*verdict_table(claims(report))),
         f"{done} of {len(EVERY)} rows have a run. {READING}",
-        report.omitted(),
         report.results.measured(report.cells),
         notes_of(STUDY, report.request),
         "## Table 1",

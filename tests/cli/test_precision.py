@@ -17,7 +17,7 @@ from multitask import RunConfig, train
 from multitask.assembly import assemble
 from multitask.checkpoint_folders import CONFIG
 from multitask.config import difference
-from multitask.run_folder import default_folder
+from multitask.run_names import default_folder
 from multitask.stored_config import read_config
 
 CPU = torch.device("cpu")

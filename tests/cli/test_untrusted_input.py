@@ -15,7 +15,7 @@ import cli
 from common.entry_point import run_and_report
 from common.json_files import read_json, write_json
 from multitask.config import RunConfig
-from multitask.run_folder import default_folder
+from multitask.run_names import default_folder
 from reports.tables import text_table
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")

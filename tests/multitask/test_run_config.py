@@ -18,7 +18,7 @@ from multitask.older_versions import of_file
 from multitask.optimizer import AdamW
 from multitask.regularizers import Smart
 from multitask.run import complete
-from multitask.run_folder import default_folder
+from multitask.run_names import default_folder
 from multitask.sampling import Temperature
 from multitask.stored_config import check_stored
 from tasks import TaskOptions, build_task

@@ -18,7 +18,9 @@ from multitask.config import RunConfig
 from multitask.data_files import digest_of, file_digests
 from multitask.metrics_file import OF_TRAINING
 from multitask.precision import with_kernel
-from multitask.run_folder import RunFolder, default_folder, run_of_predictions
+from multitask.run_folder import RunFolder, run_of_predictions
+from multitask.run_names import default_folder
+from multitask.run_replacement import replacement
 from multitask.start import holds_finished, make_ready
 from tasks import TASK_NAMES
 
@@ -50,7 +52,7 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
 def test_the_folders_name_has_its_tasks_unless_it_would_be_too_long(monkeypatch):
     config = RunConfig(mode="probe", tasks=TASK_NAMES)
     assert default_folder(config).name.startswith(f"probe-{'-'.join(TASK_NAMES)}-minilm-")
-    monkeypatch.setattr("multitask.run_folder.LONGEST_NAME", 150)
+    monkeypatch.setattr("multitask.run_names.LONGEST_NAME", 150)
     assert default_folder(config).name.startswith(f"probe-{len(TASK_NAMES)}-tasks-minilm-")
 
 
@@ -253,9 +255,9 @@ def test_a_run_stays_if_a_part_of_its_replacement_cannot_be_moved(refused, tmp_p
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fails_once)
-    with pytest.raises(OSError, match="No space"), RunFolder(tmp_path).replacement() as place:
+    with pytest.raises(OSError, match="No space"), replacement(RunFolder(tmp_path)) as place:
         write(place.path, "after")
     assert visible() == kept
-    with RunFolder(tmp_path).replacement() as place:
+    with replacement(RunFolder(tmp_path)) as place:
         write(place.path, "after")
     assert visible() == dict.fromkeys(names, "after")

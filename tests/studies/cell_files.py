@@ -6,7 +6,6 @@ from typing import Any
 
 from reports.cells import write_cell
 
-TODAY = {"date": "2100-01-01T00:00:00+00:00"}  # after all mends
 FORMS = {  # header, and a row
     "SST-2": ("sentence\tlabel\n", "a {word} film {n}\t{label}\n"),
     "RTE": ("sentence1\tsentence2\tlabel\n", "a {word} film {n}\tthe {word} {n}\t{name}\n"),
@@ -16,9 +15,8 @@ FORMS = {  # header, and a row
 
 
 def keep_seeds(file: Path, config: Mapping[str, Any], seeds: Mapping[str, Any]) -> None:
-    """The cell of several seeds, made after all mends."""
-    dated = {seed: {"environment": TODAY} | metrics for seed, metrics in seeds.items()}
-    write_cell(file, {"config": dict(config), "seeds": dated})
+    """The cell of several seeds."""
+    write_cell(file, {"config": dict(config), "seeds": dict(seeds)})
 
 
 def write_times(results: Path) -> dict[Path, int]:

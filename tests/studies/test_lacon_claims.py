@@ -194,8 +194,7 @@ def test_a_rate_at_an_end_of_the_grid_is_no_fair_test_where_lacon_is_behind(tmp_
     name = "few-shot-sst2-20-lacon"
     cells = replace(CELLS, tuned={name: {"lr": rate}})
     (search,) = (one for one in cells.searches if one.cell.name == name)
-    point = {"dev": {"1": 0.5}, "date": "2026-11-26T08:00"}
-    points = [point | {"settings": {"lr": lr}} for lr in (3e-5, 1e-4, 3e-4)]
+    points = [{"settings": {"lr": lr}, "dev": {"1": 0.5}} for lr in (3e-5, 1e-4, 3e-4)]
     (tmp_path / "tuning").mkdir()
     write_cell(file_of(search, tmp_path), {"points": points})
     results = Scores(cells, Results(tmp_path))
@@ -337,12 +336,7 @@ def test_cells_with_fewer_figures_leave_gaps(tmp_path):
     """Such as those that were kept before test's classes were counted."""
     invented(tmp_path)
     for file in tmp_path.glob("*.json"):
-        change(
-            file,
-            lambda _, found: {
-                key: found[key] for key in ("environment", "test", "training_counts")
-            },
-        )
+        change(file, lambda _, found: {key: found[key] for key in ("test", "training_counts")})
     text = page(tmp_path)
     assert "| cola | 8.5K | 1K | 352 |  |" in text
     (line,) = (one for one in text.splitlines() if "F1 of the minority" in one)

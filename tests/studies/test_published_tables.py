@@ -12,7 +12,6 @@ from cli import reproduce as mode
 from common.errors import UserError
 from multitask.config import RunConfig
 from studies import find_study
-from studies.faults import left_out_notice
 from studies.reproduce import page_of, title_and_notes, with_tuned_settings
 from studies.results import Results
 from studies.study import Report, StudyRequest
@@ -24,7 +23,7 @@ COUNTS = re.compile(r"(?<=## Data \(Table 1\)\n\n).*?(?=\n\n## )", re.S)  # of t
 
 
 def written_again(page, tmp_path):
-    """Return the page that its command writes from stored cells, and a notice of omitted runs."""
+    """Return the page that its command writes from stored cells."""
     (line,) = re.findall(f"^`{COMMAND}(.*)`$", page, re.M)
     parser = argparse.ArgumentParser()
     mode.add_flags(parser)
@@ -34,8 +33,7 @@ def written_again(page, tmp_path):
     results = Results(RESULTS / request.results.name)
     request = replace(request, results=results.folder, runs=tmp_path, stored_only=True)
     request = with_tuned_settings(study, request)
-    cells = study.cells(request)
-    return page_of(study, Report(results, request, cells, ())), results.faults(cells)
+    return page_of(study, Report(results, request, study.cells(request), ()))
 
 
 def test_every_study_of_a_paper_has_a_page():
@@ -45,11 +43,10 @@ def test_every_study_of_a_paper_has_a_page():
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_what_its_command_writes(name, tmp_path):
     published = (RESULTS / f"{name}.md").read_text()
-    text, faults = written_again(published, tmp_path)
+    text = written_again(published, tmp_path)
     if name.startswith("scl_moo"):
         published, text = (COUNTS.sub("", page) for page in (published, text))
     assert text == published
-    assert left_out_notice(faults) in published
 
 
 def test_notes_and_their_heading_are_on_the_page(tmp_path):

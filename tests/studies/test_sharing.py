@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from cell_files import TODAY, keep_seeds
+from cell_files import keep_seeds
 
 from multitask.config import RunConfig
 from multitask.stored_config import without_paths
@@ -94,7 +94,7 @@ def test_each_run_of_a_teacher_counts_once(every, tmp_path):
     report = Report(Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), several, ())
     assert teaching_minutes(report, [every["sst"]]) == ""
     for name, seconds in {"sst": 60, "auxiliary-sst": 600, "qqp": 6000, "cross-qqp": 60000}.items():
-        content = {"training_seconds": seconds, "environment": TODAY}
+        content = {"training_seconds": seconds}
         seeds = {str(seed): content for seed in every[name].seeds}
         keep_seeds(tmp_path / f"{name}.json", without_paths(every[name].config), seeds)
     assert teaching_minutes(report, [every["sst-more-teachers"]]) == " + 3"
@@ -138,7 +138,7 @@ def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
 
 
 def test_systems_have_all_their_runs(every, tmp_path):
-    figures = {"dev": {}, "environment": TODAY}
+    figures: dict[str, dict] = {"dev": {}}
     report = Report(
         Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), [*every.values()], ()
     )

@@ -10,7 +10,6 @@ from common.errors import UserError
 from multitask.config import RunConfig
 from studies import STUDIES, find_study
 from studies.claims import end_of_grid_reason, tuning_reason
-from studies.faults import Fault
 from studies.lacon import cells as lacon
 from studies.reproduce import cells_with_settings_of
 from studies.results import Results
@@ -50,7 +49,7 @@ def search():
             raise UserError("diverged")
         accuracy = 0.9 - abs(found["lr"] - 3e-4) * 100 - config.seed / 1000
         found = {"dev": {"sst2": {"accuracy": accuracy}}, "test": {"sst2": {"accuracy": 0.0}}}
-        return found | {"environment": {"date": "2100-01-01"}}  # after every fixed fault
+        return found | {"environment": {"date": "2100-01-01"}}
 
     cell = Experiments(BASE, epochs=1).few_shot("sst2", 50, "scl")
     grid = {"lr": (1e-4, 3e-4), "scl_weight": (0.1, 0.9)}
@@ -148,19 +147,6 @@ def test_a_run_that_fails_beyond_the_grid_ends_the_search(search, tmp_path):
     higher = replace(one, cell=cell, grid={"lr": (1e-5, 2e-4), "scl_weight": (0.1,)})
     assert len(tune([higher], 2, results, runs)) == 3
     assert rates_tried(higher, results) == {1e-5, 2e-4}
-
-
-def test_a_point_that_a_fixed_fault_affects_is_tried_again(search, tmp_path, monkeypatch):
-    one, _ = search
-    folders = tmp_path / "results", tmp_path / "runs"
-    tune([one], 4, *folders)
-    fault = Fault("a rate was ignored", "2100-01-02", lambda config: config["lr"] == 3e-4)
-    monkeypatch.setattr("studies.faults.FAULTS", (fault,))
-    assert points_tried(one, folders[0]) == 1
-    chosen = tuned_settings([one], folders[0])
-    assert chosen == {one.cell.name: {"lr": 1e-4, "scl_weight": 0.1}}
-    monkeypatch.setattr("studies.faults.FAULTS", (replace(fault, fixed="2099-12-31"),))
-    assert points_tried(one, folders[0]) == 2
 
 
 def test_points_are_a_prefix_of_one_order_and_a_grid_may_be_smaller(search):
