@@ -242,8 +242,12 @@ def compare_runs(args: argparse.Namespace) -> int:
 
 def make_folder(folder: Path) -> None:
     """Create the folder before any computation; raise UserError if files cannot be written."""
+    from multitask.run_folder import RunFolder
     from reports.figures import FIGURES
 
+    if RunFolder(folder).config_file.exists():
+        line = "expected a folder for a report, found one with a config.json"
+        raise UserError(f"{folder}: {line}; choose another --output")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

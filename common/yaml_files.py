@@ -23,6 +23,8 @@ def read_yaml(
     import yaml
 
     check_regular(file, error_class)
+    if not file.exists():
+        raise error_class(f"{file}: expected {what} in YAML, found no file")
     try:
         return yaml.load(file.read_text("utf-8"), loader(words_are_texts))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:

@@ -212,6 +212,9 @@ class RunFolder:
         the lock.
         """
         new = not self.path.exists()
+        if not new and not self.path.is_dir():
+            line = "expected a folder or nothing, found a file"
+            raise RunError(f"{self.path}: {line}; choose another --output")
         if not new:
             self.run_or_nothing()
         with ExitStack() as stack:
@@ -219,7 +222,8 @@ class RunFolder:
                 self.path.mkdir(parents=True, exist_ok=True)
                 acquired = stack.enter_context(file_lock(self.path / Path(LOCK).stem, wait=False))
             except OSError as error:
-                raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
+                line = f"expected a folder that can be written, found {error.strerror}"
+                raise RunError(f"{self.path}: {line}; choose another --output") from error
             if not acquired:
                 raise RunError(f"{self.path}: expected no running process in it, found one")
             try:

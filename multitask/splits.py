@@ -62,7 +62,8 @@ def load_splits(
                 print(f"{name}: {line}", flush=True)
         if name in config.own_tasks and config.dev_limit is None:
             examples = {split: loaded.scored for split, loaded in splits[name].items()}
-            for line in small_split_notices(task, examples):
+            limited = len(examples["train"]) < examples["train"].available
+            for line in small_split_notices(task, examples, limited):
                 print(f"{name}: {line}", flush=True)
     return splits
 

@@ -117,7 +117,8 @@ def stored_run_errors(folder: Path) -> Iterator[None]:
 def read_settings(file: Path) -> dict[str, Any]:
     """Return the settings in a .json or .yaml file; raise RunError for other content."""
     if not file.is_file():
-        raise RunError(f"{file}: expected a .json or .yaml file of settings, found none")
+        found = "a folder" if file.is_dir() else "none"
+        raise RunError(f"{file}: expected a .json or .yaml file of settings, found {found}")
     if file.suffix not in (".yaml", ".yml"):
         return read_json(file, RunError)
     found = read_yaml(file, "settings", RunError)

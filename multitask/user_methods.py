@@ -29,8 +29,9 @@ def load_methods(file: str) -> tuple[type[Settings], ...]:
     """Execute a Python file and return its methods; raise RunError if it fails or has none."""
     path = Path(file)
     check_regular(path, RunError)
-    if path.suffix != ".py" or not path.exists():
-        raise RunError(f"--use: expected a Python file, found {file}")
+    if path.suffix != ".py" or not path.is_file():
+        found = file if path.is_file() else f"no file {file}"
+        raise RunError(f"--use: expected a Python file, found {found}")
     name = f"used_{path.stem}_{digest(path)[:12]}"
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     assert spec is not None, "a file that ends in .py has a loader"

@@ -207,8 +207,13 @@ def long_text_notices(task: Task, split: str, found: Split, tokenizer: Tokenizer
         yield truncation(cut, texts, kind, tokenizer.longest)
 
 
-def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
-    """Yield what makes the scores of small files uncertain: few dev examples, rare classes."""
+def small_split_notices(
+    task: Task, splits: Mapping[str, Examples], limited: bool = False
+) -> Iterator[str]:
+    """Yield what makes the scores of small files uncertain: few dev examples, rare classes.
+
+    `limited`: the training examples are only a part of those of the file.
+    """
     train, dev = splits["train"].targets, splits["dev"].targets
     assert train is not None, "train has labels"
     assert dev is not None, "dev has labels"
@@ -218,16 +223,20 @@ def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[
         yield f"scores on {len(dev)} dev examples are rough{points}"
     if task.kind.columns is not None:
         what, count = "classes", partial(np.bincount, minlength=task.kind.columns)
-        end = ", which the score leaves out"
+        end = ", so that no score shows how well they are found"
         if task.kind.labels is not None:  # its false positives count
             what, count, end = "labels", partial(np.sum, axis=0), ""
-        counts = [count(one) for one in (train, dev)]
-        titles = task.kind.names
-        rare = [title for title, n in zip(titles, counts[0] + counts[1], strict=True) if n == 1]
-        unseen = [title for title, n in zip(titles, counts[1], strict=True) if not n]
+        seen = dict(zip(task.kind.names, zip(count(train), count(dev), strict=True), strict=True))
+        rare = [] if limited else [title for title, n in seen.items() if sum(n) == 1]
+        others = {title: n for title, n in seen.items() if title not in rare}
+        untaught = [title for title, (n, _) in others.items() if not n]
+        unseen = [title for title, (_, n) in others.items() if not n]
         if rare:
             yield f"{what} with one example only, to be merged with others: {first_names(rare)}"
-        if unseen := [title for title in unseen if title not in rare]:
+        if untaught:
+            cause = " under the limit" if limited else ""
+            yield f"{what} without a training example{cause}: {first_names(untaught)}"
+        if unseen:
             yield f"{what} without a dev example{end}: {first_names(unseen)}"
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 TEXT = str | None  # type of an option
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
+OF_FILES = {"train", "dev", "test", "text", "label", "id", "quotes"}  # keys of a description
 TEST_SHARE = 0.1  # of a single file; dev has the same share
 
 
@@ -91,14 +92,15 @@ def task(
             description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or a list of
             n texts or n pairs of texts, with `labels`.
         labels: n labels: classes, as texts or whole numbers; for the similarity of pairs,
-            numbers, at least one of them a float; or n lists of labels, which may be empty. None
-            for `type="ranking"`, where the first text of each pair is the better one.
+            numbers, at least one of them a float; for the regression of texts, numbers, at least
+            one of them with a fraction; or n lists of labels, which may be empty. None for
+            `type="ranking"`, where the first text of each pair is the better one.
         name: the name of a task from lists; None for `own`.
         folder: the folder in which lists are stored as a file, named after its checksum; None for
             `runs/data`. The run reads this file, also when it is resumed.
-        options: options of a built-in task; for lists the keys of a description, such as
-            `type="classification"` for pairs with numbers as labels. `classes` is its key `labels`:
-            `type="ordinal", classes=["low", "high"]`.
+        options: options of a built-in task; for lists those keys of a description that are not
+            about files, such as `type="classification"` for pairs with numbers as labels.
+            `classes` is its key `labels`: `type="ordinal", classes=["low", "high"]`.
 
     Raises:
         SettingsError, DescriptionError, DataError: with a message of one line.
@@ -130,6 +132,10 @@ def task_from_lists(
     """Store lists of texts and labels as a file and return a task that reads it."""
     if not isinstance(texts, Iterable):
         raise SettingsError(f"texts: expected a name or a list of texts, found {short_repr(texts)}")
+    for key in OF_FILES & options.keys():
+        raise SettingsError(f"{key}: expected none with a list of texts, which has no file")
+    if isinstance(labels, str):
+        raise SettingsError(f"labels: expected a list, found {short_repr(labels)}")
     rows = [texts_of(row) for row in texts]
     labels = plain(list(() if labels is None else labels))
     given = TYPES.get(str(options.get("type")))

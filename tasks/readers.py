@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -180,11 +181,21 @@ def to_number(label: str) -> float | None:
 
 
 def text_hash(texts: Sequence[str]) -> int:
-    """Return a 64-bit hash of the letters and digits of an example's texts, in any order."""
+    """Return a 64-bit hash of an example's texts after `normalise_text`, in any order."""
     joined = "\n".join(sorted({normalise_text(text) for text in texts}))
     return int.from_bytes(hashlib.blake2b(joined.encode(), digest_size=8).digest(), "big")
 
 
 def normalise_text(text: str) -> str:
-    """Return the letters and digits of a text in lower case."""
-    return "".join(filter(str.isalnum, text.lower()))
+    """Return the letters, their marks, and the digits of a text in lower case.
+
+    Texts count as equal if these are. Of a text without letters and digits, the symbols are
+    returned, such as emoji, but no punctuation.
+    """
+    text = text.lower()
+    found = "".join(filter(str.isalnum, text))
+    if text.isascii() and found:
+        return found
+    text = unicodedata.normalize("NFC", text)
+    kinds = "LNM" if found else "SM"  # of Unicode: letters, numbers, marks; symbols
+    return "".join(c for c in text if unicodedata.category(c)[0] in kinds)

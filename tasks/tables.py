@@ -47,7 +47,8 @@ def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
             raise DataError(f"{path}: expected a file with columns ({endings}), found another")
         return (text.rstrip("\r\n") for _, text in decoded_lines(path))
     if column is None:
-        raise DataError(f"{path}: expected the name of a column, found none given")
+        expected = "expected the name of a column (--column, or --text-column with --text)"
+        raise DataError(f"{path}: {expected}, found none")
     return reader(path, column)
 
 

@@ -30,11 +30,10 @@ def decoded_lines(path: Path) -> Lines:
     try:
         with path.open("rb") as file:
             yield from decoded(file, str(path))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         place = path if path.parent.is_dir() else path.parent
-        raise DataError(
-            f"{path}: expected a data file, found none: {place} does not exist"
-        ) from error
+        what = "is a file" if place.is_file() else "does not exist"
+        raise DataError(f"{path}: expected a data file, found none: {place} {what}") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 

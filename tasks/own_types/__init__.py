@@ -23,16 +23,21 @@ TYPES: dict[str, OwnType] = {
 }
 
 
-def type_of_lists(texts: int, labels: Iterable[object]) -> str:
+def type_of_lists(texts: int, labels: Iterable[Any]) -> str:
     """Return the type of a task from lists.
 
-    It is multi-label for lists of labels, and similarity for pairs with numbers, one a float.
+    It is multi-label for lists of labels, similarity for pairs with numbers, one a float, and
+    regression for single texts with numbers, one with a fraction.
     """
+    labels = list(labels)
     types = {type(label) for label in labels}
     if types & {list, tuple}:
         return "multi-label"
-    numbers = texts == 2 and float in types and types <= {int, float}
-    return "similarity" if numbers else "classification"
+    if not types <= {int, float}:
+        return "classification"
+    if texts == 2:
+        return "similarity" if float in types else "classification"
+    return "classification" if all(label % 1 == 0 for label in labels) else "regression"
 
 
 def predicts(described: Mapping[str, Any]) -> Prediction | None:

@@ -108,7 +108,9 @@ def fault(described: TaskDescription) -> str | None:
 def lines(described: TaskDescription) -> Iterator[str]:
     """Yield the columns and the classes, and a notice about doubtful labels."""
     count = f"{len(described.labels)} classes in column {described.label!r}"
-    yield f"classification of {columns(described)}, {count}: {first_names(described.labels, 10)}"
+    metric = f"; f1 is that of {described.labels[1]}" if len(described.labels) == 2 else ""
+    names = first_names(described.labels, 10)
+    yield f"classification of {columns(described)}, {count}: {names}{metric}"
     numbers = [value for label in described.labels if (value := to_number(label)) is not None]
     words = [label for label in described.labels if to_number(label) is None]
     if numbers and words:

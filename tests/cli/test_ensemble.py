@@ -184,6 +184,8 @@ def test_compare_refuses_a_place_that_cannot_be_written(error_line, finished, tm
     (tmp_path / "out" / "comparison.tex").mkdir(parents=True)
     line = error_line(1, *command, tmp_path / "out")
     assert "expected a file or nothing, found a folder" in line
+    line = error_line(1, *command, finished[0])
+    assert "expected a folder for a report, found one with a config.json" in line
 
 
 def test_compare_replaces_its_reports_only(run_ok, error_line, finished, tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tasks import build_task
 from tasks.labelled_files import LabelledFiles
-from tasks.readers import clean_pair_text, clean_sentence
+from tasks.readers import clean_pair_text, clean_sentence, normalise_text
 from tasks.text_files import DataError
 
 SST, QQP, STS = (build_task(name) for name in ("sst", "qqp", "sts"))
@@ -170,11 +170,27 @@ def refused(task, folder: Path, split: str = "train") -> str:
     return message
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ("What is C++?", "what is c", True),
+        ("Café!", "Cafe\u0301", True),
+        ("Café", "Cafe", False),
+        ("का", "की", False),
+        ("\U0001f600", "\U0001f622", False),
+        ("?!", " ", True),
+    ],
+)
+def test_texts_are_equal_if_their_letters_marks_and_digits_are(one, other, equal):
+    assert (normalise_text(one) == normalise_text(other)) == equal
+
+
 def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path):
     assert f"found none: {tmp_path / 'nowhere'}" in refused(SST, tmp_path / "nowhere")
     write_rows("ids-sst-train.csv", SST_HEADER, A)
     assert "found no" in refused(SST, tmp_path, "dev")
-    assert "cannot be read: Not a dir" in refused(SST, tmp_path / "ids-sst-train.csv")
+    file = tmp_path / "ids-sst-train.csv"
+    assert f"expected a data file, found none: {file} is a file" in refused(SST, file)
     (tmp_path / "ids-sst-dev.csv").mkdir()
     assert "expected a file, found a folder without" in refused(SST, tmp_path, "dev")
 

@@ -70,7 +70,12 @@ def test_a_missing_text_is_empty(tmp_path):
             "text",
             "expected a file with columns (.csv, .tsv, .jsonl, .json, .parquet)",
         ),
-        ("a.csv", "id,text\n", None, "expected the name of a column, found none"),
+        (
+            "a.csv",
+            "id,text\n",
+            None,
+            "expected the name of a column (--column, or --text-column with",
+        ),
         ("a.csv", "", "text", "expected a header line with text, found none"),
         ("a.csv", "id,sentence\n1,a\n", "text", "line 1: expected a column 'text', found id, sen"),
         ("a.csv", "id,text \n1,a\n", "text", "expected a column 'text', found id, 'text '"),

@@ -209,7 +209,7 @@ def test_tasks_of_one_table_have_one_key():
     assert len({task.shares_rows for task in found}) == 1
     assert found[0].shares_rows is not None
     others = [*tickets(group=None), *tickets(labels=["topic", "tags"]), *tickets(id="text")]
-    joint = tickets(labels=["topic"], text=["text", "topic"])
+    joint = tickets(labels=["topic"], text=["text", "customer"], group=None)
     assert not {build(one).shares_rows for one in [*others, *joint]} & {found[0].shares_rows}
     alone = replace(tickets()[0], table=None, group=None)
     assert find_task("topic", {"topic": alone.to_json()}).shares_rows is None

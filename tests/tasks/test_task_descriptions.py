@@ -110,6 +110,11 @@ def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
     assert list(small_split_notices(similar, splits)) == ["scores on 4 dev examples are rough"]
     enough = {name: Examples([], (), np.arange(300) % 3) for name in parts}
     assert not list(small_split_notices(found, enough))
+    parts = {name: Examples([], (), np.arange(300) % 2) for name in parts}
+    assert list(small_split_notices(found, parts, limited=True)) == [
+        "classes without a training example under the limit: c",
+        "classes without a dev example, so that no score shows how well they are found: c",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -232,7 +237,10 @@ ONE = "m=a.csv:type=classification,text=a,label=b"
         (f"{ONE},pair=joint", "pair: expected two text columns for joint, found one"),
         ("m=a.csv:type=classification,text", "expected key=value"),
         ("m=a.csv:type=similarity,text=a,text=a,label=c", "two different columns, found 'a' twice"),
-        ("m=nowhere.yaml", "expected a task in YAML, found: "),
+        ("m=nowhere.yaml", "expected a task in YAML, found no file"),
+        (ONE.replace("label=b", "label=a"), "label: expected another column than the text, found"),
+        (f"{ONE},group=a", "group: expected another column than the text, found 'a'"),
+        (f"{ONE},group=b", "group: expected another column than the label, found 'b'"),
     ],
 )
 def test_what_describes_no_task_is_refused_in_one_line(text, expected):
@@ -350,12 +358,19 @@ def test_lists_become_a_task_over_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("labels", "kind"), [([0, 1] * 5, "classification"), ([0.5, 1, 2, 5, 3.5] * 2, "similarity")]
+    ("labels", "of_texts", "of_pairs"),
+    [
+        ([0, 1] * 5, "classification", "classification"),
+        ([1.0, 2.0] * 5, "classification", "similarity"),
+        ([0.5, 1, 2, 5, 3.5] * 2, "regression", "similarity"),
+        ([["a"], ["b", "a"]] * 5, "multi-label", "multi-label"),
+    ],
 )
-def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
+def test_the_type_of_lists_follows_from_their_labels(labels, of_texts, of_pairs, tmp_path):
+    texts = [f"text {i}" for i in range(10)]
     pairs = [(f"one {i}", f"other {i}") for i in range(10)]
-    mine = task(pairs, labels, name="alike", folder=tmp_path)
-    assert mine.to_json()["type"] == kind
+    found = [task(rows, labels, folder=tmp_path).type for rows in (texts, pairs)]
+    assert found == [of_texts, of_pairs]
 
 
 @pytest.mark.parametrize(
@@ -367,6 +382,9 @@ def test_pairs_have_classes_or_similarities(labels, kind, tmp_path):
         ([("a", "b"), ("c",)], ["x", "y"], {}, "texts: expected one or two in each row"),
         (["a"], ["x", "y"], {}, "labels: expected 1, one for each text, found 2"),
         (["a"], [None], {}, "labels: expected texts or numbers, found None"),
+        (["a", "b"], "xy", {}, "labels: expected a list, found 'xy'"),
+        (["a"], ["x"], {"train": "a.csv"}, "train: expected none with a list of texts"),
+        (["a"], ["x"], {"label": "text"}, "label: expected none with a list of texts"),
         (["a"], ["x"], {"name": "../evil"}, "name: expected lower-case letters"),
         ("mine=f.csv:type=classification", None, {"pair": "joint"}, "options: expected inside"),
         ("sst", ["x"], {}, "labels: expected only for a list of texts"),
