@@ -25,7 +25,7 @@ from multitask.checkpoint_folders import (
     step_of,
 )
 from multitask.config import RunConfig
-from multitask.stored_config import belongs_to_run
+from multitask.stored_config import check_of_run
 
 
 class Scored(TypedDict):
@@ -180,17 +180,11 @@ class Checkpoints:
         return None
 
     def check(self, folder: Path) -> None:
-        """Raise CheckpointError unless the checkpoint is known to be of this run."""
+        """Raise CheckpointError unless the checkpoint is of this run."""
         try:
-            if belongs_to_run(folder, self.config):
-                return
-            found = (
-                f"{folder}: expected the configuration of its run, found none: written by an older "
-                "version, and not verifiable"
-            )
+            check_of_run(folder, self.config)
         except CheckpointError as error:
-            found = str(error)
-        raise CheckpointError(f"{found}; --overwrite starts again")
+            raise CheckpointError(f"{error}; --overwrite starts again") from error
 
     @contextmanager
     def restoring(self) -> Iterator[None]:

@@ -45,7 +45,7 @@ OF_TRAINING = (
 def read_metrics(file: Path, sealed: bool) -> dict[str, Any]:
     """Read a `metrics.json`; raise RunError if it was edited, or a figure is impossible.
 
-    Files of older versions are not `sealed`: they have no checksum.
+    A file that is `sealed` has a checksum; without weights beside it, a run need not have one.
     """
     found = read_sealed(file, RunError, REMEDY, required=sealed)
     try:

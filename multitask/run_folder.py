@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from multitask.checkpoint_folders import (
 from multitask.config import RunConfig
 from multitask.methods import UserMethods
 from multitask.metrics_file import OF_TRAINING, read_metrics
-from multitask.stored_config import belongs_to_run, read_config
+from multitask.stored_config import check_of_run, read_config
 from tasks.predictions import scores_name
 
 CODE = "code"  # copies of the user's files with methods, never executed
@@ -153,8 +152,7 @@ class RunFolder:
     def read_metrics(self) -> dict[str, Any] | None:
         """Return the metrics of a run or of a merge of runs; None without a `metrics.json`.
 
-        Raise RunError if it is not valid. Its checksum is required if `checkpoint/best` holds the
-        configuration, because the same versions write both.
+        Raise RunError if it is not valid. Its checksum is required beside weights.
         """
         file = self.metrics_file
         return read_metrics(file, (self.best / CONFIG).exists()) if file.exists() else None
@@ -163,25 +161,15 @@ class RunFolder:
         """Return the folder with the weights of the best epoch, or of an export.
 
         Raise RunError if there are none, and CheckpointError if they have another configuration
-        than `config`, by default the one in the folder. Weights of an older version, which does not
-        store their configuration, are used with a message.
+        than `config`, by default the one in the folder.
         """
         best = self.published_weights()
-        if best == self.path:
-            return best
-        file = self.config_file
-        try:
-            known = belongs_to_run(best, self.stored_config() if config is None else config)
-        except CheckpointError as error:
-            message = f"{error}; restore {file}, or the checkpoint of its run"
-            raise CheckpointError(message) from error
-        if not known:
-            print(
-                f"{best}: written by an older version, without the configuration of its run: "
-                f"cannot check whether {file} belongs to these weights",
-                file=sys.stderr,
-                flush=True,
-            )
+        if best != self.path:
+            try:
+                check_of_run(best, self.stored_config() if config is None else config)
+            except CheckpointError as error:
+                message = f"{error}; restore {self.config_file}, or the checkpoint of its run"
+                raise CheckpointError(message) from error
         return best
 
     def data_checksums(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from common.errors import OtherRunError, RunError
 from common.json_files import write_json
 from multitask.config import RunConfig, difference, path_settings
 from multitask.run_folder import CODE, FOLDERS, RunFolder
-from multitask.stored_config import as_paths, belongs_to_run
+from multitask.stored_config import as_paths, check_of_run
 from multitask.user_methods import source_of
 from tasks.described import FILES as DATA_FILES
 
@@ -39,7 +39,7 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
         )
     if folder.metrics() is not None:
         if folder.best.exists():
-            belongs_to_run(folder.best, config.to_json())
+            check_of_run(folder.best, config.to_json())
         return True
     if not resume:
         raise RunError(

@@ -54,21 +54,20 @@ def check_stored(content: Mapping[str, Any]) -> None:
     check_tasks(names, content.get("own_tasks", {}), TASKS)
 
 
-def belongs_to_run(folder: Path, config: Mapping[str, object]) -> bool:
-    """Return whether a checkpoint holds the configuration of its run; older versions wrote none.
+def check_of_run(folder: Path, config: Mapping[str, object]) -> None:
+    """Raise CheckpointError, with the first setting that differs, for a checkpoint of another run.
 
-    Files and folders are compared only by name, because they may have been moved. Raise
-    CheckpointError with the first setting that differs if the configuration is not `config`.
+    `config` is the run's configuration. Files and folders are compared only by name, because they
+    may have been moved.
     """
     if not (folder / CONFIG).exists():
-        return False
+        raise CheckpointError(f"{folder}: expected the configuration of its run, found none")
     stored = read_json(folder / CONFIG, CheckpointError)
     if found := difference(without_folders(config), without_folders(stored), ignored=MACHINE):
         raise CheckpointError(
             f"{folder}: expected a checkpoint of this run, found one of another configuration: "
             f"{found}"
         )
-    return True
 
 
 def without_folders(config: Mapping[str, Any]) -> dict[str, Any]:

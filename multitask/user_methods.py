@@ -174,8 +174,7 @@ def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:
     """Raise RunError if a file of methods of a stored run is missing or has changed."""
     here = sources(methods)
     for name, checksum in stored.items():
-        # Older versions stored no checksum of a class without a file.
-        if name in here and checksum in ("", here[name]):
+        if here.get(name) == checksum:
             continue
         if name.endswith(".py"):
             found = f"another one, {here[name][:12]}" if name in here else "none"

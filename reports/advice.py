@@ -101,9 +101,7 @@ def check_settings(folder: Path, root: Path, promises: Promises) -> None:
     stored, name = RunFolder(folder).stored_config(), folder.name.rpartition("-seed")[0]
     file = root / ADVICE / f"{name}.json"
     advised = read_json(file, UserError)
-    seal = seal_of(advised)
-    # Files of older versions have no checksums of the settings.
-    if promises.settings.get(name, seal) != seal:
+    if promises.settings.get(name) != seal_of(advised):
         raise UserError(
             f"{file}: expected the advised settings, found others; --advise writes them"
         )

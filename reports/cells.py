@@ -37,13 +37,13 @@ def write_cell(file: Path, content: Mapping[str, Any]) -> None:
     write_sealed(file, content)
 
 
-def read_cell(file: Path, required: bool = True) -> dict[str, Any]:
+def read_cell(file: Path) -> dict[str, Any]:
     """Read a file that `write_cell` wrote.
 
-    Raise UserError if it was edited, lacks a `required` checksum, or has figures that are not
-    finite or out of the range of their metric.
+    Raise UserError if it was edited, lacks its checksum, or has figures that are not finite or out
+    of the range of their metric.
     """
-    content = read_sealed(file, UserError, REMEDY, required)
+    content = read_sealed(file, UserError, REMEDY)
     figures = {k: v for k, v in content.items() if k not in ("config", "environment")}
     if wrong := metric_error(figures):
         raise UserError(f"{file}: {wrong}; {REMEDY}")

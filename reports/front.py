@@ -151,12 +151,9 @@ def draw_fronts(fronts: Sequence[Front], file: Path, curve: np.ndarray | None = 
 
 
 def read_fronts(folders: Sequence[Path]) -> list[Front]:
-    """Read the fronts of finished sweeps; raise UserError if they cannot be compared.
-
-    A checksum is not required, because fronts of older versions have none.
-    """
+    """Read the fronts of finished sweeps; raise UserError if they cannot be compared."""
     files = [folder / "front.json" for folder in folders]
-    fronts = [Front.from_json(read_cell(file, required=False)) for file in files]
+    fronts = [Front.from_json(read_cell(file)) for file in files]
     first = fronts[0]
     for folder, front in zip(folders, fronts, strict=True):
         for what in ("objectives", "preferences", "reference"):

@@ -93,8 +93,7 @@ def stored_losses(config: RunConfig, count: int, folder: Path, overwrite: bool) 
         found = {"rays": count, "losses_before": losses, "config": without_paths(config)}
         write_json(file, found)
         return losses
-    stored = kept.get("config")  # missing in those of older versions
-    if stored and (other := difference(without_paths(config), stored, ignored=("linear",))):
+    if other := difference(without_paths(config), kept["config"], ignored=("linear",)):
         line = f"expected a sweep of this configuration, found another: {other}"
         raise RunError(f"{file}: {line}; choose another --output, or --overwrite")
     return kept["losses_before"]
@@ -106,8 +105,9 @@ def check_rays(file: Path, count: int | None) -> Mapping[str, Any]:
     None allows every number.
     """
     kept = read_json(file, RunError)
-    if not {"rays", "losses_before"} <= kept.keys():
-        raise RunError(f"{file}: expected a sweep's rays and losses_before, found {sorted(kept)}")
+    if not {"rays", "losses_before", "config"} <= kept.keys():
+        line = "expected a sweep's rays, losses_before and config"
+        raise RunError(f"{file}: {line}, found {sorted(kept)}")
     if count not in (None, kept["rays"]):
         line = f"expected a sweep of {count} rays, found {kept['rays']}"
         raise RunError(f"{file}: {line}; choose another --output, or --overwrite")

@@ -52,7 +52,7 @@ class Measures:
             found = read_arrays(file, "measures of gradients", RunError)
             about = json.loads(str(found["about"]))
             arrays = {name: found[name] for name in ARRAYS}
-            if about.get("origin") != origin:  # none in those of older versions
+            if about.get("origin") != origin:
                 return None
             measures = cls(**arrays, parts=tuple(about["parts"]), seconds=float(about["seconds"]))
             measures.check()
@@ -87,7 +87,7 @@ class MeasureFiles:
 
     def origin(self, config: RunConfig, epoch: int) -> str:
         """Return what the measures after an epoch are of; the run has its data's checksums."""
-        data = self.run / DATA  # missing in runs of older versions
+        data = self.run / DATA
         return f"{config.digest()}, data {digest(data) if data.exists() else None}, epoch {epoch}"
 
     def load(self, config: RunConfig, epoch: int) -> Measures | None:
