@@ -51,7 +51,7 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         epochs, batch_size: as in `multitask.RunConfig`.
         lr: learning rate of the encoder; None for the default of `RunConfig`.
         validation_fraction: share of the rows that selects the best epoch and is not trained on; 0
-            trains on all rows and keeps the last epoch.
+            trains on all rows and keeps the last epoch. Rows with equal texts stay on one side.
         settings: further settings of `RunConfig` by name, such as `{"freeze_encoder": True}`.
         folder: a folder to keep the run (`run`) and its rows (`data`) in. By default no file is
             left behind. It keeps one run, so that it does not suit a search over settings.

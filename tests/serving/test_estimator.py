@@ -1,6 +1,7 @@
 """The estimators follow scikit-learn's protocol, and equal the runs that they train."""
 
 import io
+import json
 import pickle
 
 import joblib
@@ -215,6 +216,19 @@ def kept_rows(folder):
     return (folder / "kept" / "data").iterdir()
 
 
+def test_equal_texts_are_held_out_together(tmp_path):
+    texts = [f"a stay{'!' * (row // 20)} !of {row % 20} nights" for row in range(80)]
+    kept = SentenceClassifier(**SMALL, folder=tmp_path / "kept", validation_fraction=0.25)
+    kept.fit(texts, LABELS * 2)
+    rows = {
+        file.name[:3]: list(map(json.loads, file.read_text().splitlines()))
+        for file in kept_rows(tmp_path)
+    }
+    nights = {name: [row["text"].split("!")[-1] for row in found] for name, found in rows.items()}
+    assert {name: len(found) for name, found in nights.items()} == {"tra": 60, "dev": 20}
+    assert set(nights["tra"]).isdisjoint(nights["dev"])
+
+
 @pytest.mark.parametrize(
     ("changed", "texts", "labels", "expected"),
     [
@@ -233,6 +247,7 @@ def kept_rows(folder):
         ({"settings": {"calibrate": True}}, ["a", "b"], ["x", "y"], "validation_fraction above 0"),
         ({"validation_fraction": 1}, ["a", "b"], ["x", "y"], "validation_fraction: expected 0"),
         ({"validation_fraction": 0.9}, ["a", "b"], ["x", "y"], "more rows than are held out"),
+        ({"validation_fraction": 0.5}, ["a", "A!"], ["x", "y"], "X: expected different texts to"),
     ],
 )
 def test_invalid_input_is_refused_in_one_line(changed, texts, labels, expected):
