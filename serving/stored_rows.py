@@ -11,6 +11,7 @@ import numpy as np
 from tasks.described import checked_description
 from tasks.own_tasks import LABEL, TEXTS, store_rows
 from tasks.own_types import TYPES
+from tasks.own_types.base import check_labels
 from tasks.readers import text_hash
 from tasks.registry import Prediction
 from tasks.splits import deal
@@ -57,7 +58,7 @@ def stored_task(
 
     A share `held` of the rows, drawn by the seed, is dev, a little less if rows with equal texts,
     which stay together, do not fit; with 0, dev is the training file. Raise ValueError if no type
-    of own tasks predicts this from so many texts, or if all texts are equal.
+    of own tasks predicts this from so many texts, for a blank label, or if all texts are equal.
     """
     width = len(rows[0])
     able = {name: own for name, own in TYPES.items() if own.predicts == targets.predicts}
@@ -84,4 +85,6 @@ def stored_task(
         raise ValueError(f"X: expected different texts to hold some out, {found}")
     file = store_rows(folder, "train", train)
     files = {"train": str(file), "dev": str(store_rows(folder, "dev", dev) if count else file)}
-    return complete_description(HEAD, checked_description(HEAD, description | files))
+    described = checked_description(HEAD, description | files)
+    check_labels("y", described["labels"])
+    return complete_description(HEAD, described)

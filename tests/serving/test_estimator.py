@@ -26,6 +26,7 @@ TEXTS = [f"a {word} stay, night {night}" for night in range(20) for word in ("lo
 PAIRS = list(zip(TEXTS, TEXTS[1:] + TEXTS[:1], strict=True))
 LABELS = ["good", "bad"] * 20
 SMALL = {"encoder": "tiny", "epochs": 1}
+SEEDS = "random_state: expected a whole number from 0, a numpy.random.RandomState or None, found"
 
 
 class TextsOfNumbers:
@@ -244,6 +245,16 @@ def test_equal_texts_are_held_out_together(tmp_path):
         ({"settings": {"epochs": 3}}, ["a", "b"], ["x", "y"], "epochs as the argument epochs"),
         ({"settings": {"seed": 3}}, ["a", "b"], ["x", "y"], "seed as the argument random_state"),
         ({"settings": {"lr": 3e-4}, "lr": 1e-3}, ["a", "b"], ["x", "y"], "lr as the argument lr"),
+        ({}, ["a", "b"], ["x", None], "y: expected labels of one type, found texts and None"),
+        ({}, ["a", "b"], [None, "x"], "y: expected labels of one type, found texts and None"),
+        ({}, ["a", "b"], ["x", float("nan")], "y: expected labels .*, found texts and nan"),
+        ({}, ["a", "b"], ["x", pd.NA], "y: expected labels of one type, found texts and <NA>"),
+        ({}, ["a", "b"], [["x"], ["z", None]], "y: expected labels .*, found texts and None"),
+        ({}, ["a", "b"], ["x", " "], "^y: expected labels without .*, not blank, found ''"),
+        ({}, ["a", "b"], [["x"], [""]], "^y: expected labels without .*, not blank, found ''"),
+        ({"random_state": np.random.default_rng(0)}, ["a", "b"], ["x", "y"], f"{SEEDS} Generator"),
+        ({"random_state": -1}, ["a", "b"], ["x", "y"], f"{SEEDS} -1"),
+        ({"settings": {"keep": "best"}}, ["a", "b"], ["x", "y"], "above 0 for keep best, as"),
         ({"settings": {"calibrate": True}}, ["a", "b"], ["x", "y"], "validation_fraction above 0"),
         ({"validation_fraction": 1}, ["a", "b"], ["x", "y"], "validation_fraction: expected 0"),
         ({"validation_fraction": 0.9}, ["a", "b"], ["x", "y"], "more rows than are held out"),
