@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from common.errors import EncoderError
 from common.progress import bar
-from common.run_files import CHECKPOINTS, EXPORTED, HEADS
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
 from minbert.bilstm import BiLSTM
 from minbert.config import ENCODING_PRECISIONS, EncoderConfig
@@ -24,6 +23,7 @@ from minbert.folder import (
     AnyEncoder,
     SentenceSettings,
     load_encoder,
+    make_folder,
     read_config,
     read_sentence_settings,
     save_encoder,
@@ -199,7 +199,8 @@ class BiEncoder(nn.Module):
             width, layers: the first dimensions, of the states after this layer; see `smaller`.
 
         Raises:
-            TypeError: for a value that is not a string, such as None or NaN, with its index.
+            TypeError: for a value that is not a string, such as None or NaN, with its index, and
+                for a wrong `normalize`.
 
         Warns:
             common.errors.TruncationWarning: with the number of sentences that were cut to
@@ -244,6 +245,8 @@ class BiEncoder(nn.Module):
     ) -> Iterator[tuple[np.ndarray, int]]:
         """Yield each window's embeddings and the number of its sentences cut to the limit."""
         check_column(sentences, batch_size)
+        if not isinstance(normalize, bool | np.bool_ | None):
+            raise TypeError(f"normalize: expected True or False, found {normalize!r:.40}")
         encoder = self.encoder_in(precision)
         normalize = self.normalize if normalize is None else normalize
         with bar("encode", "sentence", total) as progress:
@@ -346,21 +349,15 @@ class BiEncoder(nn.Module):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` opens.
 
-        transformers and sentence-transformers also open the folder of a transformer. Raise
-        EncoderError for an encoder cut to its first dimensions, and for the folder of a run or of
-        an export with heads.
+        transformers and sentence-transformers also open the folder of a transformer. An encoder in
+        the folder is replaced. Raise EncoderError for an encoder cut to its first dimensions, for a
+        file, and for a folder with other content than an encoder: a run, an export with heads, or
+        files without a `config.json` of an encoder.
         """
         if self.width < (complete := self.encoder.config.hidden_size):
             raise EncoderError(f"save: expected the complete width {complete}, found {self.width}")
         folder = Path(folder)
-        if found := next(
-            (name for name in (CHECKPOINTS, EXPORTED, HEADS) if (folder / name).exists()), None
-        ):
-            raise EncoderError(
-                f"{folder}: expected a folder without a run or the heads of an export, found "
-                f"{found}; choose another folder"
-            )
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         save_encoder(self.encoder, folder)
         self.tokenizer.save(folder)
         limit = self.tokenizer.max_tokens, self.tokenizer.lower

@@ -12,7 +12,7 @@ import torch
 from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
 from common.json_files import read_json, write_json
-from common.run_files import CHECKPOINTS, is_run
+from common.run_files import CHECKPOINTS, EXPORTED, HEADS, is_run
 from minbert.adapters import AdaptedEncoder
 from minbert.bilstm import BiLSTM
 from minbert.config import (
@@ -199,6 +199,25 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[Encoder | BiLSTM, lis
     encoder = BiLSTM(config)  # PyTorch keeps an LSTM's weights in lists that `assign` would miss
     encoder.load_state_dict(tensors)
     return encoder, []
+
+
+def make_folder(folder: Path) -> None:
+    """Create the folder of an encoder; raise EncoderError if it has other content than one."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise EncoderError(f"{folder}: expected a folder or nothing, found a file") from error
+    content = sorted(one.name for one in folder.iterdir())
+    if found := next((name for name in (CHECKPOINTS, EXPORTED, HEADS) if name in content), None):
+        raise EncoderError(
+            f"{folder}: expected a folder without a run or the heads of an export, found "
+            f"{found}; choose another folder"
+        )
+    if content and "config.json" not in content:
+        line = f"expected a new folder or that of an encoder, found {content[0]}"
+        raise EncoderError(f"{folder}: {line}; choose another folder")
+    if content:
+        read_config(folder)  # raises EncoderError for the file of another program
 
 
 def save_encoder(encoder: AnyEncoder, folder: Path) -> None:

@@ -41,7 +41,7 @@ class Tokenizer:
         long: str = "head",
     ) -> None:
         if long != "head" and long not in READERS:
-            raise ValueError(f"long: expected one of head, {', '.join(READERS)}, found {long!r}")
+            raise EncoderError(f"long: expected one of head, {', '.join(READERS)}, found {long!r}")
         backend.no_padding()
         backend.no_truncation()
         self.begin, self.end = special_tokens(backend)

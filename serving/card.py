@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from multitask.config import RunConfig
+from multitask.run_settings import MACHINE
+from multitask.settings_by_name import following_defaults
+from multitask.stored_config import without_paths
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows, size_table
-from reports.tables import markdown_table
+from reports.tables import Table, markdown_table, shown
 from serving.export_kinds import DOWNLOAD, KINDS
 from serving.head_formulas import reason_without
 from serving.model import MultiTaskModel
@@ -25,6 +28,13 @@ STS_CAVEAT = (
 )
 # The folders before a file name in an absolute path or in one that begins with ~ or .. .
 PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
+EPOCH = {  # by the setting `keep`
+    "best": "The best epoch was chosen on the dev examples whose scores these are.",
+    "last": "The weights are those of the last epoch; no epoch was chosen by these scores.",
+}
+ALWAYS = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
+# Settings that are shown in other places, or that only concern the machine.
+ELSEWHERE = ("tasks", "own_tasks", "data", "encoder", *MACHINE)
 CALIBRATION = (
     f"By temperature scaling and split conformal prediction: {CALIBRATED}. `MultiTaskModel` reads "
     "the calibration from `calibration.json`; code without this toolkit has the scores before it."
@@ -74,8 +84,7 @@ def card(
     if isinstance(metrics.get("command"), str):
         parts.append(f"```\n{without_places(metrics['command'])}\n```")
     if "dev" in metrics:
-        parts += ["## Scores", markdown_table(["task", "metric", "dev", "test"], scores(metrics))]
-        parts.append("The best epoch was chosen on the dev examples whose scores these are.")
+        parts += ["## Scores", markdown_table(*score_table(metrics)), EPOCH[config.keep]]
     if sizes := metrics.get("sizes"):
         parts += ["## Smaller embeddings", SMALLER, markdown_table(*size_table(sizes))]
     if calibrated := metrics.get("calibration"):
@@ -126,15 +135,17 @@ def example(model: MultiTaskModel) -> str:
 
 
 def settings(model: MultiTaskModel) -> list[list[str]]:
-    """Return rows with the main settings and the data of the tasks."""
+    """Return rows with the main settings, the data of the tasks, and settings but defaults."""
     config = model.config
-    keys = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
-    flat = config.flat()
-    rows = [[name.replace("_", " "), str(flat[name])] for name in keys]
+    flat, follows, values = config.flat(), following_defaults(vars(config)), without_paths(config)
+    rows = [[name.replace("_", " "), str(flat[name])] for name in ALWAYS]
     rows[1:1] = data(config)
-    if config.objective is not None:
-        rows.append(["objective", config.objective.name])
-    return rows
+    changed = config.flat_other_than_defaults().keys() - {*ALWAYS, *ELSEWHERE}
+    return rows + [
+        [name.replace("_", " "), shown(values[name])]
+        for name, value in flat.items()
+        if name in changed and value is not None and value != follows.get(name)
+    ]
 
 
 def data(config: RunConfig) -> list[list[str]]:
@@ -156,6 +167,18 @@ def lengths(model: MultiTaskModel, metrics: Mapping[str, Any]) -> list[list[str]
         shown = [f"{name} {cut:,} of {texts:,}" for name, (cut, texts) in counts.items()]
         rows.append(["longer training texts, cut", ", ".join(shown)])
     return rows
+
+
+def score_table(metrics: Mapping[str, Any]) -> Table:
+    """Return header and rows of `scores`, with the number of scored examples where it is known."""
+    header, rows = ["task", "metric", "dev", "test"], scores(metrics)
+    for split, counts in metrics.get("examples", {}).items():
+        place = header.index(split)
+        found = [f"{counts[row[0]]:,}" if row[place] and row[0] in counts else "" for row in rows]
+        if any(found):
+            header = [*header, f"{split} examples"]
+            rows = [[*row, cell] for row, cell in zip(rows, found, strict=True)]
+    return header, rows
 
 
 def scores(metrics: Mapping[str, Any]) -> list[list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -51,11 +51,11 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         epochs, batch_size: as in `multitask.RunConfig`.
         lr: learning rate of the encoder; None for the default of `RunConfig`.
         validation_fraction: share of the rows that selects the best epoch and is not trained on; 0
-            trains on all rows and keeps the last epoch.
+            trains on all rows and keeps the last epoch. Rows with equal texts stay on one side.
         settings: further settings of `RunConfig` by name, such as `{"freeze_encoder": True}`.
         folder: a folder to keep the run (`run`) and its rows (`data`) in. By default no file is
             left behind. It keeps one run, so that it does not suit a search over settings.
-        random_state: random seed, a generator, or None for a new seed in each fit.
+        random_state: random seed, a `numpy.random.RandomState`, or None for a new seed in each fit.
         verbose: print what a run prints.
 
     Fits in several threads of one process are not supported: scikit-learn uses processes.
@@ -108,8 +108,11 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         from multitask.run import complete
 
         seed = self.random_state
-        if not isinstance(seed, int | np.integer):
+        if seed is None or isinstance(seed, np.random.RandomState):
             seed = check_random_state(seed).randint(2**31 - 1)
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+            line = "expected a whole number from 0, a numpy.random.RandomState or None"
+            raise ValueError(f"random_state: {line}, found {short_repr(self.random_state)}")
         if wrong := (self.settings or {}).keys() & OWN_ARGUMENTS.keys():
             key = min(wrong)
             line = f"expected {key} as {OWN_ARGUMENTS[key]}, found it among the settings"
@@ -119,9 +122,10 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         held = self.validation_fraction
         if not 0 <= held < 1:
             raise ValueError(f"validation_fraction: expected 0 or more, below 1, found {held!r}")
-        if not held and (self.settings or {}).get("calibrate"):
-            line = "expected a validation_fraction above 0 for calibrate, as it needs rows that are"
-            raise ValueError(f"settings: {line} not trained on, found 0")
+        for what, key, value in (("calibrate", "calibrate", True), ("keep best", "keep", "best")):
+            if not held and (self.settings or {}).get(key) == value:
+                line = f"expected a validation_fraction above 0 for {what}, as it needs rows that"
+                raise ValueError(f"settings: {line} are not trained on, found 0")
         task = stored_task(rows, targets, held, int(seed), place / "data")
         chosen: dict[str, Any] = (
             {"keep": "best"} if held else {"keep": "last", "evaluate_every": self.epochs}
@@ -202,6 +206,14 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         super().__setstate__(state)
 
 
+def check_one_type(labels: Sequence[Any] | np.ndarray) -> None:
+    """Raise TypeError for texts among other labels, which are often missing ones, None or NaN."""
+    others = [label for label in labels if not isinstance(label, str)]
+    if 0 < len(others) < len(labels):
+        found = f"found texts and {short_repr(others[0])}"
+        raise TypeError(f"y: expected labels of one type, {found}")
+
+
 class SentenceClassifier(ClassifierMixin, SentenceEstimator):
     """A classifier of texts or of pairs of texts, with one class or several labels for each.
 
@@ -220,9 +232,11 @@ class SentenceClassifier(ClassifierMixin, SentenceEstimator):
     def targets(self, y: Any) -> Targets:
         self.binarizer_: MultiLabelBinarizer | None = None
         if holds_lists(y):
+            check_one_type([label for row in y for label in row])
             self.binarizer_ = MultiLabelBinarizer().fit(y)
             self.classes_ = self.binarizer_.classes_
             return several(self.binarizer_.transform(y), self.classes_)
+        check_one_type(np.asarray(y, object).ravel())
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         if type_of_target(y) == "multilabel-indicator":
             self.classes_ = np.arange(y.shape[1])

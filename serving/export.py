@@ -26,6 +26,7 @@ from serving.export_kinds import DEFAULT, KINDS
 from serving.model import MultiTaskModel
 from serving.run_encoder import check_embeds_texts
 from serving.static_export import StaticSettings, write_static
+from tasks.predictions import read_scores
 
 # File names of an export; a folder with any other file is not replaced.
 OWN = (
@@ -86,7 +87,7 @@ def export(
     chosen = KINDS[kind]
     if chosen.package is not None and util.find_spec(chosen.package) is None:
         raise SettingsError(f"format {kind}: {missing(chosen.package)}")
-    metrics = RunFolder(run).read_metrics() or {}
+    metrics = {**(RunFolder(run).read_metrics() or {}), "examples": example_counts(run, model)}
     if task is not None or (model.model.adapters and not chosen.keeps_adapters):
         model, metrics = merged(model, metrics, task)
     if chosen.write is None:
@@ -103,6 +104,18 @@ def export(
         for name, reason in found.items()
         if reason is not None
     ]
+
+
+def example_counts(run: Path, model: MultiTaskModel) -> dict[str, dict[str, int]]:
+    """Return the number of scored examples by split and task, where the run has their scores."""
+    found: dict[str, dict[str, int]] = {"dev": {}, "test": {}}
+    for split, counts in found.items():
+        for name in model.tasks:
+            if (file := RunFolder(run).scores(name, split)).exists():
+                scores = read_scores(file)
+                left_out = 0 if scores.selected_on is None else int(scores.selected_on.sum())
+                counts[name] = len(scores.ids) - left_out
+    return found
 
 
 def merged(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from common.errors import RunError
 from serving.model import MultiTaskModel
@@ -38,7 +38,7 @@ class EncodeRequest(Request):
     """Texts to embed; `normalize` for unit length, and a task of a run with adapters."""
 
     texts: list[str | None] = Field(min_length=1, max_length=MOST)
-    normalize: bool | None = None
+    normalize: StrictBool | None = None
     task: str | None = None
 
 

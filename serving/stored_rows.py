@@ -11,7 +11,10 @@ import numpy as np
 from tasks.described import checked_description
 from tasks.own_tasks import LABEL, TEXTS, store_rows
 from tasks.own_types import TYPES
+from tasks.own_types.base import check_labels
+from tasks.readers import text_hash
 from tasks.registry import Prediction
+from tasks.splits import deal
 from tasks.task_description import TaskDescription
 from tasks.task_inference import complete_description
 
@@ -53,8 +56,9 @@ def stored_task(
 ) -> TaskDescription:
     """Store rows as files in a folder and return a task that reads them.
 
-    A share `held` of the rows, drawn by the seed, is dev; with 0, dev is the training file. Raise
-    ValueError if no type of own tasks predicts this from so many texts.
+    A share `held` of the rows, drawn by the seed, is dev, a little less if rows with equal texts,
+    which stay together, do not fit; with 0, dev is the training file. Raise ValueError if no type
+    of own tasks predicts this from so many texts, for a blank label, or if all texts are equal.
     """
     width = len(rows[0])
     able = {name: own for name, own in TYPES.items() if own.predicts == targets.predicts}
@@ -74,7 +78,13 @@ def stored_task(
         found = f"found {len(every)} and validation_fraction={held}"
         raise ValueError(f"X: expected more rows than are held out, {found}")
     order = np.random.default_rng(seed).permutation(len(every))
-    dev, train = ([every[row] for row in sorted(part)] for part in np.split(order, [count]))
+    known = np.array([text_hash(texts) for texts in rows], np.uint64)
+    train, dev = ([every[row] for row in sorted(part)] for part in deal(known, order, (count,)))
+    if count and not dev:
+        found = f"found each too often for validation_fraction={held}"
+        raise ValueError(f"X: expected different texts to hold some out, {found}")
     file = store_rows(folder, "train", train)
     files = {"train": str(file), "dev": str(store_rows(folder, "dev", dev) if count else file)}
-    return complete_description(HEAD, checked_description(HEAD, description | files))
+    described = checked_description(HEAD, description | files)
+    check_labels("y", described["labels"])
+    return complete_description(HEAD, described)

@@ -157,6 +157,15 @@ def test_a_batch_size_limits_the_sentences_of_a_pass(tiny, batch_size, monkeypat
         tiny.encode(TEXTS, batch_size=0)
 
 
+@pytest.mark.parametrize("wrong", ["no", 1, []])
+def test_normalize_is_a_truth_value(tiny, wrong):
+    with pytest.raises(TypeError, match="normalize: expected True or False, found"):
+        tiny.encode(TEXTS, normalize=wrong)
+    with pytest.raises(TypeError, match="normalize: expected True or False, found"):
+        next(tiny.encode_stream(TEXTS, normalize=wrong))
+    assert_unit(tiny.encode(TEXTS, normalize=np.True_))
+
+
 def test_any_sequence_of_strings_is_encoded(tiny):
     column = pandas.Series(TEXTS, index=range(5, 5 + len(TEXTS)))
     expected = tiny.encode(TEXTS)

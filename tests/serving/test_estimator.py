@@ -1,6 +1,7 @@
 """The estimators follow scikit-learn's protocol, and equal the runs that they train."""
 
 import io
+import json
 import pickle
 
 import joblib
@@ -25,6 +26,7 @@ TEXTS = [f"a {word} stay, night {night}" for night in range(20) for word in ("lo
 PAIRS = list(zip(TEXTS, TEXTS[1:] + TEXTS[:1], strict=True))
 LABELS = ["good", "bad"] * 20
 SMALL = {"encoder": "tiny", "epochs": 1}
+SEEDS = "random_state: expected a whole number from 0, a numpy.random.RandomState or None, found"
 
 
 class TextsOfNumbers:
@@ -215,6 +217,19 @@ def kept_rows(folder):
     return (folder / "kept" / "data").iterdir()
 
 
+def test_equal_texts_are_held_out_together(tmp_path):
+    texts = [f"a stay{'!' * (row // 20)} !of {row % 20} nights" for row in range(80)]
+    kept = SentenceClassifier(**SMALL, folder=tmp_path / "kept", validation_fraction=0.25)
+    kept.fit(texts, LABELS * 2)
+    rows = {
+        file.name[:3]: list(map(json.loads, file.read_text().splitlines()))
+        for file in kept_rows(tmp_path)
+    }
+    nights = {name: [row["text"].split("!")[-1] for row in found] for name, found in rows.items()}
+    assert {name: len(found) for name, found in nights.items()} == {"tra": 60, "dev": 20}
+    assert set(nights["tra"]).isdisjoint(nights["dev"])
+
+
 @pytest.mark.parametrize(
     ("changed", "texts", "labels", "expected"),
     [
@@ -230,9 +245,20 @@ def kept_rows(folder):
         ({"settings": {"epochs": 3}}, ["a", "b"], ["x", "y"], "epochs as the argument epochs"),
         ({"settings": {"seed": 3}}, ["a", "b"], ["x", "y"], "seed as the argument random_state"),
         ({"settings": {"lr": 3e-4}, "lr": 1e-3}, ["a", "b"], ["x", "y"], "lr as the argument lr"),
+        ({}, ["a", "b"], ["x", None], "y: expected labels of one type, found texts and None"),
+        ({}, ["a", "b"], [None, "x"], "y: expected labels of one type, found texts and None"),
+        ({}, ["a", "b"], ["x", float("nan")], "y: expected labels .*, found texts and nan"),
+        ({}, ["a", "b"], ["x", pd.NA], "y: expected labels of one type, found texts and <NA>"),
+        ({}, ["a", "b"], [["x"], ["z", None]], "y: expected labels .*, found texts and None"),
+        ({}, ["a", "b"], ["x", " "], "^y: expected labels without .*, not blank, found ''"),
+        ({}, ["a", "b"], [["x"], [""]], "^y: expected labels without .*, not blank, found ''"),
+        ({"random_state": np.random.default_rng(0)}, ["a", "b"], ["x", "y"], f"{SEEDS} Generator"),
+        ({"random_state": -1}, ["a", "b"], ["x", "y"], f"{SEEDS} -1"),
+        ({"settings": {"keep": "best"}}, ["a", "b"], ["x", "y"], "above 0 for keep best, as"),
         ({"settings": {"calibrate": True}}, ["a", "b"], ["x", "y"], "validation_fraction above 0"),
         ({"validation_fraction": 1}, ["a", "b"], ["x", "y"], "validation_fraction: expected 0"),
         ({"validation_fraction": 0.9}, ["a", "b"], ["x", "y"], "more rows than are held out"),
+        ({"validation_fraction": 0.5}, ["a", "A!"], ["x", "y"], "X: expected different texts to"),
     ],
 )
 def test_invalid_input_is_refused_in_one_line(changed, texts, labels, expected):

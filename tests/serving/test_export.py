@@ -1,6 +1,7 @@
 """Exports give the same numbers in other libraries and are written atomically."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,32 @@ def test_the_card_has_data_scores_and_limits_without_local_paths(exported, train
         assert part in text
     for file in ("run.json", "README.md"):
         assert str(trained.parent) not in (folder / file).read_text()
+
+
+def test_the_card_says_how_the_weights_were_chosen_and_how_many_examples_are_scored(
+    exported, tmp_path
+):
+    rows, run = tmp_path / "rows.csv", tmp_path / "run"
+    rows.write_text(
+        "a,y\n" + "".join(f"text {i},{'same' if i % 2 else 'not'}\n" for i in range(40))
+    )
+    own = f"own={rows}:dev={rows},test={rows},type=classification,text=a,label=y"
+    flags = ["--mode", "single", "--task", own, "--encoder", "tiny", "--epochs", "1"]
+    flags += ["--dev-limit", "30", "--test-limit", "5", "--keep", "last", "--output", str(run)]
+    assert cli.main([*flags, "--class-weights", "balanced"]) == 0
+    export(run, tmp_path / "out", "transformers")
+    text = (tmp_path / "out" / "README.md").read_text()
+    shown = {"dev limit": 30, "test limit": 5, "keep": "last", "class weights": "balanced"}
+    for name, value in shown.items():
+        assert f"| {name} | {value} |" in text
+    assert "| task | metric | dev | test | dev examples | test examples |" in text
+    assert re.search(r"\| own \| accuracy \| [01]\.\d{4} \| [01]\.\d{4} \| 30 \| 5 \|", text)
+    assert "of the last epoch; no epoch was chosen" in text
+    assert "best epoch" not in text
+    other = (exported("sentence-transformers") / "README.md").read_text()
+    assert "The best epoch was chosen on the dev examples" in other
+    assert "| keep |" not in other
+    assert "| batches per step |" not in other  # it follows from the tasks
 
 
 def test_the_card_has_the_objective_and_heads_with_their_own_pooling(tmp_path):

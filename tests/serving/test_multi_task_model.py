@@ -92,6 +92,8 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
     for wrong in ({"a": 1}, {"a"}, DataFrame({"one": ["a"], "two": ["b"]})):
         with pytest.raises(TypeError, match="expected a list of texts or pairs, found a"):
             model.predict(wrong)
+        with pytest.raises(TypeError, match="normalize: expected True or False, found 'no'"):
+            model.encode(["a"], normalize="no")
         with pytest.raises(TypeError, match="sentences: expected"):
             model.encode(wrong)
     with pytest.raises(TypeError, match="expected strings, found nan at index 1"):

@@ -193,6 +193,12 @@ def test_the_nearest_sentences(client):
         ("/encode", {"texts": []}, 422, "texts: "),
         ("/encode", {"texts": ["a"] * (MOST + 1)}, 422, "texts: List should have at most 64"),
         ("/encode", {"texts": ["a", "x" * 5001]}, 422, "texts.2: expected 0 to 5000 characters"),
+        (
+            "/encode",
+            {"texts": ["a"], "normalize": "yes"},
+            422,
+            "normalize: Input should be",
+        ),
         ("/encode", {"texts": ["a"], "task": "sst"}, 422, "none for a run without adapters"),
         ("/nowhere", {}, 404, "/nowhere: Not Found"),
         ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
