@@ -351,8 +351,7 @@ class BiEncoder(nn.Module):
 
         transformers and sentence-transformers also open the folder of a transformer. An encoder in
         the folder is replaced. Raise EncoderError for an encoder cut to its first dimensions, for a
-        file, and for a folder with other content than an encoder: a run, an export with heads, or
-        files without a `config.json` of an encoder.
+        file, and for the folder of a run, of an export with heads, or of another program.
         """
         if self.width < (complete := self.encoder.config.hidden_size):
             raise EncoderError(f"save: expected the complete width {complete}, found {self.width}")

@@ -202,21 +202,18 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[Encoder | BiLSTM, lis
 
 
 def make_folder(folder: Path) -> None:
-    """Create the folder of an encoder; raise EncoderError if it has other content than one."""
+    """Create the folder of an encoder; raise EncoderError for a file, a run or an export."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise EncoderError(f"{folder}: expected a folder or nothing, found a file") from error
-    content = sorted(one.name for one in folder.iterdir())
-    if found := next((name for name in (CHECKPOINTS, EXPORTED, HEADS) if name in content), None):
+    parts = (CHECKPOINTS, EXPORTED, HEADS)
+    if found := next((name for name in parts if (folder / name).exists()), None):
         raise EncoderError(
             f"{folder}: expected a folder without a run or the heads of an export, found "
             f"{found}; choose another folder"
         )
-    if content and "config.json" not in content:
-        line = f"expected a new folder or that of an encoder, found {content[0]}"
-        raise EncoderError(f"{folder}: {line}; choose another folder")
-    if content:
+    if (folder / "config.json").exists():
         read_config(folder)  # raises EncoderError for the file of another program
 
 
