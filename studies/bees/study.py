@@ -71,15 +71,23 @@ def overall_pair(paper: float | None, found: Mapping[str, Sequence[float]]) -> s
 
 
 def table_one(report: Report, ensemble: Mapping[str, Any] | None) -> Table:
-    """Return Table 1: one row per model, then models together and the ensemble."""
-    rows = []
+    """Return Table 1: one row per model, then models together and the ensemble.
+
+    If rows were requested, only these and those that are stored are in it.
+    """
+    rows, requested = [], report.request.rows
     for name, row in {**ROWS, **{n: r for n, r in FURTHER.items() if n.startswith("M")}}.items():
+        if requested is not None and name not in requested and not seeds_of(report, name):
+            continue
         paper = PRINTED["rows"].get(name, {})
         found = {task: scores(report, name, task) for task in row.tasks}
         cells = [pair(paper.get(task), found[task]) if task in found else "" for task in TITLES]
         cells.append(overall_pair(paper.get("overall"), found))
         cells.append(minutes(paper.get("minutes"), seeds_of(report, name)))
         rows.append([name, row.title, *cells])
+    header = ["model", "", *TITLES.values(), "overall", "minutes an epoch"]
+    if requested is not None:
+        return header, rows
     for together in PRINTED["together"]:
         names = together["models"]
         found = {ROWS[n].tasks[0]: scores(report, n, ROWS[n].tasks[0]) for n in names}
@@ -90,7 +98,7 @@ def table_one(report: Report, ensemble: Mapping[str, Any] | None) -> Table:
     cells = [pair(paper[task], values) for task, values in found.items()]
     cells.append(overall_pair(paper["overall"], found))
     rows.append(["ensemble", "vote and mean of the models named below", *cells, ""])
-    return ["model", "", *TITLES.values(), "overall", "minutes an epoch"], rows
+    return header, rows
 
 
 def minutes(paper: float | None, kept: Sequence[Content]) -> str:
@@ -137,7 +145,7 @@ def page(report: Report) -> list[str]:
     printed_test = [f"{PRINTED['test'][task]:.1f}" for task in TITLES]
     on_test = [["paper", *printed_test], ["ours", *(ours for _ in TITLES)]]
     members = "; ".join(f"{TITLES[task]}: {', '.join(names)}" for task, names in ENSEMBLE.items())
-    return [
+    parts = [
         "## The claims",
         f"{VERDICTS} {SETTING}",
         markdown_table(*verdict_table(claims(report))),
@@ -146,6 +154,11 @@ def page(report: Report) -> list[str]:
         notes_of(STUDY, report.request),
         "## Table 1",
         markdown_table(*table_one(report, ensemble)),
+    ]
+    if report.request.rows is not None:
+        return parts
+    return [
+        *parts,
         f"Members of the ensemble: {members}.",
         "" if ensemble is None else ensemble_text(report, ensemble),
         "## Table 2: the ensemble on test",
