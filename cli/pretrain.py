@@ -61,8 +61,9 @@ def chosen_tasks(args: argparse.Namespace, parser: Any) -> ChosenTasks:
     """Return the tasks whose text is used, or none if the text is that of a file."""
     from_file = settings_file(args)
     preset = preset_values(args.preset or from_file.get("preset"), "pretrain")
-    otherwise = from_file.get("objective", preset.get("objective"))
-    args.objective, args.text = args.objective or otherwise, args.text or from_file.get("text")
+    default_objective = from_file.get("objective", preset.get("objective"))
+    args.objective = args.objective or default_objective
+    args.text = args.text or from_file.get("text")
     if args.objective is None:
         names = ", ".join(name for name, one in methods("objective").items() if pretrains(one))
         raise SettingsError(f"objective: expected one of {names}, found none")

@@ -24,7 +24,7 @@ def integrity_error(folder: Path) -> str | None:
     try:
         written = (folder / SUMS).read_bytes()
     except FileNotFoundError:
-        return f"{folder}: expected its {SUMS}, found none: incomplete, or of an older version"
+        return f"{folder}: expected its {SUMS}, found none: incomplete"
     except OSError as error:
         return f"{folder / SUMS}: cannot be read: {error.strerror}"
     try:

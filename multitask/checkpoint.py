@@ -162,8 +162,7 @@ class Checkpoints:
         """Load the newest intact checkpoint into model and optimiser; return None without any.
 
         A damaged checkpoint is reported, and the previous one is used. Raise CheckpointError if all
-        are damaged, or for a checkpoint of another run or of a version that did not store the run's
-        configuration.
+        are damaged, or for a checkpoint of another run.
         """
         every = newest_first(self.folder)
         for folder in every:

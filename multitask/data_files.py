@@ -74,7 +74,7 @@ def write_digests(folder: RunFolder, config: RunConfig) -> None:
 
 def check_digests(folder: RunFolder, config: RunConfig) -> None:
     """Raise OtherRunError if a file changed after the run began; missing files are no error."""
-    if folder.data_checksums():  # none of an older version
+    if folder.data_checksums():
         check_same(folder, file_digests(config) | encoder_digest(config))
 
 

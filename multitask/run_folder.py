@@ -37,7 +37,6 @@ DATA = "data.json"  # the checksums of the files that the run read
 # The configuration is removed last, because it marks the folder as a run.
 FILES = (
     *("metrics.json", "telemetry.jsonl", "ids.json", SOURCE_RUNS, CALIBRATION, DATA),
-    "teachers.json",  # of older versions
     "config.json",
 )
 LOCK = "run.lock"

@@ -95,7 +95,7 @@ def check_source_runs(folder: Path, config: RunConfig, finished: bool = False) -
     content = read_json(file, RunError)
     if not accepts(dict[str, dict[str, Any]], content):
         raise RunError(f"{file}: expected checksums of runs, found other content; restore it")
-    before = content.pop("shares", None)  # older versions wrote none
+    before = content.pop("shares", None)
     gone = [
         run
         for key, sums in content.items()

@@ -159,8 +159,8 @@ def read_run(folder: Path) -> StoredRun:
 def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
     """Raise RunError if the ids of an own task are row numbers of different files.
 
-    Equal ids would then be those of different examples. Folders without checksums, those of older
-    versions and those without a run, are not compared.
+    Equal ids would then be those of different examples. Folders without checksums or without a
+    run are not compared.
     """
     first: tuple[Path, str] | None = None
     for run in runs:

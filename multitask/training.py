@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -88,7 +88,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     verbose: bool = False,
-    callbacks: Sequence[Any] = (),
+    callbacks: Iterable[Any] = (),
     tracker: str = "tensorboard",
 ) -> Run:
     """Train into a folder, or open the finished run of this configuration in it.
@@ -111,7 +111,7 @@ def train(
 
     if not isinstance(config, RunConfig):
         raise SettingsError(f"config: expected a RunConfig, found {short_repr(config)}")
-    if not isinstance(callbacks, Sequence):
+    if not isinstance(callbacks, Iterable):
         raise SettingsError(f"callbacks: expected a list, found {short_repr(callbacks)}")
     convert("tracker", TrackerName, tracker)
     target = default_folder(config) if folder is None else Path(folder)

@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -89,8 +90,7 @@ def source_of(method: type[Settings]) -> Path | None:
 def sources(methods: UserMethods) -> dict[str, str]:
     """Return the checksums of methods by file name; without a file, of the code by class name.
 
-    Classes that a function makes, with variables of it, are also known by their name: those of one
-    file may differ.
+    Of the classes that functions of a file make, which may differ, each has its own checksum.
     """
     found: dict[str, str] = {}
     for one in methods:
@@ -98,9 +98,9 @@ def sources(methods: UserMethods) -> dict[str, str]:
             raise SettingsError(f"use: expected classes of methods, found {short_repr(one)}")
         file = source_of(one)
         name, checksum = (file.name, digest(file)) if file else (one.__qualname__, code_of(one))
-        if file and any(map(closed_over, own_attributes(one).values())):
-            together = checksum + code_of(one)
-            name, checksum = one.__qualname__, hashlib.sha256(together.encode()).hexdigest()
+        if file and "<locals>" in one.__qualname__:
+            name = f"{name}:{role_of(one)}:{one.name}"
+            checksum = hashlib.sha256((checksum + code_of(one)).encode()).hexdigest()
         if found.setdefault(name, checksum) != checksum:
             raise RunError(f"use: expected files of different names, found two of name {name}")
     return found
@@ -109,10 +109,11 @@ def sources(methods: UserMethods) -> dict[str, str]:
 def code_of(method: type[Settings]) -> str:
     """Return a checksum of the compiled functions and plain values of a class without a file.
 
-    It covers the variables of an enclosing function, and the global numbers, texts, tuples and
-    functions without a file, that these functions read, but no global that they also set.
+    It covers the numbers, texts, tuples and functions without a file that these functions read as
+    global variables or those of an enclosing function, but none that they also set.
     """
     seen = set[str]()
+    own = {key: one for key, one in vars(method).items() if not key.startswith("__")}
 
     def plain(value: Any) -> Any:
         if isinstance(value, CodeType):
@@ -123,6 +124,8 @@ def code_of(method: type[Settings]) -> str:
         if isinstance(code := getattr(function, "__code__", None), CodeType):
             named = outside(code, function.__globals__)
             for name, one in closed_over(function).items():
+                if name in counted:
+                    continue
                 if (place := f"{function.__qualname__} {name}") not in seen:  # it may read itself
                     seen.add(place)
                     named.append((name, plain(one)))
@@ -135,7 +138,7 @@ def code_of(method: type[Settings]) -> str:
 
     def outside(code: CodeType, names: Mapping[str, Any]) -> list[Any]:
         found = []
-        read = globals_of(code, "LOAD_GLOBAL") - globals_of(code, "STORE_GLOBAL")
+        read = names_in(code, "LOAD_GLOBAL") - names_in(code, "STORE_GLOBAL")
         for name in sorted(read & names.keys() - seen):
             seen.add(name)
             value = inspect.unwrap(names[name])
@@ -145,29 +148,27 @@ def code_of(method: type[Settings]) -> str:
                 found.append((name, plain(value)))
         return found
 
-    values = sorted((key, plain(one)) for key, one in own_attributes(method).items())
+    codes = [code for one in own.values() if (code := getattr(one, "__code__", None))]
+    counted = set[str]().union(*(names_in(code, "STORE_DEREF") for code in codes))
+    values = sorted((key, plain(one)) for key, one in own.items())
     return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
-def own_attributes(method: type[Settings]) -> dict[str, Any]:
-    """Return what a class itself defines, without the methods of a data class."""
-    return {key: one for key, one in vars(method).items() if not key.startswith("__")}
+def closed_over(function: FunctionType) -> dict[str, Any]:
+    """Return the variables of an enclosing function that a function reads, without its class."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # not set yet
+            found[name] = cell.cell_contents
+    found.pop("__class__", None)
+    return found
 
 
-def closed_over(value: Any) -> dict[str, Any]:
-    """Return the variables of an enclosing function that a function, or property, reads."""
-    function = inspect.unwrap(getattr(value, "fget", None) or getattr(value, "__func__", value))
-    if not isinstance(function, FunctionType):
-        return {}
-    found = inspect.getclosurevars(function).nonlocals
-    return {name: one for name, one in found.items() if name != "__class__"}
-
-
-def globals_of(code: CodeType, operation: str) -> set[str]:
-    """Return the global names that a function, or one inside it, reads or sets."""
+def names_in(code: CodeType, operation: str) -> set[str]:
+    """Return the names on which a function, or one inside it, does an operation of bytecode."""
     mine = {one.argval for one in dis.get_instructions(code) if one.opname == operation}
     inside = (one for one in code.co_consts if isinstance(one, CodeType))
-    return mine.union(*(globals_of(one, operation) for one in inside))
+    return mine.union(*(names_in(one, operation) for one in inside))
 
 
 def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:
@@ -176,10 +177,10 @@ def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:
     for name, checksum in stored.items():
         if here.get(name) == checksum:
             continue
-        if name.endswith(".py"):
+        if (file := name.partition(":")[0]).endswith(".py"):
             found = f"another one, {here[name][:12]}" if name in here else "none"
             expected = (
-                f"--use {name} with checksum {checksum[:12]}, whose methods the run has "
+                f"--use {file} with checksum {checksum[:12]}, whose methods the run has "
                 "(in Python, use=(CLASS,))"
             )
         else:

@@ -243,7 +243,7 @@ def overlap(known: Set[str], folder: Path, task: Task) -> dict[str, int]:
 
 
 def distinct_texts(columns: Iterable[Sequence[str]]) -> set[str]:
-    """Return the distinct texts by their letters and digits, without case; none without any."""
+    """Return the distinct texts as `normalise_text` returns them, without the empty one."""
     return {normalise_text(text) for column in columns for text in column} - {""}
 
 

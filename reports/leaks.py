@@ -22,7 +22,7 @@ Counts = dict[str, dict[str, int | None]]
 class TextSet:
     """Distinct sentences and unordered pairs of a corpus.
 
-    Sentences are equal if their letters and digits are, regardless of case and punctuation.
+    Sentences are compared by `normalise_text`, regardless of case and punctuation.
     """
 
     name: str

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from multitask.config import RunConfig
+from multitask.config import RunConfig, default_values
 from multitask.run_settings import MACHINE
 from multitask.settings_by_name import following_defaults
 from multitask.stored_config import without_paths
@@ -135,16 +135,18 @@ def example(model: MultiTaskModel) -> str:
 
 
 def settings(model: MultiTaskModel) -> list[list[str]]:
-    """Return rows with the main settings, the data of the tasks, and settings but defaults."""
+    """Return rows with the main settings, the data, and other settings that are not defaults."""
     config = model.config
     flat, follows, values = config.flat(), following_defaults(vars(config)), without_paths(config)
     rows = [[name.replace("_", " "), str(flat[name])] for name in ALWAYS]
     rows[1:1] = data(config)
-    changed = config.flat_other_than_defaults().keys() - {*ALWAYS, *ELSEWHERE}
+    plain, others = default_values(), flat.keys() - {*ALWAYS, *ELSEWHERE}
     return rows + [
         [name.replace("_", " "), shown(values[name])]
         for name, value in flat.items()
-        if name in changed and value is not None and value != follows.get(name)
+        if name in others
+        and values[name] not in (None, plain.get(name))
+        and value != follows.get(name)
     ]
 
 

@@ -108,10 +108,10 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         from multitask.run import complete
 
         seed = self.random_state
-        if seed is None or isinstance(seed, np.random.RandomState):
+        if seed is None or seed is np.random or isinstance(seed, np.random.RandomState):
             seed = check_random_state(seed).randint(2**31 - 1)
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
-            line = "expected a whole number from 0, a numpy.random.RandomState or None"
+            line = f"expected a number from 0 to {2**32 - 1}, a numpy.random.RandomState or None"
             raise ValueError(f"random_state: {line}, found {short_repr(self.random_state)}")
         if wrong := (self.settings or {}).keys() & OWN_ARGUMENTS.keys():
             key = min(wrong)

@@ -156,7 +156,7 @@ def pair_task(config: RunConfig, name: str | None, folder: Path) -> Task:
 def pool_of(config: RunConfig, task: Task) -> Pool:
     """Return the training sentences of a task that are not in dev or test.
 
-    Sentences are equal if their letters and digits are. Dev and test are those of the run's tasks
+    Sentences are compared by `normalise_text`. Dev and test are those of the run's tasks
     and of the CS224N tasks, as far as their files are there.
     """
     folder = data_folder(config.data)

@@ -82,7 +82,7 @@ def stored_task(
     train, dev = ([every[row] for row in sorted(part)] for part in deal(known, order, (count,)))
     if count and not dev:
         found = f"found each too often for validation_fraction={held}"
-        raise ValueError(f"X: expected different texts to hold some out, {found}")
+        raise ValueError(f"X: expected texts with different letters or digits, {found}")
     file = store_rows(folder, "train", train)
     files = {"train": str(file), "dev": str(store_rows(folder, "dev", dev) if count else file)}
     described = checked_description(HEAD, description | files)

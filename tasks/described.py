@@ -65,10 +65,9 @@ class Description(Settings):
             yield f"text: expected {wanted}, found {len(self.text)}"
         elif len(set(self.text)) < len(self.text):
             yield f"text: expected two different columns, found {self.text[0]!r} twice"
-        for key, several in (("label", self.label), ("group", filter(None, [self.group]))):
-            for column in several:
-                if column in self.text:
-                    yield f"{key}: expected another column than the text, found {column!r}"
+        for column in self.label:
+            if column in self.text:
+                yield f"label: expected another column than the text, found {column!r}"
         if self.group in self.label:
             yield f"group: expected another column than the label, found {self.group!r}"
         if fault := own.label_fault(len(self.label)):

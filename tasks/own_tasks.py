@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 TEXT = str | None  # type of an option
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
-OF_FILES = {"train", "dev", "test", "text", "label", "id", "quotes"}  # keys of a description
+# Keys of a description that only a task over the user's own file has.
+OF_FILES = ("train", "text", "label", "id", "group", "quotes")
 TEST_SHARE = 0.1  # of a single file; dev has the same share
 
 
@@ -99,7 +100,7 @@ def task(
         folder: the folder in which lists are stored as a file, named after its checksum; None for
             `runs/data`. The run reads this file, also when it is resumed.
         options: options of a built-in task; for lists those keys of a description that are not
-            about files, such as `type="classification"` for pairs with numbers as labels.
+            about columns, such as `type="classification"` for pairs with numbers as labels.
             `classes` is its key `labels`: `type="ordinal", classes=["low", "high"]`.
 
     Raises:
@@ -132,8 +133,8 @@ def task_from_lists(
     """Store lists of texts and labels as a file and return a task that reads it."""
     if not isinstance(texts, Iterable):
         raise SettingsError(f"texts: expected a name or a list of texts, found {short_repr(texts)}")
-    for key in OF_FILES & options.keys():
-        raise SettingsError(f"{key}: expected none with a list of texts, which has no file")
+    if wrong := [key for key in OF_FILES if key in options]:
+        raise SettingsError(f"{wrong[0]}: expected none with a list of texts, which has no file")
     if isinstance(labels, str):
         raise SettingsError(f"labels: expected a list, found {short_repr(labels)}")
     rows = [texts_of(row) for row in texts]
@@ -155,7 +156,7 @@ def task_from_lists(
         raise SettingsError(f"texts: expected one or two in each row, found {found}")
     columns = TEXTS[: widths[0]]
     options = {"labels" if key == "classes" else key: value for key, value in options.items()}
-    kind = options.get("type") or type_of_lists(len(columns), labels)
+    kind = options.get("type") or type_of_lists(len(columns), labels, options)
     own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
     cells = [{LABEL: own.cell(label, options)} for label in labels] or [{}] * len(rows)
     file = store_rows(

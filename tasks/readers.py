@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -186,8 +187,12 @@ def text_hash(texts: Sequence[str]) -> int:
     return int.from_bytes(hashlib.blake2b(joined.encode(), digest_size=8).digest(), "big")
 
 
+# Accents that are still apart after composition, and selectors of a symbol's form.
+IGNORED = re.compile("[\u0300-\u036f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+
+
 def normalise_text(text: str) -> str:
-    """Return the letters, their marks, and the digits of a text in lower case.
+    """Return the letters, their vowel signs, and the digits of a text in lower case.
 
     Texts count as equal if these are. Of a text without letters and digits, the symbols are
     returned, such as emoji, but no punctuation.
@@ -196,6 +201,6 @@ def normalise_text(text: str) -> str:
     found = "".join(filter(str.isalnum, text))
     if text.isascii() and found:
         return found
-    text = unicodedata.normalize("NFC", text)
-    kinds = "LNM" if found else "SM"  # of Unicode: letters, numbers, marks; symbols
-    return "".join(c for c in text if unicodedata.category(c)[0] in kinds)
+    text = IGNORED.sub("", unicodedata.normalize("NFC", text))
+    kept = ("Mn", "Mc") if found else ("Sc", "Sk", "Sm", "So")  # Unicode's marks and symbols
+    return "".join(c for c in text if c.isalnum() or unicodedata.category(c) in kept)

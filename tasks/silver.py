@@ -46,7 +46,7 @@ def silver_task(file: Path) -> str:
 
 
 def held_out_texts(sources: Sequence[Source], folder: Path) -> dict[str, str]:
-    """Return the letters and digits of each text of dev and test, with the file that has it.
+    """Return each text of dev and test as `normalise_text` does, with the file that has it.
 
     Splits without a file have none, and splits of a file of silver pairs do not count.
     """

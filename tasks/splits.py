@@ -111,7 +111,7 @@ class ChangedTrain:
 def without_leaks(source: Source, others: tuple[Source, ...]) -> ChangedTrain:
     """Leave out training examples that are also in dev or test, of the source or of `others`.
 
-    Only letters and digits are compared. In a pair both texts must be equal, in either order.
+    Texts are compared by `normalise_text`. In a pair both must be equal, in either order.
     """
     return ChangedTrain(source, others, drop_leaked)
 

@@ -109,6 +109,9 @@ def make_table(file: str, text: Sequence[Any], labels: Any, options: Mapping[str
             known = ", ".join((*OF_TABLE, "labels"))
             raise DescriptionError(f"{file}: expected keys of {known}, found {key!r}")
     found = tuple(labels_of(given.pop("labels")))
+    if given.get("group") in [label.column for label in found]:
+        line = f"expected another column than the labels, found {given['group']!r}"
+        raise DescriptionError(f"group: {line}")
     for key, names in (
         ("columns", [label.column for label in found]),
         ("names of tasks", [label.name for label in found]),

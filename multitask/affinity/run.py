@@ -148,7 +148,7 @@ def measures_of(
 ) -> list[Measures]:
     """Return the measures of each epoch of a finished joint run in the folder of a measurement.
 
-    Raise RunError if some are missing or, of an older version, have too few rounds.
+    Raise RunError if some are missing or have too few rounds.
     """
     files = measure_files(folder, seed, rounds)
     config = RunFolder(files.run).config(user_methods)

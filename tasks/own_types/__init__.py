@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from tasks.own_types.base import OwnType
@@ -23,17 +23,18 @@ TYPES: dict[str, OwnType] = {
 }
 
 
-def type_of_lists(texts: int, labels: Iterable[Any]) -> str:
-    """Return the type of a task from lists.
+def type_of_lists(texts: int, labels: Iterable[Any], keys: Container[str] = ()) -> str:
+    """Return the type of a task from lists, with these further keys of its description.
 
     It is multi-label for lists of labels, similarity for pairs with numbers, one a float, and
-    regression for single texts with numbers, one with a fraction.
+    regression for single texts with numbers, one with a fraction. Keys of classes make it
+    classification.
     """
     labels = list(labels)
     types = {type(label) for label in labels}
     if types & {list, tuple}:
         return "multi-label"
-    if not types <= {int, float}:
+    if "labels" in keys or "class_weights" in keys or not types <= {int, float}:
         return "classification"
     if texts == 2:
         return "similarity" if float in types else "classification"

@@ -1,5 +1,7 @@
 """Methods without a file, as in a notebook: their code is compared, and they hold no state."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from common.errors import RunError, SettingsError
@@ -70,21 +72,39 @@ def test_edited_code_is_refused(change):
         check_use(sources([defined()]), [])
 
 
-def with_weight(weight):
-    """Make a class with a variable of this function, as a notebook or a module of a user does."""
+def scaled(weight, name="scaled"):
+    """Make a class with variables of this function, as a notebook or a module of a user does."""
+    calls = 0
+    if name == "never":
+        unset = 0
 
-    class Scaled(Regularizer, name="scaled"):
+    def helper(number):
+        return helper(number - 1) if number > 0 else weight
+
+    class Scaled(Regularizer, name=name):
         def term(self, clean):
-            return weight * clean.loss
+            nonlocal calls
+            calls += 1
+            return helper(calls) * clean.loss if calls else unset
 
     return Scaled
 
 
 def test_methods_with_other_variables_of_their_function_are_refused():
-    stored = sources([with_weight(1.0)])
-    check_use(stored, [with_weight(1.0)])
-    with pytest.raises(RunError, match=r"expected the method .*Scaled of a Python session"):
-        check_use(stored, [with_weight(-5.0)])
+    first = scaled(1.0)
+    stored = sources([first])
+    (name,) = stored
+    assert name == "test_methods_of_a_session.py:regularizers:scaled"
+    first().term(SimpleNamespace(loss=1.0))  # counts its calls
+    check_use(stored, [first])
+    check_use(stored, [scaled(1.0)])
+    with pytest.raises(RunError, match=r"expected --use test_methods_of_a_session\.py with check"):
+        check_use(stored, [scaled(-5.0)])
+
+
+def test_a_function_may_make_several_methods_of_a_file():
+    found = sources([scaled(1.0, "once"), scaled(2.0, "twice")])
+    assert len(set(found.values())) == 2
 
 
 def test_attributes_of_a_method_are_not_changed():

@@ -26,7 +26,7 @@ TEXTS = [f"a {word} stay, night {night}" for night in range(20) for word in ("lo
 PAIRS = list(zip(TEXTS, TEXTS[1:] + TEXTS[:1], strict=True))
 LABELS = ["good", "bad"] * 20
 SMALL = {"encoder": "tiny", "epochs": 1}
-SEEDS = "random_state: expected a whole number from 0, a numpy.random.RandomState or None, found"
+SEEDS = f"random_state: expected a number from 0 to {2**32 - 1}, a numpy.random.RandomState or None, found"
 
 
 class TextsOfNumbers:
@@ -258,7 +258,12 @@ def test_equal_texts_are_held_out_together(tmp_path):
         ({"settings": {"calibrate": True}}, ["a", "b"], ["x", "y"], "validation_fraction above 0"),
         ({"validation_fraction": 1}, ["a", "b"], ["x", "y"], "validation_fraction: expected 0"),
         ({"validation_fraction": 0.9}, ["a", "b"], ["x", "y"], "more rows than are held out"),
-        ({"validation_fraction": 0.5}, ["a", "A!"], ["x", "y"], "X: expected different texts to"),
+        (
+            {"validation_fraction": 0.5},
+            ["a", "A!"],
+            ["x", "y"],
+            "X: expected texts with different letters",
+        ),
     ],
 )
 def test_invalid_input_is_refused_in_one_line(changed, texts, labels, expected):

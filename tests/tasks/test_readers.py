@@ -178,6 +178,10 @@ def refused(task, folder: Path, split: str = "train") -> str:
         ("Café", "Cafe", False),
         ("का", "की", False),
         ("\U0001f600", "\U0001f622", False),
+        ("I love it \u2764\ufe0f", "I love it", True),
+        ("\u2764\ufe0f", "\u2764", True),
+        ("1\ufe0f\u20e3 step", "1 step", True),
+        ("\u0130stanbul", "istanbul", True),
         ("?!", " ", True),
     ],
 )

@@ -146,7 +146,8 @@ def test_wrong_keys_of_a_table_are_refused(labels, options, line):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"labels": ["customer", "text"]}, "column 'text': expected labels that recur, found free"),
+        ({"labels": ["topic", "text"]}, "column 'text': expected labels that recur, found free"),
+        ({"labels": ["topic", "customer"]}, "group: expected another column than the labels"),
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
         ({"labels": ["topic:type=ordinal"]}, "topic: expected labels="),
         ({"text": "mood"}, "expected a column 'mood'"),

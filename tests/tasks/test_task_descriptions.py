@@ -239,7 +239,6 @@ ONE = "m=a.csv:type=classification,text=a,label=b"
         ("m=a.csv:type=similarity,text=a,text=a,label=c", "two different columns, found 'a' twice"),
         ("m=nowhere.yaml", "expected a task in YAML, found no file"),
         (ONE.replace("label=b", "label=a"), "label: expected another column than the text, found"),
-        (f"{ONE},group=a", "group: expected another column than the text, found 'a'"),
         (f"{ONE},group=b", "group: expected another column than the label, found 'b'"),
     ],
 )
@@ -363,6 +362,7 @@ def test_lists_become_a_task_over_a_file(tmp_path):
         ([0, 1] * 5, "classification", "classification"),
         ([1.0, 2.0] * 5, "classification", "similarity"),
         ([0.5, 1, 2, 5, 3.5] * 2, "regression", "similarity"),
+        ([0.5, 1.0] * 5, "regression", "similarity"),
         ([["a"], ["b", "a"]] * 5, "multi-label", "multi-label"),
     ],
 )
@@ -371,6 +371,9 @@ def test_the_type_of_lists_follows_from_their_labels(labels, of_texts, of_pairs,
     pairs = [(f"one {i}", f"other {i}") for i in range(10)]
     found = [task(rows, labels, folder=tmp_path).type for rows in (texts, pairs)]
     assert found == [of_texts, of_pairs]
+    if not isinstance(labels[0], list):
+        classes = [*dict.fromkeys(labels)]
+        assert task(texts, labels, classes=classes, folder=tmp_path).type == "classification"
 
 
 @pytest.mark.parametrize(
