@@ -26,7 +26,7 @@ TEXTS = [f"a {word} stay, night {night}" for night in range(20) for word in ("lo
 PAIRS = list(zip(TEXTS, TEXTS[1:] + TEXTS[:1], strict=True))
 LABELS = ["good", "bad"] * 20
 SMALL = {"encoder": "tiny", "epochs": 1}
-SEEDS = f"random_state: expected a number from 0 to {2**32 - 1}, a numpy.random.RandomState or None, found"
+SEEDS = f"random_state: expected a number from 0 to {2**32 - 1}, a numpy.random.RandomState or None"
 
 
 class TextsOfNumbers:
@@ -252,8 +252,13 @@ def test_equal_texts_are_held_out_together(tmp_path):
         ({}, ["a", "b"], [["x"], ["z", None]], "y: expected labels .*, found texts and None"),
         ({}, ["a", "b"], ["x", " "], "^y: expected labels without .*, not blank, found ''"),
         ({}, ["a", "b"], [["x"], [""]], "^y: expected labels without .*, not blank, found ''"),
-        ({"random_state": np.random.default_rng(0)}, ["a", "b"], ["x", "y"], f"{SEEDS} Generator"),
-        ({"random_state": -1}, ["a", "b"], ["x", "y"], f"{SEEDS} -1"),
+        (
+            {"random_state": np.random.default_rng(0)},
+            ["a", "b"],
+            ["x", "y"],
+            f"{SEEDS}, found Generator",
+        ),
+        ({"random_state": -1}, ["a", "b"], ["x", "y"], f"{SEEDS}, found -1"),
         ({"settings": {"keep": "best"}}, ["a", "b"], ["x", "y"], "above 0 for keep best, as"),
         ({"settings": {"calibrate": True}}, ["a", "b"], ["x", "y"], "validation_fraction above 0"),
         ({"validation_fraction": 1}, ["a", "b"], ["x", "y"], "validation_fraction: expected 0"),
