@@ -100,6 +100,10 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "README.md", f"parameters, {overall} from three of 22.7 M, one per task"
     surgery, plain = (mean(overalls(file)) for file in ("bees/M7-surgery.json", "bees/M7.json"))
     yield "docs/choosing.md", f"mend: {surgery} overall with it and {plain} without"
+    longer = [overalls(f"bees-long/{name}.json") for name in ("M7-surgery", "M7")]
+    change = f"{fmean(longer[0]) - fmean(longer[1]):.2f}"
+    yield "docs/choosing.md", f"have a difference of {change}"
+    yield "README.md", f"(results/bees-long.md), by {change} over the two seeds"
     runs = [read_cell(RESULTS / f"bees/{name}.json")["seeds"] for name in ("M7-surgery", "M7")]
     others = [fmean(linear_accuracy(name)) for name in ("ce", "class-triplet", "npair", "supcon")]
     apart = [fmean(linear_accuracy("superloss")) - other for other in others]
