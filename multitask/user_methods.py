@@ -112,56 +112,69 @@ def code_of(method: type[Settings]) -> str:
     It covers the numbers, texts, tuples and functions without a file that these functions read as
     global variables or those of an enclosing function, but none that they also set.
     """
-    seen = set[str]()
     own = {key: one for key, one in vars(method).items() if not key.startswith("__")}
+    codes = [one.__code__ for one in map(function_of, own.values()) if one is not None]
+    changed = set[str]().union(*map(names_set, codes))
+    seen = set[tuple[str, str]]()  # functions may read each other
 
     def plain(value: Any) -> Any:
         if isinstance(value, CodeType):
             return value.co_code, value.co_names, [plain(one) for one in value.co_consts]
-        if isinstance(value, property):
-            return plain(value.fget)
-        function = inspect.unwrap(getattr(value, "__func__", value))
-        if isinstance(code := getattr(function, "__code__", None), CodeType):
-            named = outside(code, function.__globals__)
-            for name, one in closed_over(function).items():
-                if name in counted:
-                    continue
-                if (place := f"{function.__qualname__} {name}") not in seen:  # it may read itself
-                    seen.add(place)
-                    named.append((name, plain(one)))
-            return plain(code), repr(function.__defaults__), *([named] if named else [])
+        if (function := function_of(value)) is not None:
+            named = outside(function)
+            code = plain(function.__code__)
+            return code, repr(function.__defaults__), *([named] if named else [])
         if isinstance(value, frozenset):
             return sorted(map(repr, value))  # the order of a set differs between processes
         if isinstance(value, tuple):
             return [plain(one) for one in value]
         return repr(value) if isinstance(value, int | float | str) else None
 
-    def outside(code: CodeType, names: Mapping[str, Any]) -> list[Any]:
-        found = []
-        read = names_in(code, "LOAD_GLOBAL") - names_in(code, "STORE_GLOBAL")
-        for name in sorted(read & names.keys() - seen):
-            seen.add(name)
-            value = inspect.unwrap(names[name])
-            if isinstance(value, FunctionType) and Path(value.__code__.co_filename).is_file():
-                continue  # of an installed module
+    def outside(function: FunctionType) -> list[Any]:
+        found, known = [], variables_of(function)
+        for name in sorted(known.keys() - changed - names_set(function.__code__)):
+            value, place = inspect.unwrap(known[name]), (function.__qualname__, name)
+            if place in seen or is_installed(value):
+                continue
+            seen.add(place)
             if isinstance(value, FunctionType | int | float | str | tuple | frozenset):
                 found.append((name, plain(value)))
         return found
 
-    codes = [code for one in own.values() if (code := getattr(one, "__code__", None))]
-    counted = set[str]().union(*(names_in(code, "STORE_DEREF") for code in codes))
     values = sorted((key, plain(one)) for key, one in own.items())
     return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
-def closed_over(function: FunctionType) -> dict[str, Any]:
-    """Return the variables of an enclosing function that a function reads, without its class."""
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+def function_of(value: Any) -> FunctionType | None:
+    """Return the Python function of a function, method or property; None for other values."""
+    inner = getattr(value, "fget", None) or getattr(value, "__func__", value)
+    found = inspect.unwrap(inner)
+    return found if isinstance(found, FunctionType) else None
+
+
+def is_installed(value: Any) -> bool:
+    """Return whether a value is a function of a module with a file, which no function made."""
+    if not isinstance(value, FunctionType) or value.__closure__ is not None:
+        return False
+    return Path(value.__code__.co_filename).is_file()
+
+
+def variables_of(function: FunctionType) -> dict[str, Any]:
+    """Return what a function reads: global variables, and those of an enclosing function."""
+    read = names_in(function.__code__, "LOAD_GLOBAL") & function.__globals__.keys()
+    found = {name: function.__globals__[name] for name in read}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    for name, cell in cells:
         with suppress(ValueError):  # not set yet
             found[name] = cell.cell_contents
     found.pop("__class__", None)
     return found
+
+
+def names_set(code: CodeType) -> set[str]:
+    """Return the variables outside of a function that it, or one inside it, sets."""
+    enclosing = names_in(code, "STORE_DEREF") & {*code.co_freevars}
+    return names_in(code, "STORE_GLOBAL") | enclosing
 
 
 def names_in(code: CodeType, operation: str) -> set[str]:

@@ -99,7 +99,7 @@ def test_weights_of_other_runs_are_refused(use, run_copy, stopped, error_line):
 def test_settings_of_other_machines_may_differ(use, run_copy, run_ok):
     folder, _ = run_copy
     edit_config(folder, device="cpu", linear="mkl")
-    run_ok(*use(folder))
+    assert run_ok(*use(folder)).stdout
 
 
 def test_weights_without_the_configuration_of_their_run_are_refused(use, run_copy, error_line):
