@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.timing import in_rounds, make_result, spread
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from multitask.training import train
 from serving.model import MultiTaskModel
 from serving.server import in_background, server_of

@@ -42,7 +42,7 @@ def mine_with_peer(folder: str, file: str, count: str) -> None:
 def first_step(output: str) -> None:
     """Run the command line up to its first training step."""
     from cli import main
-    from multitask.trainer import Trainer  # a run imports it, too
+    from multitask.loop.trainer import Trainer  # a run imports it, too
 
     step = Trainer.train_step
 

@@ -17,7 +17,7 @@ from benchmarks.encode import cosine
 from benchmarks.timing import in_rounds, make_result, rate_table, timed
 from minbert.bi_encoder import BiEncoder
 from minbert.config import ENCODING_PRECISIONS
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from reports.figures import MARKERS, blank_figure, heading, save_figure, styled
 from serving.run_encoder import encoder_of_run
 from serving.static import distil

@@ -19,8 +19,8 @@ from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Encoder
 from minbert.precision import autocast
 from minbert.weights import name_table
-from multitask.config import RunConfig
 from multitask.run import make_trainer
+from multitask.settings.config import RunConfig
 
 LEARNING_RATE = 2e-5
 Loss = Callable[[Tensor, Tensor], Tensor]  # two (B, H) -> scalar

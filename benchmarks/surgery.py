@@ -27,11 +27,11 @@ from benchmarks.steps import LEARNING_RATE, plain_embeddings, relative_differenc
 from benchmarks.timing import in_rounds, make_result, seconds_table, timed
 from minbert.bi_encoder import BiEncoder
 from multitask.combiners import Combined, Combiner, pcgrad_weights
-from multitask.config import RunConfig
-from multitask.gradients import GradientRows, whole_gram
+from multitask.loop.gradients import GradientRows, whole_gram
+from multitask.loop.step import StepGradient
+from multitask.loop.step_losses import StepLosses
 from multitask.model import EncoderWithHeads
-from multitask.step import StepGradient
-from multitask.step_losses import StepLosses
+from multitask.settings.config import RunConfig
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Embeddings, Task
 from tasks.data import Split

@@ -42,8 +42,8 @@ from benchmarks.timing import (
 from minbert.batching import pack
 from minbert.bi_encoder import BiEncoder
 from minbert.precision import autocast
-from multitask.config import RunConfig
 from multitask.run import make_trainer
+from multitask.settings.config import RunConfig
 from tasks import build_task, data_folder
 from tasks.readers import Examples
 

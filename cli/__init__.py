@@ -150,7 +150,7 @@ def load_user_methods(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
     parser = Parser(prog=f"{program()} --mode {name}", add_help=False, allow_abbrev=False)
     parser.add_argument("--use", **USE)
     files = parser.parse_known_args(rest)[0].use
-    from multitask.user_methods import load_methods
+    from multitask.settings.user_methods import load_methods
 
     return tuple(method for file in files for method in load_methods(file))
 

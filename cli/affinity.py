@@ -38,7 +38,7 @@ from multitask.affinity.run import (
     joint_config,
     measure_affinity,
 )
-from multitask.run_names import default_folder
+from multitask.storage.run_names import default_folder
 from tasks import CS224N, TASK_NAMES
 
 # Of a short run; its scores are not used.

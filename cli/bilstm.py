@@ -18,7 +18,7 @@ from cli.training import add_drop_leaks, add_use, config_of
 from common.argument_types import typed
 from common.settings import Count
 from minbert.config import BiLSTMConfig, Tokens
-from multitask.methods import methods
+from multitask.settings.methods import methods
 from tasks import CS224N, TASKS
 
 Dropped = Annotated[float, Meta(ge=0, le=0.99)]

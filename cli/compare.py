@@ -204,7 +204,7 @@ def verify(args: argparse.Namespace) -> int:
 def compare_runs(args: argparse.Namespace) -> int:
     """Write the report on finished runs."""
     from common.atomic_files import atomic_write_text
-    from multitask.stored_runs import read_run
+    from multitask.storage.stored_runs import read_run
     from reports.advice import promise_section, read_advice
     from reports.comparison import compare
     from reports.comparison_figures import all_figures
@@ -242,7 +242,7 @@ def compare_runs(args: argparse.Namespace) -> int:
 
 def make_folder(folder: Path) -> None:
     """Create the folder before any computation; raise UserError if files cannot be written."""
-    from multitask.run_folder import RunFolder
+    from multitask.storage.run_folder import RunFolder
     from reports.figures import FIGURES
 
     if RunFolder(folder).config_file.exists():

@@ -14,8 +14,8 @@ from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
 from common.argument_types import typed
 from common.errors import TruncationWarning, UserError
 from common.settings import Count
-from multitask.config import RunConfig
-from multitask.run_settings import MACHINE, READING
+from multitask.settings.config import RunConfig
+from multitask.settings.run_settings import MACHINE, READING
 
 if TYPE_CHECKING:
     import numpy as np

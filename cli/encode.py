@@ -31,8 +31,8 @@ from common.atomic_files import atomic_path
 from common.entry_point import if_interrupted
 from common.errors import UserError
 from minbert.sources import find_folder
-from multitask.config import RunConfig
-from multitask.run_settings import MACHINE, READING
+from multitask.settings.config import RunConfig
+from multitask.settings.run_settings import MACHINE, READING
 from serving.vector_files import FORMATS
 
 NPY = "npy"

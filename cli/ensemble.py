@@ -14,7 +14,7 @@ from cli.settings_flags import path
 from common.argument_types import typed
 from common.settings import Seed
 from ensemble.merge import METHODS
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 
 SOUPS = ("soup", "greedy-soup")
 HELP = {

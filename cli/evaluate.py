@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from cli.settings_flags import path
 from common.errors import one_line
-from multitask.run_folder import run_of_predictions
-from multitask.stored_config import stored_run_errors
+from multitask.storage.run_folder import run_of_predictions
+from multitask.storage.stored_config import stored_run_errors
 from tasks import CS224N, build_task, data_folder, find_task, task_suggestion
 from tasks.text_files import file_exists
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from common.entry_point import program_command
 from common.terminal import highlighted
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 
 # By the number of texts of an example; a tab separates the texts of a pair.
 EXAMPLES = {

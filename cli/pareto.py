@@ -61,7 +61,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         raise SettingsError(f"combiner: expected one of {', '.join(known)}, {found}")
     config = config_of(args, parser, tasks, mode="pareto")
 
-    from multitask.run_names import default_folder
+    from multitask.storage.run_names import default_folder
     from reports.front import front_table
     from reports.tables import shown_table
     from studies.pareto import sweep

@@ -22,8 +22,8 @@ from cli.corpus import check_output_file
 from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
 from common.argument_types import typed
 from common.settings import Name, Part
-from multitask.config import RunConfig
-from multitask.run_settings import MACHINE, READING
+from multitask.settings.config import RunConfig
+from multitask.settings.run_settings import MACHINE, READING
 
 Probability = Annotated[float, Meta(gt=0, le=1, description="a number above 0 and up to 1")]
 

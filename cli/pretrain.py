@@ -14,8 +14,8 @@ from cli.multitask import add_task_list, distinct_tasks
 from cli.task_names import ChosenTasks
 from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
-from multitask.methods import methods, pretrains
-from multitask.presets import preset_values
+from multitask.settings.methods import methods, pretrains
+from multitask.settings.presets import preset_values
 from pretrain.objectives import PretrainObjective
 from tasks import CS224N, TASK_NAMES
 from tasks.objectives import Objective

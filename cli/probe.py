@@ -13,8 +13,8 @@ from typing import Any
 from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
 from cli.training import DATA, add_drop_leaks, add_use, config_of
-from multitask.methods import methods
-from multitask.run_settings import MACHINE, READING
+from multitask.settings.methods import methods
+from multitask.settings.run_settings import MACHINE, READING
 from tasks import CS224N, TASK_NAMES, TASKS
 
 
@@ -38,12 +38,12 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if not config.options_of(name).has_classes:
         parser.error(f"--task: expected a task with classes, found {name}")
 
-    from multitask.data_files import file_digests
     from multitask.precision import with_precision
-    from multitask.run_folder import RunFolder
-    from multitask.run_names import default_folder
     from multitask.source_runs import check_encoder_of_init
-    from multitask.stored_runs import check_merged_folder, write_merged_run
+    from multitask.storage.data_files import file_digests
+    from multitask.storage.run_folder import RunFolder
+    from multitask.storage.run_names import default_folder
+    from multitask.storage.stored_runs import check_merged_folder, write_merged_run
     from pretrain.probe import linear_evaluation
     from reports.tables import shown_table
 

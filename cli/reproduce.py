@@ -16,8 +16,8 @@ from cli.settings_flags import flag, metavar, path
 from common.argument_types import typed
 from common.settings import Count, Positive, hints_of
 from minbert.config import PRECISIONS, Device
-from multitask.config import RunConfig
-from multitask.run_settings import Limit
+from multitask.settings.config import RunConfig
+from multitask.settings.run_settings import Limit
 from studies import STUDIES, find_study
 
 if TYPE_CHECKING:

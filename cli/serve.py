@@ -18,8 +18,8 @@ from msgspec import Meta
 from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from common.argument_types import typed
 from common.settings import Count
-from multitask.config import RunConfig
-from multitask.run_settings import MACHINE
+from multitask.settings.config import RunConfig
+from multitask.settings.run_settings import MACHINE
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Milliseconds = Annotated[int, Meta(ge=0, le=1000)]
@@ -72,7 +72,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found none")
-    from multitask.run_folder import RunFolder
+    from multitask.storage.run_folder import RunFolder
     from serving.answers import Corpus, Run
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel

@@ -17,9 +17,9 @@ from typing import Any, get_origin
 from common.argument_types import reader, scalars, takes_names
 from common.errors import SettingsError
 from common.settings import Settings, alternatives, default_of, hints_of, names_of
-from multitask.config import RunConfig
-from multitask.methods import ROLES, pretrains
-from multitask.older_versions import FORMER_NAMES
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import ROLES, pretrains
+from multitask.settings.older_versions import FORMER_NAMES
 from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")

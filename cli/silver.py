@@ -13,8 +13,8 @@ from common.argument_types import typed
 from common.entry_point import if_interrupted
 from common.errors import UserError
 from common.settings import Count
-from multitask.config import RunConfig
-from multitask.run_settings import READING
+from multitask.settings.config import RunConfig
+from multitask.settings.run_settings import READING
 
 PROPOSALS = ("semantic", "random")
 FLAGS = ("proposals", "pairs", "neighbours", "seed", "data")
@@ -75,7 +75,7 @@ def check_flags(args: argparse.Namespace, parser: argparse.ArgumentParser) -> bo
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     check_output_file(args, parser, (".csv", ".tsv"), "as_task")
-    from multitask.data_files import files
+    from multitask.storage.data_files import files
     from reports.tables import shown_table
     from serving import silver
     from serving.run_encoder import report_precision

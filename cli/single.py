@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.task_names import add_table, add_task, only_task
 from cli.training import add_folds, config_of, train, training_flags
-from multitask.imbalance import SETTINGS
+from multitask.settings.imbalance import SETTINGS
 from tasks import TASK_NAMES
 
 ROLES = ("combiner", "objective", "adapter", "regularizers")

@@ -19,17 +19,17 @@ from common.settings import Count, Name, Settings, convert
 from minbert.config import TrainingPrecision
 from multitask.adapters import BRANCH, Copies, branch_settings
 from multitask.callbacks import TrackerName
-from multitask.config import RunConfig
 from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
-from multitask.methods import methods
-from multitask.older_versions import of_file
-from multitask.rules import unused_faults
-from multitask.run_folder import RunFolder
-from multitask.run_names import default_folder
-from multitask.run_settings import READING
-from multitask.stored_config import read_settings
-from multitask.user_methods import check_use
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import methods
+from multitask.settings.older_versions import of_file
+from multitask.settings.rules import unused_faults
+from multitask.settings.run_settings import READING
+from multitask.settings.user_methods import check_use
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.run_names import default_folder
+from multitask.storage.stored_config import read_settings
 from tasks.task_description import Folds
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
     from multitask.dry_run import dry_run_rows
     from multitask.precision import precision_before_loading
-    from multitask.presets import preset_of
+    from multitask.settings.presets import preset_of
     from reports.tables import shown_table
 
     if config.preset is not None:

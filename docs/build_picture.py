@@ -10,8 +10,8 @@ from pathlib import Path
 
 from common.entry_point import start
 from common.errors import UserError
-from multitask.stored_config import without_paths
-from multitask.stored_runs import read_run
+from multitask.storage.stored_config import without_paths
+from multitask.storage.stored_runs import read_run
 from reports.cells import read_cell, write_cell
 from reports.figures import blank_figure, heading, save_figure, styled
 from reports.front import draw_points, read_fronts

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from common.settings import Settings, default_of, expected, hints_of
-from multitask.methods import ROLES, methods
-from multitask.presets import PRESETS
-from multitask.run_settings import RunSettings
+from multitask.settings.methods import ROLES, methods
+from multitask.settings.presets import PRESETS
+from multitask.settings.run_settings import RunSettings
 from tasks import TASKS, TaskOptions
 
 PAGE = Path(__file__).with_name("methods.md")

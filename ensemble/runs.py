@@ -15,9 +15,9 @@ from common.errors import SettingsError
 from ensemble.alignment import aligned
 from ensemble.merge import Merged, merge
 from ensemble.soup import Soup, make_soup, soup_config
-from multitask.evaluation import score_split
-from multitask.run_folder import RunFolder
-from multitask.stored_runs import (
+from multitask.loop.evaluation import score_split
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_runs import (
     StoredRun,
     check_merged_folder,
     check_same_rows,

@@ -14,11 +14,11 @@ from torch import Tensor
 from common.errors import RunError
 from ensemble.merge import halves
 from multitask.assembly import Assembly, assemble
-from multitask.config import RunConfig
-from multitask.evaluation import Metrics, score_split, selection_score
-from multitask.run_folder import RunFolder
-from multitask.run_settings import READING
-from multitask.stored_config import stored_run_errors
+from multitask.loop.evaluation import Metrics, score_split, selection_score
+from multitask.settings.config import RunConfig
+from multitask.settings.run_settings import READING
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_config import stored_run_errors
 from tasks.task_description import output_signature
 
 # Settings that must be equal in all runs.

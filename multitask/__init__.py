@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from multitask.affinity.advisor import advise
     from multitask.affinity.run import measure_affinity
     from multitask.callbacks import STOP
-    from multitask.config import RunConfig
     from multitask.folds import cross_validate
+    from multitask.settings.config import RunConfig
     from multitask.training import Run, train
     from tasks.own_tasks import task
     from tasks.table_tasks import table_tasks
@@ -33,7 +33,7 @@ __all__ = [
     "train",
 ]
 PLACES = {
-    "RunConfig": "multitask.config",
+    "RunConfig": "multitask.settings.config",
     "Run": "multitask.training",
     "train": "multitask.training",
     "STOP": "multitask.callbacks",

@@ -16,17 +16,17 @@ from minbert.bilstm import BiLSTM
 from minbert.config import PRECISIONS
 from minbert.device import choose_device, warn_if_slow
 from minbert.sizes import trained_sizes
-from multitask.config import RunConfig
-from multitask.imbalance import imbalance_of
-from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
-from multitask.objective_rules import smoothing_of
 from multitask.precision import training_precision
-from multitask.rules import reading_rules
-from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig
+from multitask.settings.imbalance import imbalance_of
+from multitask.settings.methods import UserMethods
+from multitask.settings.objective_rules import smoothing_of
+from multitask.settings.rules import reading_rules
 from multitask.splits import load_splits
-from multitask.stored_config import stored_run_errors
-from multitask.unfinished import warn_if_unfinished
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_config import stored_run_errors
+from multitask.storage.unfinished import warn_if_unfinished
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
 from tasks.data import Split, Splits

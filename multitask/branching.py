@@ -11,9 +11,9 @@ import numpy as np
 
 from common.errors import RunError, SettingsError
 from minbert.config import BiLSTMConfig
-from multitask.config import RunConfig
-from multitask.run_folder import RunFolder
-from multitask.telemetry import read_steps
+from multitask.loop.telemetry import read_steps
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import RunFolder
 
 LAYER = "layer "  # before the number, in the telemetry
 BUDGET = 1.3  # parameters with `auto`, as a multiple of those of the encoder

@@ -12,8 +12,8 @@ import numpy as np
 
 from common.errors import RunError, SettingsError
 from common.json_files import read_sealed, write_sealed
-from multitask.metrics_file import REMEDY
-from multitask.run_folder import CALIBRATION
+from multitask.storage.metrics_file import REMEDY
+from multitask.storage.run_folder import CALIBRATION
 from tasks.base import Task
 from tasks.calibration import Calibration, fewest_scores, report
 from tasks.data import Split

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from common.errors import RunError, SettingsError
 from common.settings import convert
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 
 STOP = "stop"  # what on_epoch_end returns to end training; the best epoch so far is kept
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from common.progress import duration
 from multitask.branching import with_conflict_layers
-from multitask.config import RunConfig
+from multitask.loop.step import StepGradient
+from multitask.loop.streams import BatchStream
 from multitask.run import make_trainer
 from multitask.sampling import batches_by_task
+from multitask.settings.config import RunConfig
 from multitask.source_runs import check_encoder_of_init, check_source_weights
-from multitask.step import StepGradient
-from multitask.streams import BatchStream
 
 TIMED = 3  # timed batches of each task, after one for warm-up
 

@@ -13,10 +13,10 @@ from common.folder_content import check_content
 from common.json_files import write_json
 from common.processes import several_processes
 from common.settings import convert
-from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.methods import is_default
 from multitask.precision import of_first_run
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import is_default
 from tasks.task_description import Folds, TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from common.errors import RunError
 from minbert.config import LINEARS, PRECISIONS, BiLSTMConfig
-from multitask.config import RunConfig
-from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import RunFolder
 
 if TYPE_CHECKING:
     import torch

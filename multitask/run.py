@@ -17,12 +17,9 @@ from common.text import all_names
 from multitask.assembly import assemble
 from multitask.branching import with_conflict_layers
 from multitask.calibration import calibrate, write_calibration
-from multitask.checkpoint import Checkpoints
-from multitask.config import RunConfig, check_complete
 from multitask.control import RunControl
-from multitask.data_files import check_digests, check_encoder, write_digests
-from multitask.distributed import Processes, process_group
-from multitask.evaluation import (
+from multitask.loop.distributed import Processes, process_group
+from multitask.loop.evaluation import (
     counted,
     evaluate,
     evaluate_sizes,
@@ -30,11 +27,13 @@ from multitask.evaluation import (
     mean_losses,
     score_splits,
 )
-from multitask.methods import is_default
+from multitask.loop.telemetry import conflict_summary, read_steps
+from multitask.loop.trainer import Trainer
 from multitask.precision import with_kernel, with_precision
 from multitask.rays import pull_and_push
-from multitask.run_folder import RunFolder
 from multitask.sampling import Plan, batches_by_task
+from multitask.settings.config import RunConfig, check_complete
+from multitask.settings.methods import is_default
 from multitask.soft_targets import soft_targets, with_soft_targets
 from multitask.source_runs import (
     check_encoder_of_init,
@@ -43,9 +42,10 @@ from multitask.source_runs import (
     source_content,
     write_source_runs,
 )
-from multitask.start import holds_finished, make_ready, write_ids
-from multitask.telemetry import conflict_summary, read_steps
-from multitask.trainer import Trainer
+from multitask.storage.checkpoint import Checkpoints
+from multitask.storage.data_files import check_digests, check_encoder, write_digests
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.start import holds_finished, make_ready, write_ids
 from tasks.base import Task
 from tasks.data import Splits
 from tasks.metrics import overall

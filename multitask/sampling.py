@@ -17,7 +17,7 @@ from common.random_generators import generator
 from common.settings import AtLeastOne, Count, Name, Settings, setting, short_repr
 
 if TYPE_CHECKING:
-    from multitask.config import RunConfig
+    from multitask.settings.config import RunConfig
 
 # Of a sum of probabilities, as in numpy.random.Generator.choice.
 SUM_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))

@@ -21,11 +21,11 @@ from common.array_files import read_arrays, write_arrays
 from common.atomic_files import file_lock
 from common.errors import RunError, SettingsError
 from multitask.assembly import load_trained, plain_tasks
-from multitask.config import RunConfig
-from multitask.evaluation import score_split
+from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads
 from multitask.regularizers import Distillation
-from multitask.run_folder import SOFT_TARGETS, RunFolder
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import SOFT_TARGETS, RunFolder
 from multitask.teachers import teachers_by_task
 from tasks import data_folder
 from tasks.base import Task

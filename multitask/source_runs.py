@@ -13,8 +13,8 @@ from typing import Any
 from common.errors import RunError, SettingsError
 from common.json_files import read_json, write_json
 from common.settings import accepts
-from multitask.config import RunConfig
-from multitask.run_folder import SOURCE_RUNS, RunFolder
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import SOURCE_RUNS, RunFolder
 from multitask.teachers import teachers_by_task
 
 REMEDY = "--overwrite it or remove its folder"

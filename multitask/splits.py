@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from minbert.bi_encoder import BiEncoder
 from multitask.calibration import with_calibration_examples
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import (

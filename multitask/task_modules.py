@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from minbert.weights import check_weights, read_tensors
-from multitask.checkpoint_folders import CheckpointError
+from multitask.storage.checkpoint_folders import CheckpointError
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from common.errors import RunError, SettingsError
-from multitask.config import RunConfig
 from multitask.regularizers import Distillation
-from multitask.run_folder import RunFolder
-from multitask.stored_config import stored_run_errors
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_config import stored_run_errors
 
 Shares = dict[Path, Fraction]  # runs, and how much their scores count
 

@@ -11,11 +11,11 @@ from typing import Any
 from common.errors import SettingsError
 from common.settings import convert, short_repr
 from multitask.callbacks import TrackerName
-from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder
-from multitask.run_names import default_folder
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import UserMethods
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.run_names import default_folder
 
 
 class Run:

@@ -16,7 +16,7 @@ from common.settings import Cosine, Count, Name, NonNegativeInt, Positive, Ratio
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from multitask.config import RunConfig
+    from multitask.settings.config import RunConfig
     from pretrain.texts import Texts
     from tasks.base import Embeddings, Task
 

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from multitask.assembly import plain_tasks
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from pretrain.projection_heads import ProjectionHead
 from pretrain.texts import (
     Make,

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from common.environment import environment
 from common.errors import RunError
 from multitask.assembly import assemble, build_tasks
-from multitask.config import RunConfig
-from multitask.evaluation import score_split
+from multitask.loop.evaluation import score_split
+from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.contrastive import example_embedding
 from tasks.data import Split

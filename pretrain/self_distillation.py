@@ -12,7 +12,7 @@ from torch import Tensor
 
 from minbert.device import choose_device
 from multitask.assembly import start_encoder
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from pretrain.pretrain_tasks import sentence_source, text_task
 from pretrain.texts import Columns, Make, Texts
 from tasks.base import Embeddings, Task

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from common.random_generators import generator
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
 from tasks.closure import connected_groups

@@ -11,9 +11,9 @@ from common.json_files import read_json, read_sealed, seal_of
 from multitask.affinity.advice import Advice, run_folder
 from multitask.affinity.result import Promise, sign_of
 from multitask.affinity.run import ADVICE
-from multitask.config import difference
-from multitask.run_folder import RunFolder
-from multitask.run_settings import MACHINE
+from multitask.settings.config import difference
+from multitask.settings.run_settings import MACHINE
+from multitask.storage.run_folder import RunFolder
 from reports.affinity import shown_gain, with_unit
 from reports.comparison import Comparison
 from reports.tables import Section, Table

@@ -12,9 +12,9 @@ from typing import Any
 from common.entry_point import start
 from common.errors import RunError, UserError
 from common.json_files import read_sealed, write_sealed
-from multitask.config import RunConfig, difference
-from multitask.run_folder import RunFolder
-from multitask.stored_config import without_paths
+from multitask.settings.config import RunConfig, difference
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_config import without_paths
 from tasks.metrics import metric_error
 
 REMEDY = "delete it and run its command again"

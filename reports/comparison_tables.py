@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from multitask.stored_runs import StoredRun
+from multitask.storage.stored_runs import StoredRun
 from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
 from reports.significance import p_text
 from reports.systems import (

@@ -9,8 +9,8 @@ import numpy as np
 
 from common.errors import UserError
 from common.progress import with_bar
-from multitask.run_folder import RunFolder
-from multitask.stored_runs import StoredRun
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_runs import StoredRun
 from reports.figures import MARKERS, Drawing, file_name, heading, new_figure, styled, wrapped
 from reports.systems import ScoredSystem
 from tasks import data_folder
@@ -48,7 +48,7 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
         return None
     assert examples.targets is not None
     from minbert.bi_encoder import BiEncoder
-    from multitask.stored_config import reading_of
+    from multitask.storage.stored_config import reading_of
 
     model = BiEncoder.from_pretrained(best, **reading_of(run.config))
     embeddings = model.encode(list(examples.texts[0]))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitask.run_folder import RunFolder
-from multitask.stored_runs import StoredRun
-from multitask.telemetry import read_steps
+from multitask.loop.telemetry import read_steps
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_runs import StoredRun
 from reports.figures import heading, new_figure, signed_map, styled, wrapped
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from multitask.run_folder import run_of_predictions
+from multitask.storage.run_folder import run_of_predictions
 from reports.fault_kinds import Faults
 from reports.known_splits import recognise, short_id
 from reports.prediction_files import Predictions

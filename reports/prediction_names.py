@@ -14,8 +14,8 @@ from pathlib import Path
 
 from common.atomic_files import check_regular
 from common.text import first_names
-from multitask.run_folder import run_of_predictions
-from multitask.stored_config import stored_run_errors
+from multitask.storage.run_folder import run_of_predictions
+from multitask.storage.stored_config import stored_run_errors
 from tasks.registry import TASK_NAMES
 from tasks.task_description import RESERVED
 from tasks.text_files import DataError

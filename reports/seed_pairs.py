@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from common.errors import SettingsError
-from multitask.config import RunConfig
-from multitask.stored_runs import read_run
+from multitask.settings.config import RunConfig
+from multitask.storage.stored_runs import read_run
 from reports.comparison import compare_on_task
 from reports.systems import ScoredSystem, group_runs, score_systems
 from tasks.base import Task

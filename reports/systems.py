@@ -12,9 +12,9 @@ import numpy as np
 from common.errors import UserError
 from common.progress import with_bar
 from ensemble.alignment import aligned
-from multitask.methods import methods
-from multitask.run_folder import RunFolder
-from multitask.stored_runs import StoredRun, check_same_rows, read_run
+from multitask.settings.methods import methods
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_runs import StoredRun, check_same_rows, read_run
 from reports.tables import shown
 from tasks import CS224N, in_order
 from tasks.base import Task

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from multitask.config import RunConfig, default_values
-from multitask.run_settings import MACHINE
-from multitask.settings_by_name import following_defaults
-from multitask.stored_config import without_paths
+from multitask.settings.config import RunConfig, default_values
+from multitask.settings.run_settings import MACHINE
+from multitask.settings.settings_by_name import following_defaults
+from multitask.storage.stored_config import without_paths
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows, size_table
 from reports.tables import Table, markdown_table, shown
 from serving.export_kinds import DOWNLOAD, KINDS

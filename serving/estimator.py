@@ -26,8 +26,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from common.errors import OtherRunError
 from common.processes import several_processes
 from common.settings import short_repr
-from multitask.config import RunConfig
 from multitask.control import RunControl
+from multitask.settings.config import RunConfig
 from serving.empty_texts import is_empty
 from serving.export import packed, unpacked
 from serving.model import MultiTaskModel, Texts

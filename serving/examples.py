@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from common.errors import UserError
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from tasks import data_folder
 from tasks.base import Task
 

@@ -17,10 +17,10 @@ from common.run_files import EXPORTED, HEADS
 from minbert.encoder import Encoder
 from minbert.sizes import SIZES
 from multitask.calibration import write_calibration
-from multitask.methods import UserMethods
 from multitask.model import ADAPTERS
-from multitask.run_folder import CALIBRATION, RunFolder
-from multitask.stored_config import without_paths
+from multitask.settings.methods import UserMethods
+from multitask.storage.run_folder import CALIBRATION, RunFolder
+from multitask.storage.stored_config import without_paths
 from serving.card import card
 from serving.export_kinds import DEFAULT, KINDS
 from serving.model import MultiTaskModel

@@ -20,9 +20,9 @@ from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
 from multitask.calibration import read_calibration
-from multitask.config import RunConfig
-from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import UserMethods
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.joint_encoding import embed_tasks
 from serving.prediction import Prediction, count_cut, count_empty, joined, prediction

@@ -18,7 +18,7 @@ from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from common.settings import Settings
-    from multitask.config import RunConfig
+    from multitask.settings.config import RunConfig
     from serving.model import MultiTaskModel
     from serving.prediction import Prediction
     from serving.row_file import RowFile
@@ -61,7 +61,7 @@ def write_predictions(
     `machine` gives device, precision and kernel. Raises DataError if the source changes meanwhile.
     """
     from common.progress import bar
-    from multitask.stored_config import reading_of
+    from multitask.storage.stored_config import reading_of
     from serving.model import MultiTaskModel
     from serving.run_encoder import report_precision
 

@@ -12,12 +12,12 @@ from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device
 from minbert.precision import PrecisionChoice
 from multitask.assembly import load_trained, open_bi_encoder
-from multitask.config import RunConfig
-from multitask.methods import UserMethods
 from multitask.model import EncoderWithHeads
-from multitask.run_folder import RunFolder
-from multitask.stored_config import reading_of, stored_run_errors
-from multitask.unfinished import warn_if_unfinished
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import UserMethods
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_config import reading_of, stored_run_errors
+from multitask.storage.unfinished import warn_if_unfinished
 
 
 def open_encoder(

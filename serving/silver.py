@@ -23,10 +23,10 @@ from common.json_files import write_json
 from common.progress import bar
 from minbert.bi_encoder import BiEncoder
 from multitask.assembly import plain_tasks
-from multitask.config import RunConfig
-from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import UserMethods
 from multitask.soft_targets import stored_or_computed
+from multitask.storage.run_folder import RunFolder
 from reports.tables import Table
 from serving.mining import embeddings_of
 from serving.proposals import Proposal, random_pairs, semantic_pairs

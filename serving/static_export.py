@@ -15,7 +15,7 @@ from common.run_files import EXPORTED
 from minbert.folder import write_modules
 from minbert.tokenizer import Tokenizer
 from multitask.assembly import training_texts
-from multitask.stored_config import without_paths
+from multitask.storage.stored_config import without_paths
 from reports.tables import markdown_table
 from serving.model import MultiTaskModel
 from serving.static import Student, distil

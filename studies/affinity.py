@@ -23,9 +23,9 @@ from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.measures import Measures
 from multitask.affinity.run import JOINT, measure_affinity, measures_of
 from multitask.assembly import plain_tasks
-from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import RunFolder
 from reports.tables import markdown_table
 from studies.results import Cell
 from studies.runner import training

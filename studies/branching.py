@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from common.errors import SettingsError
-from multitask.config import RunConfig
-from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import RunFolder
 from reports.tables import markdown_table, mean_and_spread
 from studies.claims import READING, Pairs, between, claim_of, limit_reason, verdict_table
 from studies.cost import encoder_config

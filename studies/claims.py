@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any
 
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from reports.significance import holm, p_text, paired_p
 from reports.tables import Table, beside, mean_and_spread
 from studies.results import Cell, Results

@@ -20,8 +20,8 @@ from common.json_files import read_json
 from minbert.config import EncoderConfig, config_from_transformers
 from minbert.sources import HUB_IDS, find_folder
 from multitask.assembly import build_tasks
-from multitask.config import RunConfig
 from multitask.sampling import batches_by_task, build_plan
+from multitask.settings.config import RunConfig
 from reports.tables import Table
 from studies.results import Cell, Results
 from tasks import data_folder

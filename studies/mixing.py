@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from reports.tables import markdown_table
 from studies.results import Cell
 from studies.runner import long_training

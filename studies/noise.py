@@ -26,11 +26,11 @@ from common.json_files import write_json
 from common.settings import Count, Positive
 from minbert.batching import NOISE_PLACES, sorted_batches
 from multitask.assembly import assemble
-from multitask.config import RunConfig
-from multitask.passes import EncoderPass, Part
+from multitask.loop.passes import EncoderPass, Part
 from multitask.regularizers import Smart
 from multitask.regularizers.base import CleanPass
 from multitask.regularizers.smart import RADIUS, SmartTerm
+from multitask.settings.config import RunConfig
 from reports.tables import text_table
 
 TASK, BATCH_TOKENS = "sts", 1024

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from multitask.calibration import COVERAGE, SHARE
-from multitask.config import RunConfig
-from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import RunFolder
 from reports.tables import markdown_table, mean_and_spread
 from studies.results import Cell
 from studies.runner import long_training

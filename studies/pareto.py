@@ -15,13 +15,13 @@ from common.folder_content import check_content
 from common.json_files import read_json, write_json
 from multitask.assembly import assemble
 from multitask.combiners.pareto_mtl import preference_rays
-from multitask.config import RunConfig, difference
 from multitask.control import RunControl
-from multitask.evaluation import mean_losses
+from multitask.loop.evaluation import mean_losses
 from multitask.precision import of_first_run
 from multitask.run import complete
-from multitask.run_folder import LOCK, RunFolder
-from multitask.stored_config import without_paths
+from multitask.settings.config import RunConfig, difference
+from multitask.storage.run_folder import LOCK, RunFolder
+from multitask.storage.stored_config import without_paths
 from reports.cells import write_cell
 from reports.front import Front, draw_fronts
 

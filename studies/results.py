@@ -12,9 +12,9 @@ import numpy as np
 from common.atomic_files import file_lock
 from common.errors import UserError
 from common.settings import accepts
-from multitask.config import RunConfig
-from multitask.metrics_file import Figures
-from multitask.stored_config import without_paths
+from multitask.settings.config import RunConfig
+from multitask.storage.metrics_file import Figures
+from multitask.storage.stored_config import without_paths
 from reports.cells import check_config, read_cell, run_of_cell, write_cell
 
 Content = Mapping[str, Any]  # the figures of one run

@@ -17,11 +17,11 @@ import numpy as np
 from common.atomic_files import file_lock
 from common.errors import UserError
 from common.progress import duration
-from multitask.config import RunConfig
 from multitask.control import RunControl
+from multitask.loop.telemetry import read_steps
 from multitask.run import complete
-from multitask.run_folder import RunFolder
-from multitask.telemetry import read_steps
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import RunFolder
 from reports.cells import cell as cell_of_run
 from studies.data_records import record_examples
 from studies.results import Cell, Results

@@ -17,8 +17,8 @@ import numpy as np
 from common.errors import UserError
 from common.json_files import read_sealed
 from multitask.assembly import plain_tasks
-from multitask.config import RunConfig
-from multitask.data_files import file_digests
+from multitask.settings.config import RunConfig
+from multitask.storage.data_files import file_digests
 from reports.confidence import PRECISION
 from reports.leaks import Counts, audit
 from reports.seed_pairs import DevScore, SeedPair, resampled_covariance, score_of

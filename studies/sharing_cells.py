@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from multitask.assembly import load_trained
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from studies.bees.cells import TUNED
 from studies.cost import encoder_config
 from studies.results import Cell

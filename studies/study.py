@@ -18,7 +18,7 @@ from common.errors import UserError
 from common.settings import accepts
 from ensemble.runs import ensemble_runs
 from multitask.assembly import plain_tasks
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from reports.cells import read_cell, write_cell
 from reports.tables import markdown_table
 from studies.results import Cell, Content, Results, is_merged_from

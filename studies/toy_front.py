@@ -19,7 +19,7 @@ from common.settings import Count, Seed
 from multitask.combiners import Combiner, Setup
 from multitask.combiners.epo import non_uniformity
 from multitask.combiners.pareto_mtl import preference_rays
-from multitask.methods import methods
+from multitask.settings.methods import methods
 from reports.front import Front, draw_fronts, front_table
 from reports.tables import text_table
 

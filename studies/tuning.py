@@ -19,8 +19,8 @@ from statistics import fmean
 from typing import Any
 
 from common.errors import UserError
-from multitask.config import RunConfig
-from multitask.stored_config import without_paths
+from multitask.settings.config import RunConfig
+from multitask.storage.stored_config import without_paths
 from reports.cells import check_config, read_cell, write_cell
 from reports.tables import Table, shown
 from studies.data_records import record_examples

@@ -19,11 +19,11 @@ from common.errors import SettingsError, UserError
 from common.json_files import write_sealed
 from common.progress import duration
 from common.settings import convert
-from multitask.config import RunConfig, check_complete
-from multitask.older_versions import of_file
 from multitask.precision import with_precision
-from multitask.run_folder import RunFolder
-from multitask.stored_config import read_settings, without_paths
+from multitask.settings.config import RunConfig, check_complete
+from multitask.settings.older_versions import of_file
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_config import read_settings, without_paths
 from reports.seed_pairs import DevScore, SeedPair, check_comparable, dev_score, score_pair
 from reports.stopping import A_BETTER, B_BETTER, OPEN, SMALL, Population, Rule
 from reports.tables import shown_table

@@ -7,9 +7,9 @@ from tolerances import assert_near, assert_near_in_norm, encoder_terms, gradient
 
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig
-from multitask.methods import methods
+from multitask.loop.streams import next_batches
 from multitask.run import complete, make_trainer
-from multitask.streams import next_batches
+from multitask.settings.methods import methods
 from serving import MultiTaskModel
 from tasks import CS224N, build_task, data_folder
 

@@ -13,9 +13,9 @@ from common.errors import UserError
 from common.json_files import integrity_error
 from minbert import BiEncoder
 from minbert.words import read_vectors
-from multitask.run_folder import RunFolder
-from multitask.stored_runs import read_run
-from multitask.telemetry import Telemetry, read_steps
+from multitask.loop.telemetry import Telemetry, read_steps
+from multitask.storage.run_folder import RunFolder
+from multitask.storage.stored_runs import read_run
 from serving.mining import read_sentence_list
 from serving.rows import open_rows
 from tasks import build_task

@@ -17,7 +17,7 @@ import pytest
 
 from cli import main
 from docs import build_architecture, build_reference
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from tasks import DECLARED
 from tasks.catalog import REVIEWS
 

@@ -13,7 +13,7 @@ from typing import Any
 from common.json_files import seal_of
 from multitask.affinity.result import Promise
 from multitask.affinity.run import ADVICE, ADVISED
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from multitask.affinity.advice import Advice, Choice
 from multitask.affinity.proposals import CHOSEN, Proposals, on_all_data
 from multitask.affinity.result import Affinity
 from multitask.affinity.run import ADVICE, ADVISED, JOINT, RATE, joint_config
-from multitask.config import RunConfig, difference
 from multitask.control import RunControl
-from multitask.run_folder import RunFolder
-from multitask.run_settings import MACHINE
+from multitask.settings.config import RunConfig, difference
+from multitask.settings.run_settings import MACHINE
+from multitask.storage.run_folder import RunFolder
 from tasks import data_folder
 
 
@@ -139,7 +139,7 @@ def best_rate(
     unfinished one is continued.
     """
     from multitask.assembly import plain_tasks
-    from multitask.evaluation import selection_score
+    from multitask.loop.evaluation import selection_score
     from multitask.precision import of_first_run
     from multitask.run import complete
 

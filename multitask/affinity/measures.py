@@ -14,8 +14,8 @@ import numpy as np
 from common.array_files import read_arrays, write_arrays
 from common.errors import RunError
 from common.json_files import digest
-from multitask.config import RunConfig
-from multitask.run_folder import DATA
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import DATA
 
 FEWEST_ROUNDS = 4  # per epoch: bootstrapping draws from halves of them
 ARRAYS = ("losses", "grams", "sketches")

@@ -19,12 +19,12 @@ from multitask.affinity.measures import FEWEST_ROUNDS, MeasureFiles, Measures
 from multitask.affinity.sketch import Sketch
 from multitask.assembly import assemble
 from multitask.callbacks import EpochEnd, TrainStart
-from multitask.config import RunConfig
-from multitask.gradients import GradientRows, check_finite
-from multitask.run_folder import RunFolder
-from multitask.shared_rows import Unit
-from multitask.step_losses import StepLosses
-from multitask.streams import make_pass
+from multitask.loop.gradients import GradientRows, check_finite
+from multitask.loop.shared_rows import Unit
+from multitask.loop.step_losses import StepLosses
+from multitask.loop.streams import make_pass
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import RunFolder
 
 
 class Probe:

@@ -14,11 +14,11 @@ import numpy as np
 from multitask.affinity.advice import Advice, AdvisedRun, AdvisedSystem, Choice
 from multitask.affinity.result import Affinity, Promise
 from multitask.branching import LAYER, affordable, is_bilstm
-from multitask.config import RunConfig
-from multitask.imbalance import SETTINGS as IMBALANCE
-from multitask.imbalance import value_of
 from multitask.regularizers import Distillation
-from multitask.settings_by_name import METHOD_ROLES, has_similarities, of_methods
+from multitask.settings.config import RunConfig
+from multitask.settings.imbalance import SETTINGS as IMBALANCE
+from multitask.settings.imbalance import value_of
+from multitask.settings.settings_by_name import METHOD_ROLES, has_similarities, of_methods
 from tasks.kinds import with_main_metric
 
 SINGLES, ONE_MODEL, GROUPS, BRANCHES = "singles", "one model", "groups", "branches"

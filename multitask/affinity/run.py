@@ -17,10 +17,10 @@ from common.suggestions import suggestion
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.measures import FEWEST_ROUNDS, MeasureFiles, Measures
 from multitask.affinity.result import Affinity, affinity_of
-from multitask.config import RunConfig
 from multitask.control import RunControl
-from multitask.methods import UserMethods
-from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import UserMethods
+from multitask.storage.run_folder import RunFolder
 
 DEFAULT = "gram"
 ROUNDS, GROUPS = 16, 3

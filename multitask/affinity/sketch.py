@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from common.row_sums import add_rows
-from multitask.gradients import GradientRows
+from multitask.loop.gradients import GradientRows
 
 COLUMNS = 4093  # a prime, so that the dimensions of one unit of a layer fall into all columns
 

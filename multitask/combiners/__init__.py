@@ -18,7 +18,7 @@ from multitask.combiners.pcgrad import pcgrad_weights
 from tasks import task_and_term
 
 if TYPE_CHECKING:
-    from multitask.config import RunConfig
+    from multitask.settings.config import RunConfig
 
 
 def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerState:
@@ -35,7 +35,9 @@ def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerSt
 def __getattr__(name: str) -> Any:
     """Return the class of a built-in combiner, from the table of methods."""
     if not name.startswith("_"):
-        table = import_module("multitask.methods")  # which imports the files of this package
+        table = import_module(
+            "multitask.settings.methods"
+        )  # which imports the files of this package
         for method in table.built_in("combiner").values():
             if method.__name__ == name:
                 return method

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from pretrain.objectives import SimCSE
 from studies.bees.analysis import analysed_training
 from studies.results import Cell

@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 
 from multitask.assembly import assemble
-from multitask.evaluation import score_split
-from multitask.run_folder import RunFolder
+from multitask.loop.evaluation import score_split
+from multitask.storage.run_folder import RunFolder
 from pretrain.probe import Embedding
 from reports.cells import write_cell
 from reports.figures import heading, new_figure, save_figure, styled

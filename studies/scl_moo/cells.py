@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from studies.results import Cell
 from studies.runner import training
 from studies.tuning import Search, Tuned, changes_of, rates

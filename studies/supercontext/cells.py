@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from multitask.config import RunConfig
-from multitask.methods import methods
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import methods
 from studies.results import Cell
 from studies.supercontext.evaluation import Vectors, Words, pretrain_and_evaluate
 from studies.tuning import Search, Tuned, changes_of, rates

@@ -12,9 +12,9 @@ from common.errors import UserError
 from common.json_files import digest
 from minbert.words import build_bilstm
 from multitask.assembly import training_texts
-from multitask.config import RunConfig
 from multitask.run import complete
-from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import RunFolder
 from pretrain.probe import linear_evaluation
 from studies.runner import SHORT
 

@@ -12,7 +12,7 @@ import pytest
 from run_files import ROOT, SAMPLE
 
 import cli
-from multitask.trainer import Trainer
+from multitask.loop.trainer import Trainer
 
 Result = subprocess.CompletedProcess  # returncode, stdout, stderr
 

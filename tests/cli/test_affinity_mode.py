@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from run_files import SAMPLE, config
 
-from multitask.trainer import Trainer
+from multitask.loop.trainer import Trainer
 
 SMALL = ("--encoder", "tiny", "--limit", 24, "--epochs", 2, "--batch-size", 4, "--rounds", 4)
 COMMAND = ("--mode", "affinity", "--tasks", "sst", "sts", *SMALL)

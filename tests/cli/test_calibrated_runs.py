@@ -13,7 +13,7 @@ from run_files import metrics, predictions
 import cli
 from common.errors import SettingsError
 from multitask.calibration import read_calibration
-from multitask.trainer import Trainer
+from multitask.loop.trainer import Trainer
 from serving import MultiTaskModel
 from serving.export import export
 from tasks.calibration import conformal_quantile

@@ -10,7 +10,7 @@ import pytest
 from run_files import config, prediction_bytes
 
 from common.json_files import SEAL, read_json, write_json, write_sealed
-from multitask.checkpoint_folders import CONFIG, newest_first, seal
+from multitask.storage.checkpoint_folders import CONFIG, newest_first, seal
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 

@@ -16,10 +16,10 @@ from run_files import metrics, predictions, telemetry
 import cli
 from multitask import RunConfig, task
 from multitask.assembly import assemble
-from multitask.distributed import Processes
-from multitask.methods import methods
-from multitask.streams import next_batches
-from multitask.trainer import Trainer
+from multitask.loop.distributed import Processes
+from multitask.loop.streams import next_batches
+from multitask.loop.trainer import Trainer
+from multitask.settings.methods import methods
 from serving.model import MultiTaskModel
 from tasks.metrics import MAIN_METRICS
 from tasks.own_types import TYPES

@@ -12,9 +12,9 @@ from run_files import ROOT
 import cli
 from common.settings import hints_of, names_of
 from multitask.adapters import LoRA
-from multitask.config import RunConfig
-from multitask.methods import methods
 from multitask.regularizers import Smart
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import methods
 from pretrain.objectives import SuperLoss
 from tasks import TASKS
 
@@ -247,7 +247,7 @@ def test_the_shell_completes_modes_and_choices(line, expected, absent, tmp_path)
 
 
 def test_former_names_of_flags_are_accepted_and_hidden(help_of, run, tmp_path):
-    from multitask.older_versions import FORMER_NAMES, legacy_config, upgraded
+    from multitask.settings.older_versions import FORMER_NAMES, legacy_config, upgraded
 
     assert "--per-class" not in help_of("--mode", "single", "--help-all")
     command = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", "16")

@@ -7,8 +7,8 @@ from run_files import config, metrics, telemetry
 
 from common.errors import SettingsError
 from multitask.assembly import build_tasks
-from multitask.config import RunConfig
-from multitask.methods import methods
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import methods
 from tasks import TASK_NAMES, build_task
 from tasks.heads import InitializesFromNames, PoolsTokens
 from tasks.objectives import Objective, with_objective

@@ -15,10 +15,10 @@ from minbert.linear import reports_bfloat16
 from minbert.precision import choose_precision
 from multitask import RunConfig, train
 from multitask.assembly import assemble
-from multitask.checkpoint_folders import CONFIG
-from multitask.config import difference
-from multitask.run_names import default_folder
-from multitask.stored_config import read_config
+from multitask.settings.config import difference
+from multitask.storage.checkpoint_folders import CONFIG
+from multitask.storage.run_names import default_folder
+from multitask.storage.stored_config import read_config
 
 CPU = torch.device("cpu")
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", 16, "--epochs", 1)

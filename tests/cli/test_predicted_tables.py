@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from minbert.precision import PrecisionChoice
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from serving import MultiTaskModel
 from serving.prediction import Prediction
 from serving.prediction_writer import PredictionOptions, write_predictions

@@ -19,8 +19,8 @@ from cli.settings_flags import takes_several
 from common.argument_types import takes_names
 from common.errors import SettingsError
 from common.settings import accepts, hints_of
-from multitask.config import RunConfig
-from multitask.methods import owners
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import owners
 from tasks.registry import OTHER_NAMES, TASK_NAMES
 
 BEGINNINGS = {

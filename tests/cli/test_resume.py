@@ -12,9 +12,9 @@ from run_files import ROOT, metrics, prediction_bytes, predictions, same, weight
 
 from common.json_files import integrity_error
 from minbert.bi_encoder import BiEncoder
-from multitask.checkpoint import Progress
-from multitask.checkpoint_folders import newest_first
-from multitask.trainer import Trainer
+from multitask.loop.trainer import Trainer
+from multitask.storage.checkpoint import Progress
+from multitask.storage.checkpoint_folders import newest_first
 
 
 def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:

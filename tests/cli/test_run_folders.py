@@ -6,7 +6,7 @@ import pytest
 from run_files import metrics, prediction_bytes
 
 from common.atomic_files import file_lock
-from multitask.checkpoint_folders import newest_first
+from multitask.storage.checkpoint_folders import newest_first
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 

@@ -11,7 +11,7 @@ from cli.next_commands import next_commands
 from common import terminal
 from common.entry_point import command_line, program, program_command
 from multitask import RunConfig
-from multitask.time_left import AFTER, TimeLeft
+from multitask.loop.time_left import AFTER, TimeLeft
 from reports.tables import shown_table
 
 RUN = ("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--epochs", "1")

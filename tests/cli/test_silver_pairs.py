@@ -16,7 +16,7 @@ from common.json_files import read_json
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig
 from multitask.assembly import plain_tasks
-from multitask.run_folder import RunFolder
+from multitask.storage.run_folder import RunFolder
 from serving import MultiTaskModel, silver
 from tasks import CS224N, build_task, data_folder
 from tasks.readers import normalise_text

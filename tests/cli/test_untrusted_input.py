@@ -14,8 +14,8 @@ from run_files import ROOT
 import cli
 from common.entry_point import run_and_report
 from common.json_files import read_json, write_json
-from multitask.config import RunConfig
-from multitask.run_names import default_folder
+from multitask.settings.config import RunConfig
+from multitask.storage.run_names import default_folder
 from reports.tables import text_table
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")

@@ -9,10 +9,10 @@ from run_files import config, metrics
 from common.errors import RunError, SettingsError
 from multitask import RunConfig, train
 from multitask.combiners import Combiner
-from multitask.methods import methods
 from multitask.sampling import Annealed
+from multitask.settings.methods import methods
+from multitask.settings.user_methods import load_methods
 from multitask.training import Run
-from multitask.user_methods import load_methods
 from pretrain.objectives import Ranking, SimCSE
 from serving import MultiTaskModel
 from tasks.protocols import FewShots

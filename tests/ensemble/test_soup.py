@@ -14,8 +14,8 @@ from ensemble import soup
 from ensemble.runs import soup_runs
 from ensemble.soup import make_soup, mean_weights
 from multitask.assembly import Assembly
-from multitask.config import RunConfig
 from multitask.run import complete
+from multitask.settings.config import RunConfig
 from tasks.predictions import PredictionError
 
 SHORT = {"encoder": "tiny", "limit": 40, "epochs": 1, "batches_per_step": 2, "linear": "mkl"}

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from multitask.assembly import assemble
-from multitask.config import RunConfig
-from multitask.distributed import Processes
-from multitask.trainer import Trainer
+from multitask.loop.distributed import Processes
+from multitask.loop.trainer import Trainer
+from multitask.settings.config import RunConfig
 from tasks import CS224N
 
 BASE = RunConfig(

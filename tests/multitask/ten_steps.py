@@ -7,10 +7,10 @@ import torch
 
 from multitask.adapters import LoRA
 from multitask.assembly import assemble
-from multitask.config import RunConfig
-from multitask.distributed import Processes, process_group
-from multitask.streams import next_batches
-from multitask.trainer import Trainer
+from multitask.loop.distributed import Processes, process_group
+from multitask.loop.streams import next_batches
+from multitask.loop.trainer import Trainer
+from multitask.settings.config import RunConfig
 from tasks import CS224N
 
 CONFIG = RunConfig(

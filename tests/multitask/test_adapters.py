@@ -12,9 +12,9 @@ from tolerances import assert_near_in_norm
 from common.errors import SettingsError
 from multitask.adapters import PAL, Copies, LoRA
 from multitask.assembly import assemble, build_model, build_tasks
-from multitask.passes import EncoderPass
+from multitask.loop.passes import EncoderPass
+from multitask.loop.streams import next_batches
 from multitask.run import complete
-from multitask.streams import next_batches
 from tasks import CS224N
 
 LORA = LoRA(rank=4)

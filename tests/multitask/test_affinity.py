@@ -20,9 +20,9 @@ from multitask.affinity.run import FILE, MEASURES, faults
 from multitask.affinity.run import JOINT as JOINT_RUN
 from multitask.affinity.sketch import Sketch
 from multitask.control import RunControl
-from multitask.gradients import GradientRows
-from multitask.run_folder import RunFolder
-from multitask.trainer import Trainer
+from multitask.loop.gradients import GradientRows
+from multitask.loop.trainer import Trainer
+from multitask.storage.run_folder import RunFolder
 from tasks.text_files import DataError
 
 JOINT = RunConfig(

@@ -10,10 +10,10 @@ from common.errors import SettingsError
 from ensemble.runs import soup_runs, tasks_of_run
 from ensemble.soup import make_soup
 from multitask.assembly import build_tasks, plain_tasks
-from multitask.config import RunConfig
-from multitask.evaluation import selection_score
+from multitask.loop.evaluation import selection_score
 from multitask.run import complete
-from multitask.stored_runs import read_run
+from multitask.settings.config import RunConfig
+from multitask.storage.stored_runs import read_run
 from reports.systems import group_runs
 from tasks import CS224N, data_folder
 from tasks.readers import normalise_text

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from common.errors import SettingsError
-from multitask.averaging import NAME
-from multitask.config import RunConfig
-from multitask.evaluation import evaluate
+from multitask.loop.averaging import NAME
+from multitask.loop.evaluation import evaluate
+from multitask.settings.config import RunConfig
 
 SHORT = {"steps_per_epoch": 6, "epochs": 2, "dev_limit": 8, "limit": 20, "lr": 1e-3}
 

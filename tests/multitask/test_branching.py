@@ -15,9 +15,9 @@ from common.errors import RunError, SettingsError
 from multitask import RunConfig, branching
 from multitask.adapters import Copies
 from multitask.branching import layer_cosines, parameter_ratio, with_conflict_layers
-from multitask.run_folder import RunFolder
-from multitask.streams import next_batches
-from multitask.telemetry import read_steps
+from multitask.loop.streams import next_batches
+from multitask.loop.telemetry import read_steps
+from multitask.storage.run_folder import RunFolder
 
 TASKS = ("sst", "qqp", "sts")
 SHORT = ("--encoder", "tiny", "--epochs", "2", "--limit", "40", "--dev-limit", "20")

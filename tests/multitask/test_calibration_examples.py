@@ -9,11 +9,11 @@ import pytest
 from common.errors import RunError, SettingsError
 from common.json_files import write_sealed
 from multitask.calibration import calibrate, read_calibration, with_calibration_examples
-from multitask.config import RunConfig
-from multitask.evaluation import evaluate
+from multitask.loop.evaluation import evaluate
 from multitask.run import complete
-from multitask.run_folder import CALIBRATION
-from multitask.stored_runs import read_run
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import CALIBRATION
+from multitask.storage.stored_runs import read_run
 from tasks import CS224N, build_task
 from tasks.calibration import report
 from tasks.kinds import Kind

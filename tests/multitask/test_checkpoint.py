@@ -11,8 +11,8 @@ from torch import nn
 
 from common.atomic_files import NEW, OLD, temporary_name
 from common.json_files import integrity_error
-from multitask.checkpoint import Checkpoints, load_training, save_training
-from multitask.checkpoint_folders import (
+from multitask.storage.checkpoint import Checkpoints, load_training, save_training
+from multitask.storage.checkpoint_folders import (
     SUMS,
     CheckpointError,
     newest_first,
@@ -187,7 +187,7 @@ def test_none_of_500_damaged_checkpoints_is_loaded(tmp_path, capsys):
 FILLS = """
 import resource, sys, torch
 from pathlib import Path
-from multitask.checkpoint import Checkpoints
+from multitask.storage.checkpoint import Checkpoints
 torch.manual_seed(0)
 model = torch.nn.Linear(300, 50)
 optimizer = torch.optim.AdamW(model.parameters())

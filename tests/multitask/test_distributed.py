@@ -16,8 +16,8 @@ from tolerances import assert_near_in_norm, gradient_terms
 from cli import main
 from common.errors import UserError
 from minbert import BiEncoder
-from multitask.checkpoint_folders import newest_first
-from multitask.distributed import Processes, process_group
+from multitask.loop.distributed import Processes, process_group
+from multitask.storage.checkpoint_folders import newest_first
 
 ROOT = Path(__file__).parents[2]
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -73,7 +73,7 @@ def test_two_processes_take_the_same_steps_as_one(kind, steps):
 
 PATCHED = """
 import os, runpy, signal
-from multitask.trainer import Trainer
+from multitask.loop.trainer import Trainer
 step = Trainer.train_step
 def patched(self, drawn):
     if os.environ["RANK"] == "{rank}" and self.progress.step == 5:
@@ -198,7 +198,7 @@ def test_a_group_of_the_caller_is_used_and_left_open(monkeypatch):
 # Rank 1 begins its next run while rank 0, which has the server of the store, still ends the last.
 UNEVEN = """
 import time
-from multitask.distributed import process_group
+from multitask.loop.distributed import process_group
 for number in range(4):
     with process_group("cpu") as processes:
         assert processes.gather(number) == [number, number]

@@ -10,9 +10,9 @@ from common.progress import duration
 from multitask import train
 from multitask.adapters import Copies
 from multitask.assembly import assemble
-from multitask.config import RunConfig
 from multitask.dry_run import dry_run_rows
-from multitask.streams import next_batches
+from multitask.loop.streams import next_batches
+from multitask.settings.config import RunConfig
 
 
 def test_missing_source_runs_are_errors(base_config, tmp_path):

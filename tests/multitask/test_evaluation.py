@@ -6,7 +6,7 @@ import torch
 from plain import plain_losses, step_terms
 from tolerances import assert_near
 
-from multitask.evaluation import mean_losses, score_split, selection_score
+from multitask.loop.evaluation import mean_losses, score_split, selection_score
 from tasks import build_task
 from tasks.metrics import overall
 

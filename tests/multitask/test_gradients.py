@@ -6,8 +6,8 @@ import torch
 from tolerances import assert_near
 from torch import nn
 
-from multitask import gradients as module
-from multitask.gradients import GradientRows
+from multitask.loop import gradients as module
+from multitask.loop.gradients import GradientRows
 
 pytestmark = pytest.mark.numeric
 

@@ -7,7 +7,7 @@ import pytest
 from common.errors import RunError, SettingsError
 from multitask.combiners.pcgrad import PCGrad
 from multitask.regularizers import Regularizer
-from multitask.user_methods import check_use, sources
+from multitask.settings.user_methods import check_use, sources
 
 CLASS = """
 class Tilted(Regularizer, name="tilted"):

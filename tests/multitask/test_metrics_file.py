@@ -4,7 +4,7 @@ import pytest
 
 from common.errors import RunError
 from common.json_files import write_sealed
-from multitask.run_folder import RunFolder
+from multitask.storage.run_folder import RunFolder
 
 
 @pytest.mark.parametrize("name", ["overall-satisfaction", "recall", "precision", "f1"])

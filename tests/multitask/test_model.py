@@ -11,10 +11,10 @@ from tolerances import assert_near
 
 from common.errors import SettingsError
 from multitask.assembly import build_tasks
-from multitask.checkpoint_folders import CheckpointError
-from multitask.config import RunConfig
-from multitask.evaluation import selection_score
-from multitask.streams import next_batches
+from multitask.loop.evaluation import selection_score
+from multitask.loop.streams import next_batches
+from multitask.settings.config import RunConfig
+from multitask.storage.checkpoint_folders import CheckpointError
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)
 

@@ -11,7 +11,6 @@ from torch import nn
 from common.errors import RunError
 from minbert.words import build_bilstm
 from multitask.adapters import Copies
-from multitask.methods import methods
 from multitask.optimizer import (
     AdamW,
     Constant,
@@ -21,6 +20,7 @@ from multitask.optimizer import (
     scheduled,
     set_learning_rate,
 )
+from multitask.settings.methods import methods
 
 
 def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):

@@ -13,10 +13,10 @@ from msgspec import Meta
 from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import Name, accepts, alternatives, hints_of
 from multitask.assembly import build_tasks
-from multitask.config import RunConfig, check_complete
-from multitask.methods import methods
-from multitask.presets import PRESETS
-from multitask.settings_by_name import METHOD_ROLES
+from multitask.settings.config import RunConfig, check_complete
+from multitask.settings.methods import methods
+from multitask.settings.presets import PRESETS
+from multitask.settings.settings_by_name import METHOD_ROLES
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 JUNK = [

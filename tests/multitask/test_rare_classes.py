@@ -10,7 +10,7 @@ from common.errors import SettingsError, UserError
 from losses import corn_log_probabilities
 from multitask import RunConfig, task
 from multitask.assembly import assemble, build_tasks
-from multitask.imbalance import imbalance_of
+from multitask.settings.imbalance import imbalance_of
 from tasks import build_task
 from tasks.described import DescriptionError, parse_description
 from tasks.imbalance import Imbalance, with_imbalance

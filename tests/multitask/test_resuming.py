@@ -12,12 +12,12 @@ import torch
 
 from multitask import task
 from multitask.adapters import PAL, Copies, LoRA
-from multitask.checkpoint_folders import CheckpointError, newest_first
 from multitask.control import Every, RunControl
-from multitask.methods import methods
+from multitask.loop.telemetry import read_steps
+from multitask.loop.trainer import Trainer
 from multitask.run import figures_of
-from multitask.telemetry import read_steps
-from multitask.trainer import Trainer
+from multitask.settings.methods import methods
+from multitask.storage.checkpoint_folders import CheckpointError, newest_first
 from tasks.data import fingerprint
 
 INF = float("inf")
@@ -207,9 +207,9 @@ def test_unreadable_lines_of_telemetry_are_removed(make_trainer, monkeypatch, ca
 
 
 def test_a_resumed_run_keeps_its_start_date(make_trainer, monkeypatch):
-    monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-20T08:00:00+00:00")
+    monkeypatch.setattr("multitask.loop.trainer.now", lambda: "2026-11-20T08:00:00+00:00")
     stopped(make_trainer("run"), monkeypatch, 2)
-    monkeypatch.setattr("multitask.trainer.now", lambda: "2026-11-24T08:00:00+00:00")
+    monkeypatch.setattr("multitask.loop.trainer.now", lambda: "2026-11-24T08:00:00+00:00")
     again = make_trainer("run")
     assert again.resume()
     assert figures_of(again, 0.0)["environment"]["date"] == "2026-11-20T08:00:00+00:00"

@@ -12,15 +12,15 @@ from common.errors import RunError, SettingsError, UserError
 from common.settings import setting
 from multitask.assembly import build_tasks
 from multitask.combiners.epo import EPO
-from multitask.config import RunConfig, check_complete, default_values, difference
-from multitask.objective_rules import objectives_of
-from multitask.older_versions import of_file
 from multitask.optimizer import AdamW
 from multitask.regularizers import Smart
 from multitask.run import complete
-from multitask.run_names import default_folder
 from multitask.sampling import Temperature
-from multitask.stored_config import check_stored
+from multitask.settings.config import RunConfig, check_complete, default_values, difference
+from multitask.settings.objective_rules import objectives_of
+from multitask.settings.older_versions import of_file
+from multitask.storage.run_names import default_folder
+from multitask.storage.stored_config import check_stored
 from tasks import TaskOptions, build_task
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}

@@ -14,14 +14,14 @@ from common.json_files import write_json
 from minbert import kernel_choice
 from minbert.kernel_choice import LinearChoice
 from multitask import train
-from multitask.config import RunConfig
-from multitask.data_files import digest_of, file_digests
-from multitask.metrics_file import OF_TRAINING
 from multitask.precision import with_kernel
-from multitask.run_folder import RunFolder, run_of_predictions
-from multitask.run_names import default_folder
-from multitask.run_replacement import replacement
-from multitask.start import holds_finished, make_ready
+from multitask.settings.config import RunConfig
+from multitask.storage.data_files import digest_of, file_digests
+from multitask.storage.metrics_file import OF_TRAINING
+from multitask.storage.run_folder import RunFolder, run_of_predictions
+from multitask.storage.run_names import default_folder
+from multitask.storage.run_replacement import replacement
+from multitask.storage.start import holds_finished, make_ready
 from tasks import TASK_NAMES
 
 CONFIG = RunConfig(mode="single", tasks=("sts",))
@@ -52,7 +52,7 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
 def test_the_folders_name_has_its_tasks_unless_it_would_be_too_long(monkeypatch):
     config = RunConfig(mode="probe", tasks=TASK_NAMES)
     assert default_folder(config).name.startswith(f"probe-{'-'.join(TASK_NAMES)}-minilm-")
-    monkeypatch.setattr("multitask.run_names.LONGEST_NAME", 150)
+    monkeypatch.setattr("multitask.storage.run_names.LONGEST_NAME", 150)
     assert default_folder(config).name.startswith(f"probe-{len(TASK_NAMES)}-tasks-minilm-")
 
 

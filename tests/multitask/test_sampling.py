@@ -10,8 +10,6 @@ from plain import golden
 
 from common.errors import RunError, SettingsError
 from common.random_generators import generator
-from multitask.config import RunConfig
-from multitask.methods import methods
 from multitask.sampling import (
     Annealed,
     Plan,
@@ -22,6 +20,8 @@ from multitask.sampling import (
     build_plan,
     power_probabilities,
 )
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import methods
 
 SAMPLERS = methods("sampling")
 GOLDEN = golden("annealed_sampling")

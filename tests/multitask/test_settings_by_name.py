@@ -10,12 +10,12 @@ import pytest
 
 from common.errors import SettingsError
 from multitask.combiners import Combiner
-from multitask.config import RunConfig, difference
-from multitask.methods import ROLES, methods
 from multitask.optimizer import AdamW, Constant
-from multitask.presets import PRESETS
 from multitask.regularizers import Distillation, Smart
 from multitask.sampling import Temperature
+from multitask.settings.config import RunConfig, difference
+from multitask.settings.methods import ROLES, methods
+from multitask.settings.presets import PRESETS
 from tasks.own_tasks import task
 from tasks.registry import SST
 

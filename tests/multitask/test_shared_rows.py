@@ -9,10 +9,10 @@ from plain import step_terms
 from tolerances import assert_near, assert_near_in_norm
 
 from multitask.assembly import assemble, build_tasks
-from multitask.evaluation import evaluate_sizes, score_split, score_splits
+from multitask.loop.evaluation import evaluate_sizes, score_split, score_splits
+from multitask.loop.streams import next_batches
+from multitask.loop.trainer import Trainer
 from multitask.regularizers import Smart
-from multitask.streams import next_batches
-from multitask.trainer import Trainer
 from tasks.own_tasks import task
 
 ONCE = {"combiner": "sum", "sampling": "round-robin"}

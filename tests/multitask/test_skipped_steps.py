@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from common.errors import RunError
-from multitask.checkpoint_folders import newest_first
 from multitask.control import Every, RunControl
-from multitask.step import StepGradient
-from multitask.telemetry import read_steps
-from multitask.trainer import SKIPPED, Trainer
+from multitask.loop.step import StepGradient
+from multitask.loop.telemetry import read_steps
+from multitask.loop.trainer import SKIPPED, Trainer
+from multitask.storage.checkpoint_folders import newest_first
 
 INF = float("inf")
 STEPS = 4  # an epoch

@@ -11,8 +11,8 @@ from tolerances import assert_near, assert_near_in_norm
 from common.errors import RunError
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.combiners.base import ObjectiveError
-from multitask.distributed import Processes
-from multitask.streams import next_batches
+from multitask.loop.distributed import Processes
+from multitask.loop.streams import next_batches
 
 pytestmark = pytest.mark.numeric
 

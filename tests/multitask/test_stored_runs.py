@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from multitask.config import RunConfig
-from multitask.stored_runs import StoredRun
+from multitask.settings.config import RunConfig
+from multitask.storage.stored_runs import StoredRun
 from tasks import TASK_NAMES, build_task
 
 

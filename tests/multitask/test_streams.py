@@ -9,8 +9,8 @@ import pytest
 from common.errors import RunError, SettingsError
 from minbert.batching import bucketed_batches
 from multitask.assembly import build_tasks
-from multitask.config import RunConfig
-from multitask.streams import BatchStream, class_batches, make_pass, next_batches
+from multitask.loop.streams import BatchStream, class_batches, make_pass, next_batches
+from multitask.settings.config import RunConfig
 
 
 def test_a_stream_contains_every_row_once_per_pass_in_a_new_order():

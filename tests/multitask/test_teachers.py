@@ -17,12 +17,12 @@ from losses import soft_divergence
 from minbert.words import build_bilstm
 from multitask import RunConfig, train
 from multitask import soft_targets as soft_target_files
-from multitask.checkpoint_folders import CheckpointError
-from multitask.evaluation import score_split
+from multitask.loop.evaluation import score_split
 from multitask.regularizers import Distillation
 from multitask.run import make_trainer
-from multitask.run_folder import RunFolder
 from multitask.soft_targets import soft_targets
+from multitask.storage.checkpoint_folders import CheckpointError
+from multitask.storage.run_folder import RunFolder
 from multitask.teachers import count_of, teachers_by_task
 from tasks import build_task
 from tasks.data import SoftTargets

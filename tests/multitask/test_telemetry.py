@@ -7,9 +7,8 @@ import pytest
 
 from multitask.callbacks import TensorBoard
 from multitask.combiners import Combined
-from multitask.rays import pull_and_push
-from multitask.step import StepResult
-from multitask.telemetry import (
+from multitask.loop.step import StepResult
+from multitask.loop.telemetry import (
     Telemetry,
     conflict_summary,
     cosines,
@@ -17,6 +16,7 @@ from multitask.telemetry import (
     read_steps,
     step_line,
 )
+from multitask.rays import pull_and_push
 from reports.run_tables import ray_text
 
 

@@ -8,10 +8,10 @@ import torch
 from plain import plain_losses
 
 from minbert import BiEncoder
-from multitask.checkpoint_folders import CheckpointError, newest_first, seal
 from multitask.combiners import Combined, Combiner
 from multitask.optimizer import Linear
-from multitask.run_folder import RunFolder
+from multitask.storage.checkpoint_folders import CheckpointError, newest_first, seal
+from multitask.storage.run_folder import RunFolder
 
 
 def test_combiner_statuses_and_conflicts_are_counted(make_trainer):
@@ -125,7 +125,7 @@ def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
 
 def test_patience_ends_a_run_that_no_longer_improves(make_trainer, monkeypatch):
     trainer = make_trainer(epochs=5, patience=2)
-    monkeypatch.setattr("multitask.trainer.selection_score", lambda metrics, tasks: 0.5)
+    monkeypatch.setattr("multitask.loop.trainer.selection_score", lambda metrics, tasks: 0.5)
     trainer.fit()
     assert trainer.progress.epoch == 3  # the first was best, two brought nothing
 

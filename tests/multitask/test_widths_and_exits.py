@@ -17,9 +17,9 @@ from minbert.words import build_bilstm
 from multitask import RunConfig, train
 from multitask.adapters import LoRA
 from multitask.assembly import assemble
-from multitask.passes import EncoderPass
+from multitask.loop.passes import EncoderPass
+from multitask.loop.streams import next_batches
 from multitask.regularizers import Distillation
-from multitask.streams import next_batches
 from serving.export import export
 from tasks import CS224N, data_folder
 from tasks.data import SoftTargets

@@ -19,10 +19,10 @@ from losses import (
 )
 from losses.super_loss import VARIANTS
 from multitask.assembly import build_tasks
-from multitask.config import RunConfig
-from multitask.methods import methods
+from multitask.loop.telemetry import read_steps
 from multitask.run import complete
-from multitask.telemetry import read_steps
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import methods
 from pretrain import pretrain_tasks
 from pretrain.objectives import PretrainObjective, SuperLoss
 from pretrain.pretrain_tasks import (

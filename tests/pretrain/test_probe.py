@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from common.errors import RunError
 from minbert.bi_encoder import BiEncoder
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from pretrain.probe import ITERATIONS, STRENGTHS, linear_evaluation, regression
 from tasks import build_task, data_folder
 from tasks.kinds import classification

@@ -12,7 +12,7 @@ from minbert import BiEncoder
 from minbert.sizes import Size, Sizes
 from multitask import RunConfig, train
 from multitask.assembly import assemble
-from multitask.trainer import Trainer
+from multitask.loop.trainer import Trainer
 from pretrain.texts import training_sentences
 from tasks import build_task, data_folder
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from multitask.assembly import assemble, build_tasks
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from pretrain.objectives import SimCSE
 from pretrain.texts import (
     Texts,

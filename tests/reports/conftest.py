@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from course_files import write_data
 
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from tasks.predictions import Scores, scores_name, write_scores
 
 COUNT = 80

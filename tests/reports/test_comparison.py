@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 from common.errors import UserError
 from ensemble.runs import ensemble_runs
-from multitask.stored_runs import StoredRun, read_run
+from multitask.storage.stored_runs import StoredRun, read_run
 from reports.comparison import (
     compare,
     compare_on_task,

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from docs.build_picture import RESULTS, draw
-from multitask.stored_runs import StoredRun
+from multitask.storage.stored_runs import StoredRun
 from reports.cells import read_cell
 from reports.gradient_figures import PartCosines, conflict_map
 

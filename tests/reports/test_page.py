@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multitask.stored_runs import read_run
+from multitask.storage.stored_runs import read_run
 from reports.class_tables import class_table, class_tables
 from reports.comparison import compare
 from reports.comparison_figures import all_figures

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from multitask.calibration import write_calibration
-from multitask.stored_runs import read_run
+from multitask.storage.stored_runs import read_run
 from reports.comparison import compare
 from reports.comparison_figures import all_figures
 from reports.comparison_page import comparison_page

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from common.errors import SettingsError, UserError
-from multitask.config import RunConfig
-from multitask.stored_runs import read_run
+from multitask.settings.config import RunConfig
+from multitask.storage.stored_runs import read_run
 from reports.seed_pairs import (
     check_comparable,
     dev_score,

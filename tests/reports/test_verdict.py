@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multitask.stored_runs import read_run
+from multitask.storage.stored_runs import read_run
 from reports.comparison import Comparison, Difference, compare
 from reports.systems import group_runs, score_systems
 from reports.verdict import by_task, verdicts

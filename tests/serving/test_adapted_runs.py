@@ -12,7 +12,7 @@ from common.errors import EncoderError, RunError, SettingsError, SharedEncoderWa
 from ensemble.soup import soup_config
 from minbert.bi_encoder import BiEncoder
 from multitask.assembly import build_tasks, training_texts
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from multitask.soft_targets import computed
 from multitask.training import Run
 from serving import MultiTaskModel

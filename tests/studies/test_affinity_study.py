@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from cell_files import keep_seeds
 
-from multitask.config import RunConfig
-from multitask.stored_config import without_paths
+from multitask.settings.config import RunConfig
+from multitask.storage.stored_config import without_paths
 from studies import affinity
 from studies.affinity import (
     EARLY,

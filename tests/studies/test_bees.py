@@ -11,11 +11,11 @@ from cell_files import write_times
 
 import tasks.sample
 from common.json_files import write_json
-from multitask.config import RunConfig
 from multitask.optimizer import AdamW
 from multitask.regularizers import Smart
 from multitask.sampling import build_plan
-from multitask.stored_config import without_paths
+from multitask.settings.config import RunConfig
+from multitask.storage.stored_config import without_paths
 from reports.cells import write_cell
 from studies.bees.analysis import analysed_training, has_negation, negation_errors
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell

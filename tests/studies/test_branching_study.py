@@ -6,8 +6,8 @@ import pytest
 from cell_files import keep_seeds
 
 from common.errors import SettingsError
-from multitask.config import RunConfig
-from multitask.stored_config import without_paths
+from multitask.settings.config import RunConfig
+from multitask.storage.stored_config import without_paths
 from studies import branching
 from studies.branching import LAYERS, SEEDS, STUDY, cells, closed, drawn_layers, page, scores
 from studies.results import Results

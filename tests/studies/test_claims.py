@@ -2,7 +2,7 @@
 
 import pytest
 
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from reports.significance import paired_p
 from studies.claims import (
     NOT_LEARNT,

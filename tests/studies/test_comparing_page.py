@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from common.json_files import read_json
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from reports.stopping import A_BETTER, B_BETTER, SMALL
 from studies.sealed_comparison import read_comparison, verify
 from studies.stopping_simulation import TINY

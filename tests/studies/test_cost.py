@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from multitask.config import RunConfig
 from multitask.regularizers import Proximal, RDrop, Smart
+from multitask.settings.config import RunConfig
 from studies.bees.cells import row_cell
 from studies.cost import DEVICES, PIECES_PER_WORD, Cost, cost_of, cost_table, encoder_weights
 from studies.results import Results

@@ -9,8 +9,8 @@ from cell_files import write_times
 
 from common.errors import UserError
 from common.json_files import SEAL, read_json, write_json
-from multitask.config import RunConfig
-from multitask.stored_config import without_paths
+from multitask.settings.config import RunConfig
+from multitask.storage.stored_config import without_paths
 from reports.cells import read_cell, write_cell
 from studies import STUDIES, find_study, runner
 from studies.bees.cells import ENSEMBLE, SEEDS

@@ -9,7 +9,7 @@ import pytest
 from cell_files import keep_seeds
 from sklearn.metrics import f1_score
 
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from reports.cells import write_cell
 from studies.claims import NOT_LEARNT, verdict_table
 from studies.lacon.cells import SHOTS, Experiments

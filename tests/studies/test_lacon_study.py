@@ -5,9 +5,9 @@ import pytest
 from cell_files import few_words, write_times
 
 from common.json_files import read_json
-from multitask.config import RunConfig
-from multitask.methods import methods
 from multitask.optimizer import AdamW
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import methods
 from reports.cells import read_cell
 from studies.figures import EmbeddingSpace
 from studies.lacon.cells import ABLATED, ABLATIONS, METHODS, TASKS, Experiments

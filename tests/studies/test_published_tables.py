@@ -10,7 +10,7 @@ import pytest
 
 from cli import reproduce as mode
 from common.errors import UserError
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from studies import find_study
 from studies.reproduce import page_of, title_and_notes, with_tuned_settings
 from studies.results import Results

@@ -12,7 +12,7 @@ from cell_files import few_words, keep_seeds, write_times
 
 from common.errors import UserError
 from multitask import task as own_task
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from reports.cells import write_cell
 from studies import runner
 from studies.claims import MAJORITY, NOT_LEARNT, verdict_table

@@ -8,8 +8,8 @@ import pytest
 from cell_files import write_times
 
 from minbert.batching import NOISE_PLACES
-from multitask.config import RunConfig
 from multitask.sampling import build_plan
+from multitask.settings.config import RunConfig
 from studies import find_study, mixing, noise, regularisation, toy_front
 from studies.claims import mean_per_seed
 from studies.lacon import cells as lacon

@@ -10,7 +10,7 @@ import pytest
 from cell_files import few_words, keep_seeds, write_times
 
 from common.json_files import digest
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from pretrain.probe import linear_evaluation
 from studies.claims import verdict_table
 from studies.results import Results

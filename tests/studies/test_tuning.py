@@ -7,7 +7,7 @@ import pytest
 from cell_files import few_words, keep_seeds
 
 from common.errors import UserError
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from studies import STUDIES, find_study
 from studies.claims import end_of_grid_reason, tuning_reason
 from studies.lacon import cells as lacon

@@ -11,8 +11,8 @@ import pytest
 import cli
 from common.errors import UserError
 from common.json_files import SEAL, read_json, write_json, write_sealed
-from multitask.config import RunConfig
-from multitask.trainer import Trainer
+from multitask.loop.trainer import Trainer
+from multitask.settings.config import RunConfig
 from reports.seed_pairs import SeedPair
 from reports.stopping import A_BETTER, B_BETTER, OPEN, SMALL
 from studies import until_sure

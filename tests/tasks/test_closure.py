@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from multitask.assembly import build_tasks
-from multitask.config import RunConfig
 from multitask.run import make_trainer
+from multitask.settings.config import RunConfig
 from tasks import build_task, data_folder
 from tasks.closure import extended, with_closure
 from tasks.protocols import FewShots, HeldOutTenth, apply_protocol

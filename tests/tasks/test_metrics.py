@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as sklearn
 
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from tasks.metrics import (
     MAIN_METRICS,
     METRICS,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multitask.methods import methods
+from multitask.settings.methods import methods
 from tasks import build_task
 from tasks.kinds import classification
 from tasks.own_tasks import build_own_task

@@ -10,7 +10,7 @@ from common.errors import SettingsError
 from multitask.combiners import Setup
 from multitask.combiners.base import ObjectiveError
 from multitask.combiners.famo import DECAY, FAMO, RATE, famo_gradient, famo_weights
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 
 
 def build(m):

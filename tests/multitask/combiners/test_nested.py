@@ -9,7 +9,7 @@ from plain import golden
 from losses import contrastive_objectives
 from multitask.combiners import Nested, Setup, pull_push_weights
 from multitask.combiners.base import Combined
-from multitask.methods import methods
+from multitask.settings.methods import methods
 from tasks.objectives import Balance
 
 pytestmark = pytest.mark.numeric

@@ -5,7 +5,7 @@ import pytest
 
 from multitask.combiners import Scaled, Setup
 from multitask.combiners.pareto_mtl import ParetoMTL, cone_constraints, preference_rays
-from multitask.methods import methods
+from multitask.settings.methods import methods
 
 pytestmark = pytest.mark.numeric
 

@@ -14,7 +14,7 @@ from multitask.combiners import Setup
 from multitask.combiners.epo import maximize
 from multitask.combiners.sum import LinearScalarization
 from multitask.combiners.uncertainty import Uncertainty
-from multitask.methods import methods
+from multitask.settings.methods import methods
 
 COMBINERS = methods("combiner")
 NAMES = tuple("abcd")

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from multitask.combiners.base import WithPreference
-from multitask.methods import is_default
-from multitask.settings_by_name import ONE
+from multitask.settings.methods import is_default
+from multitask.settings.settings_by_name import ONE
 
 if TYPE_CHECKING:
-    from multitask.config import RunConfig
+    from multitask.settings.config import RunConfig
 
 
 def smoothing_of(config: RunConfig, task: str) -> float:

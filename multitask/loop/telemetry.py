@@ -12,8 +12,8 @@ import numpy as np
 
 from common.atomic_files import atomic_write_text, check_regular
 from common.errors import RunError
-from multitask.gradients import whole_gram
-from multitask.step import StepResult
+from multitask.loop.gradients import whole_gram
+from multitask.loop.step import StepResult
 
 LOG_EVERY = 10  # steps per point of the training curves
 MEASURE_EVERY = 7  # a plain sum measures every seventh step; a prime, to reach all tasks in turn

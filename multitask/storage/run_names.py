@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 
 LONGEST_NAME = 200  # characters of a folder's name; file systems allow 255 bytes
 

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from common.errors import RunError
-from multitask.config import RunConfig
-from multitask.distributed import Processes
-from multitask.evaluation import labelled_rows
+from multitask.loop.distributed import Processes
+from multitask.loop.evaluation import labelled_rows
+from multitask.loop.passes import EncoderPass, LeafLosses, Part, parts_of
+from multitask.loop.shared_rows import Unit, labelled
 from multitask.model import EncoderWithHeads
-from multitask.passes import EncoderPass, LeafLosses, Part, parts_of
 from multitask.regularizers.base import CleanPass, RegularizerState
-from multitask.shared_rows import Unit, labelled
+from multitask.settings.config import RunConfig
 from tasks.base import Embeddings, Task
 from tasks.data import Splits
 

@@ -21,7 +21,7 @@ from common.atomic_files import check_regular
 from common.errors import RunError, SettingsError, one_line
 from common.json_files import digest
 from common.settings import Settings, hints_of, short_repr
-from multitask.methods import UserMethods, built_in, role_of
+from multitask.settings.methods import UserMethods, built_in, role_of
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
 

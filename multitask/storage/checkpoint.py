@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from common.atomic_files import recover, remove
 from common.json_files import integrity_error, read_json, write_json
 from minbert.weights import read_tensors, save_tensors
-from multitask.checkpoint_folders import (
+from multitask.settings.config import RunConfig
+from multitask.storage.checkpoint_folders import (
     BEST,
     CheckpointError,
     leftovers,
@@ -24,8 +25,7 @@ from multitask.checkpoint_folders import (
     published,
     step_of,
 )
-from multitask.config import RunConfig
-from multitask.stored_config import check_of_run
+from multitask.storage.stored_config import check_of_run
 
 
 class Scored(TypedDict):

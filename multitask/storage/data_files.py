@@ -10,9 +10,9 @@ from common.errors import OtherRunError
 from common.json_files import digest, write_json
 from minbert.sources import encoder_checksum
 from multitask.assembly import plain_tasks
-from multitask.config import RunConfig, path_settings
-from multitask.run_folder import DATA, RunFolder
-from multitask.stored_config import as_paths
+from multitask.settings.config import RunConfig, path_settings
+from multitask.storage.run_folder import DATA, RunFolder
+from multitask.storage.stored_config import as_paths
 from tasks import build_task, data_folder
 from tasks.tables import is_arrow, shards
 from tasks.text_files import DataError

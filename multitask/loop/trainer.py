@@ -17,25 +17,25 @@ from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from common.run_files import CHECKPOINTS
 from minbert.kernel_choice import choose_linear
-from multitask.averaging import averaged
 from multitask.callbacks import Callbacks, EpochEnd, TrainStart, trackers
-from multitask.checkpoint import Checkpoints, Progress, check_same_start
 from multitask.combiners import Combined, build_combiner
-from multitask.config import RunConfig
 from multitask.control import Interrupts, RunControl
-from multitask.distributed import Processes
-from multitask.evaluation import Metrics, counted, evaluate, selection_score
-from multitask.gradients import check_finite
+from multitask.loop.averaging import averaged
+from multitask.loop.distributed import Processes
+from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
+from multitask.loop.gradients import check_finite
+from multitask.loop.shared_rows import Batches, with_shared_passes
+from multitask.loop.step import StepGradient, StepResult, examples_of
+from multitask.loop.step_losses import StepLosses
+from multitask.loop.streams import make_streams, next_batches
+from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
+from multitask.loop.time_left import time_left
 from multitask.model import EncoderWithHeads
 from multitask.optimizer import clip_gradients, scheduled, set_learning_rate
 from multitask.regularizers.base import build_regularizers
 from multitask.sampling import build_plan
-from multitask.shared_rows import Batches, with_shared_passes
-from multitask.step import StepGradient, StepResult, examples_of
-from multitask.step_losses import StepLosses
-from multitask.streams import make_streams, next_batches
-from multitask.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
-from multitask.time_left import time_left
+from multitask.settings.config import RunConfig
+from multitask.storage.checkpoint import Checkpoints, Progress, check_same_start
 from tasks.base import Task
 from tasks.data import Splits, fingerprint
 from tasks.metrics import overall

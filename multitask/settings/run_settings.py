@@ -28,8 +28,8 @@ from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
-from multitask.setting_types import Limit, Mode, Smoothing
-from multitask.settings_by_name import SCALE
+from multitask.settings.setting_types import Limit, Mode, Smoothing
+from multitask.settings.settings_by_name import SCALE
 from tasks import TaskOptions
 from tasks.imbalance import Weighting
 from tasks.metrics import MetricName

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from common.errors import RunError, UserError
 from common.json_files import write_json, write_sealed
 from common.run_files import CHECKPOINTS, is_run
-from multitask.checkpoint_folders import publish
-from multitask.config import former_defaults
-from multitask.methods import methods
-from multitask.older_versions import upgraded
-from multitask.run_folder import DATA, RunFolder
-from multitask.run_replacement import BEFORE, MERGED, replacement
-from multitask.settings_by_name import following_defaults
-from multitask.stored_config import check_stored, stored_run_errors
-from multitask.unfinished import finished_epochs
+from multitask.settings.config import former_defaults
+from multitask.settings.methods import methods
+from multitask.settings.older_versions import upgraded
+from multitask.settings.settings_by_name import following_defaults
+from multitask.storage.checkpoint_folders import publish
+from multitask.storage.run_folder import DATA, RunFolder
+from multitask.storage.run_replacement import BEFORE, MERGED, replacement
+from multitask.storage.stored_config import check_stored, stored_run_errors
+from multitask.storage.unfinished import finished_epochs
 from tasks import TASKS, OwnTasks, find_task
 from tasks.metrics import MAIN_METRICS, mean_score
 from tasks.predictions import (

@@ -14,7 +14,9 @@ from common.errors import RunError
 from common.folder_content import foreign_name
 from common.json_files import checksums, read_json, write_json
 from common.run_files import CHECKPOINTS, EXPORTED
-from multitask.checkpoint_folders import (
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import UserMethods
+from multitask.storage.checkpoint_folders import (
     BEST,
     CONFIG,
     CheckpointError,
@@ -22,10 +24,8 @@ from multitask.checkpoint_folders import (
     published,
     replaced,
 )
-from multitask.config import RunConfig
-from multitask.methods import UserMethods
-from multitask.metrics_file import OF_TRAINING, read_metrics
-from multitask.stored_config import check_of_run, read_config
+from multitask.storage.metrics_file import OF_TRAINING, read_metrics
+from multitask.storage.stored_config import check_of_run, read_config
 from tasks.predictions import scores_name
 
 CODE = "code"  # copies of the user's files with methods, never executed

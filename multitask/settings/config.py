@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 
 from common.errors import RunError, SettingsError, UserError
 from common.settings import Settings, convert, default_of, hints_of
-from multitask.methods import UserMethods, defaults_of, owners
-from multitask.older_versions import FORMER_DEFAULTS, legacy_config, upgraded
-from multitask.rules import faults, ineffective_faults
-from multitask.run_settings import RunSettings
 from multitask.sampling import FirstTask
-from multitask.settings_by_name import (
+from multitask.settings.methods import UserMethods, defaults_of, owners
+from multitask.settings.older_versions import FORMER_DEFAULTS, legacy_config, upgraded
+from multitask.settings.rules import faults, ineffective_faults
+from multitask.settings.run_settings import RunSettings
+from multitask.settings.settings_by_name import (
     METHOD_ROLES,
     UNSCALED,
     default_batches,
@@ -29,7 +29,7 @@ from multitask.settings_by_name import (
     resolved,
     user_methods_in,
 )
-from multitask.user_methods import check_use, sources
+from multitask.settings.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.objectives import Balance, Objective, balance_of
 from tasks.own_tasks import OwnTaskOptions

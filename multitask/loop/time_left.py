@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from common.progress import duration
-from multitask.config import RunConfig
 from multitask.sampling import Plan
+from multitask.settings.config import RunConfig
 
 if TYPE_CHECKING:
-    from multitask.checkpoint import Progress
+    from multitask.storage.checkpoint import Progress
     from tasks.data import Splits
 
 AFTER = 5.0  # seconds of training before the estimate

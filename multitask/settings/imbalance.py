@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from multitask.objective_rules import has_own_loss, smoothing_of
-from multitask.settings_by_name import ONE
+from multitask.settings.objective_rules import has_own_loss, smoothing_of
+from multitask.settings.settings_by_name import ONE
 from tasks.imbalance import Imbalance
 
 if TYPE_CHECKING:
-    from multitask.config import RunConfig
+    from multitask.settings.config import RunConfig
 
 SETTINGS = ("class_weights", "focal_gamma", "logit_adjustment")
 OWN = "class_weights"  # key of the description of an own task

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from common.atomic_files import atomic_path, remove
-from multitask.run_folder import FILES, FOLDERS, RunFolder
+from multitask.storage.run_folder import FILES, FOLDERS, RunFolder
 
 MERGED, BEFORE = ".merged", ".before"  # hidden folders while a merged run is replaced
 

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
 from common.settings import short_repr
-from multitask import imbalance
 from multitask.combiners.base import WithPreference
-from multitask.methods import methods, owners
-from multitask.objective_rules import (
+from multitask.optimizer import Optimizer
+from multitask.regularizers import Distillation
+from multitask.settings import imbalance
+from multitask.settings.methods import methods, owners
+from multitask.settings.objective_rules import (
     combined_objectives,
     objective_rules,
     task_training_rules,
     weights_by_task,
 )
-from multitask.optimizer import Optimizer
-from multitask.pretraining_rules import head_rate_rules, pretraining_rules
-from multitask.regularizers import Distillation
-from multitask.settings_by_name import ONE, UNSCALED, has_similarities, owner_of
+from multitask.settings.pretraining_rules import head_rate_rules, pretraining_rules
+from multitask.settings.settings_by_name import ONE, UNSCALED, has_similarities, owner_of
 from tasks import TaskOptions, task_suggestion
 from tasks.objectives import Objective
 
 if TYPE_CHECKING:
-    from multitask.config import RunConfig
+    from multitask.settings.config import RunConfig
 
 
 def faults(c: RunConfig) -> Iterator[str]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from common.errors import OtherRunError, RunError
 from common.json_files import write_json
-from multitask.config import RunConfig, difference, path_settings
-from multitask.run_folder import CODE, FOLDERS, RunFolder
-from multitask.stored_config import as_paths, check_of_run
-from multitask.user_methods import source_of
+from multitask.settings.config import RunConfig, difference, path_settings
+from multitask.settings.user_methods import source_of
+from multitask.storage.run_folder import CODE, FOLDERS, RunFolder
+from multitask.storage.stored_config import as_paths, check_of_run
 from tasks.described import FILES as DATA_FILES
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
-from multitask.methods import is_default, methods
-from multitask.objective_rules import weights_by_task
+from multitask.settings.methods import is_default, methods
+from multitask.settings.objective_rules import weights_by_task
 from tasks.registry import SAME_MEANING
 
 if TYPE_CHECKING:
-    from multitask.config import RunConfig
+    from multitask.settings.config import RunConfig
 
 # Settings that pre-training does not use, besides methods.
 UNUSED = (

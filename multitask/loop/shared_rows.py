@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from multitask.config import RunConfig
 from multitask.model import EncoderWithHeads
+from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.data import Split, Splits
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from common.errors import RunError, UnfinishedRunWarning
 from common.json_files import read_json
 from common.run_files import EXPORTED
-from multitask.checkpoint_folders import newest_first
-from multitask.run_folder import RunFolder
+from multitask.storage.checkpoint_folders import newest_first
+from multitask.storage.run_folder import RunFolder
 
 
 def finished_epochs(run: Path) -> int | None:

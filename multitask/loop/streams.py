@@ -10,7 +10,7 @@ import numpy as np
 from common.errors import RunError, SettingsError
 from common.random_generators import generator
 from minbert.batching import bucketed_batches
-from multitask.config import RunConfig
+from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.data import Split, Splits
 

@@ -23,11 +23,11 @@ from common.settings import (
     short_repr,
     suggestion,
 )
-from multitask.methods import ROLES, Owners, UserMethods, bases, methods, owners, pretrains
-from multitask.older_versions import FORMER_NAMES
-from multitask.presets import preset_values
 from multitask.regularizers import Distillation
-from multitask.user_methods import check_names
+from multitask.settings.methods import ROLES, Owners, UserMethods, bases, methods, owners, pretrains
+from multitask.settings.older_versions import FORMER_NAMES
+from multitask.settings.presets import preset_values
+from multitask.settings.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.objectives import balance_of
 from tasks.own_types import predicts

@@ -1,0 +1,1 @@
+"""The training loop: batches of a step, their losses and gradients, epochs and evaluation."""
