@@ -54,12 +54,21 @@ class Parser(argparse.ArgumentParser):
         unknown = re.match(r"unrecognized arguments: --?([\w-]+)", message)
         if unknown:
             known = [flag.lstrip("-") for flag in self._option_string_actions]
-            message += re.sub("(mean|or) ", r"\1 --", suggestion(unknown[1], known))
+            near = re.sub("(mean|or) ", r"\1 --", suggestion(unknown[1], known))
+            message += near or of_other_modes(unknown[1])
         elif wrong := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
             from tasks import task_suggestion
 
             message += task_suggestion(wrong[1], [one.strip("'") for one in wrong[2].split(", ")])
         self.exit(2, f"{program()}: {one_line(message)} (see --help)\n")
+
+
+def of_other_modes(flag: str) -> str:
+    """Return the end of a message with the training modes that have a flag; empty if none has."""
+    from multitask.settings.config import modes_of
+
+    modes = modes_of(flag.replace("-", "_"))
+    return f"; a flag of --mode {' or '.join(modes)}" if modes else ""
 
 
 def main(argv: list[str]) -> int:

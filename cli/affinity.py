@@ -17,7 +17,6 @@ from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
 from cli.next_commands import command, use_words
-from cli.single import IMBALANCE
 from cli.task_names import add_table
 from cli.training import config_of, run_control, settings_file, show_plan, training_flags
 from common.argument_types import typed
@@ -45,12 +44,11 @@ from tasks import CS224N, TASK_NAMES
 SHORT = {"limit": 2000, "dev_limit": 100, "test_limit": 10}
 GROUP = "affinity"
 COMMANDS = "commands.sh"
-KEYS = ("label_smoothing", *IMBALANCE)
 
 
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
-        parser, (), KEYS, defaults=SHORT, common=("test_limit",), always_resumes=True
+        parser, "affinity", defaults=SHORT, common=("test_limit",), always_resumes=True
     )
     add_task_list(flags, CS224N)
     add_table(flags)

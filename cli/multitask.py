@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from cli.settings_flags import Flags
-from cli.single import COMMON, KEYS, ROLES, add_pcgrad
+from cli.single import COMMON, add_pcgrad
 from cli.task_names import (
     ChosenTasks,
     add_own_task,
@@ -23,8 +23,7 @@ from tasks import CS224N, TASK_NAMES
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
         parser,
-        ("sampling", "schedule", *ROLES),
-        ("batches_per_step", *KEYS),
+        "multitask",
         common=(*COMMON, "schedule", "auxiliary", "adapter"),
     )
     add_task_list(flags, CS224N)

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
-from cli.single import IMBALANCE
 from cli.training import config_of, run_control, settings_file, training_flags
 from common.argument_types import typed
 from common.errors import SettingsError
@@ -24,8 +23,7 @@ Rays = Annotated[int, Meta(ge=2, le=100)]
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
         parser,
-        ("sampling", "schedule", "combiner"),
-        ("batches_per_step", "select_by", "label_smoothing", *IMBALANCE),
+        "pareto",
         fits=lambda one: not issubclass(one, Combiner) or getattr(one, "sweeps", False),
         without=("preference", "cones"),
         common=("test_limit",),

@@ -25,7 +25,7 @@ from tasks.registry import SAME_MEANING
 def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
         parser,
-        ("objective", "projection_head"),
+        "pretrain",
         fits=lambda one: not issubclass(one, Objective),
         defaults=PretrainObjective.defaults,
     )

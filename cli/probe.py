@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
-from cli.training import DATA, add_drop_leaks, add_use, config_of
+from cli.training import add_drop_leaks, add_use, config_of
 from multitask.settings.methods import methods
 from multitask.settings.run_settings import MACHINE, READING
 from tasks import CS224N, TASK_NAMES, TASKS
@@ -22,7 +22,8 @@ def add_flags(parser: Any) -> None:
     classes = [name for name in TASK_NAMES if TASKS[name].predicts == "class"]
     parser.flags = flags = Flags(parser)
     add_task(flags, "task to evaluate", classes)
-    flags.add_config((*DATA, "seed", "encoder", "pooling", *READING, "init", "precision", *MACHINE))
+    data = ("data", "limit", "dev_limit", "test_limit")
+    flags.add_config((*data, "seed", "encoder", "pooling", *READING, "init", "precision", *MACHINE))
     add_use(flags)
     add_drop_leaks(flags)
     flags.add_methods({"protocol": methods("protocol", parser.outside)})

@@ -7,18 +7,13 @@ from typing import Any
 
 from cli.task_names import add_table, add_task, only_task
 from cli.training import add_folds, config_of, train, training_flags
-from multitask.settings.imbalance import SETTINGS
 from tasks import TASK_NAMES
 
-ROLES = ("combiner", "objective", "adapter", "regularizers")
 COMMON = ("test_limit", "freeze_encoder", "teacher")  # further settings in --help
-IMBALANCE = (*SETTINGS, "effective_beta")
-LABELS = ("label_smoothing", "calibrate", *IMBALANCE)
-KEYS = ("gradients", "select_by", "teacher", "silver", *LABELS)
 
 
 def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(parser, ROLES, KEYS, common=COMMON)
+    parser.flags = flags = training_flags(parser, "single", common=COMMON)
     add_task(flags, "task to train", TASK_NAMES)
     add_table(flags)
     add_folds(flags)

@@ -21,11 +21,11 @@ from multitask.adapters import BRANCH, Copies, branch_settings
 from multitask.callbacks import TrackerName
 from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
-from multitask.settings.config import RunConfig
+from multitask.settings.config import RunConfig, settings_of_mode
 from multitask.settings.methods import methods
 from multitask.settings.older_versions import of_file
 from multitask.settings.rules import unused_faults
-from multitask.settings.run_settings import READING
+from multitask.settings.settings_by_name import METHOD_ROLES
 from multitask.settings.user_methods import check_use
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.run_names import default_folder
@@ -35,14 +35,6 @@ from tasks.task_description import Folds
 if TYPE_CHECKING:
     from cli.task_names import ChosenTasks
 
-DATA = ("data", "limit", "dev_limit", "test_limit")
-ENCODER = ("encoder", "pooling", *READING, "init", "widths", "exits", "freeze_encoder")
-TRAINING = (
-    *("epochs", "steps_per_epoch", "batch_size", "micro_batch", "class_balanced", "clip"),
-    *("similarity_scale", "probe_epochs", "evaluate_every", "patience", "keep", "seed"),
-    "average_weights",
-    *("precision", "device", "linear", "preset"),
-)
 VERBOSE = (
     "report the kernel of linear layers and the reason for its choice, and the tensors of the "
     "encoder's folder that are not used"
@@ -59,15 +51,14 @@ Fits = Callable[[type[Settings]], bool]
 
 def training_flags(
     parser: Any,
-    roles: tuple[str, ...],
-    keys: tuple[str, ...] = (),
+    mode: str,
     fits: Fits = of_tasks,
     without: tuple[str, ...] = (),
     defaults: Mapping[str, Any] | None = None,
     common: tuple[str, ...] = (),
     always_resumes: bool = False,
 ) -> Flags:
-    """Add the flags of a training mode: settings, and methods of some `roles` that fit.
+    """Add the flags of a training mode: its settings, and the methods of its parts that fit.
 
     `without` are settings of methods that get no flag, because the mode sets them; `common` are
     further settings that `--help` shows. A mode that `always_resumes` refuses `--resume`.
@@ -75,11 +66,18 @@ def training_flags(
     flags = Flags(parser, parser.everything, defaults or {}, common)
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
-    flags.add_config((*DATA, *keys, *ENCODER, *TRAINING), {"precision": TrainingPrecision})
+    known = settings_of_mode(mode)
+    plain = [
+        key
+        for key, one in known.items()
+        if key not in METHOD_ROLES and one.metadata.get("flag", True) is True
+    ]
+    flags.add_config(plain, {"precision": TrainingPrecision})
     add_drop_leaks(flags)
     chosen = {
         role: {name: one for name, one in methods(role, parser.outside).items() if fits(one)}
-        for role in (*roles, "protocol", "optimizer", "lr_schedule")
+        for role in METHOD_ROLES
+        if role in known
     }
     flags.add_methods(chosen, without)
     add_output_flags(flags, always_resumes)

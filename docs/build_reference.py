@@ -80,6 +80,8 @@ def settings_table(owner: type[Settings], settings: Mapping[str, Field[Any]]) ->
         if source := one.metadata.get("source"):
             shown += f" ({source})"
         help = one.metadata.get("help", "").replace("|", "\\|")
+        if modes := one.metadata.get("modes"):
+            help += f" (mode {', '.join(modes)})"
         lines.append(f"| {flag_text(key, one)} | {expected(hints[one.name])} | {shown} | {help} |")
     return lines
 

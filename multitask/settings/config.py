@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from functools import cache, cached_property
 from inspect import Parameter, Signature
 from os import PathLike, fspath
@@ -18,6 +18,7 @@ from multitask.settings.methods import UserMethods, defaults_of, owners
 from multitask.settings.older_versions import FORMER_DEFAULTS, legacy_config, upgraded
 from multitask.settings.rules import faults, ineffective_faults
 from multitask.settings.run_settings import RunSettings
+from multitask.settings.setting_types import TRAINED
 from multitask.settings.settings_by_name import (
     METHOD_ROLES,
     UNSCALED,
@@ -34,8 +35,6 @@ from tasks import TASKS, TaskOptions
 from tasks.objectives import Balance, Objective, balance_of
 from tasks.own_tasks import OwnTaskOptions
 from tasks.task_description import from_json
-
-TRAINED = ("single", "multitask", "pretrain", "pareto")
 
 
 class RunConfig(RunSettings):
@@ -318,6 +317,20 @@ def first_difference(name: str, mine: object, theirs: object) -> str:
             if mine[key] != theirs[key]:
                 return first_difference(f"{name}.{key}", mine[key], theirs[key])
     return f"{name} is {theirs!r} there and {mine!r} here"
+
+
+@cache
+def settings_of_mode(mode: str) -> dict[str, Field[Any]]:
+    """Return the settings that a training mode of the command line has, by name."""
+    known = {one.name: one for one in fields(RunConfig) if "help" in one.metadata}
+    return {key: one for key, one in known.items() if mode in one.metadata.get("modes", (mode,))}
+
+
+def modes_of(key: str) -> tuple[str, ...]:
+    """Return the modes that a setting or its method belongs to; empty for all and for no modes."""
+    names = owners().get(key, (key,))
+    known = [one.metadata.get("modes", ()) for one in fields(RunConfig) if one.name in names]
+    return tuple(dict.fromkeys(mode for modes in known for mode in modes))
 
 
 @cache

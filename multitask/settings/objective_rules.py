@@ -57,8 +57,6 @@ def weights_by_task(config: RunConfig) -> dict[str, Mapping[str, float]]:
 
 def task_training_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of objectives, and of where and by what gradients are combined."""
-    if c.mode and not is_default("projection_head", c.projection_head):
-        yield f"projection_head: expected mode pretrain, found {c.mode}"
     if not any(c.options_of(task).has_classes for task in c.tasks):
         tasks = ", ".join(c.tasks)
         if c.objective is not None:

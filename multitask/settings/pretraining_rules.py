@@ -1,4 +1,4 @@
-"""Rules of pre-training: what it has no use for, and what its objective needs of the tasks.
+"""Rules of pre-training: what its objective has no use for, and what it needs of the tasks.
 
 No torch is imported here.
 """
@@ -8,18 +8,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
-from multitask.settings.methods import is_default, methods
-from multitask.settings.objective_rules import weights_by_task
+from multitask.settings.methods import is_default
 from tasks.registry import SAME_MEANING
 
 if TYPE_CHECKING:
     from multitask.settings.config import RunConfig
-
-# Settings that pre-training does not use, besides methods.
-UNUSED = (
-    *("label_smoothing", "focal_gamma", "logit_adjustment", "class_weights", "effective_beta"),
-    "select_by",
-)
 
 
 def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
@@ -42,22 +35,6 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
         yield f"objective {name}: expected widths or exits, found none"
     if c.batch_size == 1 and objective is not None and objective.compares_examples:
         yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
-    if c.freeze_encoder or c.probe_epochs:
-        yield "mode pretrain: expected neither freeze_encoder nor probe_epochs"
-    for role in ("combiner", "sampling", "schedule"):
-        method = getattr(c, role)
-        if not is_default(role, method):
-            default = next(iter(methods(role)))
-            yield f"{role}: expected {default} in mode pretrain, found {method.name}"
-    for key in UNUSED:
-        if (value := getattr(c, key)) not in (default := getattr(type(c), key), {}):
-            yield f"{key}: expected {default} in mode pretrain, found {value}"
-    if c.gradients != "parameters":
-        yield f"gradients: expected parameters in mode pretrain, found {c.gradients}"
-    if c.adapter is not None:
-        yield f"adapter: expected none in mode pretrain, found {c.adapter.name}"
-    if c.batches_per_step not in (None, 1):
-        yield f"batches_per_step: expected 1 in mode pretrain, found {c.batches_per_step}"
     if isinstance(c.limit, dict):
         yield "limit: expected one for all tasks in mode pretrain, found one by task"
     if without_classes:
@@ -65,9 +42,6 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
         yield from (f"{key}: {line}" for key in settings_of_classes(c))
     if objective is not None:
         yield from pretraining_task_rules(c, objective)
-    for key, weights in weights_by_task(c).items():
-        if weights:
-            yield f"{key}: expected none in mode pretrain, found {weights}"
 
 
 def settings_of_classes(c: RunConfig) -> Iterator[str]:

@@ -7,16 +7,17 @@ A method's class checks its own settings. Rules about objectives are in
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import Field, fields
 from os.path import abspath
 from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
-from common.settings import short_repr
+from common.settings import Settings, default_of, short_repr
 from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
 from multitask.settings import imbalance
-from multitask.settings.methods import methods, owners
+from multitask.settings.methods import ROLES, is_default, methods, owners
 from multitask.settings.objective_rules import (
     combined_objectives,
     objective_rules,
@@ -24,12 +25,15 @@ from multitask.settings.objective_rules import (
     weights_by_task,
 )
 from multitask.settings.pretraining_rules import head_rate_rules, pretraining_rules
+from multitask.settings.setting_types import TRAINED
 from multitask.settings.settings_by_name import ONE, UNSCALED, has_similarities, owner_of
 from tasks import TaskOptions, task_suggestion
 from tasks.objectives import Objective
 
 if TYPE_CHECKING:
     from multitask.settings.config import RunConfig
+
+SAME_AS_DEFAULT = {"gradients": "parameters", "batches_per_step": 1}  # where the default is None
 
 
 def faults(c: RunConfig) -> Iterator[str]:
@@ -41,6 +45,7 @@ def faults(c: RunConfig) -> Iterator[str]:
     yield from task_name_rules(c)
     if not c.tasks and c.text_file is None:
         return
+    yield from mode_rules(c)
     yield from length_rules(c)
     yield from reading_rules(c)
     yield from size_rules(c)
@@ -51,6 +56,24 @@ def faults(c: RunConfig) -> Iterator[str]:
     yield from pretraining_rules(c) if c.pretrains else task_training_rules(c)
     yield from () if c.pretrains else imbalance.imbalance_rules(c)
     yield from objective_rules(c)
+
+
+def mode_rules(c: RunConfig) -> Iterator[str]:
+    """Yield settings that the mode does not have, if they are not defaults."""
+    mode = "multitask" if c.mode == "single" else c.mode  # with one task
+    for one in fields(c) if c.mode in TRAINED else ():
+        modes = one.metadata.get("modes", (mode,))
+        if mode not in modes and not is_plain(one, getattr(c, one.name)):
+            keys = weights_by_task(c) if one.name == "regularizers" else (one.name,)
+            line = f"expected mode {' or '.join(modes)}, found {c.mode}"
+            yield from (f"{key}: {line}" for key in keys)
+
+
+def is_plain(one: Field[Any], value: Any) -> bool:
+    """Return whether the value of a setting is its default, or has the same effect."""
+    if isinstance(value, Settings):
+        return None not in ROLES[one.name].methods and is_default(one.name, value)
+    return value in (default_of(one), SAME_AS_DEFAULT.get(one.name), (), {})
 
 
 def length_rules(c: RunConfig) -> Iterator[str]:
@@ -131,9 +154,6 @@ def example_rules(c: RunConfig) -> Iterator[str]:
     if c.protocol.counts_examples and unclassed:
         names = ", ".join(unclassed)
         yield f"protocol {c.protocol.name}: expected tasks with classes, found {names}"
-    for key in ("silver", "calibrate"):
-        if getattr(c, key) and c.mode not in ("single", "multitask"):
-            yield f"{key}: expected mode single or multitask, found {c.mode}"
     if c.leaks_of != "all" and not c.drop_leaks:
         yield f"leaks_of: expected drop_leaks, found {c.leaks_of!r} without it"
     similar = any(has_similarities(vars(c), task) for task in c.tasks)
@@ -148,9 +168,7 @@ def task_rules(c: RunConfig) -> Iterator[str]:
         yield f"tasks: expected none with {c.text_file}, whose text is used, found {tasks}"
     if c.mode == "single" and len(c.tasks) != 1:
         yield f"tasks: expected one in mode single, found {tasks}"
-    if c.auxiliary and (c.pretrains or c.mode == "pareto"):
-        yield f"auxiliary: expected mode multitask, found {c.mode}"
-    elif c.tasks and not c.main_tasks:
+    if c.tasks and not c.main_tasks:
         yield f"auxiliary: expected a task that is not auxiliary, found only {tasks}"
     for key, what in (("auxiliary", "task"), ("silver", "file"), ("teacher", "run")):
         several = getattr(c, key)
@@ -174,9 +192,7 @@ def teacher_rules(c: RunConfig) -> Iterator[str]:
     weighted = any(isinstance(one, Distillation) for one in c.regularizers)
     if weighted and not c.teacher:
         yield "distillation_weight: expected teacher, the runs to learn from, found none"
-    if c.teacher and (c.pretrains or c.mode == "pareto"):
-        yield f"teacher: expected mode single or multitask, found {c.mode}"
-    elif c.teacher and not weighted:
+    if c.teacher and not weighted:
         yield "teacher: expected a distillation_weight above 0, found 0"
 
 
@@ -200,13 +216,9 @@ def mixing_rules(c: RunConfig) -> Iterator[str]:
             f"batches_per_step: expected 1 with schedule {c.schedule.name}, "
             f"found {c.batches_per_step}"
         )
-    if c.loss_sizes is not None and c.mode != "pareto":
-        yield f"loss_sizes: expected mode pareto, found {c.mode or 'none'}"
     sweeps = isinstance(c.combiner, WithPreference) and c.combiner.sweeps
     if c.mode == "pareto" and not sweeps:
         yield f"combiner {c.combiner.name}: expected one that has a preference in mode pareto"
-    if c.mode == "pareto" and c.balance is not None:
-        yield f"objective {c.objective.name}: expected one with a single loss in mode pareto"
     count = len(combined_objectives(c))
     if c.loss_sizes is not None and len(c.loss_sizes) != count:
         yield f"loss_sizes: expected {count} numbers, found {len(c.loss_sizes)}"

@@ -28,7 +28,15 @@ from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
-from multitask.settings.setting_types import Limit, Mode, Smoothing
+from multitask.settings.setting_types import (
+    BY_HAND,
+    OF_MIXING,
+    OF_RUNS,
+    OF_TASKS,
+    Limit,
+    Mode,
+    Smoothing,
+)
 from multitask.settings.settings_by_name import SCALE
 from tasks import TaskOptions
 from tasks.imbalance import Weighting
@@ -43,10 +51,16 @@ READING = ("max_tokens", "long")  # how texts become tokens
 class RunSettings(Settings):
     """Every setting of a run but those of its methods, whose classes have their own."""
 
-    mode: Mode = setting("", help="what is trained (default: it follows from tasks and objective)")
-    tasks: tuple[Name, ...] = setting((), help="names of the tasks", group="tasks")
+    mode: Mode = setting(
+        "", help="what is trained (default: it follows from tasks and objective)", flag=BY_HAND
+    )
+    tasks: tuple[Name, ...] = setting((), help="names of the tasks", group="tasks", flag=BY_HAND)
     auxiliary: tuple[Name, ...] = setting(
-        (), help="tasks that train with the others, but select no epoch", group="tasks"
+        (),
+        help="tasks that train with the others, but select no epoch",
+        group="tasks",
+        modes=("multitask",),
+        flag=BY_HAND,
     )
     task_options: Mapping[str, Mapping[str, Any]] = setting(
         factory=dict, help="options by task; on the command line, --TASK-OPTION", flag=False
@@ -80,7 +94,7 @@ class RunSettings(Settings):
         group="data",
     )
     drop_leaks: bool = setting(
-        False, group="data", help="leave out training examples of dev or test"
+        False, group="data", help="leave out training examples of dev or test", flag=BY_HAND
     )
     leaks_of: Literal["all", "own"] = setting(
         "all",
@@ -124,6 +138,7 @@ class RunSettings(Settings):
         metavar="RUN",
         group="training",
         path=True,
+        modes=OF_RUNS,
     )
     silver: tuple[Name, ...] = setting(
         (),
@@ -132,6 +147,7 @@ class RunSettings(Settings):
         metavar="FILE",
         group="data",
         path=True,
+        modes=OF_RUNS,
     )
     widths: tuple[Count, ...] = setting(
         (),
@@ -148,10 +164,16 @@ class RunSettings(Settings):
         source="Li et al., 2024",
     )
     freeze_encoder: bool = setting(
-        False, help="train only the heads, and adapters if there are any", group="training"
+        False,
+        help="train only the heads, and adapters if there are any",
+        group="training",
+        modes=OF_TASKS,
     )
     probe_epochs: NonNegativeInt = setting(
-        0, help="epochs that train only the heads, before the encoder (LP-FT)", group="training"
+        0,
+        help="epochs that train only the heads, before the encoder (LP-FT)",
+        group="training",
+        modes=OF_TASKS,
     )
     class_balanced: bool = setting(
         False, help="draw batches with equally many examples of each class", group="training"
@@ -163,6 +185,7 @@ class RunSettings(Settings):
         help="share of the target that cross-entropy spreads over all classes: one for all tasks "
         "with classes, or TASK=W",
         source="Szegedy et al., 2016, section 7",
+        modes=OF_TASKS,
     )
     class_weights: Weighting | Mapping[str, Weighting] | None = setting(
         None,
@@ -171,12 +194,14 @@ class RunSettings(Settings):
         "(balanced), or by their effective number (effective); one for all tasks with classes or "
         "several labels, or TASK=NAME",
         source="Cui et al., 2019",
+        modes=OF_TASKS,
     )
     effective_beta: Annotated[float, Meta(ge=0, lt=1)] = setting(
         0.999,
         group="training",
         help="beta of effective class weights: 0 weights all classes alike, near 1 as balanced",
         source="Cui et al., 2019, section 5",
+        modes=OF_TASKS,
     )
     focal_gamma: NonNegative | Mapping[str, NonNegative] = setting(
         0.0,
@@ -185,6 +210,7 @@ class RunSettings(Settings):
         help="exponent of the focal loss, in which examples that are classified well count less, "
         "such as 2: one for all tasks with classes or several labels, or TASK=X",
         source="Lin et al., 2017, Eq. 5",
+        modes=OF_TASKS,
     )
     logit_adjustment: NonNegative | Mapping[str, NonNegative] = setting(
         0.0,
@@ -194,6 +220,7 @@ class RunSettings(Settings):
         "logits in the loss, such as 1: one for all tasks with classes or several labels, or "
         "TASK=TAU",
         source="Menon et al., 2021, Eq. 10",
+        modes=OF_TASKS,
     )
     similarity_scale: Positive = setting(
         SCALE,
@@ -206,6 +233,7 @@ class RunSettings(Settings):
         None,
         group="mixing",
         help="batches per optimiser step (default: as many as there are tasks)",
+        modes=OF_MIXING,
     )
     micro_batch: Count | None = setting(
         None, group="training", help="examples that go through the model at a time, to save memory"
@@ -214,6 +242,7 @@ class RunSettings(Settings):
         None,
         help="divisor of each objective, so that a preference refers to relative losses",
         flag=False,
+        modes=("pareto",),
     )
     gradients: Literal["parameters", "representation"] | None = setting(
         None,
@@ -221,6 +250,7 @@ class RunSettings(Settings):
         help="combine gradients on the encoder's parameters, or on the embeddings of a batch whose "
         "objectives share it (default: parameters; with an objective that is balanced and one "
         "task, the embeddings)",
+        modes=OF_RUNS,
     )
     epochs: Count = setting(3, help="number of epochs", group="training", common=True)
     steps_per_epoch: Count | None = setting(
@@ -243,6 +273,7 @@ class RunSettings(Settings):
         group="training",
         help="dev metric that selects the best epoch, of the tasks that have it (default: "
         "accuracy; pearson of sts)",
+        modes=(*OF_RUNS, "pareto"),
     )
     average_weights: Part | None = setting(
         None,
@@ -263,6 +294,7 @@ class RunSettings(Settings):
         "are those of the other two thirds",
         group="training",
         source="Guo et al., 2017",
+        modes=OF_RUNS,
     )
     measured_examples: NonNegativeInt = setting(
         0, help="training examples per task whose loss is measured at the end", flag=False
@@ -287,11 +319,17 @@ class RunSettings(Settings):
         None, help="settings of a paper; an explicit setting wins", group="training", common=True
     )
     sampling: Sampler = setting(
-        None, help="which task's batch comes next", group="mixing", common=True
+        None, help="which task's batch comes next", group="mixing", common=True, modes=OF_MIXING
     )
-    schedule: Schedule = setting(None, help="how batches become steps", group="mixing")
+    schedule: Schedule = setting(
+        None, help="how batches become steps", group="mixing", modes=OF_MIXING
+    )
     combiner: Combiner = setting(
-        None, help="how the objectives' gradients become one step", group="mixing", common=True
+        None,
+        help="how the objectives' gradients become one step",
+        group="mixing",
+        common=True,
+        modes=(*OF_RUNS, "pareto"),
     )
     # An Objective; in mode pretrain a PretrainObjective.
     objective: Any = setting(
@@ -299,17 +337,22 @@ class RunSettings(Settings):
         help="training objective of the tasks with classes, or of pre-training",
         group="tasks",
         common=True,
+        modes=(*OF_RUNS, "pretrain"),
     )
     projection_head: Any = setting(
         None,
         help="layer between embeddings and an objective of classes, in training only",
         group="training",
+        modes=("pretrain",),
     )
     adapter: Adapter | None = setting(
-        None, help="parts of the encoder that belong to single tasks", group="training"
+        None,
+        help="parts of the encoder that belong to single tasks",
+        group="training",
+        modes=OF_RUNS,
     )
     regularizers: tuple[Regularizer, ...] = setting(
-        (), help="terms beside the tasks' losses", group="training"
+        (), help="terms beside the tasks' losses", group="training", modes=OF_RUNS
     )
     protocol: Protocol = setting(
         None, help="which labelled examples are train, dev and test", group="data"

@@ -176,12 +176,12 @@ def test_a_task_of_another_loss_is_refused_where_the_rules_do_not_know_it():
         ),
         (
             {"tasks": ("sst",), "mode": "pretrain", "objective": "supcon", "focal_gamma": 1},
-            "focal_gamma: expected 0.0 in mode pretrain, found 1",
+            "focal_gamma: expected mode single or multitask or affinity or pareto, found pretrain",
         ),
         (
             {"tasks": ("sst",), "mode": "pretrain", "objective": "supcon"}
             | {"class_weights": "balanced"},
-            "class_weights: expected None in mode pretrain, found balanced",
+            "class_weights: expected mode single or multitask or affinity or pareto, found pre",
         ),
     ],
 )

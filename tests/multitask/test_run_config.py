@@ -124,17 +124,17 @@ PRETRAINING = [
     (SIMCSE | {"objective": "supcon", "tasks": ("sts",)}, "supcon: expected tasks with classes"),
     (SIMCSE | {"objective": "superloss", "tasks": ("qqp",)}, "superloss: expected single texts or"),
     (SIMCSE | {"objective": "pairs"}, "tasks: expected qqp or sts with"),
-    (SIMCSE | {"adapter": "lora"}, "adapter: expected none in mode pretrain, found lora"),
+    (SIMCSE | {"adapter": "lora"}, "adapter: expected mode single or multitask, found pretrain"),
     (SIMCSE | {"protocol": "held-out"}, "protocol: expected"),
-    (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected sum in mode pretrain, found pcgrad"),
+    (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected mode single or multitask or pareto, f"),
+    (SIMCSE | {"effective_beta": 0.9}, "effective_beta: expected mode single or multitask or aff"),
+    (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected mode single or multitask or af"),
     (
-        SIMCSE | {"effective_beta": 0.9},
-        "effective_beta: expected 0.999 in mode pretrain, found 0.9",
+        SIMCSE | {"batches_per_step": 2},
+        "batches_per_step: expected mode multitask or pareto, found",
     ),
-    (
-        SIMCSE | {"label_smoothing": 0.1},
-        "label_smoothing: expected 0.0 in mode pretrain, found 0.1",
-    ),
+    (SIMCSE | {"smart_weight": {"sst": 1.0}}, "smart_weight: expected mode single or multitask, f"),
+    (SIMCSE | {"freeze_encoder": True}, "freeze_encoder: expected mode single or multitask or aff"),
     (TEXT | {"limit": {"sst": 3}}, "limit: expected one for all tasks in mode pretrain, found one"),
     (TEXT | {"first_task": "x"}, "first_task: expected sampling hybrid"),
     (TEXT | {"task_options": {"zz": {}}}, "task_options: expected an objective of classes"),
@@ -220,7 +220,10 @@ def test_options_of_a_users_task_may_be_lists():
 
 def test_a_sweep_of_objectives_with_several_terms_is_refused():
     sweep = {"mode": "pareto", "tasks": ("sst", "sst2"), "combiner": "epo"}
-    with pytest.raises(SettingsError, match="objective epo: expected one with a single loss"):
+    with pytest.raises(
+        SettingsError,
+        match="objective: expected mode single or multitask or pretrain, found pareto",
+    ):
         RunConfig(**sweep, objective="epo", preference=(0.5, 0.5))
 
 
