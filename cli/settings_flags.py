@@ -19,10 +19,10 @@ from common.errors import SettingsError
 from common.settings import Settings, alternatives, default_of, hints_of, names_of
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES, pretrains
-from multitask.settings.older_versions import FORMER_NAMES
 from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
+FORMER = {"class_balanced": "per_class"}  # names of flags that still work
 USE_AGAIN = "files with the user-defined methods that the run was trained with"
 Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of a mode by role and name
 
@@ -81,7 +81,7 @@ class Flags:
             more["action"] = argparse.BooleanOptionalAction
         action = self.add(key, group, text, about.get("common", False), **more)
         action.completer = lambda **_: names_of(hint)
-        if former := FORMER_NAMES.get(key):  # a hidden flag
+        if former := FORMER.get(key):  # hidden
             more = {name: value for name, value in more.items() if name != "metavar"}
             self.parser.add_argument(flag(former), dest=key, help=argparse.SUPPRESS, **more)
 

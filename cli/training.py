@@ -23,7 +23,6 @@ from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.settings.config import RunConfig, settings_of_mode
 from multitask.settings.methods import methods
-from multitask.settings.older_versions import of_file
 from multitask.settings.rules import unused_faults
 from multitask.settings.settings_by_name import METHOD_ROLES
 from multitask.settings.user_methods import check_use
@@ -219,7 +218,7 @@ def add_short_forms(given: dict[str, Any], args: argparse.Namespace) -> None:
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings in the file of `--config`, or none without it."""
     if not hasattr(args, "from_file"):
-        content = of_file(read_settings(Path(args.config))) if getattr(args, "config", None) else {}
+        content = read_settings(Path(args.config)) if getattr(args, "config", None) else {}
         convert("tasks", tuple[Name, ...], content.get("tasks", ()))
         convert("own_tasks", dict[str, dict[str, Any]], content.get("own_tasks", {}))
         args.from_file = content

@@ -75,8 +75,6 @@ class Settings:
 
     name: ClassVar[str] = ""
     prefix: ClassVar[str] = ""
-    # Former names of what subclasses define, with today's names; they would be ignored silently.
-    former_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
     if TYPE_CHECKING:
         # Otherwise a type checker would require `default=` in each field.
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -86,9 +84,6 @@ class Settings:
     def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.name, cls.prefix = name, prefix or cls.prefix
-        for former, today in cls.former_names.items():
-            if former in cls.__dict__:
-                raise SettingsError(f"class {cls.__name__}: expected {today}, found {former}")
         for key, hint in get_annotations(cls).items():
             base = cls.__bases__[0]
             known = getattr(base, "__dataclass_fields__", {})

@@ -6,7 +6,7 @@ repeated without the previous ones. No torch is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -89,7 +89,6 @@ class Sampler(Settings):
     epoch.
     """
 
-    former_names: ClassVar[Mapping[str, str]] = {"chances": "probabilities"}
     ends_with_smallest: ClassVar[bool] = False
     in_turn: ClassVar[bool] = False
 

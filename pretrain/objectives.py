@@ -48,10 +48,6 @@ class PretrainObjective(Settings):
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {"batch_size": 64, "epochs": 1, "lr": 3e-5}
-    former_names: ClassVar[Mapping[str, str]] = {
-        "compares": "compares_examples",
-        "unrelated": "random_negatives",
-    }
     of_classes: ClassVar[bool] = False
     of_pairs: ClassVar[bool] = False
     compares_examples: ClassVar[bool] = True

@@ -21,7 +21,6 @@ from common.progress import duration
 from common.settings import convert
 from multitask.precision import with_precision
 from multitask.settings.config import RunConfig, check_complete
-from multitask.settings.older_versions import of_file
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import read_settings, without_paths
 from reports.seed_pairs import DevScore, SeedPair, check_comparable, dev_score, score_pair
@@ -181,7 +180,7 @@ def read_configuration(place: Path, data: str | None = None) -> RunConfig:
     The folder `data` replaces that of the file. Raise UserError with the name of the file.
     """
     file = place / "config.json" if place.is_dir() else place
-    content = of_file(read_settings(file))
+    content = read_settings(file)
     if content.get("use"):
         line = "expected built-in methods; in Python, configurations may have others"
         raise SettingsError(f"{file}: use: {line}")

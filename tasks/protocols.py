@@ -6,7 +6,7 @@ random seed always draws the same training examples; test does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,7 +30,6 @@ class Protocol(Settings):
     so that none of these are lost. Elsewhere dev is a part of train, which may repeat texts.
     """
 
-    former_names: ClassVar[Mapping[str, str]] = {"guarded_first": "removes_leaks_first"}
     removes_leaks_first: ClassVar[bool] = False
 
     def source(self, source: Source, task: Task, seed: int) -> Source:

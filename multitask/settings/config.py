@@ -15,7 +15,6 @@ from common.errors import RunError, SettingsError, UserError
 from common.settings import Settings, convert, default_of, hints_of
 from multitask.sampling import FirstTask
 from multitask.settings.methods import UserMethods, defaults_of, owners
-from multitask.settings.older_versions import FORMER_DEFAULTS, legacy_config, upgraded
 from multitask.settings.rules import faults, ineffective_faults
 from multitask.settings.run_settings import RunSettings
 from multitask.settings.setting_types import TRAINED
@@ -91,7 +90,7 @@ class RunConfig(RunSettings):
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
         check_use(convert("use", dict[str, str], content.get("use", {})), user_methods)
         config = object.__new__(cls)
-        settings = {key: value for key, value in upgraded(content).items() if key != "use"}
+        settings = {key: value for key, value in content.items() if key != "use"}
         if "outside_tasks" in settings:
             raise RunError("expected the settings of a run, found 'outside_tasks'")
         try:
@@ -234,9 +233,8 @@ class RunConfig(RunSettings):
 
     def digest(self) -> str:
         """Return a short hash of the differences from the defaults, unchanged by new settings."""
-        plain = legacy_config(former_defaults())
-        content = legacy_config(self.to_json())
-        differs = {k: v for k, v in content.items() if k not in plain or v != plain[k]}
+        plain = default_values()
+        differs = {k: v for k, v in self.to_json().items() if k not in plain or v != plain[k]}
         differs.pop("preset", None)
         return hashlib.sha256(json.dumps(differs, sort_keys=True).encode()).hexdigest()[:8]
 
@@ -301,9 +299,9 @@ def difference(
 ) -> str | None:
     """Return the first key in which two configurations as JSON differ; None if equal.
 
-    A key that an older configuration lacks has its default, or the behaviour of its version.
+    A key that a stored configuration lacks, as it is newer, has its default.
     """
-    mine, theirs = ({**former_defaults(), **upgraded(one)} for one in (mine, theirs))
+    mine, theirs = ({**default_values(), **one} for one in (mine, theirs))
     for key in sorted(mine.keys() | theirs.keys()):
         if key not in ignored and key != "preset" and mine.get(key) != theirs.get(key):
             return first_difference(key, mine.get(key), theirs.get(key))
@@ -347,11 +345,3 @@ def default_values() -> dict[str, Any]:
     """Return the default of every setting as JSON, also of those of methods."""
     plain = RunConfig(mode="", tasks=()).to_json()
     return json.loads(json.dumps({**defaults_of(), **plain}))
-
-
-def former_defaults() -> dict[str, Any]:
-    """Return the value of every setting as JSON that a stored configuration without it has.
-
-    Folders of runs are named after the differences from them.
-    """
-    return default_values() | FORMER_DEFAULTS

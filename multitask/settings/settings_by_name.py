@@ -25,7 +25,6 @@ from common.settings import (
 )
 from multitask.regularizers import Distillation
 from multitask.settings.methods import ROLES, Owners, UserMethods, bases, methods, owners, pretrains
-from multitask.settings.older_versions import FORMER_NAMES
 from multitask.settings.presets import preset_values
 from multitask.settings.user_methods import check_names
 from tasks import TASKS, TaskOptions
@@ -64,9 +63,7 @@ def resolved(
         )
     for name in given:
         if name not in names and name not in owned:
-            today = {former: new for new, former in FORMER_NAMES.items()}
-            near = f" (today {today[name]})" if name in today else None
-            near = near or option_hint(name) or suggestion(name, [*names, *owned])
+            near = option_hint(name) or suggestion(name, [*names, *owned])
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
     objective = method("objective", given, base, user_methods)
     base = {**getattr(objective, "defaults", {}), **base}

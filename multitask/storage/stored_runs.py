@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from common.errors import RunError, UserError
 from common.json_files import write_json, write_sealed
 from common.run_files import CHECKPOINTS, is_run
-from multitask.settings.config import former_defaults
+from multitask.settings.config import default_values
 from multitask.settings.methods import methods
-from multitask.settings.older_versions import upgraded
 from multitask.settings.settings_by_name import following_defaults
 from multitask.storage.checkpoint_folders import publish
 from multitask.storage.run_folder import DATA, RunFolder
@@ -111,7 +110,7 @@ class StoredRun:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings other than defaults and those in `SHOWN`, and how runs were merged."""
-        plain = former_defaults()
+        plain = default_values()
         named = {role: methods(role).get(str(self.config.get(role))) for role in DECISIVE}
         made = {role: method() for role, method in named.items() if method is not None}
         plain |= following_defaults({**plain, **self.config, **made})
@@ -153,7 +152,7 @@ def read_run(folder: Path) -> StoredRun:
         check_stored(config)
     except UserError as error:
         raise UserError(f"{file}: {error}") from error
-    return StoredRun(folder, upgraded(config), place.read_metrics())
+    return StoredRun(folder, config, place.read_metrics())
 
 
 def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:

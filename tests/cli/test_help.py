@@ -247,8 +247,6 @@ def test_the_shell_completes_modes_and_choices(line, expected, absent, tmp_path)
 
 
 def test_former_names_of_flags_are_accepted_and_hidden(help_of, run, tmp_path):
-    from multitask.settings.older_versions import FORMER_NAMES, legacy_config, upgraded
-
     assert "--per-class" not in help_of("--mode", "single", "--help-all")
     command = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", "16")
     for number, flag in enumerate(("--per-class", "--class-balanced")):
@@ -257,7 +255,3 @@ def test_former_names_of_flags_are_accepted_and_hidden(help_of, run, tmp_path):
         )
     stored = [json.loads((tmp_path / f"{n}" / "config.json").read_text()) for n in range(2)]
     assert stored[0] == stored[1]
-    former = legacy_config(stored[0])
-    assert all(old in former and new not in former for new, old in FORMER_NAMES.items())
-    assert upgraded(former) == stored[0]
-    assert RunConfig.from_json(former).digest() == RunConfig.from_json(stored[0]).digest()

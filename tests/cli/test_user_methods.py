@@ -9,13 +9,10 @@ from run_files import config, metrics
 from common.errors import RunError, SettingsError
 from multitask import RunConfig, train
 from multitask.combiners import Combiner
-from multitask.sampling import Annealed
 from multitask.settings.methods import methods
 from multitask.settings.user_methods import load_methods
 from multitask.training import Run
-from pretrain.objectives import Ranking, SimCSE
 from serving import MultiTaskModel
-from tasks.protocols import FewShots
 
 CODE = '''
 """A method of each role, as a user may write them."""
@@ -273,17 +270,3 @@ def test_a_name_of_a_built_in_method_is_refused_in_python():
 
     with pytest.raises(SettingsError, match="expected another name than sum"):
         RunConfig(tasks=("sst", "sts"), combiner=Taken())
-
-
-FORMER = [  # class, former name, today's
-    (Annealed, "chances", "probabilities"),
-    (SimCSE, "compares", "compares_examples"),
-    (Ranking, "unrelated", "random_negatives"),
-    (FewShots, "guarded_first", "removes_leaks_first"),
-]
-
-
-@pytest.mark.parametrize(("base", "former", "today"), FORMER)
-def test_former_names_of_what_a_method_implements_are_refused(base, former, today):
-    with pytest.raises(SettingsError, match=f"expected {today}, found {former}"):
-        type("Mine", (base,), {former: lambda self: None, "__module__": __name__}, name="mine")

@@ -18,8 +18,6 @@ from multitask.run import complete
 from multitask.sampling import Temperature
 from multitask.settings.config import RunConfig, check_complete, default_values, difference
 from multitask.settings.objective_rules import objectives_of
-from multitask.settings.older_versions import of_file
-from multitask.storage.run_names import default_folder
 from multitask.storage.stored_config import check_stored
 from tasks import TaskOptions, build_task
 
@@ -182,8 +180,6 @@ def test_contradictions_of_stored_settings_are_not_refused_again(changes):
     if changes.get("preference") == (1, 2):
         content["preference"] = [1 / 3, 2 / 3]
     made = RunConfig.from_json(content).to_json()
-    if "smart_weight" in changes:
-        assert made["smart_place"] == "words", "without a place it is one of an older version"
     assert {key: made[key] for key in content if key in made} == {
         key: value for key, value in content.items() if key in made
     }
@@ -277,19 +273,13 @@ def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
     assert not (tmp_path / "runs" / "one").exists()
 
 
-def test_smart_of_an_older_version_adds_noise_to_the_words():
-    """Before `smart_place` the noise was added there, and radius and step were no shares."""
-    now = RunConfig(**ALL, smart_weight={"sst": 1.0}, smart_variant="projected", smart_radius=0.2)
+def test_a_setting_that_a_stored_configuration_lacks_has_its_default():
+    now = RunConfig(**ALL, smart_weight={"sst": 1.0})
     stored = {k: v for k, v in now.to_json().items() if k != "smart_place"}
-    before = RunConfig.from_json(stored)
-    (smart,) = before.regularizers
-    assert (smart.place, smart.radius) == ("words", None)
-    assert "smart_place is 'words' there and 'embeddings' here" in str(
-        difference(now.to_json(), stored)
-    )
-    plain = RunConfig(**ALL)
-    without = {k: v for k, v in plain.to_json().items() if k != "smart_place"}
-    assert difference(plain.to_json(), without) is None
+    assert RunConfig.from_json(stored).to_json() == now.to_json()
+    assert difference(now.to_json(), stored) is None
+    other = now.changed(smart_place="words")
+    assert difference(other.to_json(), stored).startswith("smart_place is ")
 
 
 def test_a_difference_within_a_mapping_is_named_alone():
@@ -298,36 +288,6 @@ def test_a_difference_within_a_mapping_is_named_alone():
     assert line == "limit.sts is 30 there and 20 here"
     line = difference(one.to_json(), {**one.to_json(), "limit": {"sst": 10}})
     assert line == "limit is {'sst': 10} there and {'sst': 10, 'sts': 20} here"
-
-
-def test_smart_of_a_users_file_is_that_of_today():
-    assert of_file({"smart_weight": {"sst": 1.0}}) == {"smart_weight": {"sst": 1.0}}
-    assert of_file({"per_class": True}) == {"class_balanced": True}
-    complete = RunConfig(**ALL, smart_weight={"sst": 1.0}).to_json()
-    del complete["smart_place"]
-    assert of_file(complete)["smart_place"] == "words"
-
-
-OLDER = json.loads((Path(__file__).parent / "older_runs.json").read_text())
-
-
-@pytest.mark.parametrize(("settings", "folder"), OLDER["runs"], ids=lambda case: str(case)[:60])
-def test_a_run_of_an_older_version_has_the_same_folder_and_configuration(settings, folder):
-    """Earlier versions stored the settings of all methods."""
-    before = OLDER["defaults"] | settings
-    now = RunConfig.from_json(before)
-    assert difference(now.to_json(), before) is None
-    assert default_folder(now).as_posix() == folder
-    assert RunConfig.from_json(now.to_json()) == now
-    hard = settings.get("hard_negatives", {})
-    given = {key: value for key, value in settings.items() if key != "hard_negatives"}
-    given |= {f"hard_{name}": value for name, value in hard.items()}
-    given |= {"class_balanced": given.pop("per_class")} if "per_class" in given else {}
-    again = {"batch_size": 16, "epochs": 3, "lr": 1e-4, "class_balanced": False} | given
-    again.setdefault("precision", "fp32")
-    made = RunConfig(**({"gradients": "parameters", "similarity_scale": 1.0} | again))
-    assert difference(made.to_json(), before) is None
-    assert default_folder(made).as_posix() == folder
 
 
 def test_explicit_settings_override_the_preset_in_every_copy():

@@ -65,15 +65,11 @@ def test_a_method_by_name_equals_the_object_and_is_restored_from_json(role, name
     assert difference(named.to_json(), again.to_json()) is None
 
 
-def test_the_similarity_scale_depends_on_the_tasks_and_the_version():
+def test_the_similarity_scale_depends_on_the_tasks():
     assert RunConfig(tasks=("sst", "sts")).similarity_scale == 5
     assert RunConfig(tasks=("sst",)).similarity_scale == 1
     assert RunConfig(tasks=("sst",)).changed(tasks=("sts",)).similarity_scale == 5
     assert RunConfig(tasks=("sts",), objective="simcse").similarity_scale == 1
-    older = RunConfig(tasks=("sts",)).to_json()
-    del older["similarity_scale"]
-    assert RunConfig.from_json(older).similarity_scale == 1
-    assert "similarity_scale is 1.0 there" in difference(RunConfig(tasks=("sts",)).to_json(), older)
 
 
 def test_a_changed_configuration_keeps_the_settings_of_its_methods():
