@@ -38,12 +38,8 @@ from tasks.readers import sample_rows
 from tasks.registry import SAME_MEANING
 
 if TYPE_CHECKING:
-    from pretrain.objectives import (
-        ClassLoss,
-        ClassObjective,
-        PairObjective,
-        PretrainObjective,
-    )
+    from pretrain.class_objectives import ClassLoss, ClassObjective
+from pretrain.objectives import PairObjective, PretrainObjective
 
 NEIGHBOURS, MAX_EXAMPLES = 10, 5000
 

@@ -15,7 +15,7 @@ from multitask.adapters import LoRA
 from multitask.regularizers import Smart
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import methods
-from pretrain.objectives import SuperLoss
+from pretrain.class_objectives import SuperLoss
 from tasks import TASKS
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")

@@ -24,7 +24,8 @@ from multitask.run import complete
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import methods
 from pretrain import pretrain_tasks
-from pretrain.objectives import PretrainObjective, SuperLoss
+from pretrain.class_objectives import SuperLoss
+from pretrain.objectives import PretrainObjective
 from pretrain.pretrain_tasks import (
     ClassProjection,
     TextProjection,
