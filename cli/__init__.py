@@ -19,6 +19,7 @@ from common.errors import SettingsError, one_line
 from common.processes import several_processes
 from common.settings import Settings
 from common.suggestions import suggestion
+from common.text import any_of
 
 ALL = "--help-all"
 
@@ -55,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             known = [flag.lstrip("-") for flag in self._option_string_actions]
             near = re.sub("(mean|or) ", r"\1 --", suggestion(unknown[1], known))
-            message += near or of_other_modes(unknown[1])
+            message += of_other_modes(f"--{unknown[1]}") or near
         elif wrong := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
             from tasks import task_suggestion
 
@@ -64,11 +65,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def of_other_modes(flag: str) -> str:
-    """Return the end of a message with the training modes that have a flag; empty if none has."""
-    from multitask.settings.config import modes_of
-
-    modes = modes_of(flag.replace("-", "_"))
-    return f"; a flag of --mode {' or '.join(modes)}" if modes else ""
+    """Return the end of a message with the modes that have a flag; empty if none has it."""
+    parsers = {name: parser_of(name) for name in MODES}
+    modes = [name for name, parser in parsers.items() if flag in parser._option_string_actions]
+    return f"; a flag of mode {any_of(modes)}" if modes else ""
 
 
 def main(argv: list[str]) -> int:
@@ -126,18 +126,8 @@ def complete(front: Parser) -> None:
 def run_mode(name: str, rest: list[str]) -> int:
     """Parse the flags of a mode and run it; return the exit status."""
     mode = importlib.import_module(f"cli.{name}")
-    parser = Parser(
-        prog=f"{program()} --mode {name}",
-        usage=f"{shown_command()} --mode {name} [flags]",
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=mode.__doc__,
-    )
-    parser.everything = ALL in rest
-    parser.outside = load_user_methods(name, rest)
+    parser = parser_of(name, ALL in rest, load_user_methods(name, rest))
     try:
-        mode.add_flags(parser)
-        parser.add_argument(ALL, action="help", help="show every flag")
         if name not in DISTRIBUTED and several_processes():
             parser.error(
                 f"--mode {name}: expected one process, found {os.environ['WORLD_SIZE']} "
@@ -148,6 +138,27 @@ def run_mode(name: str, rest: list[str]) -> int:
         if error.printed_elsewhere:
             raise
         parser.error(with_flag_names(str(error), parser))
+
+
+def parser_of(
+    name: str, everything: bool = True, outside: tuple[type[Settings], ...] = ()
+) -> Parser:
+    """Return the parser of a mode; without `everything`, help shows only the common flags."""
+    mode = importlib.import_module(f"cli.{name}")
+    parser = Parser(
+        prog=f"{program()} --mode {name}",
+        usage=f"{shown_command()} --mode {name} [flags]",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=mode.__doc__,
+    )
+    parser.everything, parser.outside = everything, outside
+    try:
+        mode.add_flags(parser)
+    except SettingsError as error:
+        parser.error(with_flag_names(str(error), parser))
+    parser.add_argument(ALL, action="help", help="show every flag")
+    return parser
 
 
 def load_user_methods(name: str, rest: list[str]) -> tuple[type[Settings], ...]:

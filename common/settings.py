@@ -60,7 +60,10 @@ def setting(
 ) -> Any:
     """Define a field: its default, the default's source, and its text in `--help` and the docs.
 
-    `more` are properties of its flag: see cli/settings_flags.py.
+    `more` are further properties: `modes`, the modes that have the setting, and those of its flag,
+    which cli/settings_flags.py reads: `group` of the help, `common` (shown without --help-all),
+    `flag` (False: none; BY_HAND: added by the modes), `path` (a file or folder), `several`
+    (values), `of_text` (parses the typed text) and, for options of tasks, `shared`.
     """
     metadata = {"help": help, "metavar": metavar, "source": source, **more}
     return field(default=default, default_factory=factory, metadata=metadata)

@@ -14,3 +14,8 @@ def first_names(names: Sequence[str], most: int = 5) -> str:
 def all_names(names: Sequence[str]) -> str:
     """Return `a`, `a and b` or `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def any_of(names: Sequence[str]) -> str:
+    """Return `a`, `a or b`, or `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -23,8 +23,8 @@ from minbert_multitask import PACKAGES
 from multitask import RunConfig, train
 from multitask.combiners import Combined, Combiner, pcgrad_weights
 from multitask.loop.gradients import GradientRows
-from multitask.loop.passes import EncoderPass, LeafLosses
 from multitask.optimizer import AdamW
+from multitask.passes import EncoderPass, LeafLosses
 from tasks import data_folder
 from tasks.heads import HiddenClassifier
 

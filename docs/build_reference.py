@@ -23,13 +23,16 @@ def methods_page() -> str:
         "Built from the methods' own descriptions by `python -m docs.build_reference`. Every "
         "setting is a keyword of `RunConfig` and a key of `config.json`, and nearly every one a "
         "flag, under the same name; options of tasks are in `task_options` there. The tables show "
-        "the values of the keyword.",
+        "the values of the keyword. Where no modes are named, every mode that trains has the "
+        "setting.",
     ]
     for role in ROLES:
         if role != "tasks":
             flag = "" if role == "regularizers" else f" The flag is `--{role.replace('_', '-')}`."
+            modes = modes_text(RunSettings.by_key()[role])
+            of_modes = f" Modes: {modes}." if modes else ""
             title = role.replace("_", " ")
-            parts.append(f"## {title}\n\nThe default is {default_text(role)}.{flag}")
+            parts.append(f"## {title}\n\nThe default is {default_text(role)}.{flag}{of_modes}")
             parts += [method_entry(method) for method in methods(role).values()]
     parts += ["## every run", "\n".join(settings_table(RunSettings, of_every_run())[1:])]
     parts += ["## tasks", *filter(None, map(task_entry, TASKS.values()))]
@@ -80,10 +83,15 @@ def settings_table(owner: type[Settings], settings: Mapping[str, Field[Any]]) ->
         if source := one.metadata.get("source"):
             shown += f" ({source})"
         help = one.metadata.get("help", "").replace("|", "\\|")
-        if modes := one.metadata.get("modes"):
-            help += f" (mode {', '.join(modes)})"
+        if modes := modes_text(one):
+            help += f". Modes: {modes}"
         lines.append(f"| {flag_text(key, one)} | {expected(hints[one.name])} | {shown} | {help} |")
     return lines
+
+
+def modes_text(one: Field[Any]) -> str:
+    """Return the modes that have a setting; empty for all that train."""
+    return ", ".join(one.metadata.get("modes", ()))
 
 
 def flag_text(key: str, one: Field[Any]) -> str:

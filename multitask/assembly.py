@@ -19,7 +19,7 @@ from minbert.sizes import trained_sizes
 from multitask.model import EncoderWithHeads
 from multitask.precision import training_precision
 from multitask.settings.config import RunConfig
-from multitask.settings.imbalance import imbalance_of
+from multitask.settings.imbalance_rules import imbalance_of
 from multitask.settings.methods import UserMethods
 from multitask.settings.objective_rules import smoothing_of
 from multitask.settings.rules import reading_rules

@@ -18,7 +18,7 @@ from multitask.assembly import assemble
 from multitask.branching import with_conflict_layers
 from multitask.calibration import calibrate, write_calibration
 from multitask.control import RunControl
-from multitask.loop.distributed import Processes, process_group
+from multitask.distributed import Processes, process_group
 from multitask.loop.evaluation import (
     counted,
     evaluate,
@@ -27,10 +27,10 @@ from multitask.loop.evaluation import (
     mean_losses,
     score_splits,
 )
+from multitask.loop.rays import pull_and_push
 from multitask.loop.telemetry import conflict_summary, read_steps
 from multitask.loop.trainer import Trainer
 from multitask.precision import with_kernel, with_precision
-from multitask.rays import pull_and_push
 from multitask.sampling import Plan, batches_by_task
 from multitask.settings.config import RunConfig, check_complete
 from multitask.settings.methods import is_default

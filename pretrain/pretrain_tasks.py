@@ -39,7 +39,7 @@ from tasks.registry import SAME_MEANING
 
 if TYPE_CHECKING:
     from pretrain.class_objectives import ClassLoss, ClassObjective
-from pretrain.objectives import PairObjective, PretrainObjective
+    from pretrain.objectives import PairObjective, PretrainObjective
 
 NEIGHBOURS, MAX_EXAMPLES = 10, 5000
 

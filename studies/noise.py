@@ -26,7 +26,7 @@ from common.json_files import write_json
 from common.settings import Count, Positive
 from minbert.batching import NOISE_PLACES, sorted_batches
 from multitask.assembly import assemble
-from multitask.loop.passes import EncoderPass, Part
+from multitask.passes import EncoderPass, Part
 from multitask.regularizers import Smart
 from multitask.regularizers.base import CleanPass
 from multitask.regularizers.smart import RADIUS, SmartTerm

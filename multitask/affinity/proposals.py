@@ -16,8 +16,8 @@ from multitask.affinity.result import Affinity, Promise
 from multitask.branching import LAYER, affordable, is_bilstm
 from multitask.regularizers import Distillation
 from multitask.settings.config import RunConfig
-from multitask.settings.imbalance import SETTINGS as IMBALANCE
-from multitask.settings.imbalance import value_of
+from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
+from multitask.settings.imbalance_rules import value_of
 from multitask.settings.settings_by_name import METHOD_ROLES, has_similarities, of_methods
 from tasks.kinds import with_main_metric
 

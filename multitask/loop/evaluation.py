@@ -14,7 +14,7 @@ from common.progress import bar
 from minbert.batching import sorted_batches
 from minbert.bi_encoder import batch_tokens
 from minbert.sizes import Size
-from multitask.loop.distributed import Processes
+from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
 from tasks.base import Embeddings, Task
 from tasks.data import Split, Splits

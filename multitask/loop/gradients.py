@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from common.errors import NotFiniteError
-from multitask.loop.distributed import Processes
+from multitask.distributed import Processes
 
 CHUNK = 1 << 16  # columns multiplied in float32 before they are added up in float64
 

@@ -13,9 +13,9 @@ from common.errors import NotFiniteError, RunError
 from multitask.combiners import Combined, CombinerState
 from multitask.combiners.base import ComparesLosses, WeighsLosses, checked
 from multitask.loop.gradients import GradientRows, check_finite, whole_gram
-from multitask.loop.passes import LeafLosses, whole_part
 from multitask.loop.shared_rows import Batches, Unit, units_of
 from multitask.loop.step_losses import StepLosses
+from multitask.passes import LeafLosses, whole_part
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from common.errors import RunError
-from multitask.loop.distributed import Processes
+from multitask.distributed import Processes
 from multitask.loop.evaluation import labelled_rows
-from multitask.loop.passes import EncoderPass, LeafLosses, Part, parts_of
 from multitask.loop.shared_rows import Unit, labelled
 from multitask.model import EncoderWithHeads
+from multitask.passes import EncoderPass, LeafLosses, Part, parts_of
 from multitask.regularizers.base import CleanPass, RegularizerState
 from multitask.settings.config import RunConfig
 from tasks.base import Embeddings, Task

@@ -17,11 +17,11 @@ from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from common.run_files import CHECKPOINTS
 from minbert.kernel_choice import choose_linear
+from multitask.averaging import averaged
 from multitask.callbacks import Callbacks, EpochEnd, TrainStart, trackers
 from multitask.combiners import Combined, build_combiner
 from multitask.control import Interrupts, RunControl
-from multitask.loop.averaging import averaged
-from multitask.loop.distributed import Processes
+from multitask.distributed import Processes
 from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.loop.gradients import check_finite
 from multitask.loop.shared_rows import Batches, with_shared_passes

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from common.errors import RunError
 from minbert.batching import Batch
-from multitask.loop.passes import EncoderPass, Part
 from multitask.model import EncoderWithHeads
+from multitask.passes import EncoderPass, Part
 from tasks.base import Embeddings, Task
 from tasks.data import SoftTargets
 from tasks.kinds import Outputs

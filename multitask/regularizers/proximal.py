@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from multitask.loop.averaging import RunningMean
+from multitask.averaging import RunningMean
 from multitask.model import EncoderWithHeads
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
 

@@ -17,7 +17,7 @@ from multitask.sampling import FirstTask
 from multitask.settings.methods import UserMethods, defaults_of, owners
 from multitask.settings.rules import faults, ineffective_faults
 from multitask.settings.run_settings import RunSettings
-from multitask.settings.setting_types import TRAINED
+from multitask.settings.setting_types import TRAINING_MODES, has_mode
 from multitask.settings.settings_by_name import (
     METHOD_ROLES,
     UNSCALED,
@@ -85,7 +85,7 @@ class RunConfig(RunSettings):
         Raise RunError for an unknown key or an invalid value. Contradictions between settings are
         not checked: a finished run can be used.
         """
-        for name in ("mode", "tasks"):
+        for name in ("mode", "tasks", "precision", "similarity_scale"):
             if name not in content:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
         check_use(convert("use", dict[str, str], content.get("use", {})), user_methods)
@@ -286,9 +286,9 @@ def check_complete(config: RunConfig) -> None:
     """Raise SettingsError for a configuration without a mode or tasks."""
     if not config.tasks and config.text_file is None:
         raise SettingsError('tasks: expected one or more, such as ("sst", "sts"), found none')
-    if config.mode not in TRAINED:
+    if config.mode not in TRAINING_MODES:
         raise SettingsError(
-            f"mode: expected one of {', '.join(TRAINED)}, found {config.mode or 'none'}"
+            f"mode: expected one of {', '.join(TRAINING_MODES)}, found {config.mode or 'none'}"
         )
     if config.pretrains and config.objective is None:
         raise SettingsError("objective: expected one in mode pretrain, found none")
@@ -320,15 +320,8 @@ def first_difference(name: str, mine: object, theirs: object) -> str:
 @cache
 def settings_of_mode(mode: str) -> dict[str, Field[Any]]:
     """Return the settings that a training mode of the command line has, by name."""
-    known = {one.name: one for one in fields(RunConfig) if "help" in one.metadata}
-    return {key: one for key, one in known.items() if mode in one.metadata.get("modes", (mode,))}
-
-
-def modes_of(key: str) -> tuple[str, ...]:
-    """Return the modes that a setting or its method belongs to; empty for all and for no modes."""
-    names = owners().get(key, (key,))
-    known = [one.metadata.get("modes", ()) for one in fields(RunConfig) if one.name in names]
-    return tuple(dict.fromkeys(mode for modes in known for mode in modes))
+    known = [one for one in fields(RunConfig) if "help" in one.metadata]
+    return {one.name: one for one in known if has_mode(one, mode)}
 
 
 @cache

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
 from common.settings import Settings, default_of, short_repr
+from common.text import any_of
 from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
-from multitask.settings import imbalance
+from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
+from multitask.settings.imbalance_rules import imbalance_rules
 from multitask.settings.methods import ROLES, is_default, methods, owners
 from multitask.settings.objective_rules import (
     combined_objectives,
@@ -25,15 +27,21 @@ from multitask.settings.objective_rules import (
     weights_by_task,
 )
 from multitask.settings.pretraining_rules import head_rate_rules, pretraining_rules
-from multitask.settings.setting_types import TRAINED
-from multitask.settings.settings_by_name import ONE, UNSCALED, has_similarities, owner_of
+from multitask.settings.setting_types import TRAINING_MODES, has_mode
+from multitask.settings.settings_by_name import (
+    ONE,
+    UNSCALED,
+    following_defaults,
+    has_similarities,
+    owner_of,
+)
 from tasks import TaskOptions, task_suggestion
 from tasks.objectives import Objective
 
 if TYPE_CHECKING:
     from multitask.settings.config import RunConfig
 
-SAME_AS_DEFAULT = {"gradients": "parameters", "batches_per_step": 1}  # where the default is None
+MERGED = ("ensemble", "soup")  # modes of merged runs
 
 
 def faults(c: RunConfig) -> Iterator[str]:
@@ -54,26 +62,34 @@ def faults(c: RunConfig) -> Iterator[str]:
     yield from mixing_rules(c)
     yield from teacher_rules(c)
     yield from pretraining_rules(c) if c.pretrains else task_training_rules(c)
-    yield from () if c.pretrains else imbalance.imbalance_rules(c)
+    yield from () if c.pretrains else imbalance_rules(c)
     yield from objective_rules(c)
 
 
 def mode_rules(c: RunConfig) -> Iterator[str]:
-    """Yield settings that the mode does not have, if they are not defaults."""
-    mode = "multitask" if c.mode == "single" else c.mode  # with one task
-    for one in fields(c) if c.mode in TRAINED else ():
-        modes = one.metadata.get("modes", (mode,))
-        if mode not in modes and not is_plain(one, getattr(c, one.name)):
+    """Yield settings that the mode does not have, unless their values are defaults.
+
+    A run of one task may have settings of several tasks: it may be a changed copy of a run of
+    several. A merged run has the settings of its members.
+    """
+    if c.mode in MERGED:
+        return
+    mode = "multitask" if c.mode == "single" else c.mode
+    for one in fields(c):
+        if not has_mode(one, mode) and not is_by_default(c, one):
             keys = weights_by_task(c) if one.name == "regularizers" else (one.name,)
-            line = f"expected mode {' or '.join(modes)}, found {c.mode}"
-            yield from (f"{key}: {line}" for key in keys)
+            modes = [mode for mode in one.metadata["modes"] if mode in TRAINING_MODES]
+            yield from (f"{key}: expected mode {any_of(modes)}, found {c.mode}" for key in keys)
 
 
-def is_plain(one: Field[Any], value: Any) -> bool:
-    """Return whether the value of a setting is its default, or has the same effect."""
-    if isinstance(value, Settings):
+def is_by_default(c: RunConfig, one: Field[Any]) -> bool:
+    """Return whether a setting has its default, or the one that follows from other settings."""
+    value = getattr(c, one.name)
+    if isinstance(value, Settings):  # the default method of a part that every run has
         return None not in ROLES[one.name].methods and is_default(one.name, value)
-    return value in (default_of(one), SAME_AS_DEFAULT.get(one.name), (), {})
+    if isinstance(value, Mapping) and not value:  # set for no task
+        return True
+    return value in (default_of(one), following_defaults(vars(c)).get(one.name))
 
 
 def length_rules(c: RunConfig) -> Iterator[str]:
@@ -148,7 +164,7 @@ def example_rules(c: RunConfig) -> Iterator[str]:
     unclassed = [task for task in c.tasks if not c.options_of(task).has_classes]
     if c.protocol.counts_examples and c.limit is not None:
         yield f"limit and shots: {ONE}"
-    for key in ("limit", "label_smoothing", *imbalance.SETTINGS):
+    for key in ("limit", "label_smoothing", *IMBALANCE):
         value = getattr(c, key)
         yield from not_among_tasks(c, key, value if isinstance(value, dict) else ())
     if c.protocol.counts_examples and unclassed:
@@ -157,7 +173,7 @@ def example_rules(c: RunConfig) -> Iterator[str]:
     if c.leaks_of != "all" and not c.drop_leaks:
         yield f"leaks_of: expected drop_leaks, found {c.leaks_of!r} without it"
     similar = any(has_similarities(vars(c), task) for task in c.tasks)
-    if c.similarity_scale != UNSCALED and (c.pretrains or not similar):
+    if c.similarity_scale != UNSCALED and not c.pretrains and not similar:
         yield f"similarity_scale: expected a task of similarities, found {', '.join(c.tasks)}"
 
 

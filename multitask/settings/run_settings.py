@@ -30,9 +30,10 @@ from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
 from multitask.settings.setting_types import (
     BY_HAND,
-    OF_MIXING,
-    OF_RUNS,
-    OF_TASKS,
+    SEVERAL_TASKS,
+    SUPERVISED,
+    TRAINING_MODES,
+    WITH_HEADS,
     Limit,
     Mode,
     Smoothing,
@@ -138,7 +139,7 @@ class RunSettings(Settings):
         metavar="RUN",
         group="training",
         path=True,
-        modes=OF_RUNS,
+        modes=SUPERVISED,
     )
     silver: tuple[Name, ...] = setting(
         (),
@@ -147,7 +148,7 @@ class RunSettings(Settings):
         metavar="FILE",
         group="data",
         path=True,
-        modes=OF_RUNS,
+        modes=SUPERVISED,
     )
     widths: tuple[Count, ...] = setting(
         (),
@@ -167,13 +168,13 @@ class RunSettings(Settings):
         False,
         help="train only the heads, and adapters if there are any",
         group="training",
-        modes=OF_TASKS,
+        modes=SUPERVISED,
     )
     probe_epochs: NonNegativeInt = setting(
         0,
         help="epochs that train only the heads, before the encoder (LP-FT)",
         group="training",
-        modes=OF_TASKS,
+        modes=(*SUPERVISED, "pareto"),
     )
     class_balanced: bool = setting(
         False, help="draw batches with equally many examples of each class", group="training"
@@ -185,7 +186,7 @@ class RunSettings(Settings):
         help="share of the target that cross-entropy spreads over all classes: one for all tasks "
         "with classes, or TASK=W",
         source="Szegedy et al., 2016, section 7",
-        modes=OF_TASKS,
+        modes=WITH_HEADS,
     )
     class_weights: Weighting | Mapping[str, Weighting] | None = setting(
         None,
@@ -194,14 +195,14 @@ class RunSettings(Settings):
         "(balanced), or by their effective number (effective); one for all tasks with classes or "
         "several labels, or TASK=NAME",
         source="Cui et al., 2019",
-        modes=OF_TASKS,
+        modes=WITH_HEADS,
     )
     effective_beta: Annotated[float, Meta(ge=0, lt=1)] = setting(
         0.999,
         group="training",
         help="beta of effective class weights: 0 weights all classes alike, near 1 as balanced",
         source="Cui et al., 2019, section 5",
-        modes=OF_TASKS,
+        modes=WITH_HEADS,
     )
     focal_gamma: NonNegative | Mapping[str, NonNegative] = setting(
         0.0,
@@ -210,7 +211,7 @@ class RunSettings(Settings):
         help="exponent of the focal loss, in which examples that are classified well count less, "
         "such as 2: one for all tasks with classes or several labels, or TASK=X",
         source="Lin et al., 2017, Eq. 5",
-        modes=OF_TASKS,
+        modes=WITH_HEADS,
     )
     logit_adjustment: NonNegative | Mapping[str, NonNegative] = setting(
         0.0,
@@ -220,7 +221,7 @@ class RunSettings(Settings):
         "logits in the loss, such as 1: one for all tasks with classes or several labels, or "
         "TASK=TAU",
         source="Menon et al., 2021, Eq. 10",
-        modes=OF_TASKS,
+        modes=WITH_HEADS,
     )
     similarity_scale: Positive = setting(
         SCALE,
@@ -228,12 +229,13 @@ class RunSettings(Settings):
         group="training",
         help="compute the squared error of similarities on labels from 0 to X",
         source="BEES, Eq. 4; results/similarity-scale",
+        modes=WITH_HEADS,
     )
     batches_per_step: Count | None = setting(
         None,
         group="mixing",
         help="batches per optimiser step (default: as many as there are tasks)",
-        modes=OF_MIXING,
+        modes=SEVERAL_TASKS,
     )
     micro_batch: Count | None = setting(
         None, group="training", help="examples that go through the model at a time, to save memory"
@@ -250,7 +252,7 @@ class RunSettings(Settings):
         help="combine gradients on the encoder's parameters, or on the embeddings of a batch whose "
         "objectives share it (default: parameters; with an objective that is balanced and one "
         "task, the embeddings)",
-        modes=OF_RUNS,
+        modes=SUPERVISED,
     )
     epochs: Count = setting(3, help="number of epochs", group="training", common=True)
     steps_per_epoch: Count | None = setting(
@@ -264,16 +266,20 @@ class RunSettings(Settings):
         1,
         help="number of epochs after which dev is scored and a checkpoint written",
         group="training",
+        modes=TRAINING_MODES,
     )
     patience: Count | None = setting(
-        None, help="stop after N epochs without a better dev score", group="training"
+        None,
+        help="stop after N epochs without a better dev score",
+        group="training",
+        modes=TRAINING_MODES,
     )
     select_by: MetricName | None = setting(
         None,
         group="training",
         help="dev metric that selects the best epoch, of the tasks that have it (default: "
         "accuracy; pearson of sts)",
-        modes=(*OF_RUNS, "pareto"),
+        modes=(*SUPERVISED, "pareto"),
     )
     average_weights: Part | None = setting(
         None,
@@ -287,6 +293,7 @@ class RunSettings(Settings):
         "best",
         help="the epoch whose weights are kept: the best on dev, or the last",
         group="training",
+        modes=TRAINING_MODES,
     )
     calibrate: bool = setting(
         False,
@@ -294,7 +301,7 @@ class RunSettings(Settings):
         "are those of the other two thirds",
         group="training",
         source="Guo et al., 2017",
-        modes=OF_RUNS,
+        modes=SUPERVISED,
     )
     measured_examples: NonNegativeInt = setting(
         0, help="training examples per task whose loss is measured at the end", flag=False
@@ -319,17 +326,17 @@ class RunSettings(Settings):
         None, help="settings of a paper; an explicit setting wins", group="training", common=True
     )
     sampling: Sampler = setting(
-        None, help="which task's batch comes next", group="mixing", common=True, modes=OF_MIXING
+        None, help="which task's batch comes next", group="mixing", common=True, modes=SEVERAL_TASKS
     )
     schedule: Schedule = setting(
-        None, help="how batches become steps", group="mixing", modes=OF_MIXING
+        None, help="how batches become steps", group="mixing", modes=SEVERAL_TASKS
     )
     combiner: Combiner = setting(
         None,
         help="how the objectives' gradients become one step",
         group="mixing",
         common=True,
-        modes=(*OF_RUNS, "pareto"),
+        modes=(*SUPERVISED, "pareto"),
     )
     # An Objective; in mode pretrain a PretrainObjective.
     objective: Any = setting(
@@ -337,7 +344,7 @@ class RunSettings(Settings):
         help="training objective of the tasks with classes, or of pre-training",
         group="tasks",
         common=True,
-        modes=(*OF_RUNS, "pretrain"),
+        modes=(*SUPERVISED, "pretrain"),
     )
     projection_head: Any = setting(
         None,
@@ -349,10 +356,10 @@ class RunSettings(Settings):
         None,
         help="parts of the encoder that belong to single tasks",
         group="training",
-        modes=OF_RUNS,
+        modes=SUPERVISED,
     )
     regularizers: tuple[Regularizer, ...] = setting(
-        (), help="terms beside the tasks' losses", group="training", modes=OF_RUNS
+        (), help="terms beside the tasks' losses", group="training", modes=SUPERVISED
     )
     protocol: Protocol = setting(
         None, help="which labelled examples are train, dev and test", group="data"

@@ -1,20 +1,22 @@
-"""Types of single settings of a run."""
+"""Types of single settings of a run, and the modes that have them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import Field
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 Mode = Literal[
     "", "single", "multitask", "pretrain", "probe", "bilstm", "pareto", "ensemble", "soup"
 ]
-TRAINED: tuple[Mode, ...] = ("single", "multitask", "pretrain", "pareto")
-# Modes of the command line that have a setting; one without `modes` is of all modes that train.
-OF_RUNS = ("single", "multitask")
-OF_TASKS = (*OF_RUNS, "affinity", "pareto")  # those that train heads
-OF_MIXING = ("multitask", "pareto")
-BY_HAND = "by hand"  # a flag that modes add themselves
+TRAINING_MODES: tuple[Mode, ...] = ("single", "multitask", "pretrain", "pareto")
+# The property `modes` of a setting: the modes of the command line that have it. A setting without
+# this property is of TRAINING_MODES and of `affinity`, whose joint run is one of multitask.
+SUPERVISED = ("single", "multitask")
+WITH_HEADS = (*SUPERVISED, "affinity", "pareto")
+SEVERAL_TASKS = ("multitask", "pareto")
+BY_HAND = "by hand"  # the property `flag` of a setting whose flag the modes add themselves
 
 LIMIT = "a whole number from 1 to 1000000, or a share above 0 and below 1"
 Limit = (
@@ -23,3 +25,8 @@ Limit = (
 )
 
 Smoothing = Annotated[float, Meta(ge=0, lt=1, description="a number from 0 and below 1")]
+
+
+def has_mode(one: Field[Any], mode: str) -> bool:
+    """Return whether a training mode of the command line has a setting."""
+    return mode in one.metadata.get("modes", (mode,))

@@ -16,7 +16,7 @@ from run_files import metrics, predictions, telemetry
 import cli
 from multitask import RunConfig, task
 from multitask.assembly import assemble
-from multitask.loop.distributed import Processes
+from multitask.distributed import Processes
 from multitask.loop.streams import next_batches
 from multitask.loop.trainer import Trainer
 from multitask.settings.methods import methods

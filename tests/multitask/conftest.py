@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from multitask.assembly import assemble
-from multitask.loop.distributed import Processes
+from multitask.distributed import Processes
 from multitask.loop.trainer import Trainer
 from multitask.settings.config import RunConfig
 from tasks import CS224N

@@ -7,7 +7,7 @@ import torch
 
 from multitask.adapters import LoRA
 from multitask.assembly import assemble
-from multitask.loop.distributed import Processes, process_group
+from multitask.distributed import Processes, process_group
 from multitask.loop.streams import next_batches
 from multitask.loop.trainer import Trainer
 from multitask.settings.config import RunConfig

@@ -12,8 +12,8 @@ from tolerances import assert_near_in_norm
 from common.errors import SettingsError
 from multitask.adapters import PAL, Copies, LoRA
 from multitask.assembly import assemble, build_model, build_tasks
-from multitask.loop.passes import EncoderPass
 from multitask.loop.streams import next_batches
+from multitask.passes import EncoderPass
 from multitask.run import complete
 from tasks import CS224N
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from common.errors import SettingsError
-from multitask.loop.averaging import NAME
+from multitask.averaging import NAME
 from multitask.loop.evaluation import evaluate
 from multitask.settings.config import RunConfig
 

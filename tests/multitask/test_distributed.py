@@ -16,7 +16,7 @@ from tolerances import assert_near_in_norm, gradient_terms
 from cli import main
 from common.errors import UserError
 from minbert import BiEncoder
-from multitask.loop.distributed import Processes, process_group
+from multitask.distributed import Processes, process_group
 from multitask.storage.checkpoint_folders import newest_first
 
 ROOT = Path(__file__).parents[2]
@@ -198,7 +198,7 @@ def test_a_group_of_the_caller_is_used_and_left_open(monkeypatch):
 # Rank 1 begins its next run while rank 0, which has the server of the store, still ends the last.
 UNEVEN = """
 import time
-from multitask.loop.distributed import process_group
+from multitask.distributed import process_group
 for number in range(4):
     with process_group("cpu") as processes:
         assert processes.gather(number) == [number, number]

@@ -9,9 +9,9 @@ from plain import step_terms
 from tolerances import assert_near, assert_near_in_norm
 
 from losses import simcse_loss
-from multitask.loop.passes import EncoderPass
 from multitask.loop.step import StepGradient
 from multitask.loop.step_losses import StepLosses
+from multitask.passes import EncoderPass
 from tasks.kinds import Kind
 
 pytestmark = pytest.mark.numeric

@@ -10,7 +10,7 @@ from common.errors import SettingsError, UserError
 from losses import corn_log_probabilities
 from multitask import RunConfig, task
 from multitask.assembly import assemble, build_tasks
-from multitask.settings.imbalance import imbalance_of
+from multitask.settings.imbalance_rules import imbalance_of
 from tasks import build_task
 from tasks.described import DescriptionError, parse_description
 from tasks.imbalance import Imbalance, with_imbalance
@@ -176,12 +176,12 @@ def test_a_task_of_another_loss_is_refused_where_the_rules_do_not_know_it():
         ),
         (
             {"tasks": ("sst",), "mode": "pretrain", "objective": "supcon", "focal_gamma": 1},
-            "focal_gamma: expected mode single or multitask or affinity or pareto, found pretrain",
+            "focal_gamma: expected mode single, multitask or pareto, found pretrain",
         ),
         (
             {"tasks": ("sst",), "mode": "pretrain", "objective": "supcon"}
             | {"class_weights": "balanced"},
-            "class_weights: expected mode single or multitask or affinity or pareto, found pre",
+            "class_weights: expected mode single, multitask or pareto, found pretrain",
         ),
     ],
 )

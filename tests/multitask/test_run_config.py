@@ -16,8 +16,17 @@ from multitask.optimizer import AdamW
 from multitask.regularizers import Smart
 from multitask.run import complete
 from multitask.sampling import Temperature
-from multitask.settings.config import RunConfig, check_complete, default_values, difference
+from multitask.settings.config import (
+    RunConfig,
+    check_complete,
+    default_values,
+    difference,
+    settings_of_mode,
+)
+from multitask.settings.methods import owners
 from multitask.settings.objective_rules import objectives_of
+from multitask.settings.presets import PRESETS
+from multitask.settings.setting_types import TRAINING_MODES
 from multitask.storage.stored_config import check_stored
 from tasks import TaskOptions, build_task
 
@@ -124,19 +133,19 @@ PRETRAINING = [
     (SIMCSE | {"objective": "pairs"}, "tasks: expected qqp or sts with"),
     (SIMCSE | {"adapter": "lora"}, "adapter: expected mode single or multitask, found pretrain"),
     (SIMCSE | {"protocol": "held-out"}, "protocol: expected"),
-    (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected mode single or multitask or pareto, f"),
-    (SIMCSE | {"effective_beta": 0.9}, "effective_beta: expected mode single or multitask or aff"),
-    (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected mode single or multitask or af"),
+    (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected mode single, multitask or pareto, fo"),
+    (SIMCSE | {"effective_beta": 0.9}, "effective_beta: expected mode single, multitask or paret"),
+    (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected mode single, multitask or pare"),
     (
         SIMCSE | {"batches_per_step": 2},
         "batches_per_step: expected mode multitask or pareto, found",
     ),
     (SIMCSE | {"smart_weight": {"sst": 1.0}}, "smart_weight: expected mode single or multitask, f"),
-    (SIMCSE | {"freeze_encoder": True}, "freeze_encoder: expected mode single or multitask or aff"),
+    (SIMCSE | {"freeze_encoder": True}, "freeze_encoder: expected mode single or multitask, found"),
     (TEXT | {"limit": {"sst": 3}}, "limit: expected one for all tasks in mode pretrain, found one"),
     (TEXT | {"first_task": "x"}, "first_task: expected sampling hybrid"),
     (TEXT | {"task_options": {"zz": {}}}, "task_options: expected an objective of classes"),
-    (TEXT | {"similarity_scale": 3.0}, "similarity_scale: expected a task of similarities, f"),
+    (TEXT | {"similarity_scale": 3.0}, "similarity_scale: expected mode single, multitask or pare"),
     (SIMCSE | {"objective": "nli", "tasks": ()}, "nli: expected a file with objective nli, found"),
 ]
 
@@ -214,13 +223,39 @@ def test_options_of_a_users_task_may_be_lists():
         assert one.options_of("worded").words == ("b", "c")
 
 
-def test_a_sweep_of_objectives_with_several_terms_is_refused():
-    sweep = {"mode": "pareto", "tasks": ("sst", "sst2"), "combiner": "epo"}
-    with pytest.raises(
-        SettingsError,
-        match="objective: expected mode single or multitask or pretrain, found pareto",
-    ):
-        RunConfig(**sweep, objective="epo", preference=(0.5, 0.5))
+@pytest.mark.parametrize("tasks", [("sst",), ("sst", "sst2")])
+def test_a_sweep_has_no_objective_of_classes(tasks):
+    sweep = {"mode": "pareto", "tasks": tasks, "combiner": "epo", "preference": (0.5, 0.5)}
+    with pytest.raises(SettingsError, match="objective: expected mode single, multitask or pre"):
+        RunConfig(**sweep, objective="epo")
+
+
+@pytest.mark.parametrize("mode", TRAINING_MODES)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_gives_a_mode_only_settings_that_it_has(preset, mode):
+    known = settings_of_mode(mode)
+    for key in PRESETS[preset].of_mode(mode):
+        assert any(name in known for name in owners().get(key, (key,))), key
+
+
+def test_a_run_of_one_task_may_have_settings_of_several():
+    several = RunConfig(tasks=("sst", "sts"), sampling="annealed", batches_per_step=2)
+    one = replace(several, tasks=("sst",), mode="single")
+    assert (one.sampling.name, one.step_batches) == ("annealed", 2)
+
+
+@pytest.mark.parametrize("mode", ["probe", "bilstm"])
+def test_modes_without_training_have_no_settings_of_training_modes(mode):
+    for changes in ({"calibrate": True}, {"loss_sizes": (1.0,)}, {"projection_head": "linear"}):
+        with pytest.raises(SettingsError, match=f"expected mode .*, found {mode}"):
+            RunConfig(tasks=("sst",), mode=mode, **changes)
+
+
+@pytest.mark.parametrize("key", ["precision", "similarity_scale"])
+def test_a_stored_configuration_without_a_setting_that_decides_is_refused(key):
+    content = {k: v for k, v in RunConfig(**ALL).to_json().items() if k != key}
+    with pytest.raises(RunError, match=f"{key}: expected it among the settings of a run, f"):
+        RunConfig.from_json(content)
 
 
 @pytest.mark.parametrize(

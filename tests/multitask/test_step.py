@@ -11,7 +11,7 @@ from tolerances import assert_near, assert_near_in_norm
 from common.errors import RunError
 from multitask.combiners import Combined, pcgrad_weights
 from multitask.combiners.base import ObjectiveError
-from multitask.loop.distributed import Processes
+from multitask.distributed import Processes
 from multitask.loop.streams import next_batches
 
 pytestmark = pytest.mark.numeric

@@ -7,6 +7,7 @@ import pytest
 
 from multitask.callbacks import TensorBoard
 from multitask.combiners import Combined
+from multitask.loop.rays import pull_and_push
 from multitask.loop.step import StepResult
 from multitask.loop.telemetry import (
     Telemetry,
@@ -16,7 +17,6 @@ from multitask.loop.telemetry import (
     read_steps,
     step_line,
 )
-from multitask.rays import pull_and_push
 from reports.run_tables import ray_text
 
 

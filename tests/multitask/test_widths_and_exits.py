@@ -17,8 +17,8 @@ from minbert.words import build_bilstm
 from multitask import RunConfig, train
 from multitask.adapters import LoRA
 from multitask.assembly import assemble
-from multitask.loop.passes import EncoderPass
 from multitask.loop.streams import next_batches
+from multitask.passes import EncoderPass
 from multitask.regularizers import Distillation
 from serving.export import export
 from tasks import CS224N, data_folder

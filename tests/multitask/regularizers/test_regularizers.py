@@ -9,7 +9,7 @@ import torch
 from common.errors import RunError
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
-from multitask.loop.passes import EncoderPass, Part
+from multitask.passes import EncoderPass, Part
 from multitask.regularizers.base import CleanPass, build_regularizers
 
 ROWS = np.arange(6)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from minbert.batching import Batch
-from multitask.loop.distributed import Processes
+from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
 from tasks.base import Embeddings, Task
 
