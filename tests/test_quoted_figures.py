@@ -101,7 +101,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     surgery, plain = (mean(overalls(file)) for file in ("bees/M7-surgery.json", "bees/M7.json"))
     yield "docs/choosing.md", f"it is {surgery} and {plain} ("
     longer = [overalls(f"bees-long/{name}.json") for name in ("M7-surgery", "M7")]
-    after_six = "after six epochs {} overall with it\nand {} without".format(*map(mean, longer))
+    after_six = "after six epochs {} overall with it and {} without".format(*map(mean, longer))
     yield "docs/choosing.md", after_six
     gains = [after - before for after, before in zip(*longer, strict=True)]
     change, p = fmean(gains), paired_p(gains)

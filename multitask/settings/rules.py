@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from multitask.settings.config import RunConfig
 
 MERGED = ("ensemble", "soup")  # modes of merged runs
+# A configuration may be a changed copy of one of another mode, and have the settings of that mode.
+COPIED = {"single": "multitask", "probe": "pretrain", "bilstm": "pretrain"}
 
 
 def faults(c: RunConfig) -> Iterator[str]:
@@ -69,12 +71,11 @@ def faults(c: RunConfig) -> Iterator[str]:
 def mode_rules(c: RunConfig) -> Iterator[str]:
     """Yield settings that the mode does not have, unless their values are defaults.
 
-    A run of one task may have settings of several tasks: it may be a changed copy of a run of
-    several. A merged run has the settings of its members.
+    A merged run has the settings of its members.
     """
     if c.mode in MERGED:
         return
-    mode = "multitask" if c.mode == "single" else c.mode
+    mode = COPIED.get(c.mode, c.mode)
     for one in fields(c):
         if not has_mode(one, mode) and not is_by_default(c, one):
             keys = weights_by_task(c) if one.name == "regularizers" else (one.name,)

@@ -238,6 +238,11 @@ def test_a_preset_gives_a_mode_only_settings_that_it_has(preset, mode):
         assert any(name in known for name in owners().get(key, (key,))), key
 
 
+def test_the_probe_of_a_pretrained_encoder_may_keep_the_settings_of_pretraining():
+    before = RunConfig(tasks=("sst",), objective="superloss", keep="last", epochs=2)
+    assert before.changed(mode="probe", objective=None).keep == "last"
+
+
 def test_a_run_of_one_task_may_have_settings_of_several():
     several = RunConfig(tasks=("sst", "sts"), sampling="annealed", batches_per_step=2)
     one = replace(several, tasks=("sst",), mode="single")
@@ -246,7 +251,7 @@ def test_a_run_of_one_task_may_have_settings_of_several():
 
 @pytest.mark.parametrize("mode", ["probe", "bilstm"])
 def test_modes_without_training_have_no_settings_of_training_modes(mode):
-    for changes in ({"calibrate": True}, {"loss_sizes": (1.0,)}, {"projection_head": "linear"}):
+    for changes in ({"calibrate": True}, {"loss_sizes": (1.0,)}, {"silver": ("a.csv",)}):
         with pytest.raises(SettingsError, match=f"expected mode .*, found {mode}"):
             RunConfig(tasks=("sst",), mode=mode, **changes)
 
