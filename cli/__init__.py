@@ -19,7 +19,7 @@ from common.errors import SettingsError, one_line
 from common.processes import several_processes
 from common.settings import Settings
 from common.suggestions import suggestion
-from common.text import any_of
+from common.text import any_of, first_names
 
 ALL = "--help-all"
 
@@ -54,9 +54,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"unrecognized arguments: --?([\w-]+)", message)
         if unknown:
+            name = unknown[1]
             known = [flag.lstrip("-") for flag in self._option_string_actions]
-            near = re.sub("(mean|or) ", r"\1 --", suggestion(unknown[1], known))
-            message += of_other_modes(f"--{unknown[1]}") or near
+            near = re.sub("(mean|or) ", r"\1 --", suggestion(name, known))
+            same = {name, f"{name}s", name.removesuffix("s")} & {*known}
+            message += near if same else of_other_modes(f"--{name}", self.outside) or near
         elif wrong := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
             from tasks import task_suggestion
 
@@ -64,11 +66,12 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{program()}: {one_line(message)} (see --help)\n")
 
 
-def of_other_modes(flag: str) -> str:
+def of_other_modes(flag: str, outside: tuple[type[Settings], ...]) -> str:
     """Return the end of a message with the modes that have a flag; empty if none has it."""
-    parsers = {name: parser_of(name) for name in MODES}
+    parsers = {name: parser_of(name, outside=outside) for name in MODES}
     modes = [name for name, parser in parsers.items() if flag in parser._option_string_actions]
-    return f"; a flag of mode {any_of(modes)}" if modes else ""
+    shown = first_names(modes, 4) if len(modes) > 4 else any_of(modes)
+    return f"; a flag of mode {shown}" if modes else ""
 
 
 def main(argv: list[str]) -> int:

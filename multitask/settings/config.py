@@ -85,7 +85,7 @@ class RunConfig(RunSettings):
         Raise RunError for an unknown key or an invalid value. Contradictions between settings are
         not checked: a finished run can be used.
         """
-        for name in ("mode", "tasks", "precision", "similarity_scale"):
+        for name in ("mode", "tasks"):
             if name not in content:
                 raise RunError(f"{name}: expected it among the settings of a run, found none")
         check_use(convert("use", dict[str, str], content.get("use", {})), user_methods)

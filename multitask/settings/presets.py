@@ -12,7 +12,6 @@ from typing import Any
 from common.errors import SettingsError
 from common.settings import short_repr
 from common.suggestions import suggestion
-from multitask.settings.setting_types import SUPERVISED
 
 
 @dataclass(frozen=True)
@@ -26,11 +25,6 @@ class Preset:
     def of_mode(self, mode: str) -> dict[str, tuple[Any, str]]:
         """Return the settings of the preset in a mode."""
         return {**self.settings, **self.by_mode.get(mode, {})}
-
-
-def supervised(**settings: tuple[Any, str]) -> dict[str, dict[str, tuple[Any, str]]]:
-    """Return settings of the modes that train tasks by their labels."""
-    return dict.fromkeys(SUPERVISED, settings)
 
 
 NOT_IN_PAPER = "not in the paper; our choice"
@@ -66,14 +60,12 @@ PRESETS = {
             "head_lr": (1e-5, "section 4.1"),
             "batch_size": (16, "section 4.1"),
             "epochs": (3, NOT_IN_PAPER),
+            "objective": ("epo", "Algorithm 1"),
+            "scl_temperature": (0.3, "section 4.1"),
+            "scl_weight": (0.3, "section 4.1"),
+            "scl_preference": ((0.1, 0.9), "section 4.1"),
             "class_balanced": (True, "Algorithm 1: a mini-batch for each class"),
         },
-        supervised(
-            objective=("epo", "Algorithm 1"),
-            scl_temperature=(0.3, "section 4.1"),
-            scl_weight=(0.3, "section 4.1"),
-            scl_preference=((0.1, 0.9), "section 4.1"),
-        ),
     ),
     "supercontext": Preset(
         "SuperConText (Moukafih, Sbihi, Ghogho and Smaili, 2023), with the encoder of the run",
@@ -105,8 +97,8 @@ PRESETS = {
             "epochs": (10, "section 3.1"),
             "lr_schedule": ("linear", "section 3.1"),
             "warmup": (0.06, "section 3.1"),
+            "objective": ("lacon", "section 2.2"),
         },
-        supervised(objective=("lacon", "section 2.2")),
     ),
 }
 

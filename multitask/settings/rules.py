@@ -26,6 +26,7 @@ from multitask.settings.objective_rules import (
     task_training_rules,
     weights_by_task,
 )
+from multitask.settings.presets import preset_values
 from multitask.settings.pretraining_rules import head_rate_rules, pretraining_rules
 from multitask.settings.setting_types import TRAINING_MODES, has_mode
 from multitask.settings.settings_by_name import (
@@ -40,10 +41,6 @@ from tasks.objectives import Objective
 
 if TYPE_CHECKING:
     from multitask.settings.config import RunConfig
-
-MERGED = ("ensemble", "soup")  # modes of merged runs
-# A configuration may be a changed copy of one of another mode, and have the settings of that mode.
-COPIED = {"single": "multitask", "probe": "pretrain", "bilstm": "pretrain"}
 
 
 def faults(c: RunConfig) -> Iterator[str]:
@@ -71,16 +68,20 @@ def faults(c: RunConfig) -> Iterator[str]:
 def mode_rules(c: RunConfig) -> Iterator[str]:
     """Yield settings that the mode does not have, unless their values are defaults.
 
-    A merged run has the settings of its members.
+    A run of one task may be a changed copy of a run of several, and keep its settings. Modes that
+    do not train, such as probe, have the settings of the runs that they copy.
     """
-    if c.mode in MERGED:
-        return
-    mode = COPIED.get(c.mode, c.mode)
-    for one in fields(c):
+    mode = "multitask" if c.mode == "single" else c.mode
+    preset = preset_values(c.preset, c.mode)
+    for one in fields(c) if c.mode in TRAINING_MODES else ():
         if not has_mode(one, mode) and not is_by_default(c, one):
             keys = weights_by_task(c) if one.name == "regularizers" else (one.name,)
-            modes = [mode for mode in one.metadata["modes"] if mode in TRAINING_MODES]
-            yield from (f"{key}: expected mode {any_of(modes)}, found {c.mode}" for key in keys)
+            modes = any_of([mode for mode in one.metadata["modes"] if mode in TRAINING_MODES])
+            line = f"expected mode {modes}, found {c.mode}"
+            if one.name in preset:
+                line = f"expected mode {modes}, for it sets {one.name}, found {c.mode}"
+                keys = (f"preset {c.preset}",)
+            yield from (f"{key}: {line}" for key in keys)
 
 
 def is_by_default(c: RunConfig, one: Field[Any]) -> bool:

@@ -35,7 +35,6 @@ from tasks.task_description import TaskDescription
 METHOD_ROLES = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
 ONE = "expected at most one of them"
 SCALE, UNSCALED = 5.0, 1.0  # scale of similarities: the default, and without such a task
-WITHOUT_HEADS = ("pretrain", "probe", "bilstm")  # modes that train no heads of tasks
 
 
 def resolved(
@@ -285,9 +284,9 @@ def default_batches(settings: Mapping[str, Any]) -> int:
 
 
 def default_scale(settings: Mapping[str, Any]) -> float:
-    """Return the default scale of similarities; 1 without such a task or without its head."""
+    """Return the default scale of similarities; 1 without such a task and in pre-training."""
     similar = any(has_similarities(settings, task) for task in settings["tasks"])
-    return SCALE if similar and settings["mode"] not in WITHOUT_HEADS else UNSCALED
+    return SCALE if similar and settings["mode"] != "pretrain" else UNSCALED
 
 
 def default_gradients(found: Mapping[str, Any]) -> str:

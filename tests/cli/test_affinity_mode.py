@@ -133,6 +133,7 @@ def test_a_dry_run_shows_the_steps_of_the_joint_run_and_writes_nothing(run_affin
         (("--tasks", "sst"), "--tasks: expected two or more, found sst"),
         (("--resume",), "mode affinity always resumes"),
         (("--rounds", 3), "--rounds: expected"),
+        (("--dry-run", "--rounds", 3), "--rounds: expected"),
         (("--rates", "1e-4"), "--rates: expected --advise too"),
         (("--estimator", "cosine"), "invalid choice: 'cosine'"),
         (("--freeze-encoder",), "; a flag of mode single or multitask"),

@@ -21,12 +21,8 @@ from multitask.settings.config import (
     check_complete,
     default_values,
     difference,
-    settings_of_mode,
 )
-from multitask.settings.methods import owners
 from multitask.settings.objective_rules import objectives_of
-from multitask.settings.presets import PRESETS
-from multitask.settings.setting_types import TRAINING_MODES
 from multitask.storage.stored_config import check_stored
 from tasks import TaskOptions, build_task
 
@@ -230,37 +226,26 @@ def test_a_sweep_has_no_objective_of_classes(tasks):
         RunConfig(**sweep, objective="epo")
 
 
-@pytest.mark.parametrize("mode", TRAINING_MODES)
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_gives_a_mode_only_settings_that_it_has(preset, mode):
-    known = settings_of_mode(mode)
-    for key in PRESETS[preset].of_mode(mode):
-        assert any(name in known for name in owners().get(key, (key,))), key
-
-
 def test_the_probe_of_a_pretrained_encoder_may_keep_the_settings_of_pretraining():
     before = RunConfig(tasks=("sst",), objective="superloss", keep="last", epochs=2)
     assert before.changed(mode="probe", objective=None).keep == "last"
+
+
+def test_a_probe_may_be_a_changed_copy_of_a_run():
+    before = RunConfig(tasks=("sst",), adapter="lora", class_weights="balanced")
+    assert before.changed(mode="probe").adapter.name == "lora"
+
+
+def test_a_preset_of_another_mode_is_named():
+    line = "preset lacon: expected mode single, multitask or pretrain, for it sets objective, found"
+    with pytest.raises(SettingsError, match=line):
+        RunConfig(mode="pareto", tasks=("sst", "sst2"), preset="lacon", combiner="epo")
 
 
 def test_a_run_of_one_task_may_have_settings_of_several():
     several = RunConfig(tasks=("sst", "sts"), sampling="annealed", batches_per_step=2)
     one = replace(several, tasks=("sst",), mode="single")
     assert (one.sampling.name, one.step_batches) == ("annealed", 2)
-
-
-@pytest.mark.parametrize("mode", ["probe", "bilstm"])
-def test_modes_without_training_have_no_settings_of_training_modes(mode):
-    for changes in ({"calibrate": True}, {"loss_sizes": (1.0,)}, {"silver": ("a.csv",)}):
-        with pytest.raises(SettingsError, match=f"expected mode .*, found {mode}"):
-            RunConfig(tasks=("sst",), mode=mode, **changes)
-
-
-@pytest.mark.parametrize("key", ["precision", "similarity_scale"])
-def test_a_stored_configuration_without_a_setting_that_decides_is_refused(key):
-    content = {k: v for k, v in RunConfig(**ALL).to_json().items() if k != key}
-    with pytest.raises(RunError, match=f"{key}: expected it among the settings of a run, f"):
-        RunConfig.from_json(content)
 
 
 @pytest.mark.parametrize(
