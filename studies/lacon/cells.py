@@ -66,7 +66,6 @@ ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {  # Tables 3 and 6
 }
 IMBALANCED = ("qnli", "cola", "sst2", "trec")  # the last two are not in the paper
 RATIOS = (1, 3, 5, 10, 20)
-TUNED_RATIO = 10
 RAREST = 32
 CLASS_TASKS = {"trec": tuple(range(2, 7)), "dbpedia": tuple(range(2, 15))}
 CLASS_METHODS = ("ce", "scl", "lacon-fusion")
@@ -133,7 +132,7 @@ class Experiments:
         name = f"imbalanced-{task}-{ratio}-{method}"
         # Accuracy would select a model that always predicts the most frequent class.
         numbers |= {"select_by": "matthews"}
-        settings = self.of_method("imbalanced", task, method, f"-{TUNED_RATIO}")
+        settings = self.of_method("imbalanced", task, method, f"-{ratio}")
         return self.cell(name, task, SEEDS, **(settings | numbers))
 
     def first_classes(self, task: str, count: int, method: str) -> Cell:
@@ -200,7 +199,7 @@ class Experiments:
             for shots in shots_of(t)
             for m in both
         ]
-        cells += [(self.imbalanced(task, TUNED_RATIO, m), m) for task in IMBALANCED for m in both]
+        cells += [(self.imbalanced(t, r, m), m) for t in IMBALANCED for r in RATIOS for m in both]
         return [
             Search(
                 one,

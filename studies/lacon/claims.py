@@ -217,7 +217,10 @@ def of_task(task: str, pairs: Mapping[int, float]) -> Pairs:
 
 
 def imbalance_differences(results: Scores) -> dict[str, Pairs]:
-    """Return means over the ratios; F1 by class omits ratio 1, which has no minority."""
+    """Return means over the ratios that are run, which a title names if they are not all.
+
+    F1 by class omits ratio 1, which has no minority.
+    """
     found: dict[str, Pairs] = {}
     for task in lacon.IMBALANCED:
         pairs = {
@@ -228,14 +231,19 @@ def imbalance_differences(results: Scores) -> dict[str, Pairs]:
         minor = [between(*(results.f1_by_class(one)[0] for one in both)) for both in uneven]
         major = [between(*(results.f1_by_class(one)[1] for one in both)) for both in uneven]
         more = [between(*both) for both in zip(minor, major, strict=True)]
+        gains = {ratio: gain(results, *both) for ratio, both in pairs.items()}
+        run = [str(ratio) for ratio, by_seed in gains.items() if by_seed]
+        what = "imbalance"
+        if run and len(run) < len(gains):
+            what += f" 1 : {', 1 : '.join(run)}"
         several = {
-            f"imbalance: {GAIN}": [gain(results, *both) for both in pairs.values()],
-            f"imbalance, F1 of the minority: {GAIN}": minor,
-            f"imbalance, F1 of the majority: {GAIN}": major,
-            "imbalance, F1: gain of the minority - of the majority": more,
+            f"{what}: {GAIN}": list(gains.values()),
+            f"{what}, F1 of the minority: {GAIN}": minor,
+            f"{what}, F1 of the majority: {GAIN}": major,
+            f"{what}, F1: gain of the minority - of the majority": more,
         }
-        for title, gains in several.items():
-            found[title] = {**found.get(title, {}), **of_task(task, mean_per_seed(gains))}
+        for title, by_ratio in several.items():
+            found[title] = {**found.get(title, {}), **of_task(task, mean_per_seed(by_ratio))}
     return found
 
 
