@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import re
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -68,10 +69,16 @@ class Parser(argparse.ArgumentParser):
 
 def of_other_modes(flag: str, outside: tuple[type[Settings], ...]) -> str:
     """Return the end of a message with the modes that have a flag; empty if none has it."""
-    parsers = {name: parser_of(name, outside=outside) for name in MODES}
-    modes = [name for name, parser in parsers.items() if flag in parser._option_string_actions]
-    shown = first_names(modes, 4) if len(modes) > 4 else any_of(modes)
-    return f"; a flag of mode {shown}" if modes else ""
+    modes = []
+    for name in MODES:
+        parser = parser_of(name, outside=outside)
+        with suppress(SettingsError):  # a user's setting has the name of a flag of this mode
+            add_flags(name, parser)
+        if flag in parser._option_string_actions:
+            modes.append(name)
+    if not modes:
+        return ""
+    return f"; a flag of mode {first_names(modes, 4) if len(modes) > 4 else any_of(modes)}"
 
 
 def main(argv: list[str]) -> int:
@@ -131,6 +138,7 @@ def run_mode(name: str, rest: list[str]) -> int:
     mode = importlib.import_module(f"cli.{name}")
     parser = parser_of(name, ALL in rest, load_user_methods(name, rest))
     try:
+        add_flags(name, parser)
         if name not in DISTRIBUTED and several_processes():
             parser.error(
                 f"--mode {name}: expected one process, found {os.environ['WORLD_SIZE']} "
@@ -146,22 +154,22 @@ def run_mode(name: str, rest: list[str]) -> int:
 def parser_of(
     name: str, everything: bool = True, outside: tuple[type[Settings], ...] = ()
 ) -> Parser:
-    """Return the parser of a mode; without `everything`, help shows only the common flags."""
-    mode = importlib.import_module(f"cli.{name}")
+    """Return the parser of a mode without its flags, of which help shows `everything` or few."""
     parser = Parser(
         prog=f"{program()} --mode {name}",
         usage=f"{shown_command()} --mode {name} [flags]",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=mode.__doc__,
+        description=importlib.import_module(f"cli.{name}").__doc__,
     )
     parser.everything, parser.outside = everything, outside
-    try:
-        mode.add_flags(parser)
-    except SettingsError as error:
-        parser.error(with_flag_names(str(error), parser))
-    parser.add_argument(ALL, action="help", help="show every flag")
     return parser
+
+
+def add_flags(name: str, parser: Parser) -> None:
+    """Add the flags of a mode to its parser."""
+    importlib.import_module(f"cli.{name}").add_flags(parser)
+    parser.add_argument(ALL, action="help", help="show every flag")
 
 
 def load_user_methods(name: str, rest: list[str]) -> tuple[type[Settings], ...]:

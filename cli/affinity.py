@@ -111,10 +111,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.rates and not args.advise:
         parser.error("--rates: expected --advise too, which compares them")
     config = config_of(args, parser, tasks, mode="multitask")
-    numbers = (args.estimator, args.groups, args.rounds, args.seeds)
-    for fault in faults(config, *numbers):
-        raise SettingsError(fault)
     if args.dry_run:
+        for fault in faults(config, args.estimator, args.groups, args.rounds, args.seeds):
+            raise SettingsError(fault)
         return show_plan(joint_config(config))
     folder = Path(args.output or f"{default_folder(config)}-affinity")
     if args.advise:

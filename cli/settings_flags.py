@@ -22,7 +22,7 @@ from multitask.settings.methods import ROLES, pretrains
 from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
-FORMER = {"class_balanced": "per_class"}  # names of flags that still work
+FORMER_FLAGS = {"class_balanced": "per_class"}  # names of flags that still work
 USE_AGAIN = "files with the user-defined methods that the run was trained with"
 Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of a mode by role and name
 
@@ -81,7 +81,7 @@ class Flags:
             more["action"] = argparse.BooleanOptionalAction
         action = self.add(key, group, text, about.get("common", False), **more)
         action.completer = lambda **_: names_of(hint)
-        if former := FORMER.get(key):  # hidden
+        if former := FORMER_FLAGS.get(key):  # hidden
             more = {name: value for name, value in more.items() if name != "metavar"}
             self.parser.add_argument(flag(former), dest=key, help=argparse.SUPPRESS, **more)
 

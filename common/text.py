@@ -17,5 +17,6 @@ def all_names(names: Sequence[str]) -> str:
 
 
 def any_of(names: Sequence[str]) -> str:
-    """Return `a`, `a or b`, or `a, b or c`."""
-    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    """Return `a`, `a or b`, or `a, b or c`; expects one name or more."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last

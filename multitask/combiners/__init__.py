@@ -35,9 +35,8 @@ def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerSt
 def __getattr__(name: str) -> Any:
     """Return the class of a built-in combiner, from the table of methods."""
     if not name.startswith("_"):
-        table = import_module(
-            "multitask.settings.methods"
-        )  # which imports the files of this package
+        # This imports the files of the package.
+        table = import_module("multitask.settings.methods")
         for method in table.built_in("combiner").values():
             if method.__name__ == name:
                 return method

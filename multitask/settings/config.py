@@ -299,7 +299,7 @@ def difference(
 ) -> str | None:
     """Return the first key in which two configurations as JSON differ; None if equal.
 
-    A key that a stored configuration lacks, as it is newer, has its default.
+    A setting that a stored configuration lacks has its default.
     """
     mine, theirs = ({**default_values(), **one} for one in (mine, theirs))
     for key in sorted(mine.keys() | theirs.keys()):

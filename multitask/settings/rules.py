@@ -1,38 +1,35 @@
 """Rules over several settings of a run: one sentence for each contradiction.
 
 A method's class checks its own settings. Rules about objectives are in
-`objective_rules.py`, those of pre-training in `pretraining_rules.py`. No torch is imported here.
+`objective_rules.py`, those of pre-training in `pretraining_rules.py`, those of modes in
+`mode_rules.py`. No torch is imported here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import Field, fields
 from os.path import abspath
 from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
-from common.settings import Settings, default_of, short_repr
-from common.text import any_of
+from common.settings import short_repr
 from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
 from multitask.settings.imbalance_rules import imbalance_rules
-from multitask.settings.methods import ROLES, is_default, methods, owners
+from multitask.settings.methods import methods, owners
+from multitask.settings.mode_rules import mode_rules
 from multitask.settings.objective_rules import (
     combined_objectives,
     objective_rules,
     task_training_rules,
     weights_by_task,
 )
-from multitask.settings.presets import preset_values
 from multitask.settings.pretraining_rules import head_rate_rules, pretraining_rules
-from multitask.settings.setting_types import TRAINING_MODES, has_mode
 from multitask.settings.settings_by_name import (
     ONE,
     UNSCALED,
-    following_defaults,
     has_similarities,
     owner_of,
 )
@@ -63,35 +60,6 @@ def faults(c: RunConfig) -> Iterator[str]:
     yield from pretraining_rules(c) if c.pretrains else task_training_rules(c)
     yield from () if c.pretrains else imbalance_rules(c)
     yield from objective_rules(c)
-
-
-def mode_rules(c: RunConfig) -> Iterator[str]:
-    """Yield settings that the mode does not have, unless their values are defaults.
-
-    A run of one task may be a changed copy of a run of several, and keep its settings. Modes that
-    do not train, such as probe, have the settings of the runs that they copy.
-    """
-    mode = "multitask" if c.mode == "single" else c.mode
-    preset = preset_values(c.preset, c.mode)
-    for one in fields(c) if c.mode in TRAINING_MODES else ():
-        if not has_mode(one, mode) and not is_by_default(c, one):
-            keys = weights_by_task(c) if one.name == "regularizers" else (one.name,)
-            modes = any_of([mode for mode in one.metadata["modes"] if mode in TRAINING_MODES])
-            line = f"expected mode {modes}, found {c.mode}"
-            if one.name in preset:
-                line = f"expected mode {modes}, for it sets {one.name}, found {c.mode}"
-                keys = (f"preset {c.preset}",)
-            yield from (f"{key}: {line}" for key in keys)
-
-
-def is_by_default(c: RunConfig, one: Field[Any]) -> bool:
-    """Return whether a setting has its default, or the one that follows from other settings."""
-    value = getattr(c, one.name)
-    if isinstance(value, Settings):  # the default method of a part that every run has
-        return None not in ROLES[one.name].methods and is_default(one.name, value)
-    if isinstance(value, Mapping) and not value:  # set for no task
-        return True
-    return value in (default_of(one), following_defaults(vars(c)).get(one.name))
 
 
 def length_rules(c: RunConfig) -> Iterator[str]:

@@ -110,7 +110,7 @@ class StoredRun:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings other than defaults and those in `SHOWN`, and how runs were merged."""
-        plain = default_values() | {"precision": "fp32"}  # a run has found what `auto` is
+        plain = default_values() | {"precision": "fp32"}  # of a run it is never `auto`
         named = {role: methods(role).get(str(self.config.get(role))) for role in DECISIVE}
         made = {role: method() for role, method in named.items() if method is not None}
         plain |= following_defaults({**plain, **self.config, **made})

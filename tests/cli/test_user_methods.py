@@ -272,3 +272,15 @@ def test_a_name_of_a_built_in_method_is_refused_in_python():
 
     with pytest.raises(SettingsError, match="expected another name than sum"):
         RunConfig(tasks=("sst", "sts"), combiner=Taken())
+
+
+def test_a_users_setting_with_the_name_of_another_modes_flag_leaves_messages_as_they_are(
+    tmp_path, error_line
+):
+    code = (
+        "from multitask.sampling import RoundRobin\n\n\n"
+        'class Mine(RoundRobin, name="mine"):\n    """Mine."""\n\n    preferences: int = 2\n'
+    )
+    (tmp_path / "mine.py").write_text(code)
+    command = ("--mode", "multitask", "--use", tmp_path / "mine.py", "--unheard-of", 1)
+    assert error_line(2, *command) == "run.py: unrecognized arguments: --unheard-of 1 (see --help)"

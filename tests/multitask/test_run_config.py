@@ -237,7 +237,7 @@ def test_a_probe_may_be_a_changed_copy_of_a_run():
 
 
 def test_a_preset_of_another_mode_is_named():
-    line = "preset lacon: expected mode single, multitask or pretrain, for it sets objective, found"
+    line = "preset lacon, which sets objective: expected mode single, multitask or pretrain, found"
     with pytest.raises(SettingsError, match=line):
         RunConfig(mode="pareto", tasks=("sst", "sst2"), preset="lacon", combiner="epo")
 
