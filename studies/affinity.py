@@ -27,21 +27,19 @@ from multitask.control import RunControl
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 from reports.tables import markdown_table
+from studies.agreement import DRAWS, gain_of_choice, overall_rank, with_interval, within_tasks
 from studies.results import Cell
 from studies.runner import training
 from studies.study import Report, Study, StudyRequest, notes_of
 from tasks import data_folder
-from tasks.metrics import spearman
 
 TASKS = ("sst", "qqp", "sts", "sst2", "mrpc", "rte", "cola", "qnli", "trec")
 CHOSEN = {2: 22, 3: 12, 4: 4, 6: 3, 9: 1}  # number of subsets by size
 SEEDS, EPOCHS, LIMIT, BATCH = (11711, 1, 2), 3, 2000, 16
 ESTIMATE, EARLY = "estimate", "predicted_early"
 COSINE, SIZE = "mean cosine of a run", "task size"  # naive predictors
-DRAWS = 1000  # bootstrap samples of the subsets
 
 Gains = Mapping[tuple[str, ...], Mapping[str, float]]  # subset -> task -> gain
-Measure = Callable[[np.ndarray], float]  # of (n, 3): predicted gain, real gain, index of the task
 
 
 def subsets() -> list[tuple[str, ...]]:
@@ -212,46 +210,6 @@ def paired(predicted: Gains, real: Gains) -> list[np.ndarray]:
         np.array([(predicted[one][task], gain, TASKS.index(task)) for task, gain in gains.items()])
         for one, gains in real.items()
     ]
-
-
-def within_tasks(pairs: np.ndarray) -> float:
-    """Return the mean of the rank correlations within each task, of those with three pairs."""
-    found = [spearman(one[:, 0], one[:, 1]) for one in by_task(pairs)]
-    return fmean(found) if found else float("nan")
-
-
-def gain_of_choice(pairs: np.ndarray) -> float:
-    """Return what it is worth to choose a task's partners by a prediction, in points.
-
-    It is the mean real gain of the third of the task's subsets with the highest predictions, less
-    that of the lowest third; the mean over the tasks with three pairs.
-    """
-    found = []
-    for one in by_task(pairs):
-        ranked, third = one[np.argsort(-one[:, 0], kind="stable"), 1], len(one) // 3
-        found.append(ranked[:third].mean() - ranked[-third:].mean())
-    return fmean(found) if found else float("nan")
-
-
-def by_task(pairs: np.ndarray) -> list[np.ndarray]:
-    """Return the pairs of each task that has three or more."""
-    groups = [pairs[pairs[:, 2] == task] for task in np.unique(pairs[:, 2])]
-    return [one for one in groups if len(one) > 2]
-
-
-def with_interval(by_subset: Sequence[np.ndarray], measure: Measure) -> tuple[float, float, float]:
-    """Return a measure of pairs and its 95 % interval, from bootstrapping the subsets."""
-    generator, count = np.random.default_rng(0), len(by_subset)
-    draws = []
-    for _ in range(DRAWS):
-        drawn = generator.integers(0, count, count)
-        draws.append(measure(np.concatenate([by_subset[k] for k in drawn])))
-    low, high = np.nanpercentile(draws, (2.5, 97.5))
-    return measure(np.concatenate(by_subset)), float(low), float(high)
-
-
-def overall_rank(pairs: np.ndarray) -> float:
-    return spearman(pairs[:, 0], pairs[:, 1])
 
 
 def agreement_rows(report: Report) -> list[list[str]]:

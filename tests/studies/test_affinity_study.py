@@ -9,7 +9,7 @@ from cell_files import keep_seeds
 
 from multitask.settings.config import RunConfig
 from multitask.storage.stored_config import without_paths
-from studies import affinity
+from studies import affinity, agreement
 from studies.affinity import (
     EARLY,
     ESTIMATE,
@@ -20,17 +20,13 @@ from studies.affinity import (
     ceiling_text,
     cells,
     cost_text,
-    gain_of_choice,
     mean_cosine,
     name_of,
     noise_ceiling,
-    overall_rank,
     page,
     real_gains,
     relative_size,
     subsets,
-    with_interval,
-    within_tasks,
 )
 from studies.results import Results
 from studies.study import Report, StudyRequest
@@ -114,7 +110,7 @@ def test_real_gains_are_differences_from_the_single_task_in_points(report):
 
 
 def test_the_page_ranks_predictors_and_names_the_cost(report, monkeypatch):
-    monkeypatch.setattr(affinity, "DRAWS", 50)
+    monkeypatch.setattr(agreement, "DRAWS", 50)
     rows = {row[0]: row[1:] for row in agreement_rows(report)}
     assert rows["linear"][0] == "1.00 (1.00 to 1.00)"
     assert rows["gram"][0] == "-1.00 (-1.00 to -1.00)"
@@ -132,17 +128,8 @@ def test_the_page_ranks_predictors_and_names_the_cost(report, monkeypatch):
     assert f"{len(subsets())} of {len(subsets())} subsets are finished" in text
 
 
-def test_a_choice_is_worth_what_the_highest_third_gains_more_than_the_lowest():
-    """Tasks count alike, whatever their numbers of subsets; two subsets are no choice."""
-    seven = [(rank, 10 * rank, 0) for rank in range(7)]  # 55 - 5
-    three = [(1, 3, 1), (2, 9, 1), (3, 1, 1)]  # 1 - 3
-    pairs = np.array([*seven, *three, (1, 100, 2), (2, -100, 2)], dtype=float)
-    assert gain_of_choice(pairs) == pytest.approx((50 - 2) / 2)
-    assert np.isnan(gain_of_choice(pairs[-2:]))
-
-
 def test_the_page_of_some_cells_leaves_out_subsets_without_their_single_tasks(report, monkeypatch):
-    monkeypatch.setattr(affinity, "DRAWS", 50)
+    monkeypatch.setattr(agreement, "DRAWS", 50)
     for file in report.results.folder.glob("1-*.json"):
         if file.stem not in ("1-sst", "1-qqp", "1-sts"):
             file.unlink()
@@ -183,16 +170,6 @@ def test_naive_predictors_are_means_over_the_other_tasks():
     assert relative_size(figures, ("a", "b", "c"), "b") == pytest.approx(np.log(200 / 50))
 
 
-def test_ranks_within_tasks_ignore_differences_between_them():
-    pairs = np.array(
-        [(1, 10, 0), (2, 11, 0), (3, 12, 0), (7, 1, 1), (8, 2, 1), (9, 3, 1), (0, 5, 2)]
-    )
-    assert within_tasks(pairs) == 1
-    assert overall_rank(pairs) < 0.5
-    middle, low, high = with_interval(np.split(pairs, 7), overall_rank)
-    assert low < middle < high
-
-
 def test_a_page_without_enough_cells_says_so(every, request_here):
     found = page(Report(Results(request_here.results), request_here, list(every.values()), ()))
     assert "not finished yet" in found[-1]
@@ -203,7 +180,7 @@ def test_three_tasks_of_the_sample_are_measured_trained_and_compared(
 ):
     monkeypatch.setattr(affinity, "TASKS", ("sst", "qqp", "sts"))
     monkeypatch.setattr(affinity, "CHOSEN", {2: 2, 3: 1})
-    monkeypatch.setattr(affinity, "DRAWS", 20)
+    monkeypatch.setattr(agreement, "DRAWS", 20)
     flags = ("--encoder", "tiny", "--precision", "fp32", "--epochs", 1, "--limit", 64, "--seeds", 1)
     status, said = reproducing("affinity", *flags)()
     assert status == 0, said.err
