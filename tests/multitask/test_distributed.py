@@ -50,7 +50,7 @@ KINDS = (
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory):
     """Folders of what one process and two computed, with a file for each kind."""
-    script = ROOT / "tests" / "multitask" / "ten_steps.py"
+    script = ROOT / "tests" / "multitask" / "five_steps.py"
     folders = []
     for launcher in ([], TORCHRUN):
         folders.append(tmp_path_factory.mktemp("steps"))
@@ -62,13 +62,13 @@ def steps(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_processes_take_the_same_steps_as_one(kind, steps):
-    """Same global batches, dropout off: first combined gradient, weights after ten steps."""
+    """Same global batches, dropout off: first combined gradient, weights after five steps."""
     one, two = (torch.load(folder / kind, weights_only=True) for folder in steps)
     assert one.keys() == two.keys()
     config = BiEncoder.from_pretrained("tiny").encoder.config
     terms = gradient_terms(config, 4 * 5 * config.max_tokens)  # four batches of five examples
     assert_near_in_norm(flat(two, "gradient"), flat(one, "gradient"), terms)
-    assert_near_in_norm(flat(two, "weight"), flat(one, "weight"), 10 * terms)
+    assert_near_in_norm(flat(two, "weight"), flat(one, "weight"), 5 * terms)
 
 
 PATCHED = """
