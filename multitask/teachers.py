@@ -71,12 +71,11 @@ def count_of(member: Path, counts: Mapping[str, int]) -> int:
 
 
 def member_folder(ensemble: Path, member: str) -> Path:
-    """Return the folder of a member, whose path is relative to that of the ensemble.
+    """Return the folder of a member, whose path is relative to that of the ensemble, or absolute.
 
-    Older ensembles have paths relative to the folder in which they were made. Raise RunError for a
-    member that is not there.
+    Raise RunError for a member that is not there.
     """
-    for found in (ensemble / member, Path(member)):
-        if found.is_dir():
-            return found
-    raise RunError(f"{ensemble}: expected the folder of its member {member}, found none")
+    found = ensemble / member
+    if not found.is_dir():
+        raise RunError(f"{ensemble}: expected the folder of its member {member}, found none")
+    return found
