@@ -88,8 +88,7 @@ class Experiments:
     The `limit` of `base` counts examples per class. `epochs`, `lr` and `changes` (pooling, batch
     size) replace the study's values, except the epochs of few-shot and imbalanced cells, which have
     few examples. Settings `tuned` for LaCon-vanilla or cross-entropy hold for their parts, numbers
-    of classes and means of all tokens, those with a ratio of 10 for the other ratios, those with 20
-    examples for other numbers that are not tuned.
+    of classes and means of all tokens, those with 20 examples for other numbers that are not tuned.
     """
 
     base: RunConfig
