@@ -60,17 +60,17 @@ MODES = {
         "train", "merge the predictions of several finished runs", "vote average soup merge"
     ),
     "evaluate": Mode(
-        "judge",
+        "evaluate",
         "check and score leaderboard files, and pack them",
         "test eval evaluation score validate check diagnose",
     ),
     "compare": Mode(
-        "judge",
+        "evaluate",
         "compare runs: means over seeds, gains, significance tests",
         "report comparison significance",
     ),
-    "runs": Mode("judge", "list the runs of a folder", "list ls"),
-    "reproduce": Mode("judge", "reproduce the tables of a paper from its configurations"),
+    "runs": Mode("evaluate", "list the runs of a folder", "list ls"),
+    "reproduce": Mode("evaluate", "reproduce the tables of a paper from its configurations"),
     "predict": Mode(
         "use",
         "predict new texts with a run",

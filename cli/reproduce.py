@@ -64,7 +64,8 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
     def add(key: str, hint: Any, name: str, text: str, default: str | None = None) -> None:
         parser.add_argument(flag(key), type=typed(hint), metavar=name, help=text, default=default)
 
-    parser.add_argument("--data", type=path, default="sample", metavar="DIR", help="data folder")
+    data = "folder of the data (default: %(default)s)"
+    parser.add_argument("--data", type=path, default="sample", metavar="DIR", help=data)
     add(
         "limit",
         Limit,

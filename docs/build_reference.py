@@ -55,8 +55,13 @@ def default_text(role: str) -> str:
 
 
 def method_entry(method: type[Settings]) -> str:
-    """Return the name, the description and the settings of a method as Markdown."""
+    """Return name, description, own defaults of other settings, and settings as Markdown."""
     text = " ".join((method.__doc__ or "").split())
+    own = getattr(method, "defaults", {})
+    if defaults := ", ".join(
+        f"`--{flag_name(key)}{'' if value is True else f' {value}'}`" for key, value in own.items()
+    ):
+        text += f" Defaults with it: {defaults}."
     lines = [f"**{method.name}**: {text}"]
     return "\n".join([*lines, *settings_table(method, method.by_key())])
 
@@ -98,8 +103,12 @@ def flag_text(key: str, one: Field[Any]) -> str:
     """Return the flag of a setting, or its keyword if it has none, as Markdown."""
     if one.metadata.get("flag") is False:
         return f"`{key}`, in Python only"
-    flag = key.replace("_", "-")
+    flag = flag_name(key)
     return f"`--{flag}`, `--no-{flag}`" if default_of(one) is True else f"`--{flag}`"
+
+
+def flag_name(key: str) -> str:
+    return key.replace("_", "-")
 
 
 def presets() -> list[str]:

@@ -117,7 +117,8 @@ class WithPullPush(WithContrast):
 
     preference: tuple[Fraction, Fraction] = setting(
         PREFERENCE,
-        help=f"preference for pull, from 0 to 1; push has the rest (default: 0.1, {SOURCE})",
+        help="preference for pull, on the command line one number from 0 to 1; push has the rest "
+        f"(default: 0.1, {SOURCE})",
         metavar="R",
         of_text=parse_preference,
     )

@@ -157,7 +157,7 @@ def test_help_without_a_mode_lists_the_modes_in_groups(help_of, flags):
     found = {
         title: lines.split("--mode ")[1:] for title, _, lines in (g.partition(":") for g in groups)
     }
-    assert list(found) == ["train", "judge", "use", "data"]
+    assert list(found) == ["train", "evaluate", "use", "data"]
     names = {line.split()[0]: title for title, lines in found.items() for line in lines}
     assert names == {name: mode.group for name, mode in cli.MODES.items()}
     assert len(names) == 20

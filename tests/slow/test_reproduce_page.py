@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,12 @@ FLAGS = {
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder with `data`, in which the named encoders are a random BERT of two layers."""
+    """A folder with `data` and our results, where the named encoders are a random BERT.
+
+    It has two layers.
+    """
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "results", tmp_path / "results")
     (tmp_path / "data").symlink_to(ROOT / "tasks" / "sample")
     BiEncoder.from_pretrained("tiny").save_pretrained(tmp_path / "bert")
     monkeypatch.setattr(minbert.sources, "download", lambda *_: tmp_path / "bert")
@@ -65,10 +70,8 @@ def test_every_command_of_the_page_runs(place, capsys):
         if "--dry-run" in arguments:
             assert "hours on T4" in printed
         elif mode == "reproduce":
-            table = arguments[3].replace("-", "_")
-            assert "/" in (place / "results" / f"{table}.md").read_text("utf-8")
-            assert any(
-                (place / "results" / table).glob("*-*.json" if table != "bees" else "M6.json")
-            )
+            results = place / arguments[arguments.index("--results") + 1]
+            assert "/" in results.with_suffix(".md").read_text("utf-8")
+            assert any(results.glob("M6.json" if arguments[3] == "bees" else "*-*.json"))
         else:
             assert any((place / arguments[arguments.index("--output") + 1]).iterdir())
