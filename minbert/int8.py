@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minbert.attention import SDPA_TOKENS, AttentionLayout
+from minbert.attention import AttentionLayout
 from minbert.batching import Batch
 from minbert.encoder import Encoder, Layer
+from minbert.inference_layer import attend
 from minbert.linear import Linear
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ STRENGTH = 0.5  # alpha in Eq. 4 of SmoothQuant
 SMALLEST = 1e-5  # of magnitudes, whose quotients are taken
 
 
-def quantized(
-    layer: Linear, magnitudes: Tensor | None = None, shifted: float = 0.0, scale: float = 1.0
-) -> Int8Product:
+def quantized(layer: Linear, magnitudes: Tensor | None = None, shifted: float = 0.0) -> Int8Product:
     """Quantise a linear layer, with symmetric codes from -127 to 127.
 
     Args:
@@ -66,7 +64,6 @@ def quantized(
             are.
         shifted: what the inputs are shifted by (`int8_kernels.SHIFT`); their codes then are 128 too
             low.
-        scale: factor of the first third of the outputs, which are queries.
     """
     weight, bias = layer.weight.detach().float(), layer.bias.detach().float().clone()
     divisors = torch.ones(weight.shape[1])
@@ -80,8 +77,6 @@ def quantized(
     if shifted:
         bias -= shifted * sums * scales
     offsets = 128 * sums if shifted else torch.zeros_like(sums)
-    for numbers in (scales, bias):
-        numbers[: len(numbers) // 3] *= scale
     numpy = (tensor.numpy() for tensor in (scales, bias, offsets, 1 / divisors))
     return Int8Product(codes.t(), *numpy)
 
@@ -112,35 +107,31 @@ def input_magnitudes(encoder: Encoder, batch: Batch) -> list[Magnitudes]:
 
 
 class Buffers:
-    """Memory for one batch, which all layers use. Shapes as in `minbert/int8_kernels.py`."""
+    """Memory and layout of one batch, which all layers use. Shapes as in `int8_kernels.py`."""
 
     def __init__(self, encoder: Encoder, batch: Batch) -> None:
         config = encoder.config
         hidden, wide = config.hidden_size, config.intermediate_size
-        tokens, rows, columns = batch.tokens, len(batch.lengths), batch.longest
-        heads = config.num_heads
-        self.starts, self.lengths = batch.starts.numpy(), batch.lengths.numpy()
+        tokens = batch.tokens
+        self.layout = AttentionLayout(batch, config.num_heads)
         self.codes = torch.empty(tokens, hidden, dtype=torch.int8)
         self.wide_codes = torch.empty(tokens, wide, dtype=torch.int8)
         self.scales = np.empty(tokens, np.float32)
-        self.qkv = torch.empty(tokens, 3 * hidden, dtype=torch.int32)
+        self.qkv_sums = torch.empty(tokens, 3 * hidden, dtype=torch.int32)
+        self.qkv = torch.empty(tokens, 3 * hidden)
         self.sums = torch.empty(tokens, hidden, dtype=torch.int32)
         self.wide_sums = torch.empty(tokens, wide, dtype=torch.int32)
-        self.grid = torch.empty(rows, columns, 3 * hidden)
-        self.context = torch.empty(heads, rows, columns, hidden // heads)
-        self.short = columns <= SDPA_TOKENS
-        self.scores = torch.empty(heads, rows, columns, columns) if self.short else None
+        self.ones = np.ones(hidden, np.float32)
 
 
 class Int8Layer:
     """A layer of the encoder with int8 products."""
 
-    def __init__(self, layer: Layer, heads: int, activation: int, inputs: Magnitudes) -> None:
+    def __init__(self, layer: Layer, activation: int, inputs: Magnitudes) -> None:
         from minbert.int8_kernels import SHIFT
 
-        self.heads, self.activation = heads, activation
-        width = layer.up.weight.shape[1] // heads
-        self.qkv = quantized(layer.attention.qkv, inputs[0], scale=width**-0.5)
+        self.activation = activation
+        self.qkv = quantized(layer.attention.qkv, inputs[0])
         self.output, self.up = quantized(layer.attention.output), quantized(layer.up, inputs[1])
         self.down = quantized(layer.down, shifted=float(SHIFT))
         self.norms = [
@@ -156,38 +147,16 @@ class Int8Layer:
         from minbert import int8_kernels as kernels
 
         b, qkv, up = buffers, self.qkv, self.up
-        sums = qkv(b.codes, b.qkv)
-        kernels.to_grid(sums, b.scales, qkv.weights, qkv.bias, b.starts, b.lengths, b.grid.numpy())
-        self.attend(b)
-        kernels.from_grid(b.context.numpy(), b.starts, b.lengths, b.codes.numpy(), b.scales)
+        sums = qkv(b.codes, b.qkv_sums)
+        kernels.scaled(sums, b.scales, qkv.weights, qkv.bias, b.qkv.numpy())
+        context = attend(b.qkv, b.layout).numpy()
+        kernels.quantize(context, b.ones, b.codes.numpy(), b.scales)
         sums = self.output(b.codes, b.sums)
         add_and_norm(sums, self.output, states, self.norms[0], up.factors, b)
         sums, codes = up(b.codes, b.wide_sums), b.wide_codes.numpy()
         kernels.activate(sums, b.scales, up.weights, up.bias, self.activation, codes, b.scales)
         sums = self.down(b.wide_codes, b.sums)
         add_and_norm(sums, self.down, states, self.norms[1], factors, b)
-
-    def attend(self, buffers: Buffers) -> None:
-        """Compute attention from the grid (S, L, 3 A D) into the context (A, S, L, D)."""
-        from minbert import int8_kernels as kernels
-
-        rows, columns, width = buffers.grid.shape
-        parts = buffers.grid.view(rows, columns, 3, self.heads, width // (3 * self.heads))
-        query, key, value = parts.permute(2, 3, 0, 1, 4)  # each (A, S, L, D)
-        scores = buffers.scores
-        if scores is None:
-            reachable = torch.arange(columns) < torch.from_numpy(buffers.lengths)[:, None]
-            mask = reachable[:, None, None]  # (S, 1, 1, L)
-            query, key, value = (part.transpose(0, 1) for part in (query, key, value))
-            context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=1.0)
-            buffers.context.copy_(context.transpose(0, 1))
-            return
-        # One call per head: its queries, keys and values are views of the grid, without a copy.
-        for head in range(self.heads):
-            torch.bmm(query[head], key[head].transpose(1, 2), out=scores[head])
-        kernels.softmax(scores.numpy(), buffers.lengths)
-        for head in range(self.heads):
-            torch.bmm(scores[head], value[head], out=buffers.context[head])
 
 
 def add_and_norm(
@@ -210,11 +179,10 @@ def int8_layers(encoder: Encoder, inputs: Sequence[Magnitudes]) -> list[Int8Laye
     """Quantise all layers of an encoder in float32, whose `input_magnitudes` are `inputs`."""
     from minbert.vector_math import ACTIVATIONS
 
-    activation, heads = ACTIVATIONS[encoder.config.activation], encoder.config.num_heads
+    activation = ACTIVATIONS[encoder.config.activation]
     layers = [layer for layer in encoder.layers if isinstance(layer, Layer)]
     return [
-        Int8Layer(layer, heads, activation, largest)
-        for layer, largest in zip(layers, inputs, strict=True)
+        Int8Layer(layer, activation, largest) for layer, largest in zip(layers, inputs, strict=True)
     ]
 
 
@@ -247,7 +215,6 @@ class Int8Encoder(nn.Module):
                 layer(states, buffers, factors)
             else:
                 assert isinstance(layer, Layer)
-                layout = AttentionLayout(batch, self.encoder.config.num_heads)
-                hidden.copy_(layer(hidden.to(layer.up.weight.dtype), layout))
+                hidden.copy_(layer(hidden.to(layer.up.weight.dtype), buffers.layout))
                 kernels.quantize(states, factors, codes, buffers.scales)
         return hidden

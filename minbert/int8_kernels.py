@@ -5,10 +5,9 @@ otherwise be several passes over all tokens: it scales the integer sums of the p
 applies what stands between two products, and quantises the row for the next product. The kernels
 use one thread and release Python's lock.
 
-Shapes: T tokens, S sequences, L tokens of the longest sequence, A attention heads, D width of a
-head, H = A D. `sums` are integer sums (T, W) of a product. `scales` (T,) are the tokens' scales of
-its inputs, and `weights` (W,) those of its output channels, so that the product is
-`sums * scales[:, None] * weights + bias`.
+Shapes: T tokens, H hidden width, W width of a product. `sums` are integer sums (T, W) of a
+product. `scales` (T,) are the tokens' scales of its inputs, and `weights` (W,) those of its output
+channels, so that the product is `sums * scales[:, None] * weights + bias`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from minbert.vector_math import (
     F,
     I,
     compile_kernel,
-    exp,
     from_bits,
     gelu,
     tanh_gelu,
@@ -126,58 +124,9 @@ def add_and_norm(
 
 
 @compile_kernel
-def to_grid(sums, scales, weights, bias, starts, lengths, grid):
-    """Write a product (T, W) into the cells of the padded grid (S, L, W), with zeros elsewhere."""
-    for i in range(len(lengths)):
-        for j in range(grid.shape[1]):
-            cell = grid[i, j]
-            if j < lengths[i]:
-                row, scale = sums[starts[i] + j], scales[starts[i] + j]
-                for w in range(len(cell)):
-                    cell[w] = F(row[w]) * (scale * weights[w]) + bias[w]
-            else:
-                for w in range(len(cell)):
-                    cell[w] = F(0.0)
-
-
-@compile_kernel
-def softmax(scores, lengths):
-    """Compute the softmax over keys in place, with zeros for padding cells: scores (A, S, L, L)."""
-    columns = scores.shape[3]
-    for head in range(scores.shape[0]):
-        for i in range(len(lengths)):
-            n, grid = lengths[i], scores[head, i]
-            for r in range(columns):
-                row = grid[r]
-                most = row[0]
-                for j in range(1, n):
-                    most = max(most, row[j])
-                for j in range(columns):
-                    row[j] -= most
-            cells = grid.reshape(-1)
-            for j in range(len(cells)):
-                cells[j] = exp(cells[j])
-            for r in range(columns):
-                row = grid[r]
-                total = F(0.0)
-                for j in range(n):
-                    total += row[j]
-                share = F(1.0) / total
-                for j in range(n):
-                    row[j] *= share
-                for j in range(n, columns):
-                    row[j] = F(0.0)
-
-
-@compile_kernel
-def from_grid(context, starts, lengths, codes, scales):
-    """Gather the context of all heads (A, S, L, D) as tokens (T, A D), and quantise them."""
-    heads, width = context.shape[0], context.shape[3]
-    row = np.empty(heads * width, np.float32)
-    bits = row.view(np.int32)
-    for i in range(len(lengths)):
-        for j in range(lengths[i]):
-            for head in range(heads):
-                row[head * width : (head + 1) * width] = context[head, i, j]
-            token = starts[i] + j
-            scales[token] = quantize_row(row, bits, codes[token])
+def scaled(sums, scales, weights, bias, product):
+    """Write the `product` (T, W) in float32 of integer sums."""
+    for t in range(sums.shape[0]):
+        scale = scales[t]
+        for j in range(sums.shape[1]):
+            product[t, j] = F(sums[t, j]) * (scale * weights[j]) + bias[j]

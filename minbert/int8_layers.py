@@ -22,7 +22,8 @@ from minbert.user_cache import cache_folder
 
 SENTENCES = Path(__file__).parent / "calibration.txt"
 MEAN, LEAST = 0.998, 0.985  # cosines to float32 embeddings that int8 must reach on SENTENCES
-METHOD = "SmoothQuant 0.5"  # part of the checksum: a choice for another method is not used
+# Part of the checksum: a choice for another method is not used.
+METHOD = "SmoothQuant 0.5, attention of packed tokens"
 
 
 @dataclass(frozen=True)

@@ -120,15 +120,15 @@ def test_the_activation_is_that_of_torch_within_half_a_step(activation):
     assert (np.abs(found - wanted) <= new[:, None] * 0.51 + 1e-6 * np.abs(wanted)).all()
 
 
-def test_the_softmax_is_that_of_torch_and_zero_in_padding_cells():
+def test_a_product_is_scaled_to_float32():
     random = np.random.default_rng(3)
-    lengths = np.array([5, 2, 1])
-    scores = (20 * random.normal(size=(2, 3, 5, 5))).astype(np.float32)
-    wanted = torch.from_numpy(scores.astype(np.float64))
-    for i, n in enumerate(lengths):
-        wanted[:, i, :, n:] = -torch.inf
-    int8_kernels.softmax(scores, lengths)
-    assert_near(scores, wanted.softmax(-1), 60, 1.0)
+    sums = random.integers(-40_000, 40_000, size=(5, 12)).astype(np.int32)
+    scales = random.uniform(1e-3, 1e-2, 5).astype(np.float32)
+    weights, bias = (random.uniform(-0.02, 0.02, 12).astype(np.float32) for _ in range(2))
+    found = np.empty((5, 12), np.float32)
+    int8_kernels.scaled(sums, scales, weights, bias, found)
+    wanted = sums * scales[:, None].astype(np.float64) * weights + bias
+    assert_near(found, wanted, 4, np.abs(wanted).max())
 
 
 def test_nan_reaches_the_output():
