@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
-BFLOAT16 = ("amx_bf16", "avx512_bf16")  # PyTorch's names for instructions of this type
+# PyTorch's names for instructions of this type.
+BFLOAT16_OF_X86, BFLOAT16_OF_ARM = ("amx_bf16", "avx512_bf16"), ("bf16",)
 
 
 def environment(device: str = "cpu") -> dict[str, str | int]:
@@ -21,7 +24,7 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
     return {
         "cpu": str(known.get("cpu_name", platform.processor())),
         # Hardware support for products of bfloat16: the largest difference between CPUs.
-        "bfloat16": next((name for name in BFLOAT16 if known.get(name)), "emulated"),
+        "bfloat16": bfloat16_of(known) or "emulated",
         "cores": os.cpu_count() or 1,
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else "none",
@@ -30,6 +33,16 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
         "system": sys.platform,
         "date": now(),
     }
+
+
+def bfloat16_of(capabilities: Mapping[str, Any]) -> str | None:
+    """Return a name of bfloat16 instructions among a CPU's capabilities, as PyTorch names them.
+
+    None without such a name.
+    """
+    x86 = capabilities.get("architecture") == "x86_64"
+    names = BFLOAT16_OF_X86 if x86 else BFLOAT16_OF_ARM
+    return next((name for name in names if capabilities.get(name)), None)
 
 
 def now() -> str:

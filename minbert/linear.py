@@ -15,6 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from common.environment import bfloat16_of
+
 
 class Linear(nn.Module):
     """Linear layer x W^T + b with uninitialised weights: (T, in) -> (T, out)."""
@@ -72,11 +74,10 @@ def has_onednn() -> bool:
 def reports_bfloat16(capabilities: Mapping[str, Any]) -> bool:
     """Return whether a CPU with these capabilities, as PyTorch names them, has bfloat16.
 
-    ARM CPUs report it as "bf16". PyTorch has no names for other CPUs; most of them have it.
+    PyTorch has names for x86 and ARM only; most other CPUs have it.
     """
-    if capabilities["architecture"] == "x86_64":
-        return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))
-    return bool(capabilities.get("bf16", True))
+    named = capabilities["architecture"] == "x86_64" or "bf16" in capabilities
+    return not named or bfloat16_of(capabilities) is not None
 
 
 BFLOAT16 = reports_bfloat16(torch.cpu.get_capabilities())

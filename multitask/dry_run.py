@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.progress import duration
-from multitask.branching import with_conflict_layers
+from multitask.conflict_layers import with_conflict_layers
 from multitask.loop.step import StepGradient
 from multitask.loop.streams import BatchStream
 from multitask.run import make_trainer

@@ -29,6 +29,8 @@ from multitask.task_modules import count_parameters, initial_weights, load_match
 from tasks.base import Embeddings, Task
 from tasks.heads import PoolsTokens
 
+LAYER = "layer "  # name of a section of the encoder, before the number from 1
+
 
 class EncoderWithHeads(nn.Module):
     """One encoder for all sentences, and one head for each task in `heads`.
@@ -204,7 +206,7 @@ class EncoderWithHeads(nn.Module):
         Layers that no task uses are among them; they have no gradients.
         """
         encoder = self.encoder
-        layers = {f"layer {i}": layer for i, layer in enumerate(encoder.layers, 1)}
+        layers = {f"{LAYER}{i}": layer for i, layer in enumerate(encoder.layers, 1)}
         parts = {"embeddings": encoder.embeddings, **layers}
         return {name: list(part.parameters()) for name, part in parts.items()}
 

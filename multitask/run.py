@@ -15,8 +15,8 @@ from common.errors import RunError, out_of_memory
 from common.json_files import write_sealed
 from common.text import all_names
 from multitask.assembly import assemble
-from multitask.branching import with_conflict_layers
 from multitask.calibration import calibrate, write_calibration
+from multitask.conflict_layers import with_conflict_layers
 from multitask.control import RunControl
 from multitask.distributed import Processes, process_group
 from multitask.loop.evaluation import (

@@ -141,21 +141,22 @@ class PairObjective(FileTextObjective):
         return pair_source(self, config)
 
 
-def contrastive_loss(self: Any, texts: Embeddings, groups: Tensor) -> Tensor:
-    """Return SimCSE's loss; other pairs of the batch, and any third text, are negatives."""
-    from losses import simcse_loss
-
-    third = texts[2] if len(texts) > 2 else None
-    own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
-    return simcse_loss(texts[0], texts[1], self.contrast_temperature, third, own, other)
-
-
-class SimCSE(FileTextObjective, name="simcse"):
-    """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
+class ContrastiveObjective(TextObjective):
+    """An objective in which each text finds the one that belongs to it, by SimCSE's loss."""
 
     contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
 
-    loss = contrastive_loss
+    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
+        """Return SimCSE's loss; other pairs of the batch, and any third text, are negatives."""
+        from losses import simcse_loss
+
+        third = texts[2] if len(texts) > 2 else None
+        own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
+        return simcse_loss(texts[0], texts[1], self.contrast_temperature, third, own, other)
+
+
+class SimCSE(ContrastiveObjective, FileTextObjective, name="simcse"):
+    """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
 
     def source(self, config: RunConfig) -> Texts:
         from pretrain.pretrain_tasks import sentence_source
@@ -176,7 +177,7 @@ class SelfDistillation(FileObjective, name="self-distillation"):
         return {self.name: self_distillation_task(self, config)}
 
 
-class NLI(TextObjective, name="nli"):
+class NLI(ContrastiveObjective, name="nli"):
     """Each premise finds what follows from it; what contradicts it is a hard negative."""
 
     needs_file = True
@@ -187,9 +188,6 @@ class NLI(TextObjective, name="nli"):
         help="CSV or TSV file with columns sent0, sent1, hard_neg, or sentence1, sentence2, "
         "gold_label (entailment, neutral, contradiction)",
     )
-    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
-
-    loss = contrastive_loss
 
     def source(self, config: RunConfig) -> Texts:
         from pretrain.texts import Texts, read_nli_triplets
@@ -205,12 +203,8 @@ class NLI(TextObjective, name="nli"):
             yield "nli: expected a file with objective nli, found none"
 
 
-class Pairs(PairObjective, name="pairs"):
+class Pairs(ContrastiveObjective, PairObjective, name="pairs"):
     """Each text finds the one that belongs to it (Quora duplicates, STS from 4 on, --text)."""
-
-    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
-
-    loss = contrastive_loss
 
 
 class Ranking(Pairs, name="ranking"):

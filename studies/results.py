@@ -156,7 +156,7 @@ class Results:
         if not found:
             return ""
         machines = {
-            f"{one['cpu']} ({one['bfloat16'] or 'no bfloat16 instructions'}), "
+            f"{one['cpu']} ({one['bfloat16']}), "
             f"{one['cores']} cores, threads per run: {one['threads']}"
             if one.get("gpu", "none") == "none"
             else one["gpu"]

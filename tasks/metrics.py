@@ -225,9 +225,9 @@ def mean_score(values: Mapping[str, float], names: Mapping[str, str]) -> float:
     return float(np.mean([(values[task] - low) / (1 - low) for task, low in worst.items()]))
 
 
-def overall_share(task: str) -> float:
-    """Return the factor of a task's metric in `overall_score`, which is linear in all three."""
-    return (1 / 2 if LEADERBOARD[task] == "pearson" else 1) / len(LEADERBOARD)
+def share_of_mean(metric: str, tasks: int) -> float:
+    """Return the factor of a metric in the `mean_score` of so many tasks, which is linear."""
+    return 1 / (tasks * (1 - worst_value(metric)))
 
 
 def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -84,6 +84,16 @@ def names_in(header: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
+def check_columns(where: str, header: Sequence[str], needed: Iterable[str]) -> None:
+    """Raise DataError if a header lacks a column, or has it twice."""
+    for name in needed:
+        if header.count(name) != 1:
+            found = "it twice" if name in header else names_in(header)
+            if len(header) == 1 and ";" in found:
+                found += "; separate the columns with commas or tabs"
+            raise DataError(f"{where}: expected a column {name!r}, found {found}")
+
+
 def csv_rows(
     path: Path,
     needed: Sequence[str],
@@ -98,8 +108,8 @@ def csv_rows(
     lines = csv_lines(path)
     first = next(lines, None)
     if first is None:
-        names = f" with {', '.join(needed)}" if needed else ""
-        raise DataError(f"{path}: expected a header line{names}, found none")
+        wanted = f" with {', '.join(needed)}" if needed else ""
+        raise DataError(f"{path}: expected a header line{wanted}, found none")
     comma = comma and (names is not None or "\t" not in first)
     kind = "comma-separated" if comma else "tab-separated"
     rows = chain([first], lines)
@@ -112,12 +122,7 @@ def csv_rows(
     begin = 1
     try:
         header = list(names) if names else next(reader)
-        for name in needed:
-            if header.count(name) != 1:
-                found = "it twice" if name in header else names_in(header)
-                if len(header) == 1 and ";" in found:
-                    found += "; separate the columns with commas or tabs"
-                raise DataError(f"{path}, line 1: expected a column {name!r}, found {found}")
+        check_columns(f"{path}, line 1", header, needed)
         begin = reader.line_num + 1
         for fields in reader:
             if fields:  # a blank line is no row
@@ -151,17 +156,17 @@ def is_arrow(path: Path) -> bool:
     return path.suffix.lower() == ".parquet" or path.is_dir()
 
 
-def csv_column(path: Path, column: str) -> Iterator[str]:
+def table_column(path: Path, column: str) -> Iterator[str]:
     """Return one column of a file with a header line."""
     return (row[column] for _, row in rows_by_name(path, [column], path.suffix.lower() == ".csv"))
 
 
 READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
-    ".csv": csv_column,
-    ".tsv": csv_column,
+    ".csv": table_column,
+    ".tsv": table_column,
     ".jsonl": json_field,
     ".json": json_field,
-    ".parquet": csv_column,
+    ".parquet": table_column,
 }
 
 
@@ -184,10 +189,7 @@ def arrow_rows(
         try:
             with opened(file, [*needed, *kept]) as (schema, batches):
                 header = list(schema.names)
-                for name in needed:
-                    if header.count(name) != 1:
-                        found = "it twice" if name in header else names_in(header)
-                        raise DataError(f"{file}: expected a column {name!r}, found {found}")
+                check_columns(str(file), header, needed)
                 names = class_names(schema)
                 further = [name for name in kept if header.count(name) == 1]
                 for batch in batches:

@@ -15,6 +15,7 @@ import numpy as np
 
 from multitask.affinity.linear_fits import SMALLEST, LinearFits, LinearPoint, Weights
 from multitask.affinity.measures import Measures
+from multitask.loop.gradients import cosines_of
 
 SHARE = 0.01  # of the sum of the losses: what look-ahead steps on all tasks take from their own
 
@@ -27,13 +28,6 @@ class Estimator(Protocol):
     """
 
     def gains(self, subsets: np.ndarray, weights: Weights | None = None) -> np.ndarray: ...
-
-
-def cosines_of(grams: np.ndarray) -> np.ndarray:
-    """Return cosines (R, P, m, m) of Gram matrices (R, P, m, m); 0 for a zero gradient."""
-    norms = np.sqrt(np.diagonal(grams, axis1=-2, axis2=-1))
-    scale = norms[..., :, None] * norms[..., None, :]
-    return np.divide(grams, scale, out=np.zeros_like(grams), where=scale > 0)
 
 
 def look_ahead(losses: np.ndarray, grams: np.ndarray) -> np.ndarray:

@@ -13,7 +13,8 @@ import numpy as np
 
 from multitask.affinity.advice import Advice, AdvisedRun, AdvisedSystem, Choice
 from multitask.affinity.result import Affinity, Promise
-from multitask.branching import LAYER, affordable, is_bilstm
+from multitask.conflict_layers import affordable, is_bilstm
+from multitask.model import LAYER
 from multitask.regularizers import Distillation
 from multitask.settings.config import RunConfig
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE

@@ -13,7 +13,6 @@ from multitask.affinity.estimators import (
     ESTIMATORS,
     Estimator,
     PairMeans,
-    cosines_of,
     intervals,
 )
 from multitask.affinity.groups import (
@@ -27,6 +26,7 @@ from multitask.affinity.groups import (
     subsets_of,
 )
 from multitask.affinity.measures import Measures
+from multitask.loop.gradients import cosines_of
 
 SUBSETS, SIZE = 200, 4  # random subsets of more than EXACT tasks, and their size
 

@@ -25,6 +25,7 @@ from multitask.storage.run_folder import RunFolder
 DEFAULT = "gram"
 ROUNDS, GROUPS = 16, 3
 FILE = "affinity.json"
+EVERY_EPOCH = {"keep": "last", "evaluate_every": 1, "patience": None}  # of the joint run
 JOINT, MEASURES = "joint-seed", "measures-seed"  # folders, with the seed
 ADVICE, ADVISED = "advice", "advised"  # settings of the runs to try, and the folder of these runs
 RATE = "rate-"  # folders of short joint runs with other rates, with the rate
@@ -107,7 +108,7 @@ def measure_affinity(
 
 def joint_config(config: RunConfig) -> RunConfig:
     """Return the configuration of the joint run, which keeps the weights of each epoch in turn."""
-    return config.changed(mode="multitask", keep="last", evaluate_every=1, patience=None)
+    return config.changed(mode="multitask", **EVERY_EPOCH)
 
 
 def faults(
@@ -119,7 +120,7 @@ def faults(
     if config.freeze_encoder or config.probe_epochs:
         key = "freeze_encoder" if config.freeze_encoder else "probe_epochs"
         yield f"{key}: expected an encoder in training, whose gradients are measured, found none"
-    for key, value in {"keep": "last", "evaluate_every": 1, "patience": None}.items():
+    for key, value in EVERY_EPOCH.items():
         if (given := config.given.get(key, value)) != value:
             yield f"{key}: expected {value}, because each epoch is measured, found {given}"
     if config.first() is not None:

@@ -54,9 +54,9 @@ def score_sizes(
     found: dict[Size, dict[str, np.ndarray]] = {size: {} for size in sizes}
     for group in groups.values():
         members = [tasks[name] for name in group]
-        scores = score_together(model, members, list(group.values()), processes, sizes)
-        for (size, name), values in scores.items():
-            found[size][name] = values
+        together = score_together(model, members, list(group.values()), processes, sizes)
+        for size, scores in together.items():
+            found[size] |= scores
     return {size: {name: scores[name] for name in tasks} for size, scores in found.items()}
 
 
@@ -67,7 +67,7 @@ def score_together(
     splits: Sequence[Split],
     processes: Processes,
     sizes: Sequence[Size],
-) -> dict[tuple[Size, str], np.ndarray]:
+) -> dict[Size, dict[str, np.ndarray]]:
     """Return the scores of tasks whose splits have the same rows, from one pass over the rows.
 
     `sizes` are the complete one, or all in the order of `EncoderWithHeads.cut`.
@@ -76,24 +76,25 @@ def score_together(
     exits = model.exits if len(sizes) > 1 else ()
     first, names = splits[0], ", ".join(task.name for task in tasks)
     batches = sorted_batches(first.lengths, batch_tokens(model.bi_encoder.device))
-    scores: dict[tuple[Size, str], Tensor] = {}
+    scores: dict[Size, dict[str, Tensor]] = {size: {} for size in sizes}
     with bar(f"score {names}", "ex", first.row_count, passing=True) as progress:
         for number, rows in enumerate(batches):
             own = number % processes.count == processes.rank
-            if own or not scores:  # every process needs the shapes, from the first batch
+            if own or not scores[sizes[0]]:  # all processes need the shapes, from the first batch
                 by_exit = model.embed_after(first.batch(rows), tasks[0].name, exits)
                 for size, texts in zip(sizes, model.cut(by_exit), strict=False):
                     for task, split in zip(tasks, splits, strict=True):
                         examples, embeddings = labelled_rows(split, rows, texts)
                         part = task.scores(model.heads[task.name], embeddings).float()
-                        if (key := (size, task.name)) not in scores:
-                            shape = (len(split.examples), *part.shape[1:])
-                            scores[key] = part.new_zeros(shape)
+                        shape = (len(split.examples), *part.shape[1:])
+                        every = scores[size].setdefault(task.name, part.new_zeros(shape))
                         if own:
-                            place = torch.from_numpy(examples).to(part.device)
-                            scores[key][place] = part
+                            every[torch.from_numpy(examples).to(part.device)] = part
             progress.update(len(rows))
-    return {key: checked(key[1], processes.all_reduce_sum(one)) for key, one in scores.items()}
+    return {
+        size: {name: checked(name, processes.all_reduce_sum(one)) for name, one in several.items()}
+        for size, several in scores.items()
+    }
 
 
 def labelled_rows(

@@ -12,7 +12,7 @@ import numpy as np
 
 from common.atomic_files import atomic_write_text, check_regular
 from common.errors import RunError
-from multitask.loop.gradients import whole_gram
+from multitask.loop.gradients import cosines_of, whole_gram
 from multitask.loop.step import StepResult
 
 LOG_EVERY = 10  # steps per point of the training curves
@@ -149,12 +149,11 @@ def step_line(result: StepResult) -> dict[str, Any]:
 
 def cosines(names: tuple[str, ...], gram: np.ndarray) -> dict[str, float]:
     """Return the cosine of each pair of gradients; 0 if one of them is zero."""
-    norms = np.sqrt(np.diag(gram))
+    found = cosines_of(gram)
     return {
-        f"{names[j]} and {names[i]}": float(gram[i, j] / scale) if scale else 0.0
+        f"{names[j]} and {names[i]}": float(found[i, j])
         for i in range(len(names))
         for j in range(i)
-        for scale in [norms[i] * norms[j]]
     }
 
 

@@ -97,9 +97,10 @@ class Experiments:
     vectors: Vectors | None = None
     tuned: Tuned = field(default_factory=dict)
 
-    def main(self, setting: str, task: str, loss: str, tuned: bool = True) -> Cell:
-        """Return a cell of Tables 3 and 4; without `tuned`, its runs are not fine-tuned."""
-        return self.cell(f"{setting}-{task}-{loss}", setting, task, loss, tuned=tuned)
+    def main(self, setting: str, task: str, loss: str, fine_tuned: bool = True) -> Cell:
+        """Return a cell of Tables 3 and 4; without `fine_tuned`, only the frozen encoders."""
+        name = f"{setting}-{task}-{loss}"
+        return self.cell(name, setting, task, loss, fine_tuned=fine_tuned)
 
     def head(self, setting: str, task: str, head: str) -> Cell:
         """Return a cell of Table 2; with the non-linear head it is SuperLoss' cell of Table 4."""
@@ -162,7 +163,7 @@ class Experiments:
         Trials are not fine-tuned: linear evaluation chooses.
         """
         mains = [
-            (self.main(s, t, loss, tuned=False), t, loss)
+            (self.main(s, t, loss, fine_tuned=False), t, loss)
             for s in SETTINGS
             for t in TASKS
             for loss in LOSSES
@@ -184,7 +185,7 @@ class Experiments:
         loss: str,
         words: Words | None = None,
         seeds: tuple[int, ...] | None = None,
-        tuned: bool = False,
+        fine_tuned: bool = False,
         **changes: Any,
     ) -> Cell:
         """Return a cell with the pre-training configuration; a BiLSTM's shape is in its name."""
@@ -226,7 +227,7 @@ class Experiments:
             pretrain_and_evaluate,
             words=words,
             vectors=self.vectors,
-            tuned_batch_size=numbers.ce_batch_size if tuned else None,
+            fine_tuned_batch_size=numbers.ce_batch_size if fine_tuned else None,
         )
         own = FEW_SEEDS.get(task, SEEDS)
         return Cell(name, config, seeds or own, work)

@@ -58,12 +58,12 @@ def pretrain_and_evaluate(
     folder: Path,
     words: Words | None,
     vectors: Vectors | None,
-    tuned_batch_size: int | None,
+    fine_tuned_batch_size: int | None,
 ) -> dict[str, Any]:
     """Pre-train with `config`; return the figures of a linear evaluation and of fine-tuning.
 
     Fine-tuning uses cross-entropy with a new head for the same number of epochs and batches of
-    `tuned_batch_size`; None skips it.
+    `fine_tuned_batch_size`; None skips it.
     """
     begin = time.perf_counter()
     pretrained = pretrain(config, folder, words, vectors)
@@ -80,10 +80,10 @@ def pretrain_and_evaluate(
         "pretrained": {key: pretrained[key] for key in (*kept, "steps") if key in pretrained},
         "linear": {key: linear[key] for key in (*kept, "strength")},
     }
-    if tuned_batch_size is not None:
-        tuning = after.changed(mode="single", batch_size=tuned_batch_size)
-        tuned = complete(tuning, folder / "tuned", SHORT)
-        found["tuned"] = {key: tuned[key] for key in kept}
+    if fine_tuned_batch_size is not None:
+        fine_tuning = after.changed(mode="single", batch_size=fine_tuned_batch_size)
+        metrics = complete(fine_tuning, folder / "tuned", SHORT)
+        found["tuned"] = {key: metrics[key] for key in kept}
     return found | {
         "seconds": round(time.perf_counter() - begin, 1),
         "environment": environment(),

@@ -35,7 +35,7 @@ def proposals(monkeypatch):
     """Return a function of look-ahead effects, and of cosines that need not fit, to proposals."""
 
     monkeypatch.setattr("multitask.affinity.proposals.is_bilstm", lambda run: False)
-    monkeypatch.setattr("multitask.branching.parameter_ratio", lambda config, layers: 1.2)
+    monkeypatch.setattr("multitask.conflict_layers.parameter_ratio", lambda config, layers: 1.2)
 
     def make(effects, cosines=UNRELATED):
         tasks = TASKS[: len(effects)]

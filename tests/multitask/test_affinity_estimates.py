@@ -11,7 +11,6 @@ from multitask.affinity.estimators import (
     SHARE,
     PairMeans,
     bootstrap_weights,
-    cosines_of,
     intervals,
     look_ahead,
     widening,
@@ -27,6 +26,7 @@ from multitask.affinity.groups import (
 )
 from multitask.affinity.linear_fits import RADII, LinearFits, LinearPoint, ridges_of
 from multitask.affinity.measures import Measures
+from multitask.loop.gradients import cosines_of
 
 PAIRS = np.array([(0, 1), (0, 2), (1, 2)])
 EXACTLY = {"rtol": 1e-9, "atol": 1e-12}  # float64 sums of at most a few hundred terms

@@ -64,7 +64,7 @@ def test_layers_of_conflicts_are_chosen_and_teachers_are_not_asked(tmp_path, mon
     lines = [{"step": k, "layers": {"layer 1": {"sst and sts": -0.5}}} for k in (1, 2, 3)]
     (tmp_path / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     monkeypatch.setattr("multitask.run.assemble", lambda config, **_: assembled(config))
-    monkeypatch.setattr("multitask.branching.parameter_ratio", lambda *_: 1.1)
+    monkeypatch.setattr("multitask.conflict_layers.parameter_ratio", lambda *_: 1.1)
     monkeypatch.setattr("multitask.dry_run.check_source_weights", lambda config: None)
     monkeypatch.setattr("multitask.dry_run.check_encoder_of_init", lambda config: None)
     adapter = Copies(conflict_layers="auto")

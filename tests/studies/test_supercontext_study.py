@@ -152,7 +152,7 @@ def test_rows_and_flags_that_the_study_does_not_have_are_refused(reproduce, repr
 
 
 def tuned(one):
-    return one.run_function.keywords["tuned_batch_size"] is not None
+    return one.run_function.keywords["fine_tuned_batch_size"] is not None
 
 
 def hard_of(one):

@@ -12,9 +12,9 @@ from tolerances import assert_near_in_norm
 
 import cli
 from common.errors import RunError, SettingsError
-from multitask import RunConfig, branching
+from multitask import RunConfig
 from multitask.adapters import Copies
-from multitask.branching import layer_cosines, parameter_ratio, with_conflict_layers
+from multitask.conflict_layers import layer_cosines, parameter_ratio, with_conflict_layers
 from multitask.loop.streams import next_batches
 from multitask.loop.telemetry import read_steps
 from multitask.storage.run_folder import RunFolder
@@ -166,10 +166,12 @@ def test_auto_takes_layers_with_a_significant_conflict_within_its_budget(measure
 def test_auto_leaves_out_layers_beyond_its_budget(measured, monkeypatch):
     lines = [line(layer_1=-0.1 + noise, layer_2=-0.2 + noise) for noise in (0, 0.01, 0.02)]
     auto = measured(lines).changed(adapter=Copies(conflict_layers="auto"))
-    monkeypatch.setattr(branching, "parameter_ratio", lambda config, layers: 1 + 0.2 * len(layers))
+    monkeypatch.setattr(
+        conflict_layers, "parameter_ratio", lambda config, layers: 1 + 0.2 * len(layers)
+    )
     found, _ = with_conflict_layers(auto)
     assert found.adapter.layers == (2,), "the strongest conflict, and no second layer"
-    monkeypatch.setattr(branching, "parameter_ratio", lambda config, layers: 1.4)
+    monkeypatch.setattr(conflict_layers, "parameter_ratio", lambda config, layers: 1.4)
     with pytest.raises(
         SettingsError, match=r"expected at most 1.3 times the parameters, found 1.40"
     ):

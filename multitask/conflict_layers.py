@@ -12,10 +12,10 @@ import numpy as np
 from common.errors import RunError, SettingsError
 from minbert.config import BiLSTMConfig
 from multitask.loop.telemetry import read_steps
+from multitask.model import LAYER
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 
-LAYER = "layer "  # before the number, in the telemetry
 BUDGET = 1.3  # parameters with `auto`, as a multiple of those of the encoder
 ERRORS = 2.0  # standard errors below zero from which a mean cosine counts as a conflict
 
