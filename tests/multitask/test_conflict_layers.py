@@ -12,7 +12,7 @@ from tolerances import assert_near_in_norm
 
 import cli
 from common.errors import RunError, SettingsError
-from multitask import RunConfig
+from multitask import RunConfig, conflict_layers
 from multitask.adapters import Copies
 from multitask.conflict_layers import layer_cosines, parameter_ratio, with_conflict_layers
 from multitask.loop.streams import next_batches
