@@ -16,6 +16,7 @@ from typing import Any, get_origin
 
 from common.argument_types import reader, scalars, takes_names
 from common.errors import SettingsError
+from common.repeats import repeated
 from common.settings import Settings, alternatives, default_of, hints_of, names_of
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES, pretrains
@@ -201,9 +202,8 @@ def metavar(hint: Any) -> str:
 def by_name(key: str, given: Sequence[tuple[str, Any]], tasks: Sequence[str]) -> Any:
     """Return one value for all tasks, or values by task: `1`, `sst=1 sts=3`, `1 sts=3`."""
     names = [name for name, _ in given]
-    for name in names:
-        if names.count(name) > 1:
-            raise SettingsError(f"{key}: expected one for {name or 'all tasks'}, found several")
+    for name in repeated(names):
+        raise SettingsError(f"{key}: expected one for {name or 'all tasks'}, found several")
     if names == [""]:
         return given[0][1]
     found = dict(given)

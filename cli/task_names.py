@@ -11,6 +11,7 @@ from cli.settings_flags import Flags, path
 from cli.training import settings_file
 from common.errors import SettingsError, UserError
 from common.processes import is_main_process
+from common.repeats import repeated
 from tasks import TASK_NAMES, task_suggestion
 from tasks.described import parse_description
 from tasks.table_tasks import Table, complete_table, make_table
@@ -154,9 +155,8 @@ def resolve_tasks(
     Raises DescriptionError and DataError with a one-line message.
     """
     names = tuple(map(name_of, given))
-    for name in names:
-        if names.count(name) > 1:
-            parser.error(f"{flag}: expected each task once, found {name} twice")
+    for name in repeated(names):
+        parser.error(f"{flag}: expected each task once, found {name} twice")
     stored = settings_file(args).get("own_tasks", {})
     table = table_of(args)
     known = {*TASK_NAMES, *stored, *(one.name for one in getattr(parser, "outside", ()))}

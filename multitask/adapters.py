@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from common.errors import SettingsError, UserError
+from common.repeats import repeated
 from common.settings import Count, Name, Positive, Settings, setting
 
 if TYPE_CHECKING:
@@ -57,10 +58,8 @@ class Adapter(Settings, prefix="adapter_"):
         if len(keys) > 1:
             yield f"adapter_{keys[0]} and adapter_{keys[1]}: expected at most one of them"
         for key, what in (("layers", "layer"), ("only", "task")):
-            several = getattr(self, key)
-            for one in dict.fromkeys(several):
-                if several.count(one) > 1:
-                    yield f"adapter_{key}: expected each {what} once, found {one} twice"
+            for one in repeated(getattr(self, key)):
+                yield f"adapter_{key}: expected each {what} once, found {one} twice"
 
     def build(self, config: EncoderConfig) -> EncoderAdapter:
         """Return the adapter of one task, for an encoder of this configuration.
@@ -144,9 +143,8 @@ class LoRA(Adapter, name="lora"):
         yield from super().faults()
         if not self.targets:
             yield "adapter_targets: expected one or more, found none"
-        for target in self.targets:
-            if self.targets.count(target) > 1:
-                yield f"adapter_targets: expected each once, found {target} twice"
+        for target in repeated(self.targets):
+            yield f"adapter_targets: expected each once, found {target} twice"
 
     def build(self, config: EncoderConfig) -> EncoderAdapter:
         from minbert.adapters import LowRankAdapter

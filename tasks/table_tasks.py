@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.errors import one_line
+from common.repeats import repeated
 from common.settings import short_repr
 from tasks.described import (
     FILES,
@@ -116,9 +117,8 @@ def make_table(file: str, text: Sequence[Any], labels: Any, options: Mapping[str
         ("columns", [label.column for label in found]),
         ("names of tasks", [label.name for label in found]),
     ):
-        for name, count in Counter(names).items():
-            if count > 1:
-                raise DescriptionError(f"labels: expected different {key}, found {name!r} twice")
+        for name in repeated(names):
+            raise DescriptionError(f"labels: expected different {key}, found {name!r} twice")
     return Table(given, found)
 
 

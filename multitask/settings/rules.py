@@ -12,6 +12,7 @@ from os.path import abspath
 from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
+from common.repeats import repeated
 from common.settings import short_repr
 from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
@@ -96,10 +97,8 @@ def reading_rules(c: RunConfig) -> Iterator[str]:
 def size_rules(c: RunConfig) -> Iterator[str]:
     """Yield repeated numbers in `widths` and `exits`, whose limits are those of the encoder."""
     for key in ("widths", "exits"):
-        values = getattr(c, key)
-        for one in dict.fromkeys(values):
-            if values.count(one) > 1:
-                yield f"{key}: expected each number once, found {one} twice"
+        for one in repeated(getattr(c, key)):
+            yield f"{key}: expected each number once, found {one} twice"
 
 
 def further_rates(c: RunConfig) -> list[str]:
@@ -247,8 +246,8 @@ def task_name_rules(c: RunConfig) -> Iterator[str]:
         if name not in known:
             line = f"tasks: expected one of {', '.join(known)}, found {name!r}"
             yield line + task_suggestion(name, known)
-        if c.tasks.count(name) > 1:
-            yield f"tasks: expected each task once, found {name} twice"
+    for name in repeated(c.tasks):
+        yield f"tasks: expected each task once, found {name} twice"
     for task, options in c.task_options.items():
         yield from option_faults(c.task_classes.get(task), options, task)
     if c.task_objective is not None and c.pretrains:
