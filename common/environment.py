@@ -24,7 +24,7 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
     return {
         "cpu": str(known.get("cpu_name", platform.processor())),
         # Hardware support for products of bfloat16: the largest difference between CPUs.
-        "bfloat16": bfloat16_of(known) or "emulated",
+        "bfloat16": bfloat16_of(known),
         "cores": os.cpu_count() or 1,
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else "none",
@@ -35,14 +35,17 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
     }
 
 
-def bfloat16_of(capabilities: Mapping[str, Any]) -> str | None:
-    """Return a name of bfloat16 instructions among a CPU's capabilities, as PyTorch names them.
+def bfloat16_of(capabilities: Mapping[str, Any]) -> str:
+    """Return the bfloat16 instructions among a CPU's capabilities, as PyTorch names them.
 
-    None without such a name.
+    `emulated` without such instructions; `unknown` for CPUs other than x86 and ARM, most of which
+    have them.
     """
     x86 = capabilities.get("architecture") == "x86_64"
+    if not x86 and "bf16" not in capabilities:
+        return "unknown"
     names = BFLOAT16_OF_X86 if x86 else BFLOAT16_OF_ARM
-    return next((name for name in names if capabilities.get(name)), None)
+    return next((name for name in names if capabilities.get(name)), "emulated")
 
 
 def now() -> str:

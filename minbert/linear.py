@@ -72,12 +72,8 @@ def has_onednn() -> bool:
 
 
 def reports_bfloat16(capabilities: Mapping[str, Any]) -> bool:
-    """Return whether a CPU with these capabilities, as PyTorch names them, has bfloat16.
-
-    PyTorch has names for x86 and ARM only; most other CPUs have it.
-    """
-    named = capabilities["architecture"] == "x86_64" or "bf16" in capabilities
-    return not named or bfloat16_of(capabilities) is not None
+    """Return whether a CPU with these capabilities, as PyTorch names them, has bfloat16."""
+    return bfloat16_of(capabilities) != "emulated"
 
 
 BFLOAT16 = reports_bfloat16(torch.cpu.get_capabilities())

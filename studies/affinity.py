@@ -27,7 +27,8 @@ from multitask.control import RunControl
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 from reports.tables import markdown_table
-from studies.agreement import DRAWS, gain_of_choice, overall_rank, with_interval, within_tasks
+from studies import agreement
+from studies.agreement import gain_of_choice, overall_rank, with_interval, within_tasks
 from studies.results import Cell
 from studies.runner import training
 from studies.study import Report, Study, StudyRequest, notes_of
@@ -281,7 +282,7 @@ def page(report: Report) -> list[str]:
         report.results.measured(report.cells),
         f"{len(real)} of {len(subsets())} subsets are finished. Real gains: difference of the main "
         "dev metric from the single task in points, mean over the seeds that both have. 95 % "
-        f"intervals from bootstrapping the subsets, {DRAWS:,} samples.",
+        f"intervals from bootstrapping the subsets, {agreement.DRAWS:,} samples.",
         markdown_table(header, agreement_rows(report)),
         "Highest - lowest third: what it is worth to choose partners by a predictor. The mean real "
         "gain of the third of a task's subsets with the highest predictions, less that of the "

@@ -43,7 +43,8 @@ def gain_of_choice(pairs: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return what it is worth to choose a task's partners by a prediction, in points.
 
     It is the mean real gain of the third of the task's subsets with the highest predictions, less
-    that of the lowest third; the mean over the tasks with three pairs.
+    that of the lowest third; the mean over the tasks with three pairs. Of equal predictions, the
+    first pair counts as the highest.
     """
     return mean_of_tasks(highest_less_lowest, pairs, counts)
 

@@ -84,14 +84,12 @@ def names_in(header: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def check_columns(where: str, header: Sequence[str], needed: Iterable[str]) -> None:
-    """Raise DataError if a header lacks a column, or has it twice."""
+def check_columns(where: str, header: Sequence[str], needed: Iterable[str], hint: str = "") -> None:
+    """Raise DataError, which ends with a hint, if a header lacks a column, or has it twice."""
     for name in needed:
         if header.count(name) != 1:
             found = "it twice" if name in header else names_in(header)
-            if len(header) == 1 and ";" in found:
-                found += "; separate the columns with commas or tabs"
-            raise DataError(f"{where}: expected a column {name!r}, found {found}")
+            raise DataError(f"{where}: expected a column {name!r}, found {found}{hint}")
 
 
 def csv_rows(
@@ -122,7 +120,9 @@ def csv_rows(
     begin = 1
     try:
         header = list(names) if names else next(reader)
-        check_columns(f"{path}, line 1", header, needed)
+        one = len(header) == 1 and ";" in header[0]
+        hint = "; separate the columns with commas or tabs" if one else ""
+        check_columns(f"{path}, line 1", header, needed, hint)
         begin = reader.line_num + 1
         for fields in reader:
             if fields:  # a blank line is no row

@@ -86,10 +86,12 @@ def score_together(
                     for task, split in zip(tasks, splits, strict=True):
                         examples, embeddings = labelled_rows(split, rows, texts)
                         part = task.scores(model.heads[task.name], embeddings).float()
-                        shape = (len(split.examples), *part.shape[1:])
-                        every = scores[size].setdefault(task.name, part.new_zeros(shape))
+                        if task.name not in scores[size]:
+                            shape = (len(split.examples), *part.shape[1:])
+                            scores[size][task.name] = part.new_zeros(shape)
                         if own:
-                            every[torch.from_numpy(examples).to(part.device)] = part
+                            place = torch.from_numpy(examples).to(part.device)
+                            scores[size][task.name][place] = part
             progress.update(len(rows))
     return {
         size: {name: checked(name, processes.all_reduce_sum(one)) for name, one in several.items()}

@@ -185,7 +185,8 @@ def cosines_of(grams: np.ndarray) -> np.ndarray:
     """Return the cosines (..., m, m) of Gram matrices (..., m, m); 0 for a zero gradient."""
     norms = np.sqrt(np.diagonal(grams, axis1=-2, axis2=-1))
     scale = norms[..., :, None] * norms[..., None, :]
-    return np.divide(grams, scale, out=np.zeros_like(grams), where=scale > 0)
+    with np.errstate(invalid="ignore"):  # NaN for gradients that are not finite
+        return np.divide(grams, scale, out=np.zeros_like(grams), where=scale != 0)
 
 
 def empty_sparse(parameter: Tensor) -> Tensor:

@@ -77,6 +77,13 @@ def test_a_line_has_losses_weights_and_cosines_of_the_whole_and_of_each_section(
     assert "layers" not in single
 
 
+def test_a_gradient_that_is_not_finite_has_no_cosine_and_a_zero_one_has_0():
+    gram = np.array([[np.nan, np.nan, 0], [np.nan, 1, 0], [0, 0, 0]])
+    found = cosines(("a", "b", "c"), gram)
+    assert np.isnan(found["a and b"])
+    assert found["b and c"] == 0
+
+
 def test_cosines_of_every_pair():
     gradients = np.random.default_rng(0).normal(size=(3, 5))
     found = cosines(("a", "b", "c"), gradients @ gradients.T)

@@ -34,6 +34,13 @@ def test_ranks_within_tasks_ignore_differences_between_them():
     assert low < middle < high
 
 
+def test_of_equal_predictions_the_first_pair_counts_as_the_highest():
+    pairs = np.array([(1, 5, 0), (1, 2, 0), (1, -4, 0)], dtype=float)
+    assert gain_of_choice(pairs, once(pairs)) == 9
+    twice = gain_of_choice(pairs, np.array([[0, 2, 1]]))
+    assert twice == 2 - -4
+
+
 def naive(pairs):
     """Return the three measures of repeated pairs, a task at a time."""
     groups = [pairs[pairs[:, 2] == task] for task in np.unique(pairs[:, 2])]
