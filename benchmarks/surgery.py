@@ -27,7 +27,8 @@ from benchmarks.steps import LEARNING_RATE, plain_embeddings, relative_differenc
 from benchmarks.timing import in_rounds, make_result, seconds_table, timed
 from minbert.bi_encoder import BiEncoder
 from multitask.combiners import Combined, Combiner, pcgrad_weights
-from multitask.loop.gradients import GradientRows, whole_gram
+from multitask.gram_matrices import whole_gram
+from multitask.loop.gradients import GradientRows
 from multitask.loop.step import StepGradient
 from multitask.loop.step_losses import StepLosses
 from multitask.model import EncoderWithHeads

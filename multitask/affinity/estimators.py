@@ -15,7 +15,7 @@ import numpy as np
 
 from multitask.affinity.linear_fits import SMALLEST, LinearFits, LinearPoint, Weights
 from multitask.affinity.measures import Measures
-from multitask.loop.gradients import cosines_of
+from multitask.gram_matrices import cosines_of
 
 SHARE = 0.01  # of the sum of the losses: what look-ahead steps on all tasks take from their own
 

@@ -26,7 +26,7 @@ from multitask.affinity.groups import (
     subsets_of,
 )
 from multitask.affinity.measures import Measures
-from multitask.loop.gradients import cosines_of
+from multitask.gram_matrices import cosines_of
 
 SUBSETS, SIZE = 200, 4  # random subsets of more than EXACT tasks, and their size
 

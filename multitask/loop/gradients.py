@@ -176,19 +176,6 @@ class GradientRows:
         return [part.view_as(p) for part, p in zip(parts, self.dense, strict=True)]
 
 
-def whole_gram(grams: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the Gram matrix (m, m) of the complete gradients, the sum over the sections."""
-    return np.sum(list(grams.values()), axis=0)
-
-
-def cosines_of(grams: np.ndarray) -> np.ndarray:
-    """Return the cosines (..., m, m) of Gram matrices (..., m, m); 0 for a zero gradient."""
-    norms = np.sqrt(np.diagonal(grams, axis1=-2, axis2=-1))
-    scale = norms[..., :, None] * norms[..., None, :]
-    with np.errstate(invalid="ignore"):  # NaN for gradients that are not finite
-        return np.divide(grams, scale, out=np.zeros_like(grams), where=scale != 0)
-
-
 def empty_sparse(parameter: Tensor) -> Tensor:
     """Return an empty sparse gradient (V, H) for a parameter."""
     index = torch.empty(1, 0, dtype=torch.long, device=parameter.device)

@@ -12,7 +12,8 @@ from torch import Tensor
 from common.errors import NotFiniteError, RunError
 from multitask.combiners import Combined, CombinerState
 from multitask.combiners.base import ComparesLosses, WeighsLosses, checked
-from multitask.loop.gradients import GradientRows, check_finite, whole_gram
+from multitask.gram_matrices import whole_gram
+from multitask.loop.gradients import GradientRows, check_finite
 from multitask.loop.shared_rows import Batches, Unit, units_of
 from multitask.loop.step_losses import StepLosses
 from multitask.passes import LeafLosses, whole_part

@@ -12,7 +12,7 @@ import numpy as np
 
 from common.atomic_files import atomic_write_text, check_regular
 from common.errors import RunError
-from multitask.loop.gradients import cosines_of, whole_gram
+from multitask.gram_matrices import cosines_of, whole_gram
 from multitask.loop.step import StepResult
 
 LOG_EVERY = 10  # steps per point of the training curves

@@ -26,7 +26,7 @@ from multitask.affinity.groups import (
 )
 from multitask.affinity.linear_fits import RADII, LinearFits, LinearPoint, ridges_of
 from multitask.affinity.measures import Measures
-from multitask.loop.gradients import cosines_of
+from multitask.gram_matrices import cosines_of
 
 PAIRS = np.array([(0, 1), (0, 2), (1, 2)])
 EXACTLY = {"rtol": 1e-9, "atol": 1e-12}  # float64 sums of at most a few hundred terms
