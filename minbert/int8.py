@@ -121,7 +121,6 @@ class Buffers:
         self.qkv = torch.empty(tokens, 3 * hidden)
         self.sums = torch.empty(tokens, hidden, dtype=torch.int32)
         self.wide_sums = torch.empty(tokens, wide, dtype=torch.int32)
-        self.ones = np.ones(hidden, np.float32)
 
 
 class Int8Layer:
@@ -150,7 +149,7 @@ class Int8Layer:
         sums = qkv(b.codes, b.qkv_sums)
         kernels.scaled(sums, b.scales, qkv.weights, qkv.bias, b.qkv.numpy())
         context = attend(b.qkv, b.layout).numpy()
-        kernels.quantize(context, b.ones, b.codes.numpy(), b.scales)
+        kernels.quantize(context, self.output.factors, b.codes.numpy(), b.scales)
         sums = self.output(b.codes, b.sums)
         add_and_norm(sums, self.output, states, self.norms[0], up.factors, b)
         sums, codes = up(b.codes, b.wide_sums), b.wide_codes.numpy()

@@ -13,7 +13,7 @@ from ensemble.alignment import aligned
 from reports.significance import holm, mcnemar, paired_bootstrap, signed_rank
 from reports.systems import ScoredSystem
 from reports.tables import Section
-from tasks.metrics import LEADERBOARD, METRICS, OVERALL, share_of_mean
+from tasks.metrics import LEADERBOARD, METRICS, OVERALL, span_in_mean
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Diff
 
 def overall_difference(differences: Sequence[Difference]) -> Difference:
     """Combine a system's differences on the CS224N tasks into that of the overall score."""
-    share = {task: share_of_mean(one, len(LEADERBOARD)) for task, one in LEADERBOARD.items()}
+    share = {task: 1 / span_in_mean(one, len(LEADERBOARD)) for task, one in LEADERBOARD.items()}
     found = {one.task: one for one in differences if one.task in share}
     return Difference(
         system=differences[0].system,

@@ -15,7 +15,7 @@ from multitask.storage.stored_runs import read_run
 from reports.comparison import compare_on_task
 from reports.systems import ScoredSystem, group_runs, score_systems
 from tasks.base import Task
-from tasks.metrics import METRICS, OVERALL
+from tasks.metrics import OVERALL, span_in_mean, worst_value
 
 POINTS = 100  # points of a score: hundredths
 
@@ -35,7 +35,7 @@ class DevScore:
     def of(self, values: Mapping[str, float]) -> float:
         """Return the score in points from the main metric of each task."""
         several = len(self.metrics) > 1
-        worst = {t: METRICS[m].worst if several else 0.0 for t, m in self.metrics.items()}
+        worst = {t: worst_value(m) if several else 0.0 for t, m in self.metrics.items()}
         return sum(self.weights[task] * (values[task] - worst[task]) for task in self.metrics)
 
     def resolution(self, examples: Mapping[str, int]) -> float:
@@ -58,7 +58,7 @@ def score_of(metrics: Mapping[str, str]) -> DevScore:
     if len(metrics) == 1:
         ((task, metric),) = metrics.items()
         return DevScore(f"{task} {metric}", metrics, {task: float(POINTS)})
-    weights = {t: POINTS / (len(metrics) * (1 - METRICS[m].worst)) for t, m in metrics.items()}
+    weights = {t: POINTS / span_in_mean(m, len(metrics)) for t, m in metrics.items()}
     return DevScore(OVERALL, metrics, weights)
 
 

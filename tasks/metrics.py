@@ -225,9 +225,9 @@ def mean_score(values: Mapping[str, float], names: Mapping[str, str]) -> float:
     return float(np.mean([(values[task] - low) / (1 - low) for task, low in worst.items()]))
 
 
-def share_of_mean(metric: str, tasks: int) -> float:
-    """Return the factor of a metric in the `mean_score` of so many tasks, which is linear."""
-    return 1 / (tasks * (1 - worst_value(metric)))
+def span_in_mean(metric: str, tasks: int) -> float:
+    """Return by how much a metric changes if it changes the `mean_score` of so many tasks by 1."""
+    return tasks * (1 - worst_value(metric))
 
 
 def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -19,6 +19,7 @@ from multitask.affinity.measures import FEWEST_ROUNDS, MeasureFiles, Measures
 from multitask.affinity.sketch import Sketch
 from multitask.assembly import assemble
 from multitask.callbacks import EpochEnd, TrainStart
+from multitask.gram_matrices import whole_gram
 from multitask.loop.gradients import GradientRows, check_finite
 from multitask.loop.shared_rows import Unit
 from multitask.loop.step_losses import StepLosses
@@ -93,7 +94,7 @@ class Probe:
         self.model.zero_grad(set_to_none=True)  # those of the heads
         self.rows.reduce()
         grams = self.rows.grams()
-        squares = np.diag(sum(grams.values()))
+        squares = np.diag(whole_gram(grams))
         names = list(self.tasks)
         check_finite("loss", losses, names)
         check_finite("gradient", squares, names)

@@ -82,16 +82,15 @@ def score_together(
             own = number % processes.count == processes.rank
             if own or not scores[sizes[0]]:  # all processes need the shapes, from the first batch
                 by_exit = model.embed_after(first.batch(rows), tasks[0].name, exits)
-                for size, texts in zip(sizes, model.cut(by_exit), strict=False):
+                for every, texts in zip(scores.values(), model.cut(by_exit), strict=False):
                     for task, split in zip(tasks, splits, strict=True):
                         examples, embeddings = labelled_rows(split, rows, texts)
                         part = task.scores(model.heads[task.name], embeddings).float()
-                        if task.name not in scores[size]:
+                        if task.name not in every:
                             shape = (len(split.examples), *part.shape[1:])
-                            scores[size][task.name] = part.new_zeros(shape)
+                            every[task.name] = part.new_zeros(shape)
                         if own:
-                            place = torch.from_numpy(examples).to(part.device)
-                            scores[size][task.name][place] = part
+                            every[task.name][torch.from_numpy(examples).to(part.device)] = part
             progress.update(len(rows))
     return {
         size: {name: checked(name, processes.all_reduce_sum(one)) for name, one in several.items()}
