@@ -29,7 +29,7 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Point links of pages in docs/ out of it, and of the added pages into it, to the site's."""
     if page.file.generated_by:
-        return markdown.replace("](docs/", "](")
+        return markdown.replace("](docs/", "](").replace("](../docs/", "](../")
     return LINKED.sub(r"](\1)", markdown)
 
 
