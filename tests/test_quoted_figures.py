@@ -113,7 +113,6 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "docs/choosing.md", f"a difference of {change:.2f} with p {p:.2f}"
     line = f"{change:.2f} ([three seeds](results/bees-long.md), *not shown*, p {p:.2f})"
     yield "README.md", line
-    runs = [read_cell(RESULTS / f"bees/{name}.json")["seeds"] for name in ("M7-surgery", "M7")]
     others = [fmean(linear_accuracy(name)) for name in ("ce", "class-triplet", "npair", "supcon")]
     apart = [fmean(linear_accuracy("superloss")) - other for other in others]
     yield "README.md", f"from other losses by {min(apart):+.2f} to {max(apart):+.2f} points"
@@ -126,8 +125,6 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "docs/sharing.md", "the lowest mean cosine and {top} with copies".format(**branches)
     relu, sigmoid = (dev(f"bees/{name}.json", "sts", "pearson") for name in ("M13", "T4-simcse"))
     yield "docs/bees.md", f"three seeds it is {fmean(relu) - fmean(sigmoid):.1f} points lower"
-    pairs = [100 * (runs[0][s]["dev"]["overall"] - runs[1][s]["dev"]["overall"]) for s in runs[1]]
-    yield "README.md", f"With three epochs it is {fmean(pairs):+.2f} (*not tested fairly*"
     yield from quoted_of_own_data()
     best = read_cell(RESULTS / f"sharing/{BEST}.json")["seeds"]
     fastest = min(run["training_seconds"] for run in best.values()) / 60
@@ -372,7 +369,7 @@ def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
     plain, best = one("one-task-per-step"), one(BEST)
     yield page, f"| three encoders, 68.4 M parameters | {spread(singles)} | {spread(taught)} |"
     yield page, f"| {spread(plain)} (one task per step, 23.3 M) | {spread(best)} (copies for"
-    yield "README.md", f"it has {spread(best)}, and three models have {spread(taught)}: [no dif"
+    yield "README.md", f"one model has {spread(best)} and three models have {spread(taught)} (on a GPU): [no dif"
     for mine, theirs, words in (
         (plain, singles, "{} without teachers (p {:.2f})"),
         (best, taught, "{} with them (p {:.2f})"),
