@@ -23,6 +23,7 @@ from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.settings.config import RunConfig, settings_of_mode
 from multitask.settings.methods import methods
+from multitask.settings.presets import preset_values
 from multitask.settings.rules import unused_faults
 from multitask.settings.settings_by_name import METHOD_ROLES
 from multitask.settings.user_methods import check_use
@@ -183,6 +184,7 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **mode:
     check_use(convert("use", dict[str, str], from_file.pop("use", {})), parser.outside)
     if from_file.get("mode", mode["mode"]) != mode["mode"]:
         raise SettingsError(f"config: expected mode {mode['mode']}, found {from_file['mode']}")
+    check_preset(given.get("preset"), from_file, mode["mode"])
     add_short_forms(given, args)
     if leaks := getattr(args, "drop_leaks", None):
         given |= {"drop_leaks": True, "leaks_of": leaks}
@@ -197,6 +199,16 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **mode:
     for fault in unused_faults(config, given):
         raise SettingsError(fault)
     return config
+
+
+def check_preset(name: Any, from_file: Mapping[str, Any], mode: str) -> None:
+    """Raise SettingsError if the file has all settings of a preset, which then changes nothing."""
+    values = preset_values(name, mode)
+    if values and name != from_file.get("preset") and values.keys() <= from_file.keys():
+        raise SettingsError(
+            f"preset {name}: expected a setting that is not in the file of --config, found "
+            f"{', '.join(values)} there; remove them from it, or give them as flags"
+        )
 
 
 def add_short_forms(given: dict[str, Any], args: argparse.Namespace) -> None:

@@ -307,3 +307,18 @@ def test_a_file_of_settings_and_the_configuration_of_a_run_train_it(run_ok, tmp_
     assert (stored["tasks"], stored["lr"], stored["epochs"]) == (["mine"], 1e-5, 1)
     run_ok(*single, first / "config.json", "--output", again)
     assert metrics(first)["dev"] == metrics(again)["dev"]
+
+
+def test_a_preset_that_a_file_of_settings_replaces_is_refused(run_ok, tmp_path, error_line):
+    folder = tmp_path / "run"
+    sizes = ("--limit", "16", "--dev-limit", "8", "--epochs", "1", "--encoder", "tiny")
+    run_ok("--mode", "single", "--task", "sst", "--preset", "bees", *sizes, "--output", folder)
+    again = ("--mode", "single", "--config", folder / "config.json", "--output", tmp_path / "again")
+    line = error_line(2, *again, "--preset", "supercontext")
+    assert "preset supercontext: expected a setting that is not in the file of --config" in line
+    assert "lr, head_lr, weight_decay" in line
+    run_ok(*again, "--preset", "bees")
+    (tmp_path / "some.yaml").write_text("lr: 1e-5\n", "utf-8")
+    some = ("--mode", "single", "--task", "sst", "--config", tmp_path / "some.yaml")
+    run_ok(*some, "--preset", "bees", *sizes, "--output", tmp_path / "some")
+    assert (config(tmp_path / "some")["lr"], config(tmp_path / "some")["head_lr"]) == (1e-5, 2e-5)
