@@ -167,15 +167,15 @@ def check_flags(args: argparse.Namespace) -> None:
 
 def compare_until_sure(args: argparse.Namespace) -> int:
     """Train pairs of runs until the comparison is settled, and print its result."""
-    from reports.stopping import Rule
-    from studies import until_sure
+    from studies.until_sure import comparison
+    from studies.until_sure.stopping import Rule
 
     first, other = (
-        until_sure.read_configuration(Path(one), args.data) for one in args.configurations
+        comparison.read_configuration(Path(one), args.data) for one in args.configurations
     )
     folder = Path(args.output or UNTIL_SURE)
     with if_interrupted("the same command goes on"):
-        found = until_sure.compare_until_sure(
+        found = comparison.compare_until_sure(
             first,
             other,
             folder,
@@ -187,13 +187,13 @@ def compare_until_sure(args: argparse.Namespace) -> int:
         )
     for name, one in zip("AB", args.configurations, strict=True):
         print(f"{name}: {one}")
-    print(f"\n{until_sure.summary(found)}\n\n{until_sure.FILE} and the runs: {folder}")
+    print(f"\n{comparison.summary(found)}\n\n{comparison.FILE} and the runs: {folder}")
     return 0
 
 
 def verify(args: argparse.Namespace) -> int:
     """Print one line for each check of a result; return 1 if one of them fails."""
-    from studies.sealed_comparison import verify
+    from studies.until_sure.sealed_comparison import verify
 
     checks = list(verify(Path(args.verify), args.data))
     for name, wrong in checks:

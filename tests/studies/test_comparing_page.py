@@ -9,10 +9,10 @@ import pytest
 
 from common.json_files import read_json
 from multitask.settings.config import RunConfig
-from reports.stopping import A_BETTER, B_BETTER, SMALL
-from studies.sealed_comparison import read_comparison, verify
-from studies.stopping_simulation import TINY
 from studies.until_sure import sentence
+from studies.until_sure.sealed_comparison import read_comparison, verify
+from studies.until_sure.simulation import TINY
+from studies.until_sure.stopping import A_BETTER, B_BETTER, SMALL
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "comparing.md").read_text("utf-8")

@@ -7,8 +7,7 @@ import pytest
 
 from common.errors import UserError
 from common.json_files import read_sealed
-from reports.stopping import A_BETTER, B_BETTER, ERROR, OPEN, SMALL
-from studies.stopping_simulation import (
+from studies.until_sure.simulation import (
     EXAMPLES,
     MOST_SEEDS,
     NOISE,
@@ -19,6 +18,7 @@ from studies.stopping_simulation import (
     simulate,
     table,
 )
+from studies.until_sure.stopping import A_BETTER, B_BETTER, ERROR, OPEN, SMALL
 
 STORED = Path(__file__).parents[2] / "results" / "until-sure" / "simulation.json"
 COUNT = 150

@@ -13,11 +13,11 @@ from common.errors import UserError
 from common.json_files import SEAL, read_json, write_json, write_sealed
 from multitask.loop.trainer import Trainer
 from multitask.settings.config import RunConfig
-from reports.seed_pairs import SeedPair
-from reports.stopping import A_BETTER, B_BETTER, OPEN, SMALL
-from studies import until_sure
-from studies.sealed_comparison import read_comparison, verify, verify_data
-from studies.until_sure import FILE, compare_until_sure, sentence, summary
+from studies.until_sure import comparison
+from studies.until_sure.comparison import FILE, compare_until_sure, sentence, summary
+from studies.until_sure.sealed_comparison import read_comparison, verify, verify_data
+from studies.until_sure.seed_pairs import SeedPair
+from studies.until_sure.stopping import A_BETTER, B_BETTER, OPEN, SMALL
 from tasks import CS224N
 
 SMALL_RUN = {"encoder": "tiny", "limit": 16, "epochs": 1, "test_limit": 4, "linear": "mkl"}
@@ -173,7 +173,7 @@ def invented(differences, variance=0.0, seconds=1.0):
         times = {"A": seconds, "B": seconds}
         return SeedPair(seed, metrics, times, draws, {"sts": (900, "ids")})
 
-    return mock.patch.object(until_sure, "train_pair", pair)
+    return mock.patch.object(comparison, "train_pair", pair)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_seeds_with_other_dev_examples_are_refused(tmp_path):
         return SeedPair(seed, metrics, {"A": 1.0, "B": 1.0}, np.zeros(9), {"sts": (9, f"{seed}")})
 
     with (
-        mock.patch.object(until_sure, "train_pair", pair),
+        mock.patch.object(comparison, "train_pair", pair),
         pytest.raises(ValueError, match="sts: expected the dev examples of seed 1 for all seeds"),
     ):
         compare_until_sure(*BOTH, tmp_path / "out", 0.5)

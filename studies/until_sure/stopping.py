@@ -32,7 +32,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from reports.confidence import FEWEST, mean_interval
+from studies.until_sure.confidence import FEWEST, mean_interval
 
 Population = Literal["sampled", "fixed"]
 ERROR = 0.05

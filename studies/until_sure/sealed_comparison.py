@@ -19,11 +19,11 @@ from common.json_files import read_sealed
 from multitask.assembly import plain_tasks
 from multitask.settings.config import RunConfig
 from multitask.storage.data_files import file_digests
-from reports.confidence import PRECISION
 from reports.leaks import Counts, audit
-from reports.seed_pairs import DevScore, SeedPair, resampled_covariance, score_of
-from reports.stopping import ERROR, OF_EXAMPLES, Conclusion, Rule, conclude
 from studies.data_records import drawn_split, hash_examples
+from studies.until_sure.confidence import PRECISION
+from studies.until_sure.seed_pairs import DevScore, SeedPair, resampled_covariance, score_of
+from studies.until_sure.stopping import ERROR, OF_EXAMPLES, Conclusion, Rule, conclude
 from tasks import data_folder
 from tasks.described import FILES as DATA_FILES
 from tasks.metrics import METRICS, metric_error

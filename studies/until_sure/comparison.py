@@ -1,7 +1,7 @@
 """Comparison of two configurations, seed by seed, until the difference is settled.
 
 `compare_until_sure(A, B, folder, margin=0.3)` trains A and B with seed 1, then with seed 2, and so
-on. After each pair it updates the intervals of `reports/stopping.py`. It ends with a verdict, or
+on. After each pair it updates the intervals of `stopping.py`. It ends with a verdict, or
 when the budget, the seeds or the dev examples do not suffice for one. The runs stay in
 `folder/A-seed1`, `folder/B-seed1`, ...; the result is the sealed file `folder/until-sure.json`. The
 same call goes on where an interrupted one stopped.
@@ -23,12 +23,10 @@ from multitask.precision import with_precision
 from multitask.settings.config import RunConfig, check_complete
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import read_settings, without_paths
-from reports.seed_pairs import DevScore, SeedPair, check_comparable, dev_score, score_pair
-from reports.stopping import A_BETTER, B_BETTER, OPEN, SMALL, Population, Rule
 from reports.tables import shown_table
 from studies.data_records import drawing_settings
 from studies.runner import long_training
-from studies.sealed_comparison import (
+from studies.until_sure.sealed_comparison import (
     KIND,
     METHOD,
     NAMES,
@@ -40,6 +38,14 @@ from studies.sealed_comparison import (
     pairs_content,
     read_comparison,
 )
+from studies.until_sure.seed_pairs import (
+    DevScore,
+    SeedPair,
+    check_comparable,
+    dev_score,
+    score_pair,
+)
+from studies.until_sure.stopping import A_BETTER, B_BETTER, OPEN, SMALL, Population, Rule
 
 FILE = "until-sure.json"
 REASONS = {

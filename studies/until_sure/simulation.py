@@ -1,8 +1,8 @@
-"""Simulated comparisons that say when to stop: python -m studies.stopping_simulation
+"""Simulated comparisons that say when to stop: python -m studies.until_sure.simulation
 
 Differences of seeds have a deviation of 1 and a known mean, so that wrong verdicts can be counted,
 and runs compared with those of ten seeds of each configuration. The result is simulation.json. The
-rules are those of `reports/stopping.py`, and none of the rules knows the deviation.
+rules are those of `stopping.py`, and none of the rules knows the deviation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from common.environment import environment
 from common.json_files import write_sealed
 from common.progress import with_bar
 from common.settings import Count, Seed
-from reports.stopping import (
+from reports.tables import text_table
+from studies.until_sure.stopping import (
     A_BETTER,
     B_BETTER,
     ERROR,
@@ -33,7 +34,6 @@ from reports.stopping import (
     Rule,
     conclude,
 )
-from reports.tables import text_table
 
 FIXED_SEEDS = 10  # of the comparison without stopping
 MOST_SEEDS = 30
@@ -154,7 +154,7 @@ def is_early(one: Conclusion, pairs: int) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m studies.stopping_simulation", description=__doc__
+        prog="python -m studies.until_sure.simulation", description=__doc__
     )
     parser.add_argument(
         "--comparisons", type=typed(Count), default=1000, help="number of each kind"
@@ -168,7 +168,7 @@ def main() -> None:
         for number, case in enumerate(with_bar("simulate", "case", list(cases())))
     ]
     content = {
-        "command": f"python -m studies.stopping_simulation --comparisons {args.comparisons} "
+        "command": f"python -m studies.until_sure.simulation --comparisons {args.comparisons} "
         f"--seed {args.seed}",
         "most_seeds": MOST_SEEDS,
         "fixed_seeds": FIXED_SEEDS,
@@ -214,4 +214,4 @@ def table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
 
 
 if __name__ == "__main__":
-    start("python -m studies.stopping_simulation", main)
+    start("python -m studies.until_sure.simulation", main)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, trapezoid
 from scipy.stats import norm
 
-from reports.confidence import FEWEST, PRECISION, half_width, mean_interval
+from studies.until_sure.confidence import FEWEST, PRECISION, half_width, mean_interval
 
 ALPHAS = (0.01, 0.04, 0.05, 0.2)
 differences = st.lists(st.integers(-1000, 1000).map(lambda n: n / 8), min_size=3, max_size=12)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.confidence import mean_interval
-from reports.stopping import (
+from studies.until_sure.confidence import mean_interval
+from studies.until_sure.stopping import (
     A_BETTER,
     B_BETTER,
     ERROR,

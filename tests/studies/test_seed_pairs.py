@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scored_runs import scored_run
 
 from common.errors import SettingsError, UserError
 from multitask.settings.config import RunConfig
 from multitask.storage.stored_runs import read_run
-from reports.seed_pairs import (
+from studies.until_sure.seed_pairs import (
     check_comparable,
     dev_score,
     resampled_covariance,
@@ -48,11 +49,13 @@ def test_an_unknown_score_is_refused():
 
 
 @pytest.fixture
-def folders(make_run):
+def folders(tmp_path):
     """Folders of three seeds of A and B by seed and name."""
     skills = {"A": 0.35, "B": 0.25}
     return {
-        seed: {name: make_run(f"{name}{seed}", CS224N, skill, seed) for name, skill in it}
+        seed: {
+            name: scored_run(tmp_path / f"{name}{seed}", CS224N, skill, seed) for name, skill in it
+        }
         for seed in (1, 2, 3)
         for it in [skills.items()]
     }

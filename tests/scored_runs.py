@@ -1,0 +1,42 @@
+"""Finished runs on disk, made of random scores."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from multitask.settings.config import RunConfig
+from tasks.predictions import Scores, scores_name, write_scores
+
+COUNT = 80
+TARGETS = {
+    "sst": np.random.default_rng(1).integers(5, size=COUNT),
+    "qqp": np.random.default_rng(2).integers(2, size=COUNT),
+    "sst2": np.random.default_rng(4).integers(2, size=COUNT),
+    "trec": np.random.default_rng(5).integers(3, size=COUNT),  # of six classes the first three
+    "sts": np.random.default_rng(3).uniform(0, 5, size=COUNT).astype(np.float32),
+}
+
+
+def scored_run(folder, tasks, skill, seed=11711, order=None, **settings) -> Path:
+    """Write a run whose dev scores are right by the share `skill`; return its folder."""
+    (folder / "predictions").mkdir(parents=True)
+    mode = "single" if len(tasks) == 1 else "multitask"
+    config = replace(RunConfig(mode=mode, tasks=tuple(tasks), seed=seed), **settings)
+    draw = np.random.default_rng([seed, int(1000 * skill)])
+    for task in tasks:
+        targets = TARGETS[task]
+        if task == "sts":
+            scores = skill * targets + (1 - skill) * draw.uniform(0, 5, size=COUNT)
+        else:
+            classes = targets.max() + 1
+            noise = draw.dirichlet(np.ones(classes), size=COUNT)
+            scores = skill * np.eye(classes)[targets] + (1 - skill) * noise
+        rows = np.arange(COUNT) if order is None else order
+        ids = [f"{task}{row}" for row in rows]
+        file = folder / "predictions" / scores_name(task, "dev")
+        write_scores(file, Scores(np.array(ids), scores[rows], targets[rows]))
+    (folder / "config.json").write_text(json.dumps(config.to_json()))
+    (folder / "metrics.json").write_text(json.dumps({"dev": {}}))
+    return folder
