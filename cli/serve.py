@@ -73,7 +73,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found none")
     from multitask.storage.run_folder import RunFolder
-    from serving.answers import Corpus, Run
+    from serving.answers import ServedCorpus, ServedRun
     from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
     from serving.rows import Rows
@@ -94,8 +94,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         if names := ", ".join(model.model.adapters):
             print(f"search: embeddings of the shared encoder, without the adapters of {names}")
         embeddings = embeddings_of(sentences, model.model.bi_encoder, precision)
-        corpus = Corpus(Path(args.input).name, sentences, Rows.of(embeddings))
-    run = Run(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
+        corpus = ServedCorpus(Path(args.input).name, sentences, Rows.of(embeddings))
+    run = ServedRun(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
     # Bound here, so that errors are reported in one line and the port is known.
     with socket.create_server((args.host, args.port)) as listening:

@@ -112,11 +112,11 @@ def concatenated(several: Sequence[TokenLists]) -> TokenLists:
         offsets_of(lengths),
         np.concatenate([one.truncated for one in several]),
         np.concatenate(segments) if segments else None,
-        chunks_of(several),
+        joined_chunks(several),
     )
 
 
-def chunks_of(several: Sequence[TokenLists]) -> Chunks | None:
+def joined_chunks(several: Sequence[TokenLists]) -> Chunks | None:
     """Return the chunks of the concatenated lists, None if no sequence has several."""
     if all(one.chunks is None for one in several):
         return None

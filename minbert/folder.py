@@ -58,7 +58,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
     """Read the settings of a folder; a plain transformers folder gives the defaults."""
     pooling, normalize, max_tokens, lower = None, False, None, False
     if (folder / "modules.json").exists():
-        for kind, path in read_modules(folder / "modules.json")[1:]:
+        for kind, path in read_module_list(folder / "modules.json")[1:]:
             if kind == "Pooling":
                 pooling = read_pooling(folder / path / "config.json")
             elif kind == "Normalize":
@@ -91,7 +91,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
     return SentenceSettings(pooling, normalize, max_tokens, lower)
 
 
-def read_modules(file: Path) -> list[tuple[str, str]]:
+def read_module_list(file: Path) -> list[tuple[str, str]]:
     """Return (kind, folder) of each module of a sentence-transformers model, in order."""
     check_regular(file, EncoderError)
     try:

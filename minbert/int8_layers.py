@@ -53,7 +53,7 @@ def choose_layers(
     until they are near enough. The choice is kept in the user's cache, in one file per checksum of
     weights and tokens. `floats` has the layers that are kept, and `quantised` the others.
     """
-    file = cache_folder() / "int8" / f"{checksum(encoder, tokens, pooling)}.json"
+    file = cache_folder() / "int8" / f"{input_hash(encoder, tokens, pooling)}.json"
     found = read_choice(file, len(quantised))
     if found is None:
         found = measure_layers(encoder, floats, quantised, tokens, embed)
@@ -94,7 +94,7 @@ def measure_layers(
     return best
 
 
-def checksum(encoder: Encoder, tokens: TokenLists, pooling: str) -> str:
+def input_hash(encoder: Encoder, tokens: TokenLists, pooling: str) -> str:
     """Return the SHA-256 of weights, tokens and pooling, as hexadecimal digits."""
     digest = hashlib.sha256(f"{METHOD} {pooling}".encode())
     digest.update(np.ascontiguousarray(tokens.ids).data)

@@ -28,7 +28,7 @@ def head_and_tail(tokens: np.ndarray, room: int) -> tuple[Parts, bool]:
     return [np.concatenate([tokens[:head], tokens[len(tokens) - (room - head) :]])], True
 
 
-def chunks_of(tokens: np.ndarray, room: int) -> tuple[Parts, bool]:
+def split_in_chunks(tokens: np.ndarray, room: int) -> tuple[Parts, bool]:
     """Return the fewest chunks of at most `room` tokens, and whether the text was cut.
 
     Chunks do not overlap, and their sizes differ by at most one token. A text is cut to the room
@@ -62,5 +62,5 @@ def ending(text: str, characters: int) -> str:
 
 READERS: dict[str, Callable[[np.ndarray, int], tuple[Parts, bool]]] = {
     "head-tail": head_and_tail,
-    "chunks": chunks_of,
+    "chunks": split_in_chunks,
 }

@@ -125,11 +125,11 @@ def weights_state(encoder: nn.Module) -> tuple[object, ...]:
     """Return a checksum of each weight, and what else a copy of the encoder depends on."""
     settings = [(m.kernel,) for m in encoder.modules() if isinstance(m, Linear)][:1]
     compiled = [getattr(m, "compiled", None) is not None for m in encoder.modules()]
-    weights = [(name, checksum(p.detach())) for name, p in encoder.named_parameters()]
+    weights = [(name, tensor_checksum(p.detach())) for name, p in encoder.named_parameters()]
     return *settings, *compiled, *weights
 
 
-def checksum(tensor: Tensor) -> int:
+def tensor_checksum(tensor: Tensor) -> int:
     """Return a number that changes with any number of a tensor.
 
     The bits of the numbers are added as integers, each row with a factor of its own, so that an

@@ -25,7 +25,12 @@ from minbert.precision import autocast
 from minbert.sizes import Size
 from minbert.weights import save_tensors
 from multitask.adapters import Adapter
-from multitask.task_modules import count_parameters, initial_weights, load_matching, read_modules
+from multitask.task_modules import (
+    count_parameters,
+    initial_weights,
+    load_matching,
+    read_task_modules,
+)
 from tasks.base import Embeddings, Task
 from tasks.heads import PoolsTokens
 
@@ -273,7 +278,7 @@ class EncoderWithHeads(nn.Module):
     def load_heads(self, folder: Path) -> None:
         """Load only heads and adapters."""
         for file, modules in self.files_of_tasks().items():
-            modules.load_state_dict(read_modules(modules, folder / file))
+            modules.load_state_dict(read_task_modules(modules, folder / file))
 
     def load_matching_heads(self, folder: Path, names: Container[str]) -> list[str]:
         """Load these heads of another run if their shapes match; return the loaded names."""

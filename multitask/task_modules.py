@@ -26,7 +26,7 @@ def count_parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def read_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:
+def read_task_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:
     """Return the tensors of a file of modules by task; raise CheckpointError if unusable."""
     saved = read_tensors(file, CheckpointError)
     weights = [n for n, value in modules.state_dict().items() if value.is_floating_point()]
@@ -36,7 +36,7 @@ def read_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:
 
 def load_matching(modules: nn.ModuleDict, file: Path, names: Container[str]) -> list[str]:
     """Load the modules of these tasks if their shapes match; return the tasks."""
-    saved = read_modules(modules, file)
+    saved = read_task_modules(modules, file)
     taken = []
     for name, module in modules.items():
         if name not in names:

@@ -22,7 +22,7 @@ TITLES = {"sst": "Sentiment", "qqp": "Paraphrase", "sts": "Similarity"}
 
 
 @dataclass(frozen=True)
-class Corpus:
+class ServedCorpus:
     """Sentences to search, with their embeddings."""
 
     name: str
@@ -31,7 +31,7 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Run:
+class ServedRun:
     """The name of the served run and its `metrics.json`, which is empty without one."""
 
     name: str = "a run"
@@ -39,7 +39,7 @@ class Run:
 
 
 def about(
-    model: MultiTaskModel, corpus: Corpus | None, run: Run, dev_examples: bool
+    model: MultiTaskModel, corpus: ServedCorpus | None, run: ServedRun, dev_examples: bool
 ) -> dict[str, Any]:
     """Return what the page shows: the run and its card, the tasks with examples, the corpus."""
     examples = examples_of(model.config, model.tasks_by_name, dev_examples)
@@ -105,7 +105,7 @@ def embedding_answer(texts: list[str], vectors: np.ndarray, cut: np.ndarray) -> 
     }
 
 
-def found_sentences(corpus: Corpus, query: np.ndarray, top: int) -> list[dict[str, Any]]:
+def found_sentences(corpus: ServedCorpus, query: np.ndarray, top: int) -> list[dict[str, Any]]:
     """Return the sentences of a corpus nearest to a query of unit length (1, H)."""
     rows, cosines = search(corpus.rows, query, top)
     return [

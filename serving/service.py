@@ -14,7 +14,14 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from serving.answers import Corpus, Run, about, answer, embedding_answer, found_sentences
+from serving.answers import (
+    ServedCorpus,
+    ServedRun,
+    about,
+    answer,
+    embedding_answer,
+    found_sentences,
+)
 from serving.batching import Batcher
 from serving.joined_passes import (
     AnyAnswer,
@@ -53,9 +60,9 @@ class Load:
 
 def make_app(
     model: MultiTaskModel,
-    corpus: Corpus | None = None,
+    corpus: ServedCorpus | None = None,
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost"),
-    run: Run | None = None,
+    run: ServedRun | None = None,
     dev_examples: bool = True,
     load: Load = Load(),
     precision: str = "fp32",
@@ -71,7 +78,7 @@ def make_app(
     batcher = batcher_of(model, metrics, load, precision)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     add_refusals(app)
-    add_information(app, about(model, corpus, run or Run(), dev_examples), metrics, batcher)
+    add_information(app, about(model, corpus, run or ServedRun(), dev_examples), metrics, batcher)
     add_predictions(app, model, batcher)
     add_embeddings(app, model, batcher, corpus)
     add_counts(app, metrics)  # last: around everything else
@@ -156,7 +163,7 @@ def add_embeddings(
     app: FastAPI,
     model: MultiTaskModel,
     batcher: Batcher[AnyRequest, AnyAnswer],
-    corpus: Corpus | None,
+    corpus: ServedCorpus | None,
 ) -> None:
     """Add the routes for embeddings and for search."""
 

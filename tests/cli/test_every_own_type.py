@@ -229,12 +229,12 @@ def demo(trained):
         warnings.simplefilter("ignore")
         from fastapi.testclient import TestClient
 
-    from serving.answers import Run
+    from serving.answers import ServedRun
     from serving.service import make_app
 
     model = MultiTaskModel.load(trained[0])
     with TestClient(
-        make_app(model, hosts=("testserver",), run=Run("r", metrics(trained[0])))
+        make_app(model, hosts=("testserver",), run=ServedRun("r", metrics(trained[0])))
     ) as client:
         yield model, client
 

@@ -15,7 +15,7 @@ from minbert import BiEncoder
 from minbert.batching import TokenLists, pack
 from minbert.bilstm import random_bilstm
 from minbert.config import BiLSTMConfig
-from minbert.long_texts import MOST_CHUNKS, beginning, chunks_of, head_and_tail
+from minbert.long_texts import MOST_CHUNKS, beginning, head_and_tail, split_in_chunks
 from minbert.pooling import POOLINGS
 from minbert.sentences import portions, windows
 from minbert.tokenizer import Tokenizer, load_tokenizer
@@ -105,7 +105,7 @@ def test_a_text_above_the_most_chunks_is_cut_and_counted(make):
         (MOST_CHUNKS * 5, [5] * MOST_CHUNKS, False),
         (MOST_CHUNKS * 5 + 1, [5] * MOST_CHUNKS, True),
     ):
-        parts, cut = chunks_of(np.arange(count), 5)
+        parts, cut = split_in_chunks(np.arange(count), 5)
         assert ([len(part) for part in parts], cut) == (sizes, expected)
 
 

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from tolerances import assert_near, model_terms
 
 import cli
-from serving.answers import Corpus, Run
+from serving.answers import ServedCorpus, ServedRun
 from serving.examples import BUILT_IN, examples_of
 from serving.request_models import MOST
 from serving.rows import Rows
@@ -30,12 +30,12 @@ SENTENCES = ["A cat sleeps.", "The <b>sun</b> is up.", "A dog barks."]
 @pytest.fixture(scope="module")
 def corpus(model):
     embeddings = model.model.bi_encoder.encode(SENTENCES, normalize=True)
-    return Corpus("file.txt", SENTENCES, Rows.of(embeddings))
+    return ServedCorpus("file.txt", SENTENCES, Rows.of(embeddings))
 
 
 @pytest.fixture(scope="module")
 def client(model, corpus):
-    run = Run("my-run", {"dev": {"sst": {"accuracy": 0.5}}})
+    run = ServedRun("my-run", {"dev": {"sst": {"accuracy": 0.5}}})
     return TestClient(make_app(model, corpus, run=run), base_url="http://localhost")
 
 
