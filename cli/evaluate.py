@@ -26,7 +26,7 @@ from tasks import CS224N, build_task, data_folder, find_task, task_suggestion
 from tasks.text_files import file_exists
 
 if TYPE_CHECKING:
-    from reports.submissions import FileScore
+    from reports.submissions.checks import FileScore
     from tasks.base import Task
 
 SAMPLE = "sample"
@@ -76,7 +76,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from reports.submissions import check_folder, faults_line, pack, score_table
+    from reports.submissions.checks import check_folder, faults_line, pack, score_table
 
     if args.overwrite and not args.zip:
         parser.error("--overwrite: expected --zip, the only output of this mode")
@@ -171,9 +171,9 @@ def data_lines(data: str, checked: Sequence[FileScore], tasks: Mapping[str, Task
 
 def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Print scores, remarks and findings; return 1 if there are findings."""
-    from reports.diagnosis import diagnose
-    from reports.diagnosis_tables import diagnosis_table, findings_text
-    from reports.prediction_names import read_headers, remarks_on_others
+    from reports.submissions.diagnosis import diagnose
+    from reports.submissions.diagnosis_tables import diagnosis_table, findings_text
+    from reports.submissions.prediction_names import read_headers, remarks_on_others
 
     check_tasks(args, parser, CS224N)
     folder = Path(args.predictions)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.submissions import Checked, FileScore, faults_line
+from reports.submissions.checks import Checked, FileScore, faults_line
 from tasks import CS224N, build_task, data_folder
 from tasks.metrics import overall
 from tasks.predictions import Scores, scores_name, write_predictions, write_scores

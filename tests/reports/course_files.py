@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from reports.diagnosis import diagnose
-from reports.prediction_names import read_headers
+from reports.submissions.diagnosis import diagnose
+from reports.submissions.prediction_names import read_headers
 
 SIZES = {"sst": 1101, "qqp": 4000, "sts": 863}
 STEMS = {"sst": "ids-sst", "qqp": "quora", "sts": "sts"}

@@ -18,9 +18,9 @@ from course_files import (
     write,
 )
 
-from reports.diagnosis_tables import diagnosis_table, findings_text
-from reports.fault_kinds import KINDS
-from reports.submissions import check_predictions
+from reports.submissions.checks import check_predictions
+from reports.submissions.diagnosis_tables import diagnosis_table, findings_text
+from reports.submissions.fault_kinds import KINDS
 from tasks import build_task
 
 FILES = {"cs224n": (CS224N, "{} , {} \n"), "goettingen": (GOETTINGEN, "{}\t{}\n")}

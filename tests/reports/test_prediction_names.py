@@ -3,8 +3,8 @@
 import pytest
 from course_files import diagnosed, kinds, sound, write
 
-from reports.diagnosis_tables import diagnosis_table, findings_text
-from reports.prediction_names import COURSES, read_headers, remarks_on_others
+from reports.submissions.diagnosis_tables import diagnosis_table, findings_text
+from reports.submissions.prediction_names import COURSES, read_headers, remarks_on_others
 
 NO_HEADER = ["", "\n", "id,prediction\na,1\n", "a , 1 \nb , 0 \n", "a,Predicted_Sentiment\n"]
 KNOWN_NAMES = [

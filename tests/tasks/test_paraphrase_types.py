@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 import multitask
-from reports.diagnosis import diagnose
-from reports.prediction_names import read_headers
+from reports.submissions.diagnosis import diagnose
+from reports.submissions.prediction_names import read_headers
 from tasks import build_task
 from tasks.kinds import multi_label
 from tasks.predictions import read_scores_of, write_predictions

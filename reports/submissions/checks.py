@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from common.atomic_files import atomic_path
-from reports.fault_kinds import KINDS
-from reports.known_splits import recognise
+from reports.submissions.fault_kinds import KINDS
+from reports.submissions.known_splits import recognise
+from reports.submissions.value_faults import LEAST, too_good, value_faults
 from reports.tables import shown_table
-from reports.value_faults import LEAST, too_good, value_faults
 from tasks import CS224N
 from tasks.base import Task
 from tasks.metrics import overall

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.diagnosis import FileDiagnosis
-from reports.fault_kinds import KINDS
-from reports.prediction_names import inside_of
+from reports.submissions.diagnosis import FileDiagnosis
+from reports.submissions.fault_kinds import KINDS
+from reports.submissions.prediction_names import inside_of
 from reports.tables import text_table
 from tasks.metrics import overall
 

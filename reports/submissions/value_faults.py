@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reports.fault_kinds import Faults
+from reports.submissions.fault_kinds import Faults
 from tasks.base import Task
 from tasks.metrics import accuracy, matthews, pearson
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from multitask.storage.run_folder import run_of_predictions
-from reports.fault_kinds import Faults
-from reports.known_splits import recognise, short_id
-from reports.prediction_files import Predictions
+from reports.submissions.fault_kinds import Faults
+from reports.submissions.known_splits import recognise, short_id
+from reports.submissions.prediction_files import Predictions
 from tasks.readers import Examples
 
 BY_IDS = ("ids of another split", "ids of other data", "missing ids", "test equals dev")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.prediction_names import Header
+from reports.submissions.prediction_names import Header
 
 AROUND = re.compile(r"tensor\(|,\s*(device|dtype|grad_fn)=.*")  # numbers printed by PyTorch
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}

@@ -8,13 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from reports.fault_kinds import Faults
-from reports.id_faults import BY_IDS, Splits, copies, id_faults, largest_overlap, matched
-from reports.known_splits import recognise
-from reports.prediction_files import Predictions, read_predictions
-from reports.prediction_names import COURSES, Header
-from reports.submissions import format_faults
-from reports.value_faults import (
+from reports.submissions.checks import format_faults
+from reports.submissions.fault_kinds import Faults
+from reports.submissions.id_faults import (
+    BY_IDS,
+    Splits,
+    copies,
+    id_faults,
+    largest_overlap,
+    matched,
+)
+from reports.submissions.known_splits import recognise
+from reports.submissions.prediction_files import Predictions, read_predictions
+from reports.submissions.prediction_names import COURSES, Header
+from reports.submissions.value_faults import (
     LEAST,
     better_than_test,
     class_values,

@@ -1,0 +1,1 @@
+"""Prediction files of courses: checks, scores, and what is wrong with their models."""
