@@ -91,7 +91,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "README.md", f"450 steps per epoch | {len(every)} | {figures} |"
     minutes = sorted(run["training_seconds"] / 60 for run in cell["seeds"].values())
     yield "README.md", f"{minutes[0]:.0f} to {minutes[-1]:.0f} for the model of the main command"
-    yield "README.md", f"three models of 22.7 M, one per task, have {overall}"
+    yield "README.md", f"three single-task models (68.4 M together) have {overall}"
     surgery, plain = (mean(overalls(file)) for file in ("bees/M7-surgery.json", "bees/M7.json"))
     yield "docs/choosing.md", f"it is {surgery} and {plain} ("
     longer = [overalls(f"bees-long/{name}.json") for name in ("M7-surgery", "M7")]
