@@ -12,10 +12,12 @@ It becomes a frozen data class. msgspec checks types and ranges. This module doe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache, partial
 from inspect import get_annotations
+from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -34,6 +36,7 @@ from msgspec import Meta, inspect
 
 from common.errors import SettingsError, is_unsafe
 from common.suggestions import suggestion
+from minbert_multitask import PACKAGES
 
 MANY = 1_000_000
 Count = Annotated[int, Meta(ge=1, le=MANY)]
@@ -73,11 +76,13 @@ class Settings:
     """Base class of settings, whose fields are checked when an object is created.
 
     `name` is the method's name for users. In flags, JSON and keywords of a configuration, `prefix`
-    precedes the name of each field.
+    precedes the name of each field. `__source__` is the content of the file of a user's class when
+    the class was made: the file may change later.
     """
 
     name: ClassVar[str] = ""
     prefix: ClassVar[str] = ""
+    __source__: ClassVar[bytes | None] = None
     if TYPE_CHECKING:
         # Otherwise a type checker would require `default=` in each field.
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -87,6 +92,9 @@ class Settings:
     def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.name, cls.prefix = name, prefix or cls.prefix
+        file = Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
+        own = cls.__module__.partition(".")[0] not in PACKAGES
+        cls.__source__ = file.read_bytes() if own and file.is_file() else None
         for key, hint in get_annotations(cls).items():
             base = cls.__bases__[0]
             known = getattr(base, "__dataclass_fields__", {})

@@ -16,7 +16,7 @@ def majority_vote(predictions: ArrayLike, probabilities: ArrayLike | None = None
     BEES requires an absolute majority, which three models and five classes may not have. In a tie,
     the class with the largest sum of `probabilities` (M, N, C) wins; sums within 1e-12 count as
     equal. In a remaining tie, or without probabilities, the lowest class wins. Raises ValueError
-    for shapes that do not match or classes other than 0..C-1.
+    for shapes that do not match, classes other than 0..C-1, and probabilities that are not finite.
     """
     chosen = np.asarray(predictions)
     if chosen.ndim != 2 or len(chosen) == 0:
@@ -48,6 +48,8 @@ def summed_probabilities(probabilities: ArrayLike, shape: tuple[int, ...]) -> np
             f"probabilities: expected {shape[0]} models x {shape[1]} examples x classes, "
             f"found {values.shape}"
         )
+    if not np.isfinite(values).all():
+        raise ValueError("probabilities: expected finite numbers, found others")
     return values.sum(0)
 
 

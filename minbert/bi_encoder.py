@@ -355,7 +355,7 @@ class BiEncoder(nn.Module):
         """
         if self.width < (complete := self.encoder.config.hidden_size):
             raise EncoderError(f"save: expected the complete width {complete}, found {self.width}")
-        folder = Path(folder)
+        folder = Path(folder).expanduser()
         make_folder(folder)
         save_encoder(self.encoder, folder)
         self.tokenizer.save(folder)

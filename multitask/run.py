@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from common.environment import environment
 from common.errors import RunError, out_of_memory
@@ -114,6 +115,24 @@ def memory_reported(config: RunConfig) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def torch_defaults() -> Iterator[None]:
+    """Train with gradients and without autocast, whatever the caller of `train` has chosen.
+
+    Raise RunError if new tensors have another type or device than in a new process.
+    """
+    if (dtype := torch.get_default_dtype()) != torch.float32:
+        raise RunError(f"torch.set_default_dtype: expected torch.float32, found {dtype}")
+    if (device := torch.get_default_device()).type != "cpu":
+        raise RunError(f"torch.set_default_device: expected cpu, found {device}; see --device")
+    kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
+        for kind in kinds:
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
+
+
+@torch_defaults()
 def run(
     config: RunConfig, folder: Path, processes: Processes, control: RunControl
 ) -> dict[str, Any]:

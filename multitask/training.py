@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from common.errors import SettingsError
+from common.errors import RunError, SettingsError
 from common.settings import convert, short_repr
 from multitask.callbacks import TrackerName
 from multitask.control import RunControl
@@ -25,22 +25,39 @@ class Run:
     """
 
     def __init__(self, folder: str | Path, use: UserMethods = ()) -> None:
-        self.folder, self.use = Path(folder), tuple(use)
+        self.folder, self.use = Path(folder).expanduser().absolute(), tuple(use)
         self.config = RunFolder(self.folder).config(self.use)
+        self.stored = RunFolder(self.folder).stored()
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The content of `metrics.json`; empty if the run is not finished."""
+        """The content of `metrics.json`; empty if the run is not finished.
+
+        Raise RunError if the folder has another run by now, or none.
+        """
+        self.check_unchanged()
         return RunFolder(self.folder).metrics() or {}
 
     @cached_property
     def model(self) -> Any:
-        """A `serving.MultiTaskModel`, or a `BiEncoder` after pre-training. Both have `encode`."""
+        """A `serving.MultiTaskModel`, or a `BiEncoder` after pre-training. Both have `encode`.
+
+        Raise RunError if the folder has another run by now, or none.
+        """
+        self.check_unchanged()
         if self.config.pretrains:
             open_bi_encoder = import_module("multitask.assembly").open_bi_encoder
             return open_bi_encoder(RunFolder(self.folder).weights(), self.config)
         # Packages that depend on this one are imported only when they are needed.
         return import_module("serving").MultiTaskModel.load(self.folder, use=self.use)
+
+    def check_unchanged(self) -> None:
+        """Raise RunError if the folder has another configuration than when it was opened."""
+        if RunFolder(self.folder).stored() != self.stored:
+            raise RunError(
+                f"{self.folder}: expected the run that was opened, found another one or none; "
+                "train each run into a folder of its own"
+            )
 
     def compare(self, *others: Run | str | Path, **named: Run | str | Path) -> str:
         """Return the tables of mode compare for this run and others: means, gains, tests.
@@ -114,7 +131,7 @@ def train(
     if not isinstance(callbacks, Iterable):
         raise SettingsError(f"callbacks: expected a list, found {short_repr(callbacks)}")
     convert("tracker", TrackerName, tracker)
-    target = default_folder(config) if folder is None else Path(folder)
+    target = default_folder(config) if folder is None else Path(folder).expanduser()
     control = RunControl(resume, overwrite, verbose, callbacks=tuple(callbacks), tracker=tracker)
     complete(config, target, control)
     return Run(target, config.user_methods)

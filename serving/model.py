@@ -16,6 +16,7 @@ from common.errors import EncoderError, RunError, SettingsError
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW
+from minbert.precision import autocast
 from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
@@ -81,8 +82,9 @@ class MultiTaskModel:
         Raises:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
         """
-        config, tasks, model = load_trained(Path(folder), device, linear, use, reading)
-        return cls(model, config, read_calibration(Path(folder)), tasks)
+        folder = Path(folder).expanduser()
+        config, tasks, model = load_trained(folder, device, linear, use, reading)
+        return cls(model, config, read_calibration(folder), tasks)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -218,6 +220,10 @@ class MultiTaskModel:
         done, cut, empty = 0, 0, 0
         for window in windows(rows, WINDOW, size):
             for number, row in enumerate(window, done + 1):
+                if isinstance(row, str):
+                    raise TypeError(
+                        f"row {number}: expected a tuple of texts, found one string; write (text,)"
+                    )
                 if len(row) != len(window[0]):
                     raise RunError(
                         f"row {number}: expected as many texts as in the rows before, "
@@ -239,8 +245,8 @@ class MultiTaskModel:
         """Return the requested tasks; raise RunError for an unknown or unsuitable one."""
         if isinstance(tasks, str):
             raise TypeError(f"tasks: expected a list of names, found one string {tasks!r}")
-        able = self.readers(columns)
-        for name in tasks or ():
+        able, wanted = self.readers(columns), list(tasks or ())
+        for name in wanted:
             if name not in self.tasks_by_name:
                 meant = task_suggestion(name, self.tasks)
                 raise RunError(f"expected tasks of {', '.join(self.tasks)}, found {name}{meant}")
@@ -248,7 +254,7 @@ class MultiTaskModel:
                 raise RunError(f"{name}: expected pairs of texts, found single ones")
         if not able:
             raise RunError(f"{', '.join(self.tasks)}: expected pairs of texts, found single ones")
-        return list(tasks or able)
+        return wanted or able
 
     def predict_window(
         self,
@@ -267,12 +273,13 @@ class MultiTaskModel:
         self, tokens: Mapping[str, Sequence[TokenLists]], precision: str = "fp32"
     ) -> dict[str, np.ndarray]:
         """Return the scores (n, C) or (n,) by task, from the tokens of each task's texts."""
-        vectors = embed_tasks(self.model, partial(self.encoder, precision), tokens)
         heads = self.model.heads
-        return {
-            name: self.tasks_by_name[name].scores(heads[name], vectors[name]).float().cpu().numpy()
-            for name in tokens
-        }
+        with autocast(self.model.bi_encoder.device, "fp32"):  # whatever the caller has chosen
+            vectors = embed_tasks(self.model, partial(self.encoder, precision), tokens)
+            scores = {
+                name: self.tasks_by_name[name].scores(heads[name], vectors[name]) for name in tokens
+            }
+        return {name: one.float().cpu().numpy() for name, one in scores.items()}
 
     def predictions(
         self,

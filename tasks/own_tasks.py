@@ -18,12 +18,14 @@ from common.settings import hints_of, plain, short_repr, suggestion
 from tasks.described import checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.own_types import TYPES, type_of_lists
-from tasks.own_types.base import OwnType, Parts
+from tasks.own_types.base import MISSING, DescriptionError, OwnType, Parts, check_labels
+from tasks.own_types.multi_label import check_no_matrix
 from tasks.registry import TASKS, TaskOptions, task_suggestion
 from tasks.splits import PartedSource
 from tasks.table_splits import TableSource, TableSplit
 from tasks.task_description import NAME, TaskDescription, from_json, is_reserved
 from tasks.task_inference import complete_description
+from tasks.text_files import to_text
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -80,7 +82,7 @@ class OwnTaskOptions:
 
 def task(
     first: str | Sequence[str] | Sequence[Sequence[str]],
-    labels: Sequence[str | int | float | Sequence[str]] | None = None,
+    labels: Sequence[str | int | float | Sequence[str] | None] | None = None,
     *,
     name: str | None = None,
     folder: str | Path | None = None,
@@ -94,8 +96,9 @@ def task(
             n texts or n pairs of texts, with `labels`.
         labels: n labels: classes, as texts or whole numbers; for the similarity of pairs,
             numbers, at least one of them a float; for the regression of texts, numbers, at least
-            one of them with a fraction; or n lists of labels, which may be empty. None for
-            `type="ranking"`, where the first text of each pair is the better one.
+            one of them with a fraction; or n lists of labels, which may be empty. A missing label,
+            None or NaN, is a blank cell of the file; beside one, only a fraction makes numbers of
+            classes. None for `type="ranking"`, where the first text of each pair is the better one.
         name: the name of a task from lists; None for `own`.
         folder: the folder in which lists are stored as a file, named after its checksum; None for
             `runs/data`. The run reads this file, also when it is resumed.
@@ -107,7 +110,9 @@ def task(
         SettingsError, DescriptionError, DataError: with a message of one line.
     """
     if not isinstance(first, str):
-        return task_from_lists(first, labels, name or "own", Path(folder or "runs/data"), options)
+        return task_from_lists(
+            first, labels, name or "own", Path(folder or "runs/data").expanduser(), options
+        )
     for key, value in (("labels", labels), ("name", name), ("folder", folder)):
         if value is not None:
             raise SettingsError(f"{key}: expected only for a list of texts, found task {first!r}")
@@ -131,14 +136,13 @@ def task_from_lists(
     texts: Any, labels: Any, name: str, folder: Path, options: dict[str, Any]
 ) -> TaskDescription:
     """Store lists of texts and labels as a file and return a task that reads it."""
-    if not isinstance(texts, Iterable):
-        raise SettingsError(f"texts: expected a name or a list of texts, found {short_repr(texts)}")
     if wrong := [key for key in OF_FILES if key in options]:
         raise SettingsError(f"{wrong[0]}: expected none with a list of texts, which has no file")
-    if isinstance(labels, str):
-        raise SettingsError(f"labels: expected a list, found {short_repr(labels)}")
-    rows = [texts_of(row) for row in texts]
-    labels = plain(list(() if labels is None else labels))
+    pairs = "df[COLUMNS].values.tolist()"
+    rows = [texts_of(row) for row in listed("texts", texts, "a name or a list of texts", pairs)]
+    labels = listed("labels", () if labels is None else labels)
+    labels = [None if repr(label) in MISSING else label for label in labels]
+    check_no_matrix(labels)
     given = TYPES.get(str(options.get("type")))
     unlabelled = given is not None and not given.label_columns[1]
     if len(labels) != (0 if unlabelled else len(rows)):
@@ -155,21 +159,54 @@ def task_from_lists(
         found = " and ".join(map(str, widths))
         raise SettingsError(f"texts: expected one or two in each row, found {found}")
     columns = TEXTS[: widths[0]]
-    options = {"labels" if key == "classes" else key: value for key, value in options.items()}
+    if "classes" in options:
+        classes = options.pop("classes")
+        if not isinstance(classes, str):  # low|high, as in a description
+            classes = [to_text(one) for one in listed("classes", classes)]
+        options["labels"] = classes
     kind = options.get("type") or type_of_lists(len(columns), labels, options)
     own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
-    cells = [{LABEL: own.cell(label, options)} for label in labels] or [{}] * len(rows)
+    cells: list[dict[str, Any]] = [
+        {LABEL: None if label is None else own.cell(label, options)} for label in labels
+    ]
     file = store_rows(
         folder,
         name,
         [
             dict(zip(columns, row, strict=True)) | cell
-            for row, cell in zip(rows, cells, strict=True)
+            for row, cell in zip(rows, cells or [{}] * len(rows), strict=True)
         ],
     )
     description = {"train": str(file), "type": kind, "text": list(columns)}
     description |= {} if unlabelled else {"label": [LABEL]}
-    return complete_description(name, checked_description(name, description | options))
+    try:
+        checked = checked_description(name, description | options)
+        check_labels("classes", checked["labels"])
+        described = complete_description(name, checked)
+        if fault := own.fault(described):
+            raise DescriptionError(f"{name}: {fault}")
+        return described
+    except DescriptionError as error:  # the key `labels` is the argument `classes`
+        line = str(error).replace(f"{name}: labels:", f"{name}: classes:")
+        raise DescriptionError(line) from error
+
+
+def listed(
+    key: str, given: Any, expected: str = "a list", advice: str = "df[COLUMN].tolist()"
+) -> list[Any]:
+    """Return the elements of a list, an array or a column; raise SettingsError for anything else.
+
+    The order of a set is arbitrary, and of a mapping or a data frame only the keys would be read.
+    """
+    if hasattr(given, "columns"):  # of pandas
+        found = f"a {type(given).__name__}: use {advice}"
+    elif isinstance(given, Mapping | set | frozenset):
+        found = f"a {type(given).__name__}"
+    elif isinstance(given, str) or not isinstance(given, Iterable):
+        found = short_repr(given)
+    else:
+        return plain(list(given))
+    raise SettingsError(f"{key}: expected {expected}, found {found}")
 
 
 def store_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:

@@ -84,6 +84,9 @@ def table_tasks(
     Raises:
         SettingsError, DescriptionError, DataError: with a message of one line.
     """
+    if hasattr(file, "columns"):  # of pandas
+        found = f"a {type(file).__name__}: use df.to_csv(FILE, index=False)"
+        raise DescriptionError(f"file: expected the name of a file or a folder, found {found}")
     texts = list(text) if isinstance(text, list | tuple) else [text]
     options = {key: str(one) if isinstance(one, Path) else one for key, one in options.items()}
     table = make_table(str(file), texts, labels, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from common.errors import RunError, UserError
-from common.settings import NonNegative, Settings, setting
+from common.settings import NonNegative, Settings, setting, short_repr
 
 ROUNDING = 1e-9  # largest difference of a preference's sum from 1
 ALONE = "one objective"  # status of a step without anything to combine
@@ -157,6 +158,21 @@ class WithPreference(Combiner):
             yield f"preference: expected at least one number above 0, found {shown or 'none'}"
         elif self.positive and not all(weight > 0 for weight in preference):
             yield f"preference: expected numbers above 0 for combiner {self.name}, found {shown}"
+
+
+def stored_state(combiner: CombinerState, name: str) -> dict[str, Any]:
+    """Return the state of a run's combiner; raise RunError if a checkpoint cannot restore it."""
+    state = combiner.state_dict()
+    try:
+        restored = json.loads(json.dumps(state))
+    except (TypeError, ValueError) as error:
+        raise RunError(
+            f"combiner {name}: expected a state of JSON values, found: {error}"
+        ) from error
+    if restored != state:
+        line = "expected a state that JSON keeps: texts as keys, lists for tuples"
+        raise RunError(f"combiner {name}: {line}, found {short_repr(state)}")
+    return state
 
 
 def checked(

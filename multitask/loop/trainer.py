@@ -20,6 +20,7 @@ from minbert.kernel_choice import choose_linear
 from multitask.averaging import averaged
 from multitask.callbacks import Callbacks, EpochEnd, TrainStart, trackers
 from multitask.combiners import Combined, build_combiner
+from multitask.combiners.base import stored_state
 from multitask.control import Interrupts, RunControl
 from multitask.distributed import Processes
 from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
@@ -71,6 +72,7 @@ class Trainer:
         self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
         self.combiner = build_combiner(config, objectives)
+        stored_state(self.combiner, config.combiner.name)  # not only at the first checkpoint
         self.scored, self.followers = averaged(model, config.average_weights, self.regularizers)
         losses = StepLosses(model, tasks, splits, self.regularizers, config, processes)
         self.gradient = StepGradient(losses, self.combiner)
@@ -299,7 +301,7 @@ class Trainer:
         return {
             "progress": asdict(self.progress),
             "streams": {stream.task: stream.position for stream in self.streams},
-            "combiner": self.combiner.state_dict(),
+            "combiner": stored_state(self.combiner, self.config.combiner.name),
             "dropout": self.model.dropout_stream.state_dict(),
             "linear": self.config.linear,
             "processes": self.processes.count,

@@ -47,7 +47,7 @@ class Regularizer(Settings):
         """Return the regulariser of one run."""
         from multitask.regularizers.base import Weighted
 
-        return Weighted(self.weights, self.term)
+        return Weighted(self.name, self.weights, self.term)
 
     def extra_passes(self) -> float:
         """Return how many further passes a step takes, forward and backward, to estimate times."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import torch
 from torch import Tensor
 
 from common.errors import RunError
@@ -103,15 +104,32 @@ class RegularizerState:
 
 
 class Weighted(RegularizerState):
-    """A term times the weight of its task."""
+    """The term of the regulariser `name` times the weight of its task."""
 
     of_every_size = True
 
-    def __init__(self, weights: Mapping[str, float], term: Callable[[CleanPass], Tensor]) -> None:
-        self.weights, self.term = weights, term
+    def __init__(
+        self, name: str, weights: Mapping[str, float], term: Callable[[CleanPass], Tensor]
+    ) -> None:
+        self.name, self.weights, self.term = name, weights, term
 
     def __call__(self, clean: CleanPass) -> Term:
-        return Term(self.weights[clean.task.name] * self.term(clean))
+        value = self.term(clean)
+        check_loss(f"regularizer {self.name}: expected a term", value)
+        return Term(self.weights[clean.task.name] * value)
+
+
+def check_loss(expected: str, value: object) -> None:
+    """Raise RunError for anything but one number that can be differentiated."""
+    if not isinstance(value, Tensor):
+        found = type(value).__name__
+    elif value.ndim:
+        found = f"a tensor of {' x '.join(map(str, value.shape))} numbers"
+    elif torch.is_grad_enabled() and not value.requires_grad:
+        found = "one without a gradient"
+    else:
+        return
+    raise RunError(f"{expected} as a tensor of one number, found {found}")
 
 
 def build_regularizers(

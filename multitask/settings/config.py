@@ -9,6 +9,7 @@ from dataclasses import Field, fields
 from functools import cache, cached_property
 from inspect import Parameter, Signature
 from os import PathLike, fspath
+from os.path import expanduser
 from typing import Any, ClassVar
 
 from common.errors import RunError, SettingsError, UserError
@@ -54,9 +55,14 @@ class RunConfig(RunSettings):
         for fault in ineffective_faults(self, explicit(settings)):
             raise SettingsError(fault)
 
+    def __init_subclass__(cls, **_: Any) -> None:
+        line = "expected RunConfig itself, found a subclass; write a function that returns one"
+        raise SettingsError(f"class {cls.__name__}: {line}")
+
     def _fill(self, settings: Mapping[str, Any], user_methods: UserMethods, strict: bool) -> None:
         """Set all fields from settings by name; if `strict`, refuse contradictions."""
-        settings = {key: as_text(value) for key, value in settings.items()}
+        paths = (*path_settings(), "encoder")
+        settings = {key: as_text(value, key in paths) for key, value in settings.items()}
         object.__setattr__(self, "given", {key: copied(value) for key, value in settings.items()})
         found = resolved(settings, fields(self), hints_of(RunConfig), user_methods, strict)
         for name, value in found.items():
@@ -255,13 +261,15 @@ def default_options(cls: Any) -> TaskOptions:
     return cls()
 
 
-def as_text(value: Any) -> Any:
-    """Return a path, or the paths in a tuple or list, as text; other values unchanged."""
-    if isinstance(value, PathLike):
-        return fspath(value)
-    if isinstance(value, tuple | list) and any(isinstance(one, PathLike) for one in value):
-        return type(value)(map(as_text, value))
-    return value
+def as_text(value: Any, is_path: bool) -> Any:
+    """Return a path, or the paths in a tuple or list, as text; other values unchanged.
+
+    In settings that are paths, `~` is expanded, also in texts.
+    """
+    if type(value) in (tuple, list):
+        return type(value)(as_text(one, is_path) for one in value)
+    text = fspath(value) if isinstance(value, PathLike) else value
+    return expanduser(text) if is_path and isinstance(text, str) else text
 
 
 def copied(value: Any) -> Any:

@@ -56,7 +56,7 @@ def resolved(
     base = preset_values(given.get("preset"), requested_mode(given, user_methods))
     owned = owners(user_methods)
     names = {one.name for one in known}
-    for key in names & owned.keys():
+    for key in (names | {"use"}) & owned.keys():  # `use` has the files of methods in config.json
         raise SettingsError(
             f"{key}: expected another name for this setting of {owner_of(key, owned)}: every run "
             "has a setting of this name"
@@ -85,9 +85,27 @@ def resolved(
         found["gradients"] = default_gradients(found)
     if found["similarity_scale"] == SCALE and (strict or "similarity_scale" not in given):
         found["similarity_scale"] = default_scale(found)
+    check_no_clash(found)
     if strict:
         check_used(settings, found, owned)
     return found
+
+
+def check_no_clash(found: Mapping[str, Any]) -> None:
+    """Raise SettingsError if methods of two roles have one setting with different values.
+
+    Settings of all methods are stored side by side, so that only one of the values would be kept.
+    """
+    seen: dict[str, tuple[str, Any]] = {}
+    for role in METHOD_ROLES:
+        for key, value in of_methods(role, found[role]).items():
+            first, other = seen.setdefault(key, (role, value))
+            if first != role and other != value:
+                raise SettingsError(
+                    f"{key}: expected one value for {first} and {role}, which both have this "
+                    f"setting, found {short_repr(other)} and {short_repr(value)}; give it another "
+                    "name in one of them"
+                )
 
 
 def option_hint(name: str) -> str:

@@ -11,15 +11,15 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from common.atomic_files import check_regular
 from common.errors import RunError, SettingsError, one_line
-from common.json_files import digest
 from common.settings import Settings, hints_of, short_repr
 from multitask.settings.methods import UserMethods, built_in, role_of
 
@@ -33,17 +33,18 @@ def load_methods(file: str) -> tuple[type[Settings], ...]:
     if path.suffix != ".py" or not path.is_file():
         found = file if path.is_file() else f"no file {file}"
         raise RunError(f"--use: expected a Python file, found {found}")
-    name = f"used_{path.stem}_{digest(path)[:12]}"
+    content = path.read_bytes()  # read once, so that it is what was executed
+    name = f"used_{path.stem}_{hashlib.sha256(content).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     assert spec is not None, "a file that ends in .py has a loader"
-    assert spec.loader is not None, "a file that ends in .py has a loader"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # data classes look up the types of their fields there
     try:
-        spec.loader.exec_module(module)
+        exec(compile(content, str(path.resolve()), "exec", dont_inherit=True), vars(module))
         methods = methods_of(module)
         for one in methods:
             hints_of(one)
+            one.__source__ = content
     except (Exception, SystemExit) as error:  # a user's code may raise anything
         shown = f"{type(error).__name__}: {error}"
         raise RunError(one_line(f"--use {file}: expected methods, found {shown}")) from error
@@ -78,13 +79,26 @@ def check_names(methods: UserMethods) -> None:
             raise SettingsError(f"{role}: expected one method {one.name}, found two")
 
 
-def source_of(method: type[Settings]) -> Path | None:
-    """Return the file of a method's class; None for an interactive session."""
+def source_of(method: type[Settings]) -> tuple[str, bytes] | None:
+    """Return name and content of a method's file when its class was made; None without one.
+
+    A class of an interactive session has no file.
+    """
     try:
-        found = inspect.getsourcefile(method)
+        file = Path(inspect.getsourcefile(method) or "")
     except (OSError, TypeError):
         return None
-    return Path(found) if found and Path(found).is_file() else None
+    if method.__source__ is None and not file.is_file():
+        return None
+    return file.name, method.__source__ or file.read_bytes()
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those of the functions and classes inside it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from codes_in(one)
 
 
 def sources(methods: UserMethods) -> dict[str, str]:
@@ -94,11 +108,12 @@ def sources(methods: UserMethods) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for one in methods:
-        if not isinstance(one, type):
+        if not isinstance(one, type) or not issubclass(one, Settings):
             raise SettingsError(f"use: expected classes of methods, found {short_repr(one)}")
-        file = source_of(one)
-        name, checksum = (file.name, digest(file)) if file else (one.__qualname__, code_of(one))
-        if file and "<locals>" in one.__qualname__:
+        source = source_of(one)
+        name = source[0] if source else one.__qualname__
+        checksum = hashlib.sha256(source[1]).hexdigest() if source else code_of(one)
+        if source and "<locals>" in one.__qualname__:
             name = f"{name}:{role_of(one)}:{one.name}"
             checksum = hashlib.sha256((checksum + code_of(one)).encode()).hexdigest()
         if found.setdefault(name, checksum) != checksum:
@@ -109,61 +124,93 @@ def sources(methods: UserMethods) -> dict[str, str]:
 def code_of(method: type[Settings]) -> str:
     """Return a checksum of the compiled functions and plain values of a class without a file.
 
-    It covers the numbers, texts, tuples and functions without a file that these functions read as
-    global variables or those of an enclosing function, but none that they also set.
+    It covers the bases without a file, and the numbers, texts, tuples, and functions and classes
+    without a file that these functions read as global variables or those of an enclosing function,
+    but none that they also set.
     """
-    own = {key: one for key, one in vars(method).items() if not key.startswith("__")}
-    codes = [one.__code__ for one in map(function_of, own.values()) if one is not None]
-    changed = set[str]().union(*map(names_set, codes))
-    seen = set[tuple[str, str]]()  # functions may read each other
+    functions = [one for one in parts_of(method, set())[0] if isinstance(one, FunctionType)]
+    changed = set[str]().union(*(names_set(one.__code__) for one in functions))
+    return hashlib.sha256(repr(parts_of(method, changed)[1]).encode()).hexdigest()
+
+
+def parts_of(method: type[Settings], changed: set[str]) -> tuple[list[Any], list[Any]]:
+    """Return the classes and functions without a file that a class needs, and what is in each.
+
+    They may refer to each other: each is listed once, and a reference is a place in the list.
+    The variables `changed` are left out.
+    """
+    parts: list[Any] = [method]
+
+    def place(part: Any) -> int:
+        if not any(one is part for one in parts):
+            parts.append(part)
+        return next(place for place, one in enumerate(parts) if one is part)
 
     def plain(value: Any) -> Any:
         if isinstance(value, CodeType):
             return value.co_code, value.co_names, [plain(one) for one in value.co_consts]
-        if (function := function_of(value)) is not None:
-            named = outside(function)
-            code = plain(function.__code__)
-            return code, repr(function.__defaults__), *([named] if named else [])
         if isinstance(value, frozenset):
             return sorted(map(repr, value))  # the order of a set differs between processes
         if isinstance(value, tuple):
             return [plain(one) for one in value]
-        return repr(value) if isinstance(value, int | float | str) else None
+        if isinstance(value, int | float | str):
+            return repr(value)
+        part = value if isinstance(value, type) else function_of(value)
+        if part is None:
+            return None
+        return part.__qualname__ if is_installed(part) else place(part)
 
-    def outside(function: FunctionType) -> list[Any]:
-        found, known = [], variables_of(function)
-        for name in sorted(known.keys() - changed - names_set(function.__code__)):
-            value, place = inspect.unwrap(known[name]), (function.__qualname__, name)
-            if place in seen or is_installed(value):
-                continue
-            seen.add(place)
-            if isinstance(value, FunctionType | int | float | str | tuple | frozenset):
-                found.append((name, plain(value)))
-        return found
+    def content(part: Any) -> list[Any]:
+        if isinstance(part, type):
+            listed = [plain(part.__bases__)]
+            for key in sorted(vars(part)):
+                value = vars(part)[key]
+                if function := function_of(value):
+                    listed.append((key, place(function)))
+                elif not key.startswith("__"):
+                    listed.append((key, plain(value)))
+            return listed
+        known, named = variables_of(part), part.__kwdefaults__ or {}
+        read = [(name, plain(known[name])) for name in sorted(known.keys() - changed)]
+        return [
+            plain(part.__code__),
+            plain(part.__defaults__),
+            [(name, plain(named[name])) for name in sorted(named)],
+            [(name, one) for name, one in read if one is not None],
+        ]
 
-    values = sorted((key, plain(one)) for key, one in own.items())
-    return hashlib.sha256(repr(values).encode()).hexdigest()
+    return parts, [content(one) for one in parts]  # `content` adds to the list
 
 
 def function_of(value: Any) -> FunctionType | None:
     """Return the Python function of a function, method or property; None for other values."""
-    inner = getattr(value, "fget", None) or getattr(value, "__func__", value)
-    found = inspect.unwrap(inner)
+    if isinstance(value, property):
+        value = value.fget
+    elif isinstance(value, cached_property):
+        value = value.func
+    elif isinstance(value, classmethod | staticmethod | MethodType):
+        value = value.__func__
+    found = inspect.unwrap(value)
     return found if isinstance(found, FunctionType) else None
 
 
-def is_installed(value: Any) -> bool:
-    """Return whether a value is a function of a module with a file, which no function made."""
-    if not isinstance(value, FunctionType) or value.__closure__ is not None:
+def is_installed(part: FunctionType | type) -> bool:
+    """Return whether a module with a file, or Python, has a function or class, and none made it."""
+    if isinstance(part, FunctionType):
+        return part.__closure__ is None and Path(part.__code__.co_filename).is_file()
+    if "<locals>" in part.__qualname__:
         return False
-    return Path(value.__code__.co_filename).is_file()
+    module = sys.modules.get(part.__module__)
+    file = Path(getattr(module, "__file__", None) or "")  # "<stdin>" is none
+    return getattr(module, "__spec__", None) is not None or file.is_file()
 
 
 def variables_of(function: FunctionType) -> dict[str, Any]:
     """Return what a function reads: global variables, and those of an enclosing function."""
-    read = names_in(function.__code__, "LOAD_GLOBAL") & function.__globals__.keys()
-    found = {name: function.__globals__[name] for name in read}
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    code, known = function.__code__, function.__globals__
+    read = names_in(code, "LOAD_GLOBAL") | names_in(code, "LOAD_NAME") - {"__name__"}  # of a class
+    found = {name: known[name] for name in read & known.keys()}
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     for name, cell in cells:
         with suppress(ValueError):  # not set yet
             found[name] = cell.cell_contents
@@ -179,9 +226,8 @@ def names_set(code: CodeType) -> set[str]:
 
 def names_in(code: CodeType, operation: str) -> set[str]:
     """Return the names on which a function, or one inside it, does an operation of bytecode."""
-    mine = {one.argval for one in dis.get_instructions(code) if one.opname == operation}
-    inside = (one for one in code.co_consts if isinstance(one, CodeType))
-    return mine.union(*(names_in(one, operation) for one in inside))
+    steps = (one for inner in codes_in(code) for one in dis.get_instructions(inner))
+    return {one.argval for one in steps if one.opname == operation}
 
 
 def check_use(stored: Mapping[str, str], methods: UserMethods) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,9 +75,9 @@ def make_ready(folder: RunFolder, config: RunConfig, overwrite: bool) -> None:
         folder.path.mkdir(parents=True, exist_ok=True)
         folder.write_config(config.to_json())  # first: it marks the folder as a run
         folder.predictions.mkdir(exist_ok=True)
-        for file in filter(None, map(source_of, config.user_methods)):
+        for name, content in filter(None, map(source_of, config.user_methods)):
             (folder.path / CODE).mkdir(exist_ok=True)
-            shutil.copyfile(file, folder.path / CODE / file.name)
+            (folder.path / CODE / name).write_bytes(content)
     except OSError as error:
         raise RunError(f"{folder.path}: cannot be written: {error.strerror}") from error
 

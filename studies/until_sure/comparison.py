@@ -18,7 +18,7 @@ from common.environment import environment
 from common.errors import SettingsError, UserError
 from common.json_files import write_sealed
 from common.progress import duration
-from common.settings import convert
+from common.settings import convert, short_repr
 from multitask.precision import with_precision
 from multitask.settings.config import RunConfig, check_complete
 from multitask.storage.run_folder import RunFolder
@@ -77,7 +77,7 @@ def compare_until_sure(
     of the configurations are replaced by 1, 2, 3, ... Raises SettingsError for configurations or
     options that do not fit together.
     """
-    configs, folder = dict(zip(NAMES, (first, other), strict=True)), Path(folder)
+    configs, folder = dict(zip(NAMES, (first, other), strict=True)), Path(folder).expanduser()
     found = check_request(configs, score)
     if first.changed(seed=other.seed) == other:
         raise SettingsError("expected two configurations that differ in more than the seed")
@@ -97,7 +97,7 @@ def compare_until_sure(
         **data_record(configs),
         "environment": environment(),
     }
-    check_earlier(folder / FILE, content)
+    stored = check_earlier(folder / FILE, content)
     folder.mkdir(parents=True, exist_ok=True)
     pairs: list[SeedPair] = []
     while True:
@@ -108,7 +108,13 @@ def compare_until_sure(
         content |= {"rule": asdict(rule)} | pairs_content(pairs, found)
         conclusion = concluded(content)
         content |= conclusion_content(conclusion)
-        write_sealed(folder / FILE, content)
+        if conclusion.reason in ("budget", "most seeds") and len(pairs) < stored:
+            raise UserError(
+                f"{folder / FILE}: expected at least the {stored} pairs that it has, found "
+                f"{len(pairs)}: {REASONS[conclusion.reason]}; it is kept"
+            )
+        if len(pairs) >= stored:
+            write_sealed(folder / FILE, content)
         print(f"\n{progress_line(content)}", flush=True)
         if conclusion.reason is not None:
             return content
@@ -132,6 +138,9 @@ def train_pair(
 
 def check_request(configs: Mapping[str, RunConfig], chosen: str | None) -> DevScore:
     """Return the score of two configurations; raise SettingsError if they cannot be compared."""
+    for name, config in configs.items():
+        if not isinstance(config, RunConfig):
+            raise SettingsError(f"{name}: expected a RunConfig, found {short_repr(config)}")
     common = check_comparable(*configs.values())
     for config in configs.values():
         check_complete(config)
@@ -142,13 +151,14 @@ def check_request(configs: Mapping[str, RunConfig], chosen: str | None) -> DevSc
     return dev_score({task: configs["A"].options_of(task).build() for task in common}, chosen)
 
 
-def check_earlier(file: Path, content: Mapping[str, Any]) -> None:
-    """Raise UserError if the file has a comparison of other configurations or data.
+def check_earlier(file: Path, content: Mapping[str, Any]) -> int:
+    """Return the number of pairs in the file, 0 without one.
 
-    Score, margin and population are chosen before the first scores, so that they stay, too.
+    Raise UserError if it has a comparison of other configurations or data. Score, margin and
+    population are chosen before the first scores, so that they stay, too.
     """
     if not file.exists():
-        return
+        return 0
     earlier = read_comparison(file)
     compared = {
         key: difference_of(content[key], earlier[key]) for key in ("configurations", "splits")
@@ -166,6 +176,7 @@ def check_earlier(file: Path, content: Mapping[str, Any]) -> None:
                     f"{file}: {name}: expected {begun!r}, with which the comparison began, found "
                     f"{wanted!r}; choose another --output"
                 )
+    return len(earlier["pairs"])
 
 
 def count_examples(pairs: list[SeedPair]) -> dict[str, int]:

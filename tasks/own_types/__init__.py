@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from tasks.own_types.base import OwnType
@@ -23,22 +23,24 @@ TYPES: dict[str, OwnType] = {
 }
 
 
-def type_of_lists(texts: int, labels: Iterable[Any], keys: Container[str] = ()) -> str:
+def type_of_lists(texts: int, labels: Sequence[Any], keys: Container[str] = ()) -> str:
     """Return the type of a task from lists, with these further keys of its description.
 
     It is multi-label for lists of labels, similarity for pairs with numbers, one a float, and
     regression for single texts with numbers, one with a fraction. Keys of classes make it
-    classification.
+    classification. A missing label is None.
     """
-    labels = list(labels)
-    types = {type(label) for label in labels}
+    known = [label for label in labels if label is not None]
+    types = {type(label) for label in known}
     if types & {list, tuple}:
         return "multi-label"
     if "labels" in keys or "class_weights" in keys or not types <= {int, float}:
         return "classification"
-    if texts == 2:
-        return "similarity" if float in types else "classification"
-    return "classification" if all(label % 1 == 0 for label in labels) else "regression"
+    if any(label % 1 for label in known):
+        return "similarity" if texts == 2 else "regression"
+    # pandas stores whole numbers beside missing ones as floats.
+    floats = float in types and len(known) == len(labels)
+    return "similarity" if texts == 2 and floats else "classification"
 
 
 def predicts(described: Mapping[str, Any]) -> Prediction | None:

@@ -11,6 +11,7 @@ from common.errors import SettingsError, is_unsafe
 from common.settings import short_repr
 from common.text import first_names
 from tasks.own_types.base import (
+    MISSING,
     DescriptionError,
     LabelsByLine,
     OwnType,
@@ -32,6 +33,8 @@ INDICATORS = {
     **dict.fromkeys(("", "0", "0.0", "no", "false"), 0.0),
     **dict.fromkeys(("1", "1.0", "yes", "true"), 1.0),
 }
+
+MARKS = {"0", "1", "0.0", "1.0", "False", "True", *MISSING}  # elements of a matrix, by `repr`
 
 
 def parts_of(cell: str, separator: str) -> Iterator[str]:
@@ -159,6 +162,21 @@ def joined_cell(label: Any, options: Mapping[str, Any]) -> str | int | float:
             line = f"expected labels without {separator!r}, found {one!r}"
             raise SettingsError(f"labels: {line}; separator= names another")
     return str(separator).join(map(str, label))
+
+
+def check_no_matrix(labels: Sequence[Any]) -> None:
+    """Raise SettingsError for a matrix of 0 and 1, or truth values, with a column for each label.
+
+    Its elements would be taken for the names of labels.
+    """
+    rows = [label for label in labels if isinstance(label, list | tuple)]
+    widths = {len(row) for row in rows}
+    marks = {repr(one) for row in rows for one in row}
+    if len(widths) == 1 and not widths & {0, 1} and marks <= MARKS:
+        expected = "expected lists of the labels that a text has, such as ['noise', 'heating']"
+        found = f"found a matrix with rows such as {short_repr(rows[0])}"
+        advice = "use [[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
+        raise SettingsError(f"labels: {expected}, {found}: {advice}")
 
 
 MULTI_LABEL = OwnType(

@@ -60,6 +60,7 @@ def test_votes_equal_a_plain_loop(models, with_probabilities):
         ([[-1]], None, "integers from 0"),
         ([[2]], [[[0.5, 0.5]]], "below 2"),
         ([[0]], [[0.5]], "1 models x 1 examples x classes"),
+        ([[1]], [[[0.5, float("nan")]]], "expected finite numbers"),
     ],
 )
 def test_votes_of_another_shape_are_refused(predictions, probabilities, expected):

@@ -168,12 +168,30 @@ def test_a_changed_configuration_computes_its_defaults_again():
     assert drawn.changed(sampling="annealed").flat().get("temperature") is None
 
 
+def test_methods_of_two_roles_with_one_setting_must_agree_in_it():
+    class Warm(Combiner, name="warm"):
+        temperature: float = 3
+
+    drawn = Temperature(temperature=2)
+    line = "temperature: expected one value for sampling and combiner, which both have this"
+    with pytest.raises(SettingsError, match=line):
+        RunConfig(**TASKS, sampling=drawn, combiner=Warm(temperature=7))
+    both = RunConfig(**TASKS, sampling=drawn, combiner=Warm(temperature=2))
+    assert both.flat()["temperature"] == 2
+
+
 def test_a_setting_of_a_method_must_have_a_unique_name():
     class Longer(Combiner, name="longer"):
         epochs: int = 2
 
     with pytest.raises(SettingsError, match="epochs: expected another name for this setting"):
         RunConfig(**TASKS, combiner=Longer())
+
+    class Used(Combiner, name="used"):
+        use: str = "a"
+
+    with pytest.raises(SettingsError, match="use: expected another name for this setting"):
+        RunConfig(**TASKS, combiner=Used())
     with pytest.raises(SettingsError, match="values: expected another name"):
 
         class Wrong(Combiner, name="wrong"):

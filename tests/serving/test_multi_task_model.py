@@ -96,6 +96,9 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
             model.encode(["a"], normalize="no")
         with pytest.raises(TypeError, match="sentences: expected"):
             model.encode(wrong)
+    with pytest.raises(TypeError, match=r"row 1: expected a tuple of texts, found one string"):
+        list(model.predict_stream(["ab", "cd"]))
+    assert list(model.predict(["a"], tasks=iter(["sst"]))) == ["sst"]
     with pytest.raises(TypeError, match="expected strings, found nan at index 1"):
         model.predict(["a", float("nan")])
     with pytest.raises(TypeError, match="expected strings, found None at index 0"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cli
-from common.errors import UserError
+from common.errors import SettingsError, UserError
 from common.json_files import SEAL, read_json, write_json, write_sealed
 from multitask.loop.trainer import Trainer
 from multitask.settings.config import RunConfig
@@ -132,6 +132,25 @@ def test_finished_runs_are_not_repeated_and_more_seeds_go_on(finished, tmp_path,
     assert trained == ["A-seed4", "B-seed4"]
     assert more["pairs"][:3] == content["pairs"]
     assert wrong(folder / FILE) == {}
+
+
+def test_fewer_seeds_or_minutes_leave_a_longer_comparison_as_it_is(finished, tmp_path):
+    folder = Path(shutil.copytree(finished, tmp_path / "copy"))
+    compare_until_sure(*BOTH, folder, MARGIN, most_seeds=4)
+    content = read_comparison(folder / FILE)
+    for options, reason in (
+        ({"most_seeds": 4, "budget": 1e-9}, "the budget is spent"),
+        ({"most_seeds": 3}, "the largest number of seeds is reached"),
+    ):
+        line = f"expected at least the 4 pairs that it has, found [13]: {reason}; it is kept"
+        with pytest.raises(UserError, match=line):
+            compare_until_sure(*BOTH, folder, MARGIN, **options)
+        assert read_comparison(folder / FILE) == content
+
+
+def test_folders_of_runs_are_no_configurations(tmp_path):
+    with pytest.raises(SettingsError, match="A: expected a RunConfig, found 'runs/a'"):
+        compare_until_sure("runs/a", "runs/b", tmp_path / "out", MARGIN)
 
 
 def test_an_interrupted_run_goes_on(finished, tmp_path):

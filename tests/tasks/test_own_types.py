@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
@@ -55,6 +56,47 @@ def test_ordered_numbers_are_sorted_as_numbers(tmp_path):
     words = {"type": "ordinal", "classes": ["low", "high"]}
     mine = task([f"text {n}" for n in range(30)], ["high", "low"] * 15, folder=tmp_path, **words)
     assert mine.labels == ("low", "high")
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "expected"),
+    [
+        ([1, 2, 3], (1, 2, 3), ("1", "2", "3")),
+        ([1, 2, 3], range(1, 4), ("1", "2", "3")),
+        ([1, 2, 3], np.array([3, 2, 1]), ("3", "2", "1")),
+        ([1, 2, 3], pd.Index([1, 2, 3]), ("1", "2", "3")),
+        (["low", "high", "low"], pd.Series(["low", "high"]), ("low", "high")),
+        ([True, False, True], [False, True], ("0", "1")),
+        (np.array([True, False, True]), np.array([True, False]), ("1", "0")),
+    ],
+    ids=str,
+)
+def test_classes_are_in_any_container_with_an_order(labels, classes, expected, tmp_path):
+    texts, labels = [f"text {n}" for n in range(30)], list(labels) * 10
+    mine = task(texts, labels, name="m", folder=tmp_path, type="ordinal", classes=classes)
+    assert mine.labels == expected
+    assert len(rows_of(built(mine))) == 30
+
+
+@pytest.mark.parametrize(
+    ("classes", "options", "line"),
+    [
+        ({1, 2}, {}, "classes: expected a list, found a set"),
+        ({1: 2}, {}, "classes: expected a list, found a dict"),
+        (3, {}, "classes: expected a list, found 3"),
+        (None, {}, "classes: expected a list, found None"),
+        ([1, [2]], {}, r"classes: expected a text, found \[2\]"),
+        ([1, 1, 2], {}, "classes: expected unique labels, found '1' twice"),
+        ([1, None, 2], {}, "classes: expected labels .*, not blank, found ''"),
+        ([1], {}, "classes: expected two or more, found 1"),
+        ([1, 2], {"type": "regression"}, "classes: expected another type, found regression"),
+        (["a|", "b"], {"type": "multi-label"}, "classes: expected labels without '|', found 'a|'"),
+    ],
+    ids=str,
+)
+def test_wrong_classes_are_refused_by_the_name_of_the_argument(classes, options, line, tmp_path):
+    with pytest.raises(UserError, match=f"^(m: )?{line}"):
+        task(["a", "b"], [1, 2], name="m", folder=tmp_path, classes=classes, **options)
 
 
 def test_a_level_has_one_spelling(tmp_path):
@@ -220,6 +262,31 @@ def test_lists_of_labels_become_cells(tmp_path):
             task(["x"], labels, folder=tmp_path)
     with pytest.raises(SettingsError, match="labels: expected texts or numbers, found"):
         task(["x"], [["a"]], folder=tmp_path, type="classification")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.eye(3, dtype=int),
+        np.eye(3),
+        np.eye(3, dtype=bool).tolist(),
+        pd.get_dummies(pd.Series(["a", "b", "c"])).values.tolist(),
+        [(0, 1), (1, 1), None],
+        [[1, 0], [math.nan, 1], [0, 0]],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("options", [{}, {"type": "multi-label"}], ids=str)
+def test_a_matrix_is_no_list_of_labels(labels, options, tmp_path):
+    line = "^labels: expected lists of the labels that a text has, .* found a matrix .*NAMES.*$"
+    with pytest.raises(SettingsError, match=line):
+        task(["a", "b", "c"], labels, folder=tmp_path, **options)
+
+
+def test_numbers_of_labels_are_no_matrix(tmp_path):
+    texts = [f"text {n}" for n in range(30)]
+    for labels in ([[0], [0, 1], []], [[0], [1], [1]], [[0, 1], [1, 2], [2, 0]], [["0", "1"]] * 3):
+        assert task(texts, labels * 10, folder=tmp_path).type == "multi-label"
 
 
 @pytest.mark.parametrize("name", ["tags", "minutes", "quality"])

@@ -1,15 +1,17 @@
 """Own tasks: descriptions as flags and YAML, lists from Python; what is refused."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from common.errors import SettingsError, UserError
-from multitask import RunConfig, task
+from multitask import RunConfig, table_tasks, task
 from tasks import find_task, in_order
 from tasks.data import small_split_notices
 from tasks.described import DescriptionError, parse_description
@@ -21,6 +23,7 @@ from tests.tasks.sources import described
 
 ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]
 PAIR = "type=classification,text=english,text=german,label=same?"
+FRAME = pd.DataFrame({"a": ["x", "y"], "b": ["z", "w"]})
 
 
 @pytest.fixture
@@ -377,6 +380,39 @@ def test_the_type_of_lists_follows_from_their_labels(labels, of_texts, of_pairs,
 
 
 @pytest.mark.parametrize(
+    ("labels", "of_texts", "of_pairs"),
+    [
+        (pd.Series([0, 1, None] * 7), "classification", "classification"),
+        (pd.Series([0, 1, None] * 7, dtype="Int64"), "classification", "classification"),
+        ([0, 1, None] * 7, "classification", "classification"),
+        (["no", math.nan, "yes"] * 7, "classification", "classification"),
+        (np.array([0.5, math.nan, 1.0] * 7), "regression", "similarity"),
+        ([["a"], None, ["b", "a"]] * 7, "multi-label", "multi-label"),
+    ],
+    ids=str,
+)
+def test_missing_labels_decide_no_type_and_are_blank(labels, of_texts, of_pairs, tmp_path):
+    texts = [f"text {i}" for i in range(21)]
+    pairs = [(f"one {i}", f"other {i}") for i in range(21)]
+    for rows, expected in ((texts, of_texts), (pairs, of_pairs)):
+        blank = {"blank": "unknown"} if expected == "multi-label" else {}
+        mine = task(rows, labels, name="m", folder=tmp_path, **blank)
+        assert mine.type == expected
+        own = find_task("m", {"m": mine.to_json()})
+        splits = [own.read(tmp_path, split) for split in own.source.splits]
+        assert sum(one.blank_rows for one in splits) == 7
+        assert sum(map(len, splits)) == 14
+
+
+def test_an_array_of_pairs_is_the_list_of_its_pairs(tmp_path):
+    pairs, labels = [(f"one {i}", f"other {i}") for i in range(20)], [0, 1] * 10
+    expected = task(pairs, labels, folder=tmp_path)
+    assert expected.texts == ("text", "other text")
+    for rows in (np.array(pairs), np.array(pairs, object), [*np.array(pairs)]):
+        assert task(rows, labels, folder=tmp_path) == expected
+
+
+@pytest.mark.parametrize(
     ("first", "labels", "options", "expected"),
     [
         (None, None, {}, "texts: expected a name or a list of texts, found None"),
@@ -384,8 +420,21 @@ def test_the_type_of_lists_follows_from_their_labels(labels, of_texts, of_pairs,
         ([b"ab", b"cd"], ["x", "y"], {}, "texts: expected texts or pairs of texts, found b'ab'"),
         ([("a", "b"), ("c",)], ["x", "y"], {}, "texts: expected one or two in each row"),
         (["a"], ["x", "y"], {}, "labels: expected 1, one for each text, found 2"),
-        (["a"], [None], {}, "labels: expected texts or numbers, found None"),
+        (["a"], [b"x"], {}, "labels: expected texts or numbers, found b'x'"),
         (["a", "b"], "xy", {}, "labels: expected a list, found 'xy'"),
+        (["a"], 5, {}, "labels: expected a list, found 5"),
+        ({"a", "b"}, ["x", "y"], {}, "texts: expected a name or a list of texts, found a set"),
+        (
+            {"a": 0, "b": 1},
+            ["x", "y"],
+            {},
+            "texts: expected a name or a list of texts, found a dic",
+        ),
+        (["a", "b"], {"x", "y"}, {}, "labels: expected a list, found a set"),
+        (["a", "b"], frozenset("xy"), {}, "labels: expected a list, found a frozenset"),
+        (["a", "b"], {"x": 0, "y": 1}, {}, "labels: expected a list, found a dict"),
+        (FRAME, ["x", "y"], {}, r"texts: .*, found a DataFrame: use df\[COLUMNS\]\.values\.tolist"),
+        (["a", "b"], FRAME, {}, r"labels: .*, found a DataFrame: use df\[COLUMN\]\.tolist\(\)"),
         (["a"], ["x"], {"train": "a.csv"}, "train: expected none with a list of texts"),
         (["a"], ["x"], {"label": "text"}, "label: expected none with a list of texts"),
         (["a"], ["x"], {"name": "../evil"}, "name: expected lower-case letters"),
@@ -404,6 +453,12 @@ def test_a_wrong_task_is_refused_in_one_line(first, labels, options, expected, t
     with pytest.raises(SettingsError, match=expected):
         task(first, labels, **folder, **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_data_frame_is_no_file():
+    line = r"^file: expected .*, found a DataFrame: use df\.to_csv\(FILE, index=False\)$"
+    with pytest.raises(DescriptionError, match=line):
+        table_tasks(FRAME, text="a", labels=["b"])
 
 
 def test_decimal_classes_are_the_texts_of_their_labels(tmp_path):

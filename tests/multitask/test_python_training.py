@@ -1,0 +1,168 @@
+"""`train` and `Run` from Python: their results depend on the configuration only."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from common.errors import RunError, SettingsError
+from minbert.weights import read_tensors
+from multitask import Run, RunConfig, train
+from multitask.combiners import Combined, Combiner
+from multitask.regularizers import Regularizer
+
+TINY = {"encoder": "tiny", "limit": 8, "dev_limit": 8, "test_limit": 8, "epochs": 1}
+ONE = RunConfig(tasks=("sts",), **TINY)
+TWO = RunConfig(tasks=("sst", "sts"), **TINY)
+
+
+def trained(config, folder):
+    return train(config, folder, tracker="none")
+
+
+def weights(run):
+    found = {}
+    for file in sorted((run.folder / "checkpoint" / "best").rglob("*.safetensors")):
+        found |= {f"{file.name}/{key}": value for key, value in read_tensors(file).items()}
+    assert found
+    return found
+
+
+def test_a_run_whose_folder_has_another_run_by_now_is_refused(tmp_path):
+    first = trained(ONE, tmp_path / "run")
+    assert first.metrics["dev"]["sts"]
+    train(ONE.changed(seed=2), tmp_path / "run", overwrite=True, tracker="none")
+    for used in (lambda: first.metrics, lambda: first.model):
+        with pytest.raises(RunError, match="run: expected the run that was opened, found another"):
+            used()
+    assert Run(tmp_path / "run").metrics["dev"]["sts"]
+
+
+def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "data").symlink_to(Path("tasks/sample").absolute())
+    monkeypatch.setenv("HOME", str(tmp_path))
+    config = ONE.changed(data="~/data")
+    assert config.data == str(tmp_path / "data")
+    run = trained(config, "~/run")
+    assert run.folder == tmp_path / "run"
+    monkeypatch.chdir(tmp_path)
+    again = Run("run")
+    monkeypatch.chdir(tmp_path / "data")
+    assert again.metrics == run.metrics != {}
+
+
+@pytest.mark.parametrize("context", ["autocast", "no_grad", "inference_mode"])
+def test_what_the_caller_chose_in_torch_changes_no_run(context, tmp_path):
+    plain = trained(TWO, tmp_path / "plain")
+    chosen = {
+        "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+        "no_grad": torch.no_grad,
+        "inference_mode": torch.inference_mode,
+    }
+    with chosen[context]():
+        other = trained(TWO, tmp_path / "other")
+        scores = other.model.predict([("a film", "a movie")])
+    expected, found = weights(plain), weights(other)
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+    expected_scores = plain.model.predict([("a film", "a movie")])
+    np.testing.assert_array_equal(scores["sts"].values, expected_scores["sts"].values)
+    np.testing.assert_array_equal(scores["sst"].probabilities, expected_scores["sst"].probabilities)
+
+
+def test_other_defaults_of_torch_are_refused(tmp_path):
+    torch.set_default_dtype(torch.float64)
+    try:
+        with pytest.raises(RunError, match=r"set_default_dtype: expected torch.float32, found"):
+            trained(ONE, tmp_path / "run")
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with torch.device("meta"), pytest.raises(RunError, match="default_device: expected cpu, found"):
+        trained(ONE, tmp_path / "run")
+    assert not (tmp_path / "run" / "metrics.json").exists()
+
+
+class Constant(Regularizer, name="constant"):
+    """A term that is not one number with a gradient."""
+
+    kind: str = "detached"
+
+    def term(self, clean):
+        terms = {
+            "detached": clean.loss.detach(),
+            "float": 1.0,
+            "none": None,
+            "vector": clean.loss.expand(3),
+        }
+        return terms[self.kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        ("detached", "one without a gradient"),
+        ("float", "float"),
+        ("none", "NoneType"),
+        ("vector", "a tensor of 3 numbers"),
+    ],
+)
+def test_a_term_without_a_gradient_is_refused(kind, found, tmp_path):
+    config = ONE.changed(regularizers=(Constant(weight=1.0, kind=kind),))
+    line = f"regularizer constant: expected a term as a tensor of one number, found {found}$"
+    with pytest.raises(RunError, match=line):
+        trained(config, tmp_path / "run")
+
+
+class State:
+    """Counts of objectives in a form that JSON does or does not keep."""
+
+    needs_rows = True
+
+    def __init__(self, form):
+        self.form, self.seen = form, np.zeros(2)
+
+    def combine(self, gram, losses, drawn):
+        self.seen[list(drawn)] += 1
+        return Combined(np.ones(len(drawn)), "counted")
+
+    def state_dict(self):
+        forms = {
+            "lists": self.seen.tolist(),
+            "array": self.seen,
+            "keys": dict(enumerate(self.seen.tolist())),
+        }
+        return {"seen": forms[self.form]}
+
+    def load_state_dict(self, state):
+        self.seen = np.asarray(state["seen"])
+
+
+class Counting(Combiner, name="counting"):
+    """A combiner with a state."""
+
+    form: str = "lists"
+
+    def build(self, setup):
+        return State(self.form)
+
+
+@pytest.mark.parametrize(
+    ("form", "line"),
+    [
+        ("array", "combiner counting: expected a state of JSON values, found: Object of type"),
+        ("keys", "combiner counting: expected a state that JSON keeps: texts as keys"),
+    ],
+)
+def test_a_state_that_a_checkpoint_cannot_keep_is_refused_before_training(form, line, tmp_path):
+    assert trained(TWO.changed(combiner=Counting()), tmp_path / "lists").metrics["dev"]
+    with pytest.raises(RunError, match=line):
+        trained(TWO.changed(combiner=Counting(form=form)), tmp_path / "run")
+    assert not (tmp_path / "run" / "telemetry.jsonl").exists()
+
+
+def test_a_subclass_of_the_configuration_is_refused():
+    with pytest.raises(SettingsError, match="class Mine: expected RunConfig itself"):
+
+        class Mine(RunConfig):
+            note: str = ""
