@@ -72,17 +72,25 @@ def setting(
     return field(default=default, default_factory=factory, metadata=metadata)
 
 
+def source_of_module(name: str) -> tuple[str, bytes] | None:
+    """Return name and content of a user's module in Python; None for others."""
+    file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+    if name.partition(".")[0] in PACKAGES or file.suffix != ".py" or not file.is_file():
+        return None
+    return file.name, file.read_bytes()
+
+
 class Settings:
     """Base class of settings, whose fields are checked when an object is created.
 
     `name` is the method's name for users. In flags, JSON and keywords of a configuration, `prefix`
-    precedes the name of each field. `__source__` is the content of the file of a user's class when
-    the class was made: the file may change later.
+    precedes the name of each field. `__source__` has name and content of the file of a user's class
+    when the class was made, since the file may change later; None for a class without a file.
     """
 
     name: ClassVar[str] = ""
     prefix: ClassVar[str] = ""
-    __source__: ClassVar[bytes | None] = None
+    __source__: ClassVar[tuple[str, bytes] | None] = None
     if TYPE_CHECKING:
         # Otherwise a type checker would require `default=` in each field.
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -92,9 +100,7 @@ class Settings:
     def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.name, cls.prefix = name, prefix or cls.prefix
-        file = Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "")
-        own = cls.__module__.partition(".")[0] not in PACKAGES
-        cls.__source__ = file.read_bytes() if own and file.is_file() else None
+        cls.__source__ = source_of_module(cls.__module__)
         for key, hint in get_annotations(cls).items():
             base = cls.__bases__[0]
             known = getattr(base, "__dataclass_fields__", {})

@@ -80,7 +80,7 @@ def cross_validate(
         if getattr(config, key):
             line = "test scores are too high if that run learnt from rows of this file"
             print(f"{key}: {line}", flush=True)
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     check_content(folder, "folds", (FOLDS_FILE,), ("fold-",))
     if control.overwrite:
         (folder / FOLDS_FILE).unlink(missing_ok=True)

@@ -57,6 +57,25 @@ WIDTH = 384  # width of the encoder for which the default rates were chosen
 SEEN = 0.5  # smallest share of a task's examples in an epoch without a notice
 
 
+@contextmanager
+def independent_of_caller() -> Iterator[None]:
+    """Train with gradients and without autocast, whatever the caller of `train` has chosen.
+
+    Raise RunError if new tensors have another type or device than in a new process.
+    """
+    if (dtype := torch.get_default_dtype()) != torch.float32:
+        raise RunError(f"default dtype of torch: expected torch.float32, found {dtype}")
+    if (device := torch.get_default_device()).type != "cpu":
+        advice = "the setting device says where a run trains"
+        raise RunError(f"default device of torch: expected cpu, found {device}; {advice}")
+    kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
+    with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
+        for kind in kinds:
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
+
+
+@independent_of_caller()
 def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()) -> dict[str, Any]:
     """Complete the run in a folder, in one or several processes; return what metrics.json holds.
 
@@ -115,24 +134,6 @@ def memory_reported(config: RunConfig) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def torch_defaults() -> Iterator[None]:
-    """Train with gradients and without autocast, whatever the caller of `train` has chosen.
-
-    Raise RunError if new tensors have another type or device than in a new process.
-    """
-    if (dtype := torch.get_default_dtype()) != torch.float32:
-        raise RunError(f"torch.set_default_dtype: expected torch.float32, found {dtype}")
-    if (device := torch.get_default_device()).type != "cpu":
-        raise RunError(f"torch.set_default_device: expected cpu, found {device}; see --device")
-    kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-    with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
-        for kind in kinds:
-            stack.enter_context(torch.autocast(kind, enabled=False))
-        yield
-
-
-@torch_defaults()
 def run(
     config: RunConfig, folder: Path, processes: Processes, control: RunControl
 ) -> dict[str, Any]:

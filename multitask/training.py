@@ -33,7 +33,7 @@ class Run:
     def metrics(self) -> dict[str, Any]:
         """The content of `metrics.json`; empty if the run is not finished.
 
-        Raise RunError if the folder has another run by now, or none.
+        Raise RunError if the folder has a run with other settings by now, or none.
         """
         self.check_unchanged()
         return RunFolder(self.folder).metrics() or {}
@@ -42,7 +42,7 @@ class Run:
     def model(self) -> Any:
         """A `serving.MultiTaskModel`, or a `BiEncoder` after pre-training. Both have `encode`.
 
-        Raise RunError if the folder has another run by now, or none.
+        Raise RunError if the folder has a run with other settings by now, or none.
         """
         self.check_unchanged()
         if self.config.pretrains:
@@ -52,20 +52,24 @@ class Run:
         return import_module("serving").MultiTaskModel.load(self.folder, use=self.use)
 
     def check_unchanged(self) -> None:
-        """Raise RunError if the folder has another configuration than when it was opened."""
-        if RunFolder(self.folder).stored() != self.stored:
-            raise RunError(
-                f"{self.folder}: expected the run that was opened, found another one or none; "
-                "train each run into a folder of its own"
-            )
+        """Raise RunError if the folder has other settings than when it was opened, or none."""
+        stored = RunFolder(self.folder).stored()
+        if stored is None:
+            raise RunError(f"{self.folder}: expected the run that was opened, found none")
+        if stored != self.stored:
+            line = "found one with other settings; train each run into a folder of its own"
+            raise RunError(f"{self.folder}: expected the run that was opened, {line}")
 
     def compare(self, *others: Run | str | Path, **named: Run | str | Path) -> str:
         """Return the tables of mode compare for this run and others: means, gains, tests.
 
         A keyword names a system: `run.compare(weighted="runs/weighted")`.
         """
-        several = [(None, self), *((None, one) for one in others), *named.items()]
-        runs = [(name, one.folder if isinstance(one, Run) else Path(one)) for name, one in several]
+        runs = []
+        for name, one in [(None, self), *((None, one) for one in others), *named.items()]:
+            if isinstance(one, Run):
+                one.check_unchanged()
+            runs.append((name, one.folder if isinstance(one, Run) else Path(one).expanduser()))
         return str(import_module("reports.comparison_tables").compared(runs))
 
     def push_to_hub(
@@ -89,6 +93,7 @@ class Run:
         Raises:
             common.errors.UserError: with one line, if the hub refuses or cannot be reached.
         """
+        self.check_unchanged()
         if self.config.pretrains:
             return str(self.model.push_to_hub(repo, private, token))
         push = import_module("serving.export").push_to_hub

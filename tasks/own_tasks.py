@@ -18,7 +18,7 @@ from common.settings import hints_of, plain, short_repr, suggestion
 from tasks.described import checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.own_types import TYPES, type_of_lists
-from tasks.own_types.base import MISSING, DescriptionError, OwnType, Parts, check_labels
+from tasks.own_types.base import MISSING_REPRS, DescriptionError, OwnType, Parts, check_labels
 from tasks.own_types.multi_label import check_no_matrix
 from tasks.registry import TASKS, TaskOptions, task_suggestion
 from tasks.splits import PartedSource
@@ -97,8 +97,8 @@ def task(
         labels: n labels: classes, as texts or whole numbers; for the similarity of pairs,
             numbers, at least one of them a float; for the regression of texts, numbers, at least
             one of them with a fraction; or n lists of labels, which may be empty. A missing label,
-            None or NaN, is a blank cell of the file; beside one, only a fraction makes numbers of
-            classes. None for `type="ranking"`, where the first text of each pair is the better one.
+            None or NaN, is a blank cell of the file; beside whole numbers of pairs, it needs a
+            `type`. None for `type="ranking"`, where the first text of each pair is the better one.
         name: the name of a task from lists; None for `own`.
         folder: the folder in which lists are stored as a file, named after its checksum; None for
             `runs/data`. The run reads this file, also when it is resumed.
@@ -141,7 +141,7 @@ def task_from_lists(
     pairs = "df[COLUMNS].values.tolist()"
     rows = [texts_of(row) for row in listed("texts", texts, "a name or a list of texts", pairs)]
     labels = listed("labels", () if labels is None else labels)
-    labels = [None if repr(label) in MISSING else label for label in labels]
+    labels = [None if repr(label) in MISSING_REPRS else label for label in labels]
     check_no_matrix(labels)
     given = TYPES.get(str(options.get("type")))
     unlabelled = given is not None and not given.label_columns[1]

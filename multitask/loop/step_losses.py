@@ -8,12 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.errors import RunError
 from multitask.distributed import Processes
 from multitask.loop.evaluation import labelled_rows
 from multitask.loop.shared_rows import Unit, labelled
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, LeafLosses, Part, parts_of
-from multitask.regularizers.base import CleanPass, RegularizerState, check_loss
+from multitask.regularizers.base import CleanPass, RegularizerState
 from multitask.settings.config import RunConfig
 from tasks.base import Embeddings, Task
 from tasks.data import Splits
@@ -97,9 +98,7 @@ class StepLosses:
         first, count = task.objectives[0], len(self.model.sizes)
         for number, texts in enumerate(self.model.cut(by_exit)):
             outputs = self.model.heads[name](*texts)
-            values = task.compute_losses(outputs, texts, targets)
-            for value in values.values():  # one of the user's own may be anything
-                check_loss(f"{name}: expected a loss", value)
+            values = checked(name, task.compute_losses(outputs, texts, targets))
             progress = step / self.total_steps
             clean = CleanPass(
                 *(clean_pass, task, part, step, targets, outputs, values[first], soft, progress)
@@ -121,3 +120,21 @@ class StepLosses:
         return [
             one for one in every if task.name in one.weights and (complete or one.of_every_size)
         ]
+
+
+def checked(name: str, losses: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the losses of a task; raise RunError for anything but numbers to differentiate.
+
+    An objective of the user's own may return other values.
+    """
+    for loss in losses.values():
+        if not isinstance(loss, Tensor):
+            found = type(loss).__name__
+        elif loss.ndim:
+            found = f"a tensor of {' x '.join(map(str, loss.shape))} numbers"
+        elif torch.is_grad_enabled() and not loss.requires_grad:
+            found = "one without a gradient"
+        else:
+            continue
+        raise RunError(f"{name}: expected a loss as a tensor of one number, found {found}")
+    return losses

@@ -72,7 +72,6 @@ class Trainer:
         self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
         self.combiner = build_combiner(config, objectives)
-        stored_state(self.combiner, config.combiner.name)  # not only at the first checkpoint
         self.scored, self.followers = averaged(model, config.average_weights, self.regularizers)
         losses = StepLosses(model, tasks, splits, self.regularizers, config, processes)
         self.gradient = StepGradient(losses, self.combiner)
@@ -220,6 +219,8 @@ class Trainer:
                 follower.after_step(self.model)
             self.progress.skipped = 0
             figures = {"gradient_norm": norm, "learning_rate_factor": factor}
+        if self.progress.step == 1:
+            stored_state(self.combiner, self.config.combiner.name)  # before an epoch is lost
         self.progress.count(result.combined.status, result.examples)
         count_conflicts(self.progress.conflicts, result)
         self.telemetry.step(self.progress.step, result, figures)

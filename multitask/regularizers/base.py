@@ -114,22 +114,26 @@ class Weighted(RegularizerState):
         self.name, self.weights, self.term = name, weights, term
 
     def __call__(self, clean: CleanPass) -> Term:
+        return Term(self.weights[clean.task.name] * self.value(clean))
+
+    def value(self, clean: CleanPass) -> Tensor:
+        """Return the term; raise RunError unless it is one number, with a gradient unless it is 0.
+
+        Any other constant would train nothing.
+        """
         value = self.term(clean)
-        check_loss(f"regularizer {self.name}: expected a term", value)
-        return Term(self.weights[clean.task.name] * value)
-
-
-def check_loss(expected: str, value: object) -> None:
-    """Raise RunError for anything but one number that can be differentiated."""
-    if not isinstance(value, Tensor):
-        found = type(value).__name__
-    elif value.ndim:
-        found = f"a tensor of {' x '.join(map(str, value.shape))} numbers"
-    elif torch.is_grad_enabled() and not value.requires_grad:
-        found = "one without a gradient"
-    else:
-        return
-    raise RunError(f"{expected} as a tensor of one number, found {found}")
+        if isinstance(value, int | float):
+            value = torch.tensor(float(value))
+        if not isinstance(value, Tensor):
+            found = type(value).__name__
+        elif value.ndim:
+            found = f"a tensor of {' x '.join(map(str, value.shape))} numbers"
+        elif torch.is_grad_enabled() and not value.requires_grad and value != 0:
+            found = f"{float(value):g} without a gradient"
+        else:
+            return value
+        line = "expected a term of one number with a gradient, or 0"
+        raise RunError(f"regularizer {self.name}: {line}, found {found}")
 
 
 def build_regularizers(

@@ -62,7 +62,7 @@ class RunConfig(RunSettings):
     def _fill(self, settings: Mapping[str, Any], user_methods: UserMethods, strict: bool) -> None:
         """Set all fields from settings by name; if `strict`, refuse contradictions."""
         paths = (*path_settings(), "encoder")
-        settings = {key: as_text(value, key in paths) for key, value in settings.items()}
+        settings = {key: as_stored(value, key in paths) for key, value in settings.items()}
         object.__setattr__(self, "given", {key: copied(value) for key, value in settings.items()})
         found = resolved(settings, fields(self), hints_of(RunConfig), user_methods, strict)
         for name, value in found.items():
@@ -261,13 +261,13 @@ def default_options(cls: Any) -> TaskOptions:
     return cls()
 
 
-def as_text(value: Any, is_path: bool) -> Any:
+def as_stored(value: Any, is_path: bool) -> Any:
     """Return a path, or the paths in a tuple or list, as text; other values unchanged.
 
     In settings that are paths, `~` is expanded, also in texts.
     """
     if type(value) in (tuple, list):
-        return type(value)(as_text(one, is_path) for one in value)
+        return type(value)(as_stored(one, is_path) for one in value)
     text = fspath(value) if isinstance(value, PathLike) else value
     return expanduser(text) if is_path and isinstance(text, str) else text
 

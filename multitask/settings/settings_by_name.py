@@ -85,7 +85,8 @@ def resolved(
         found["gradients"] = default_gradients(found)
     if found["similarity_scale"] == SCALE and (strict or "similarity_scale" not in given):
         found["similarity_scale"] = default_scale(found)
-    check_no_clash(found)
+    if user_methods:  # those of this project agree, or have rules of their own
+        check_no_clash(found)
     if strict:
         check_used(settings, found, owned)
     return found

@@ -44,7 +44,7 @@ def load_methods(file: str) -> tuple[type[Settings], ...]:
         methods = methods_of(module)
         for one in methods:
             hints_of(one)
-            one.__source__ = content
+            one.__source__ = path.name, content
     except (Exception, SystemExit) as error:  # a user's code may raise anything
         shown = f"{type(error).__name__}: {error}"
         raise RunError(one_line(f"--use {file}: expected methods, found {shown}")) from error
@@ -79,20 +79,6 @@ def check_names(methods: UserMethods) -> None:
             raise SettingsError(f"{role}: expected one method {one.name}, found two")
 
 
-def source_of(method: type[Settings]) -> tuple[str, bytes] | None:
-    """Return name and content of a method's file when its class was made; None without one.
-
-    A class of an interactive session has no file.
-    """
-    try:
-        file = Path(inspect.getsourcefile(method) or "")
-    except (OSError, TypeError):
-        return None
-    if method.__source__ is None and not file.is_file():
-        return None
-    return file.name, method.__source__ or file.read_bytes()
-
-
 def codes_in(code: CodeType) -> Iterator[CodeType]:
     """Yield a code object and those of the functions and classes inside it."""
     yield code
@@ -110,7 +96,7 @@ def sources(methods: UserMethods) -> dict[str, str]:
     for one in methods:
         if not isinstance(one, type) or not issubclass(one, Settings):
             raise SettingsError(f"use: expected classes of methods, found {short_repr(one)}")
-        source = source_of(one)
+        source = one.__source__
         name = source[0] if source else one.__qualname__
         checksum = hashlib.sha256(source[1]).hexdigest() if source else code_of(one)
         if source and "<locals>" in one.__qualname__:
@@ -140,11 +126,13 @@ def parts_of(method: type[Settings], changed: set[str]) -> tuple[list[Any], list
     The variables `changed` are left out.
     """
     parts: list[Any] = [method]
+    places = {id(method): 0}
 
     def place(part: Any) -> int:
-        if not any(one is part for one in parts):
+        if id(part) not in places:
+            places[id(part)] = len(parts)
             parts.append(part)
-        return next(place for place, one in enumerate(parts) if one is part)
+        return places[id(part)]
 
     def plain(value: Any) -> Any:
         if isinstance(value, CodeType):

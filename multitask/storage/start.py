@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from common.errors import OtherRunError, RunError
 from common.json_files import write_json
 from multitask.settings.config import RunConfig, difference, path_settings
-from multitask.settings.user_methods import source_of
 from multitask.storage.run_folder import CODE, FOLDERS, RunFolder
 from multitask.storage.stored_config import as_paths, check_of_run
 from tasks.described import FILES as DATA_FILES
@@ -75,7 +74,7 @@ def make_ready(folder: RunFolder, config: RunConfig, overwrite: bool) -> None:
         folder.path.mkdir(parents=True, exist_ok=True)
         folder.write_config(config.to_json())  # first: it marks the folder as a run
         folder.predictions.mkdir(exist_ok=True)
-        for name, content in filter(None, map(source_of, config.user_methods)):
+        for name, content in filter(None, (one.__source__ for one in config.user_methods)):
             (folder.path / CODE).mkdir(exist_ok=True)
             (folder.path / CODE / name).write_bytes(content)
     except OSError as error:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
 DECISIVE = ("objective", "schedule")  # methods from which defaults of other settings follow
 # The type of own tasks with the metrics of a built-in task, by what it predicts.
-OWN_TYPE_LIKE = {"class": "classification", "similarity": "similarity", "labels": "multi-label"}
+TYPE_BY_OUTPUT = {"class": "classification", "similarity": "similarity", "labels": "multi-label"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class StoredRun:
             return next((name for name in found if name in known), MAIN_METRICS["classification"])
         if own := self.own_tasks.get(task):
             return MAIN_METRICS[own["type"]]
-        return MAIN_METRICS[OWN_TYPE_LIKE[TASKS[task].predicts]]
+        return MAIN_METRICS[TYPE_BY_OUTPUT[TASKS[task].predicts]]
 
     @property
     def score(self) -> float | None:

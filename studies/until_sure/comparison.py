@@ -48,6 +48,7 @@ from studies.until_sure.seed_pairs import (
 from studies.until_sure.stopping import A_BETTER, B_BETTER, OPEN, SMALL, Population, Rule
 
 FILE = "until-sure.json"
+LIMITS = ("budget", "most seeds")  # reasons to stop that another call may lift
 REASONS = {
     "budget": "the budget is spent",
     "most seeds": "the largest number of seeds is reached",
@@ -108,13 +109,9 @@ def compare_until_sure(
         content |= {"rule": asdict(rule)} | pairs_content(pairs, found)
         conclusion = concluded(content)
         content |= conclusion_content(conclusion)
-        if conclusion.reason in ("budget", "most seeds") and len(pairs) < stored:
-            raise UserError(
-                f"{folder / FILE}: expected at least the {stored} pairs that it has, found "
-                f"{len(pairs)}: {REASONS[conclusion.reason]}; it is kept"
-            )
-        if len(pairs) >= stored:
-            write_sealed(folder / FILE, content)
+        if len(pairs) < stored and conclusion.reason in (None, *LIMITS):
+            continue  # pairs of the file are kept, also with fewer seeds or a smaller budget
+        write_sealed(folder / FILE, content)
         print(f"\n{progress_line(content)}", flush=True)
         if conclusion.reason is not None:
             return content

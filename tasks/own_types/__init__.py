@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from common.errors import SettingsError
 from tasks.own_types.base import OwnType
 from tasks.own_types.classes import CLASSIFICATION, ORDINAL
 from tasks.own_types.multi_label import MULTI_LABEL
@@ -28,7 +29,7 @@ def type_of_lists(texts: int, labels: Sequence[Any], keys: Container[str] = ()) 
 
     It is multi-label for lists of labels, similarity for pairs with numbers, one a float, and
     regression for single texts with numbers, one with a fraction. Keys of classes make it
-    classification. A missing label is None.
+    classification. A missing label is None. Raise SettingsError where they leave the type open.
     """
     known = [label for label in labels if label is not None]
     types = {type(label) for label in known}
@@ -38,9 +39,12 @@ def type_of_lists(texts: int, labels: Sequence[Any], keys: Container[str] = ()) 
         return "classification"
     if any(label % 1 for label in known):
         return "similarity" if texts == 2 else "regression"
-    # pandas stores whole numbers beside missing ones as floats.
-    floats = float in types and len(known) == len(labels)
-    return "similarity" if texts == 2 and floats else "classification"
+    if texts == 1 or float not in types:
+        return "classification"
+    if len(known) < len(labels):  # pandas stores whole numbers beside missing ones as floats
+        line = "expected similarity or classification, as some labels of the pairs are missing"
+        raise SettingsError(f"type: {line}, found none")
+    return "similarity"
 
 
 def predicts(described: Mapping[str, Any]) -> Prediction | None:

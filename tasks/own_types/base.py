@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LabelsByLine = Iterator[tuple[int, str]]
 LONGEST_LABEL = 1000
-MISSING = ("None", "nan", "<NA>")  # missing labels as `repr` shows them; the last one is of pandas
+MISSING_REPRS = ("None", "nan", "<NA>", "NaT")  # of missing labels; the last two are of pandas
 COUNTS = {0: "none", 1: "one", 2: "two"}
 
 

@@ -11,7 +11,7 @@ from common.errors import SettingsError, is_unsafe
 from common.settings import short_repr
 from common.text import first_names
 from tasks.own_types.base import (
-    MISSING,
+    MISSING_REPRS,
     DescriptionError,
     LabelsByLine,
     OwnType,
@@ -34,7 +34,7 @@ INDICATORS = {
     **dict.fromkeys(("1", "1.0", "yes", "true"), 1.0),
 }
 
-MARKS = {"0", "1", "0.0", "1.0", "False", "True", *MISSING}  # elements of a matrix, by `repr`
+MARKS = {"0", "1", "0.0", "1.0", "False", "True", *MISSING_REPRS}  # elements of a matrix, by `repr`
 
 
 def parts_of(cell: str, separator: str) -> Iterator[str]:
@@ -175,7 +175,8 @@ def check_no_matrix(labels: Sequence[Any]) -> None:
     if len(widths) == 1 and not widths & {0, 1} and marks <= MARKS:
         expected = "expected lists of the labels that a text has, such as ['noise', 'heating']"
         found = f"found a matrix with rows such as {short_repr(rows[0])}"
-        advice = "use [[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
+        names = "[[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
+        advice = f"use {names}, or texts if 0 and 1 are names"
         raise SettingsError(f"labels: {expected}, {found}: {advice}")
 
 

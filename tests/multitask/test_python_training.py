@@ -33,8 +33,15 @@ def test_a_run_whose_folder_has_another_run_by_now_is_refused(tmp_path):
     first = trained(ONE, tmp_path / "run")
     assert first.metrics["dev"]["sts"]
     train(ONE.changed(seed=2), tmp_path / "run", overwrite=True, tracker="none")
-    for used in (lambda: first.metrics, lambda: first.model):
-        with pytest.raises(RunError, match="run: expected the run that was opened, found another"):
+    other = trained(ONE, tmp_path / "other")
+    for used in (
+        lambda: first.metrics,
+        lambda: first.model,
+        lambda: first.compare(other),
+        lambda: other.compare(first),
+        lambda: first.push_to_hub("a/b"),
+    ):
+        with pytest.raises(RunError, match="run: expected the run that was opened, found one with"):
             used()
     assert Run(tmp_path / "run").metrics["dev"]["sts"]
 
@@ -74,11 +81,11 @@ def test_what_the_caller_chose_in_torch_changes_no_run(context, tmp_path):
 def test_other_defaults_of_torch_are_refused(tmp_path):
     torch.set_default_dtype(torch.float64)
     try:
-        with pytest.raises(RunError, match=r"set_default_dtype: expected torch.float32, found"):
+        with pytest.raises(RunError, match=r"dtype of torch: expected torch.float32, found"):
             trained(ONE, tmp_path / "run")
     finally:
         torch.set_default_dtype(torch.float32)
-    with torch.device("meta"), pytest.raises(RunError, match="default_device: expected cpu, found"):
+    with torch.device("meta"), pytest.raises(RunError, match="device of torch: expected cpu"):
         trained(ONE, tmp_path / "run")
     assert not (tmp_path / "run" / "metrics.json").exists()
 
@@ -90,8 +97,10 @@ class Constant(Regularizer, name="constant"):
 
     def term(self, clean):
         terms = {
-            "detached": clean.loss.detach(),
+            "detached": 0 * clean.loss.detach() + 2,
             "float": 1.0,
+            "zero": torch.zeros(()),
+            "no": 0.0,
             "none": None,
             "vector": clean.loss.expand(3),
         }
@@ -101,17 +110,24 @@ class Constant(Regularizer, name="constant"):
 @pytest.mark.parametrize(
     ("kind", "found"),
     [
-        ("detached", "one without a gradient"),
-        ("float", "float"),
+        ("detached", "2 without a gradient"),
+        ("float", "1 without a gradient"),
         ("none", "NoneType"),
         ("vector", "a tensor of 3 numbers"),
     ],
 )
 def test_a_term_without_a_gradient_is_refused(kind, found, tmp_path):
     config = ONE.changed(regularizers=(Constant(weight=1.0, kind=kind),))
-    line = f"regularizer constant: expected a term as a tensor of one number, found {found}$"
-    with pytest.raises(RunError, match=line):
+    line = "regularizer constant: expected a term of one number with a gradient, or 0"
+    with pytest.raises(RunError, match=f"{line}, found {found}$"):
         trained(config, tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", ["zero", "no"])
+def test_a_term_may_be_zero(kind, tmp_path):
+    config = ONE.changed(regularizers=(Constant(weight=1.0, kind=kind),))
+    plain, found = weights(trained(ONE, tmp_path / "a")), weights(trained(config, tmp_path / "b"))
+    assert all(torch.equal(found[name], value) for name, value in plain.items())
 
 
 class State:
@@ -131,6 +147,7 @@ class State:
             "lists": self.seen.tolist(),
             "array": self.seen,
             "keys": dict(enumerate(self.seen.tolist())),
+            "nan": [float("nan"), (1, 2)],
         }
         return {"seen": forms[self.form]}
 
@@ -150,15 +167,22 @@ class Counting(Combiner, name="counting"):
 @pytest.mark.parametrize(
     ("form", "line"),
     [
-        ("array", "combiner counting: expected a state of JSON values, found: Object of type"),
-        ("keys", "combiner counting: expected a state that JSON keeps: texts as keys"),
+        ("array", "with texts as keys, found another: Object of type ndarray"),
+        ("keys", r"with texts as keys, found \{'seen': \{0: "),
     ],
 )
-def test_a_state_that_a_checkpoint_cannot_keep_is_refused_before_training(form, line, tmp_path):
-    assert trained(TWO.changed(combiner=Counting()), tmp_path / "lists").metrics["dev"]
-    with pytest.raises(RunError, match=line):
-        trained(TWO.changed(combiner=Counting(form=form)), tmp_path / "run")
-    assert not (tmp_path / "run" / "telemetry.jsonl").exists()
+def test_a_state_that_a_checkpoint_cannot_keep_is_refused_after_the_first_step(
+    form, line, tmp_path
+):
+    config = TWO.changed(combiner=Counting(form=form), steps_per_epoch=10, limit=None)
+    with pytest.raises(RunError, match=f"counting: expected a state of JSON values {line}"):
+        trained(config, tmp_path / "run")
+    assert not (tmp_path / "run" / "checkpoint" / "best").exists()
+
+
+@pytest.mark.parametrize("form", ["lists", "nan"])
+def test_a_state_of_json_values_is_kept(form, tmp_path):
+    assert trained(TWO.changed(combiner=Counting(form=form)), tmp_path / "run").metrics["dev"]
 
 
 def test_a_subclass_of_the_configuration_is_refused():

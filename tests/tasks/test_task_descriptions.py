@@ -382,7 +382,7 @@ def test_the_type_of_lists_follows_from_their_labels(labels, of_texts, of_pairs,
 @pytest.mark.parametrize(
     ("labels", "of_texts", "of_pairs"),
     [
-        (pd.Series([0, 1, None] * 7), "classification", "classification"),
+        (pd.Series([0, 1, None] * 7), "classification", None),
         (pd.Series([0, 1, None] * 7, dtype="Int64"), "classification", "classification"),
         ([0, 1, None] * 7, "classification", "classification"),
         (["no", math.nan, "yes"] * 7, "classification", "classification"),
@@ -394,9 +394,15 @@ def test_the_type_of_lists_follows_from_their_labels(labels, of_texts, of_pairs,
 def test_missing_labels_decide_no_type_and_are_blank(labels, of_texts, of_pairs, tmp_path):
     texts = [f"text {i}" for i in range(21)]
     pairs = [(f"one {i}", f"other {i}") for i in range(21)]
+    if of_pairs is None:  # as pandas stores whole numbers, too
+        with pytest.raises(SettingsError, match="type: expected similarity or classification, as"):
+            task(pairs, labels, name="m", folder=tmp_path)
+        assert task(pairs, labels, folder=tmp_path, type="similarity").type == "similarity"
+        of_pairs = "classification"
     for rows, expected in ((texts, of_texts), (pairs, of_pairs)):
+        given = {} if rows is texts else {"type": expected}
         blank = {"blank": "unknown"} if expected == "multi-label" else {}
-        mine = task(rows, labels, name="m", folder=tmp_path, **blank)
+        mine = task(rows, labels, name="m", folder=tmp_path, **blank, **given)
         assert mine.type == expected
         own = find_task("m", {"m": mine.to_json()})
         splits = [own.read(tmp_path, split) for split in own.source.splits]
