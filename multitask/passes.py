@@ -72,6 +72,13 @@ def pieces_of(
         yield local[begin : begin + size]
 
 
+def other_than_a_number(value: object) -> str | None:
+    """Return what a value is that is no tensor of one number; None for such a tensor."""
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    return f"a tensor of {' x '.join(map(str, value.shape))} numbers" if value.ndim else None
+
+
 class EncoderPass:
     """Sentence embeddings of some examples: `texts`, one leaf (B, H) per column of text.
 

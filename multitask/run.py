@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from common.environment import environment
 from common.errors import RunError, out_of_memory
@@ -47,6 +46,7 @@ from multitask.storage.checkpoint import Checkpoints
 from multitask.storage.data_files import check_digests, check_encoder, write_digests
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.start import holds_finished, make_ready, write_ids
+from multitask.torch_state import independent_of_caller
 from tasks.base import Task
 from tasks.data import Splits
 from tasks.metrics import overall
@@ -55,24 +55,6 @@ from tasks.predictions import Scores, write_predictions, write_scores
 STOPPED = "stopped by a callback"
 WIDTH = 384  # width of the encoder for which the default rates were chosen
 SEEN = 0.5  # smallest share of a task's examples in an epoch without a notice
-
-
-@contextmanager
-def independent_of_caller() -> Iterator[None]:
-    """Train with gradients and without autocast, whatever the caller of `train` has chosen.
-
-    Raise RunError if new tensors have another type or device than in a new process.
-    """
-    if (dtype := torch.get_default_dtype()) != torch.float32:
-        raise RunError(f"default dtype of torch: expected torch.float32, found {dtype}")
-    if (device := torch.get_default_device()).type != "cpu":
-        advice = "the setting device says where a run trains"
-        raise RunError(f"default device of torch: expected cpu, found {device}; {advice}")
-    kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
-    with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
-        for kind in kinds:
-            stack.enter_context(torch.autocast(kind, enabled=False))
-        yield
 
 
 @independent_of_caller()

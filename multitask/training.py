@@ -16,6 +16,7 @@ from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.run_names import default_folder
+from multitask.storage.stored_config import read_config
 
 
 class Run:
@@ -26,8 +27,9 @@ class Run:
 
     def __init__(self, folder: str | Path, use: UserMethods = ()) -> None:
         self.folder, self.use = Path(folder).expanduser().absolute(), tuple(use)
-        self.config = RunFolder(self.folder).config(self.use)
-        self.stored = RunFolder(self.folder).stored()
+        folder_of_run = RunFolder(self.folder)
+        self.stored = folder_of_run.stored_config()
+        self.config = read_config(self.stored, folder_of_run.config_file, self.use)
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -65,11 +67,15 @@ class Run:
 
         A keyword names a system: `run.compare(weighted="runs/weighted")`.
         """
-        runs = []
-        for name, one in [(None, self), *((None, one) for one in others), *named.items()]:
-            if isinstance(one, Run):
-                one.check_unchanged()
-            runs.append((name, one.folder if isinstance(one, Run) else Path(one).expanduser()))
+
+        def place(one: Run | str | Path) -> Path:
+            if not isinstance(one, Run):
+                return Path(one).expanduser()
+            one.check_unchanged()
+            return one.folder
+
+        several = [(None, self), *((None, one) for one in others), *named.items()]
+        runs = [(name, place(one)) for name, one in several]
         return str(import_module("reports.comparison_tables").compared(runs))
 
     def push_to_hub(

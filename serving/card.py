@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from multitask.settings.config import RunConfig, default_values
+from multitask.settings.following_defaults import following_defaults
 from multitask.settings.run_settings import MACHINE
-from multitask.settings.settings_by_name import following_defaults
 from multitask.storage.stored_config import without_paths
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows, size_table
 from reports.tables import Table, markdown_table, shown

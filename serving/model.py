@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from common.errors import EncoderError, RunError, SettingsError
+from common.sequences import no_sequence
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW
@@ -125,11 +126,8 @@ class MultiTaskModel:
         """
         if isinstance(texts, str):
             raise TypeError("texts: expected a list of texts or pairs, found one string")
-        frame = hasattr(texts, "columns")  # of pandas
-        if frame or isinstance(texts, Mapping | set | frozenset):
-            advice = ": use df[COLUMNS].values.tolist()" if frame else ""
-            given = f"a {type(texts).__name__}{advice}"
-            raise TypeError(f"texts: expected a list of texts or pairs, found {given}")
+        if found := no_sequence(texts, "df[COLUMNS].values.tolist()"):
+            raise TypeError(f"texts: expected a list of texts or pairs, found {found}")
         single = (str, int, float, type(None))  # the last three are refused below, with their row
         pairs = [(one,) if isinstance(one, single) else tuple(one) for one in texts]
         width = len(pairs[0]) if pairs else 1

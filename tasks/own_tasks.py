@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
+from common.sequences import no_sequence
 from common.settings import hints_of, plain, short_repr, suggestion
 from tasks.described import checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
@@ -194,19 +195,13 @@ def task_from_lists(
 def listed(
     key: str, given: Any, expected: str = "a list", advice: str = "df[COLUMN].tolist()"
 ) -> list[Any]:
-    """Return the elements of a list, an array or a column; raise SettingsError for anything else.
-
-    The order of a set is arbitrary, and of a mapping or a data frame only the keys would be read.
-    """
-    if hasattr(given, "columns"):  # of pandas
-        found = f"a {type(given).__name__}: use {advice}"
-    elif isinstance(given, Mapping | set | frozenset):
-        found = f"a {type(given).__name__}"
-    elif isinstance(given, str) or not isinstance(given, Iterable):
+    """Return the elements of a list, an array or a column; raise SettingsError for others."""
+    found = no_sequence(given, advice)
+    if isinstance(given, str) or not isinstance(given, Iterable):
         found = short_repr(given)
-    else:
-        return plain(list(given))
-    raise SettingsError(f"{key}: expected {expected}, found {found}")
+    if found is not None:
+        raise SettingsError(f"{key}: expected {expected}, found {found}")
+    return plain(list(given))
 
 
 def store_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:

@@ -17,9 +17,10 @@ from multitask.conflict_layers import affordable, is_bilstm
 from multitask.model import LAYER
 from multitask.regularizers import Distillation
 from multitask.settings.config import RunConfig
+from multitask.settings.following_defaults import has_similarities
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
 from multitask.settings.imbalance_rules import value_of
-from multitask.settings.settings_by_name import METHOD_ROLES, has_similarities, of_methods
+from multitask.settings.settings_by_name import METHOD_ROLES, of_methods
 from tasks.kinds import with_main_metric
 
 SINGLES, ONE_MODEL, GROUPS, BRANCHES = "singles", "one model", "groups", "branches"

@@ -12,7 +12,7 @@ from torch import Tensor
 from common.errors import RunError
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
-from multitask.passes import EncoderPass, Part
+from multitask.passes import EncoderPass, Part, other_than_a_number
 from tasks.base import Embeddings, Task
 from tasks.data import SoftTargets
 from tasks.kinds import Outputs
@@ -124,16 +124,13 @@ class Weighted(RegularizerState):
         value = self.term(clean)
         if isinstance(value, int | float):
             value = torch.tensor(float(value))
-        if not isinstance(value, Tensor):
-            found = type(value).__name__
-        elif value.ndim:
-            found = f"a tensor of {' x '.join(map(str, value.shape))} numbers"
-        elif torch.is_grad_enabled() and not value.requires_grad and value != 0:
+        found = other_than_a_number(value)
+        if found is None and torch.is_grad_enabled() and not value.requires_grad and value != 0:
             found = f"{float(value):g} without a gradient"
-        else:
-            return value
-        line = "expected a term of one number with a gradient, or 0"
-        raise RunError(f"regularizer {self.name}: {line}, found {found}")
+        if found is not None:
+            line = "expected a term of one number with a gradient, or 0"
+            raise RunError(f"regularizer {self.name}: {line}, found {found}")
+        return value
 
 
 def build_regularizers(

@@ -15,17 +15,19 @@ from typing import Any, ClassVar
 from common.errors import RunError, SettingsError, UserError
 from common.settings import Settings, convert, default_of, hints_of
 from multitask.sampling import FirstTask
+from multitask.settings.following_defaults import (
+    UNSCALED,
+    default_batches,
+    default_scale,
+    following_defaults,
+)
 from multitask.settings.methods import UserMethods, defaults_of, owners
 from multitask.settings.rules import faults, ineffective_faults
 from multitask.settings.run_settings import RunSettings
 from multitask.settings.setting_types import TRAINING_MODES, has_mode
 from multitask.settings.settings_by_name import (
     METHOD_ROLES,
-    UNSCALED,
-    default_batches,
-    default_scale,
     explicit,
-    following_defaults,
     of_methods,
     resolved,
     user_methods_in,
@@ -61,7 +63,7 @@ class RunConfig(RunSettings):
 
     def _fill(self, settings: Mapping[str, Any], user_methods: UserMethods, strict: bool) -> None:
         """Set all fields from settings by name; if `strict`, refuse contradictions."""
-        paths = (*path_settings(), "encoder")
+        paths = possible_paths()
         settings = {key: as_stored(value, key in paths) for key, value in settings.items()}
         object.__setattr__(self, "given", {key: copied(value) for key, value in settings.items()})
         found = resolved(settings, fields(self), hints_of(RunConfig), user_methods, strict)
@@ -339,6 +341,12 @@ def path_settings() -> tuple[str, ...]:
     for by_role in owners().values():
         found |= next(iter(by_role.values()))[0].by_key()
     return tuple(sorted(key for key, one in found.items() if one.metadata.get("path")))
+
+
+@cache
+def possible_paths() -> tuple[str, ...]:
+    """Return the names of the settings that may be files or folders: an encoder may be a name."""
+    return ("encoder", *path_settings())
 
 
 @cache

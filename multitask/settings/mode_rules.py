@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from common.settings import Settings, default_of
 from common.text import any_of
+from multitask.settings.following_defaults import following_defaults
 from multitask.settings.methods import ROLES, is_default
 from multitask.settings.objective_rules import weights_by_task
 from multitask.settings.presets import preset_values
 from multitask.settings.setting_types import TRAINING_MODES, has_mode
-from multitask.settings.settings_by_name import following_defaults
 
 if TYPE_CHECKING:
     from multitask.settings.config import RunConfig

@@ -17,6 +17,7 @@ from common.settings import short_repr
 from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
+from multitask.settings.following_defaults import UNSCALED, has_similarities
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
 from multitask.settings.imbalance_rules import imbalance_rules
 from multitask.settings.methods import methods, owners
@@ -28,12 +29,7 @@ from multitask.settings.objective_rules import (
     weights_by_task,
 )
 from multitask.settings.pretraining_rules import head_rate_rules, pretraining_rules
-from multitask.settings.settings_by_name import (
-    ONE,
-    UNSCALED,
-    has_similarities,
-    owner_of,
-)
+from multitask.settings.settings_by_name import ONE, owner_of
 from tasks import TaskOptions, task_suggestion
 from tasks.objectives import Objective
 

@@ -28,6 +28,7 @@ from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
+from multitask.settings.following_defaults import SCALE
 from multitask.settings.setting_types import (
     BY_HAND,
     SEVERAL_TASKS,
@@ -38,7 +39,6 @@ from multitask.settings.setting_types import (
     Mode,
     Smoothing,
 )
-from multitask.settings.settings_by_name import SCALE
 from tasks import TaskOptions
 from tasks.imbalance import Weighting
 from tasks.metrics import MetricName

@@ -24,17 +24,20 @@ from common.settings import (
     suggestion,
 )
 from multitask.regularizers import Distillation
+from multitask.settings.following_defaults import (
+    SCALE,
+    default_gradients,
+    default_scale,
+    mode_of,
+)
 from multitask.settings.methods import ROLES, Owners, UserMethods, bases, methods, owners, pretrains
 from multitask.settings.presets import preset_values
 from multitask.settings.user_methods import check_names
 from tasks import TASKS, TaskOptions
-from tasks.objectives import balance_of
-from tasks.own_types import predicts
 from tasks.task_description import TaskDescription
 
 METHOD_ROLES = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
 ONE = "expected at most one of them"
-SCALE, UNSCALED = 5.0, 1.0  # scale of similarities: the default, and without such a task
 
 
 def resolved(
@@ -265,54 +268,6 @@ def requested_mode(given: Mapping[str, Any], user_methods: UserMethods) -> str:
     if isinstance(mode, str) and mode:
         return mode
     return "single" if len(given["tasks"]) == 1 else "multitask"
-
-
-def mode_of(found: Mapping[str, Any]) -> str:
-    """Return the mode that follows from tasks and objective; empty if nothing is trained."""
-    if pretrains(type(found["objective"])):
-        return "pretrain"
-    return {0: "", 1: "single"}.get(len(found["tasks"]), "multitask")
-
-
-def has_similarities(settings: Mapping[str, Any], task: str) -> bool:
-    """Return whether a task predicts a similarity, not a class; False for an unknown task."""
-    own = settings.get("own_tasks", {})
-    if task in own:
-        return predicts(own[task]) == "similarity"
-    known = TASKS | {one.name: one for one in settings.get("outside_tasks", ())}
-    return task in known and known[task].predicts == "similarity"
-
-
-def following_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults that follow from other settings.
-
-    `settings` has the objective and the schedule as objects.
-    """
-    return {
-        "mode": mode_of(settings),
-        "batches_per_step": default_batches(settings),
-        "similarity_scale": default_scale(settings),
-        "gradients": default_gradients(settings),
-    }
-
-
-def default_batches(settings: Mapping[str, Any]) -> int:
-    """Return the default batches per step: one of each task, unless the schedule steps on one."""
-    alone = getattr(settings["schedule"], "one_batch", False) or settings["mode"] == "pretrain"
-    return 1 if alone else max(1, len(settings["tasks"]))
-
-
-def default_scale(settings: Mapping[str, Any]) -> float:
-    """Return the default scale of similarities; 1 without such a task and in pre-training."""
-    similar = any(has_similarities(settings, task) for task in settings["tasks"])
-    return SCALE if similar and settings["mode"] != "pretrain" else UNSCALED
-
-
-def default_gradients(found: Mapping[str, Any]) -> str:
-    """Return `representation` if one batch has all objectives: one backward pass, not three."""
-    several = balance_of(found["objective"]) is not None and len(found["tasks"]) == 1
-    alone = found["batches_per_step"] in (None, 1) and not found["micro_batch"]
-    return "representation" if several and alone else "parameters"
 
 
 def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners) -> None:

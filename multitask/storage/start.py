@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from common.errors import OtherRunError, RunError
 from common.json_files import write_json
-from multitask.settings.config import RunConfig, difference, path_settings
+from multitask.settings.config import RunConfig, difference, possible_paths
 from multitask.storage.run_folder import CODE, FOLDERS, RunFolder
 from multitask.storage.stored_config import as_paths, check_of_run
 from tasks.described import FILES as DATA_FILES
@@ -51,8 +51,7 @@ def check_inputs_stay(folder: RunFolder, config: RunConfig) -> None:
     """Raise RunError if an input of the run is in a folder that the run would replace."""
     own = [file for one in config.own_tasks.values() for file in map(one.get, DATA_FILES)]
     flat = config.flat()
-    keys = ("encoder", *path_settings())
-    inputs = [(f"--{key}", one) for key in keys for one in as_paths(flat.get(key))]
+    inputs = [(f"--{key}", one) for key in possible_paths() for one in as_paths(flat.get(key))]
     parts = [(folder.path / name).resolve() for name in FOLDERS]
     for flag, found in [*inputs, *(("--task", file) for file in own)]:
         if found and any(Path(found).resolve().is_relative_to(part) for part in parts):

@@ -12,7 +12,7 @@ from common.errors import RunError, SettingsError, UserError
 from common.json_files import read_json
 from common.settings import accepts, convert, expected, hints_of, short_repr
 from common.yaml_files import read_yaml
-from multitask.settings.config import RunConfig, check_tasks, difference, path_settings
+from multitask.settings.config import RunConfig, check_tasks, difference, possible_paths
 from multitask.settings.methods import ROLES, UserMethods, methods, owners
 from multitask.settings.run_settings import MACHINE, READING
 from multitask.settings.settings_by_name import METHOD_ROLES
@@ -72,9 +72,8 @@ def check_of_run(folder: Path, config: Mapping[str, object]) -> None:
 
 def without_folders(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration as JSON, in which files and folders have no directories."""
-    keys = (*path_settings(), "encoder")
     names: dict[str, Any] = {}
-    for key in keys:
+    for key in possible_paths():
         if value := config.get(key):
             parts = [Path(one).name for one in as_paths(value)]
             names[key] = parts if isinstance(value, list | tuple) else parts[0]

@@ -11,8 +11,8 @@ from common.errors import RunError, UserError
 from common.json_files import write_json, write_sealed
 from common.run_files import CHECKPOINTS, is_run
 from multitask.settings.config import default_values
+from multitask.settings.following_defaults import following_defaults
 from multitask.settings.methods import methods
-from multitask.settings.settings_by_name import following_defaults
 from multitask.storage.checkpoint_folders import publish
 from multitask.storage.run_folder import DATA, RunFolder
 from multitask.storage.run_replacement import BEFORE, MERGED, replacement

@@ -98,7 +98,10 @@ def compare_until_sure(
         **data_record(configs),
         "environment": environment(),
     }
-    stored = check_earlier(folder / FILE, content)
+    earlier = read_comparison(folder / FILE) if (folder / FILE).exists() else None
+    if earlier is not None:
+        check_earlier(folder / FILE, earlier, content)
+    stored = len(earlier["pairs"]) if earlier is not None else 0
     folder.mkdir(parents=True, exist_ok=True)
     pairs: list[SeedPair] = []
     while True:
@@ -148,15 +151,11 @@ def check_request(configs: Mapping[str, RunConfig], chosen: str | None) -> DevSc
     return dev_score({task: configs["A"].options_of(task).build() for task in common}, chosen)
 
 
-def check_earlier(file: Path, content: Mapping[str, Any]) -> int:
-    """Return the number of pairs in the file, 0 without one.
+def check_earlier(file: Path, earlier: Mapping[str, Any], content: Mapping[str, Any]) -> None:
+    """Raise UserError if the file has an earlier comparison of other configurations or data.
 
-    Raise UserError if it has a comparison of other configurations or data. Score, margin and
-    population are chosen before the first scores, so that they stay, too.
+    Score, margin and population are chosen before the first scores, so that they stay, too.
     """
-    if not file.exists():
-        return 0
-    earlier = read_comparison(file)
     compared = {
         key: difference_of(content[key], earlier[key]) for key in ("configurations", "splits")
     }
@@ -173,7 +172,6 @@ def check_earlier(file: Path, content: Mapping[str, Any]) -> int:
                     f"{file}: {name}: expected {begun!r}, with which the comparison began, found "
                     f"{wanted!r}; choose another --output"
                 )
-    return len(earlier["pairs"])
 
 
 def count_examples(pairs: list[SeedPair]) -> dict[str, int]:
