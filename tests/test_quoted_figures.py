@@ -138,37 +138,16 @@ def quoted() -> Iterator[tuple[str, str]]:
 
 
 def quoted_of_lacon() -> Iterator[tuple[str, str]]:
-    """Yield what LaCon gains with few examples and with imbalance, with p of the page's claims."""
-    page, pages = "docs/lacon.md", (RESULTS / "lacon.md").read_text("utf-8")
-
-    def gain_and_p(claim: str) -> tuple[str, str]:
-        found = re.search(
-            rf"LaCon gains: {claim} \(4.1, 4.2 and 4.5\) \| not shown \| (\S+) \(p (\S+)\)", pages
-        )
-        assert found is not None
-        return f"{float(found[1]):.1f}", f"{float(found[2]):.2f}"
-
-    gain, p = gain_and_p("few-shot, 20 examples per class: LaCon - CE on sst2")
-    below = [-lacon_gain(f"few-shot-sst2-{count}") for count in (10, 50, 100)]
-    of_numbers = "{:.1f}, {:.1f} and {:.1f} below".format(*below)
-    line = f"LaCon is {gain} points above cross-entropy (ten seeds, *not shown*, p {p}); "
-    yield "README.md", f"{line}with 10, 50 and 100 it is {of_numbers}"
-    line = f"LaCon is {gain} points above cross-entropy with 20 examples per class"
-    yield page, f"{line} (ten seeds; p {p} after"
-    line = "{:.1f} points below with 10, {:.1f} below with 50, and {:.1f} below with 100"
-    yield page, line.format(*below)
-    for task, ratios, claim in (
-        ("sst2", (1, 3, 5, 10, 20), "imbalance"),
-        ("trec", (1, 3, 5, 10), "imbalance 1 : 1, 1 : 3, 1 : 5, 1 : 10"),
-    ):
+    """Yield what LaCon gains with few examples and with imbalance."""
+    few = [lacon_gain(f"few-shot-sst2-{count}") for count in (10, 20, 50, 100)]
+    yield "README.md", f"by {min(few):+.1f} to {max(few):+.1f} points with 10 to 100 training"
+    means = []
+    for task, ratios in (("sst2", (1, 3, 5, 10, 20)), ("trec", (1, 3, 5, 10))):
         gains = [lacon_gain(f"imbalanced-{task}-{ratio}") for ratio in ratios]
         several = f"{', '.join(map('{:.1f}'.format, gains[:-1]))} and {gains[-1]:.1f} points"
         yield "results/lacon/notes.md", f"by {several} from 1 : 1 to 1 : {ratios[-1]}"
-        gain, p = gain_and_p(f"{claim}: LaCon - CE on {task}")
-        assert gain == f"{fmean(gains):.1f}"
-        count = {4: "four", 5: "five"}[len(ratios)]
-        yield "README.md", f"{gain} above (mean of {count} ratios, six seeds, *not shown*, p {p})"
-        yield page, f"{gain} points above (mean of {count} ratios, six seeds; p {p} after Holm"
+        means.append(fmean(gains))
+    yield "README.md", "by {:+.1f} on SST-2 and {:+.1f} on TREC (means over".format(*means)
 
 
 def quoted_of_affinity() -> Iterator[tuple[str, str]]:
@@ -252,22 +231,18 @@ def quoted_of_scl_moo() -> Iterator[tuple[str, str]]:
         runs = read_cell(RESULTS / f"scl_moo/few-shot-{task}-50-{method}.json")["seeds"]
         return fmean(100 * one["test"][task]["accuracy"] for one in runs.values())
 
-    def gains(*tasks: str, other: str = "ce-balanced", sign: str = "") -> str:
+    def gains(*tasks: str, other: str = "ce-balanced") -> str:
         several = (
             fmean(accuracy(task, one) - accuracy(task, other) for task in tasks)
             for one in ("ls", "epo")
         )
-        return " and ".join(f"{gain:{sign}.1f}" for gain in several)
+        return " and ".join(f"{gain:.1f}" for gain in several)
 
-    both, sst2, mrpc = gains("sst2", "mrpc"), gains("sst2"), gains("mrpc")
-    page = "docs/scl-moo.md"
-    yield page, f"CE + LS and CE + EPO are {both} points above cross-entropy"
-    yield page, f"On SST-2 they are {sst2} points above it, on MRPC {mrpc}."
+    page, line = "results/scl_moo/notes.md", "{} points above CE, balanced, on SST-2, and {} points"
+    yield page, line.format(gains("sst2"), gains("mrpc"))
     plain = gains("sst2", "mrpc", other="scl-balanced")
-    yield "README.md", f"{both} points above CE, and {plain} points above CE with a plain"
-    yield "docs/scl-moo.md", f"Compared with CE + SCL with these batches, they are {plain} points"
-    against = gains("sst2", other="scl-balanced", sign="+")
-    yield page, f"difference is {against} with the settings of CE + SCL that dev chose"
+    line = f"{gains('sst2', 'mrpc')} points above CE, and {plain} points above CE with a plain"
+    yield "README.md", line
 
 
 def quoted_of_sharing() -> Iterator[tuple[str, str]]:
@@ -418,6 +393,13 @@ def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("page", "line"), list(quoted()))
 def test_a_quoted_figure_is_that_of_its_cells(page, line):
     assert line in (ROOT / page).read_text("utf-8").replace("\n", " ")
+
+
+@pytest.mark.parametrize("page", ["scl_moo", "supercontext", "lacon"])
+def test_pages_say_not_shown_where_the_documents_do(page):
+    rows = (RESULTS / f"{page}.md").read_text("utf-8").splitlines()
+    verdicts = {row.split(" | ")[1] for row in rows if row.endswith("| fair |")}
+    assert verdicts == {"not shown"}
 
 
 def test_the_recipe_of_the_best_shared_model_is_that_of_its_cells():
