@@ -39,8 +39,8 @@ def add_cell_flags(parser: argparse.ArgumentParser) -> None:
         "--rows",
         nargs="+",
         metavar="ROW",
-        help="cells, such as M6 M13 of bees, or prefixes of their names, such as few-shot-sst2 or "
-        "given-trec (default: all; those of Table 1 with bees; all but the large setting with "
+        help="cells, such as M6 M13 of bees, or beginnings of several names, such as few-shot-sst2 "
+        "or given-trec (default: all; those of Table 1 with bees; all but the large setting with "
         "supercontext)",
     )
     parser.add_argument(

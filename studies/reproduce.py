@@ -219,6 +219,7 @@ def title_and_notes(study: Study, results: Path) -> tuple[str, str]:
 def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:
     """Return the requested cells with available data, with the requested number of seeds."""
     found = [one for one in cells if study.is_wanted(one, request)]
+    found = without_longer_names(found, request.rows or ())
     wanted = request.seeds or (1 if study.few_seeds else None)
     if wanted is not None:
         found = [replace(one, seeds=requested_seeds(one, wanted, study)) for one in found]
@@ -230,6 +231,17 @@ def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) 
         data = cells[0].config.data
         raise UserError(f"{data}: expected data of a requested task, found none")
     return found
+
+
+def without_longer_names(cells: Sequence[Cell], rows: Sequence[str]) -> list[Cell]:
+    """Leave out cells whose names only begin with that of a requested cell."""
+    named = tuple(one.name for one in cells if one.name in rows)
+    others = tuple(row for row in rows if row not in named)
+    return [
+        one
+        for one in cells
+        if one.name in named or not one.name.startswith(named) or one.name.startswith(others)
+    ]
 
 
 def requested_seeds(one: Cell, count: int, study: Study) -> tuple[int, ...]:
