@@ -137,7 +137,7 @@ def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
     Print a line for a task whose data are gone, and leave it out unless --tasks names it.
     """
     run = run_of_predictions(Path(args.predictions))
-    stored = run.stored() or {}
+    stored = run.settings_if_any() or {}
     with stored_run_errors(run.path):
         own, auxiliary = stored.get("own_tasks", {}), stored.get("auxiliary", ())
         found = {name: find_task(name, own) for name in own if name not in auxiliary}
@@ -154,7 +154,7 @@ def data_of(args: argparse.Namespace) -> str:
     """Return the folder of --data, else that of the run in --predictions, else the sample."""
     if args.data is not None:
         return args.data
-    stored = run_of_predictions(Path(args.predictions)).stored() or {}
+    stored = run_of_predictions(Path(args.predictions)).settings_if_any() or {}
     return str(stored.get("data", SAMPLE))
 
 

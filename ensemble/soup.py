@@ -68,7 +68,7 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
 
 def soup_config(runs: Sequence[Path]) -> RunConfig:
     """Return the runs' common configuration; raise RunError if a shared setting differs."""
-    configs = [RunFolder(run).task_config() for run in runs]
+    configs = [RunFolder(run).model_config() for run in runs]
     for run, config in zip(runs, configs, strict=True):
         if config.adapter is not None:
             expected = "a run without adapters, whose factors have no useful mean"

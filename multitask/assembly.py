@@ -215,7 +215,7 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
 
     `weights` is the folder of its best epoch, from which the encoder was read.
     """
-    stored = RunFolder(Path(str(config.init))).stored_config()
+    stored = RunFolder(Path(str(config.init))).settings()
     theirs, own = stored.get("own_tasks", {}), config.own_tasks
     names = [  # a task of this name may have other classes there
         name
@@ -267,7 +267,7 @@ def load_trained(
     `linear` replaces the run's kernel, and `reading` its settings `max_tokens` and `long`. Raise
     RunError or EncoderError in one line, and warn if the run has not finished.
     """
-    config, best = RunFolder(folder).task_config(use), RunFolder(folder).weights()
+    config, best = RunFolder(folder).model_config(use), RunFolder(folder).weights()
     if reading:
         config = RunConfig.from_json(config.to_json() | dict(reading), config.user_methods)
     for fault in reading_rules(config):

@@ -98,7 +98,7 @@ def stored_choice(folder: RunFolder, key: str, known: Sequence[str]) -> str | No
     A run of a version without the setting began with the first value of `known`. Raise RunError for
     other values.
     """
-    if (began := folder.stored()) is None:
+    if (began := folder.settings_if_any()) is None:
         return None
     found = began.get(key, known[0])
     if found not in known:

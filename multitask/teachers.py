@@ -42,7 +42,7 @@ def shares_of(folder: Path, task: str) -> Shares:
     """
     run = RunFolder(folder)
     run.check_not_exported()
-    stored = run.stored_config()
+    stored = run.settings()
     with stored_run_errors(folder):
         if stored.get("mode") != "ensemble":
             return {folder: Fraction(1)} if task in list(stored["tasks"]) else {}

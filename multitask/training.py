@@ -28,7 +28,7 @@ class Run:
     def __init__(self, folder: str | Path, use: UserMethods = ()) -> None:
         self.folder, self.use = Path(folder).expanduser().absolute(), tuple(use)
         folder_of_run = RunFolder(self.folder)
-        self.stored = folder_of_run.stored_config()
+        self.stored = folder_of_run.settings()
         self.config = read_config(self.stored, folder_of_run.config_file, self.use)
 
     @property
@@ -55,7 +55,7 @@ class Run:
 
     def check_unchanged(self) -> None:
         """Raise RunError if the folder has other settings than when it was opened, or none."""
-        stored = RunFolder(self.folder).stored()
+        stored = RunFolder(self.folder).settings_if_any()
         if stored is None:
             raise RunError(f"{self.folder}: expected the run that was opened, found none")
         if stored != self.stored:

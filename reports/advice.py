@@ -98,7 +98,7 @@ def read_advice(file: Path) -> tuple[list[tuple[str, Path]], Promises]:
 
 def check_settings(folder: Path, root: Path, promises: Promises) -> None:
     """Raise UserError if a run has other settings than those that were advised for it."""
-    stored, name = RunFolder(folder).stored_config(), folder.name.rpartition("-seed")[0]
+    stored, name = RunFolder(folder).settings(), folder.name.rpartition("-seed")[0]
     file = root / ADVICE / f"{name}.json"
     advised = read_json(file, UserError)
     if promises.settings.get(name) != seal_of(advised):

@@ -29,7 +29,7 @@ def cell(run: Path) -> dict[str, Any]:
     metrics = folder.metrics()
     if metrics is None:
         raise RunError(f"{run}: expected a finished run with metrics.json, found none")
-    return {"config": without_paths(folder.stored_config())} | metrics
+    return {"config": without_paths(folder.settings())} | metrics
 
 
 def write_cell(file: Path, content: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ def check_config(
 
 def run_of_cell(folder: Path, config: RunConfig) -> bool:
     """Return whether a folder holds the finished run of this configuration."""
-    stored = RunFolder(folder).stored()
+    stored = RunFolder(folder).settings_if_any()
     if stored is None or not RunFolder(folder).metrics_file.exists():
         return False
     ignored = ("linear", *config.unused())

@@ -49,7 +49,7 @@ def encoder_of_run(
     has only learnt to read pairs as one sequence.
     """
     folder = RunFolder(run)
-    (stored, _), chosen = folder.settings(), reading_of(config.given)
+    (stored, _), chosen = folder.model_settings(), reading_of(config.given)
     with stored_run_errors(run):
         own, options = stored.get("own_tasks", {}), stored.get("task_options", {})
         joint = {

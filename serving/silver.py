@@ -96,7 +96,7 @@ def open_teacher(
     """
     run = RunFolder(folder)
     run.check_not_exported()
-    config = run.task_config(use)
+    config = run.model_config(use)
     config = config.changed(**changed) if changed else config
     return Teacher(folder, config, pair_task(config, task, folder))
 

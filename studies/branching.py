@@ -95,7 +95,7 @@ def check(request: StudyRequest) -> None:
 def branch_training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Train a run; return its figures, its parameters, and the layers of its branches."""
     found, place = training(config, folder), RunFolder(folder)
-    stored = place.stored_config()
+    stored = place.settings()
     return found | {
         "parameters": (place.metrics() or {})["parameters"],
         "layers": stored.get("adapter_layers", []),

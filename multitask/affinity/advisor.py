@@ -78,7 +78,7 @@ def advise(
 
 def measured_run(joint: Path, config: RunConfig) -> Mapping[str, Any]:
     """Return the metrics of the joint run; raise RunError if it has not this configuration."""
-    metrics, stored = RunFolder(joint).metrics(), RunFolder(joint).stored()
+    metrics, stored = RunFolder(joint).metrics(), RunFolder(joint).settings_if_any()
     if metrics is None or stored is None:
         raise RunError(f"{joint}: expected the joint run of the measurement, found none")
     ignored = ("seed", "precision", *MACHINE)  # of the run, not of the configuration

@@ -45,7 +45,7 @@ LOCK = "run.lock"
 def run_of_predictions(path: Path) -> RunFolder:
     """Return the folder of the run that a prediction file, or a folder of them, is of.
 
-    Files of other programs have none; `stored` is then None.
+    Files of other programs have none; `settings_if_any` is then None.
     """
     folder = (path.parent if path.is_file() else path).resolve()
     return RunFolder(folder.parent if folder.name == "predictions" else folder)
@@ -88,13 +88,13 @@ class RunFolder:
         """Return the file with a task's probabilities or similarities on a split."""
         return self.predictions / scores_name(task, split)
 
-    def stored(self) -> dict[str, Any] | None:
+    def settings_if_any(self) -> dict[str, Any] | None:
         """Return the content of `config.json`; None without one, RunError if it is invalid."""
         return read_json(self.config_file, RunError) if self.config_file.exists() else None
 
-    def stored_config(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Return the content of `config.json`; raise RunError without one."""
-        content = self.stored()
+        content = self.settings_if_any()
         if content is None:
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
         return content
@@ -105,25 +105,25 @@ class RunFolder:
 
     def config(self, use: UserMethods = ()) -> RunConfig:
         """Return the configuration of the run, which may `use` a user's own methods."""
-        return read_config(self.stored_config(), self.config_file, use)
+        return read_config(self.settings(), self.config_file, use)
 
-    def task_config(self, use: UserMethods = ()) -> RunConfig:
+    def model_config(self, use: UserMethods = ()) -> RunConfig:
         """Return the configuration of an export, or of a run of tasks, that has weights.
 
         Raise RunError if there are none, or for pre-training, which has no heads.
         """
         self.published_weights()
-        content, file = self.settings()
+        content, file = self.model_settings()
         if content.get("mode") == "pretrain":
             raise RunError(f"{self.path}: expected a run of tasks, found one of mode pretrain")
         return read_config(content, file, use)
 
-    def settings(self) -> tuple[dict[str, Any], Path]:
+    def model_settings(self) -> tuple[dict[str, Any], Path]:
         """Return the settings of an export or of a run, and their file; RunError without any."""
         exported = self.path / EXPORTED
         if exported.exists():
             return read_json(exported, RunError), exported
-        return self.stored_config(), self.config_file
+        return self.settings(), self.config_file
 
     def check_not_exported(self) -> None:
         """Raise RunError for the folder of an export, to which nothing is added."""
@@ -132,7 +132,7 @@ class RunFolder:
 
     def encoder(self) -> str:
         """Return the name of the run's initial encoder; raise RunError if there is no run."""
-        encoder = self.stored_config().get("encoder")
+        encoder = self.settings().get("encoder")
         if not isinstance(encoder, str):
             line = f"expected a run's encoder, found {encoder!r}"
             raise RunError(
@@ -165,7 +165,7 @@ class RunFolder:
         best = self.published_weights()
         if best != self.path:
             try:
-                check_of_run(best, self.stored_config() if config is None else config)
+                check_of_run(best, self.settings() if config is None else config)
             except CheckpointError as error:
                 message = f"{error}; restore {self.config_file}, or the checkpoint of its run"
                 raise CheckpointError(message) from error
@@ -231,7 +231,7 @@ class RunFolder:
             if path.exists() and not (path.is_dir() if name in FOLDERS else path.is_file()):
                 kind = "a folder" if name in FOLDERS else "a file"
                 raise RunError(f"{path}: expected {kind} of a run, or nothing, found neither")
-        if (stored := self.stored()) is not None:
+        if (stored := self.settings_if_any()) is not None:
             if not {"mode", "tasks", "seed"} <= stored.keys():
                 line = "expected a run's, found another program's"
                 raise RunError(f"{self.config_file}: {line}")

@@ -135,7 +135,7 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
         if any(one in (CHECKPOINTS, "tensorboard") or one.startswith(hidden) for one in parts):
             continue
         try:
-            if is_run(RunFolder(file.parent).stored_config()):
+            if is_run(RunFolder(file.parent).settings()):
                 found.append(read_run(file.parent))
         except UserError as error:
             problems.append(str(error))
@@ -145,7 +145,7 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
 def read_run(folder: Path) -> StoredRun:
     """Read the run in a folder; raise UserError if there is none."""
     place = RunFolder(folder)
-    config, file = place.stored_config(), place.config_file
+    config, file = place.settings(), place.config_file
     if not is_run(config):
         raise UserError(f"{file}: expected the file of a run, found that of another program")
     try:
@@ -163,7 +163,11 @@ def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
     """
     first: tuple[Path, str] | None = None
     for run in runs:
-        own = read_run(run).own_tasks.get(task) if RunFolder(run).stored() is not None else None
+        own = (
+            read_run(run).own_tasks.get(task)
+            if RunFolder(run).settings_if_any() is not None
+            else None
+        )
         checksum = RunFolder(run).data_checksums().get(f"{task} {split}")
         if own is None or own.get("id") is not None or checksum is None:
             continue

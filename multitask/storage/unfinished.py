@@ -35,7 +35,7 @@ def warn_if_unfinished(run: Path) -> None:
         epochs = finished_epochs(run)
     except RunError:  # --resume tries the checkpoint before it
         epochs = None
-    of = RunFolder(run).stored_config().get("epochs")
+    of = RunFolder(run).settings().get("epochs")
     done = "has not finished" if epochs is None else f"has finished {epochs} of {of} epochs"
     line = f"{run}: this run {done}: its best epoch so far is used; --resume continues it"
     warnings.warn(line, UnfinishedRunWarning, stacklevel=3)

@@ -83,6 +83,6 @@ def id_faults(
 def origin_of(one: Predictions) -> str:
     """Return what is known of the data that a file is of: the course's split, that of its run."""
     named = [f"they are ids of {found}" for found in recognise(one.all_ids)[:1]]
-    stored = run_of_predictions(one.file).stored() or {}
+    stored = run_of_predictions(one.file).settings_if_any() or {}
     named += [f"its run read --data {stored['data']}"] if "data" in stored else []
     return "".join(f"; {text}" for text in named)

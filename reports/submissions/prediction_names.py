@@ -138,7 +138,7 @@ def other_task(file: Path) -> str:
         return ""
     run = run_of_predictions(file)
     with stored_run_errors(run.path):
-        stored = run.stored() or {}
+        stored = run.settings_if_any() or {}
         return "an own task" if name in stored.get("own_tasks", {}) else ""
 
 
