@@ -114,7 +114,7 @@ def comparable_value(run: StoredRun, key: str, task: str) -> Any:
     if key == "options of":
         return run.config.get("task_options", {}).get(task, {})
     start = run.config.get("init")
-    if not start or RunFolder(Path(start)).settings_if_any() is None:
+    if not start or not RunFolder(Path(start)).holds_run():
         return UNKNOWN if start else None
     before = read_run(Path(start))
     return {

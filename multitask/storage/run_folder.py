@@ -45,7 +45,7 @@ LOCK = "run.lock"
 def run_of_predictions(path: Path) -> RunFolder:
     """Return the folder of the run that a prediction file, or a folder of them, is of.
 
-    Files of other programs have none; `settings_if_any` is then None.
+    Files of other programs have none; `holds_run` is then false.
     """
     folder = (path.parent if path.is_file() else path).resolve()
     return RunFolder(folder.parent if folder.name == "predictions" else folder)
@@ -98,6 +98,10 @@ class RunFolder:
         if content is None:
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
         return content
+
+    def holds_run(self) -> bool:
+        """Return whether there is a `config.json`; raise RunError if it is invalid."""
+        return self.settings_if_any() is not None
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write `config.json`, which marks the folder as a run."""
