@@ -98,10 +98,10 @@ class Combiner(Settings):
     A method that depends only on the current step overrides `combine`. A method with a state or
     random draws overrides `build`, which returns an object with `combine`, `state_dict` and
     `load_state_dict` for one run. If `needs_rows` is False, all weights are 1. If
-    `for_one_objective` is True, the method also has an effect on a single objective; otherwise the
-    status of a step with a single objective is `ALONE`. If
-    `for_balanced` is False, it cannot combine tasks whose objectives are combined before.
-    `extra_passes` counts further passes of a step, forward and backward, to estimate times.
+    `for_one_objective` is True, steps with a single objective are passed to the method, too;
+    otherwise its weight is 1 and the status "one objective". If `for_balanced` is False, the method
+    cannot combine tasks whose own objectives are combined before. `extra_passes` counts further
+    passes of a step, forward and backward, to estimate times.
     """
 
     needs_rows: ClassVar[bool] = True
