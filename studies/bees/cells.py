@@ -42,8 +42,9 @@ SURGERY = {"combiner": "pcgrad"}
 class Row:
     """One model: its training tasks, its epochs and its settings.
 
-    `pretraining` names the tasks whose sentences SimCSE pre-training reads (section 4.3). A row
-    `until_flat` trains with its own rate until dev does not improve, whatever is requested.
+    `pretraining` names the tasks whose sentences SimCSE pre-training reads (section 4.3), which
+    trains the embeddings of `pretraining_pooling`. A row `until_flat` trains with its own rate
+    until dev does not improve, whatever is requested.
     """
 
     title: str
@@ -51,6 +52,7 @@ class Row:
     epochs: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     pretraining: tuple[str, ...] = ()
+    pretraining_pooling: str = "cls"
     until_flat: bool = False
 
 
@@ -117,6 +119,29 @@ FURTHER |= {
     "T4-simcse": replace(ROWS["M13"], settings=SIGMOID),
     "T4-smart": replace(ROWS["M17"], settings={**ROWS["M17"].settings, **SIGMOID}),
 }
+# SimCSE for an encoder whose [CLS] has no meaning of its own, and SMART's noise after the paper.
+FURTHER |= {
+    f"{name}-mean": replace(
+        ROWS[name],
+        title=f"SimCSE at the mean of the tokens, {title}",
+        pretraining_pooling="mean",
+    )
+    for name, title in (("M11", "sentiment"), ("M12", "paraphrase"), ("M13", "similarity"))
+}
+FURTHER |= {
+    f"{name}-projected": replace(
+        ROWS[name],
+        title=f"SimCSE at the mean of the tokens, SMART with projected noise, {title}",
+        settings={**ROWS[name].settings, "smart_variant": "projected"},
+        pretraining_pooling="mean",
+    )
+    for name, title in (
+        ("M14", "sentiment"),
+        ("M15", "paraphrase"),
+        ("M16", "weight 1, similarity"),
+        ("M17", "weight 3, similarity"),
+    )
+}
 # Figures 2 and 3: further weights of SMART; 0 is M13 and M11, 1 is M16 and M14, 3 on STS is M17.
 WEIGHTS = {"sts": ("M16", (0.3, 10.0)), "sst": ("M14", (0.3, 3.0, 10.0))}
 FURTHER |= {
@@ -162,7 +187,7 @@ def row_cell(
     lr = lr or TUNED.get(base.encoder, {}).get(row.tasks)
     settings |= {"lr": lr, "head_lr": lr} if lr and not row.until_flat else {}
     settings |= {"similarity_scale": SCALE} if "sts" in row.tasks else {}
-    settings |= {"pooling": "mean"} if row.pretraining else {}  # pre-training pools [CLS]
+    settings |= {"pooling": "mean"} if row.pretraining else {}  # pre-training may pool [CLS]
     settings |= {**row.settings, **changes}
     total = epochs if epochs and not row.until_flat else row.epochs
     if "first_epochs" in settings:
@@ -175,13 +200,13 @@ def row_cell(
 
 
 def pretraining_cell(row: Row, base: RunConfig) -> Cell:
-    """Return the SimCSE cell of a row, which trains [CLS] (section 4.3); equal ones are shared."""
+    """Return the SimCSE cell of a row (section 4.3); equal ones are shared."""
     config = base.changed(
         mode="pretrain",
         tasks=row.pretraining,
         objective="simcse",
-        pooling="cls",
+        pooling=row.pretraining_pooling,
         **SimCSE.defaults,
     )
-    name = "-".join(["simcse", *row.pretraining, "cls"])
+    name = "-".join(["simcse", *row.pretraining, row.pretraining_pooling])
     return Cell(name, config, SEEDS, long_training, keeps_folder=True)

@@ -24,14 +24,21 @@ PAIRS = {
         ("M11", "M4", "sst"),
         ("M12", "M5", "qqp"),
         ("M13", "M6", "sts"),
+        ("M11-mean", "M4", "sst"),
+        ("M12-mean", "M5", "qqp"),
+        ("M13-mean", "M6", "sts"),
     ),
     ("SMART raises the score of a model after SimCSE", "Table 1"): (
         ("M14", "M11", "sst"),
         ("M15", "M12", "qqp"),
         ("M17", "M13", "sts"),
+        ("M14-projected", "M11-mean", "sst"),
+        ("M15-projected", "M12-mean", "qqp"),
+        ("M17-projected", "M13-mean", "sts"),
     ),
     ("a weight of 3 of SMART is better for similarity than 1", "Figure 2"): (
         ("M17", "M16", "sts"),
+        ("M17-projected", "M16-projected", "sts"),
     ),
     ("SimCSE on the text of all tasks is better than on that of the task", "Table 1"): (
         ("M18", "M14", "sst"),
