@@ -65,6 +65,8 @@ def test_hyper_parameters_are_the_papers():
     assert row_cell("M8", BASE).config.first().epochs == 3
     assert row_cell("M16", BASE).config.regularizers == (Smart({"sts": 1.0}),)
     assert row_cell("M1", BASE).config.freeze_encoder
+    projected = Smart({"sts": 3.0}, variant="projected")
+    assert row_cell("M17-projected", BASE).config.regularizers == (projected,)
 
 
 def test_rows_are_different_runs_and_share_their_pretraining():
@@ -77,6 +79,8 @@ def test_rows_are_different_runs_and_share_their_pretraining():
     assert before["M9"] == before["M10"] == before["M18"]
     assert before["T3-sst"].config.pooling == "cls"
     assert before["M11"].config.batch_size == 64
+    assert before["M13-mean"] == before["M16-projected"] == before["M17-projected"]
+    assert before["M13-mean"].config == before["M13"].config.changed(pooling="mean")
     assert before["M4"] is None
 
 
@@ -210,6 +214,7 @@ def test_conditions_of_a_fair_test_are_read_from_settings_and_runs(tmp_path):
     report = Report(Results(tmp_path), request, cells, ())
     start = "SimCSE trains [CLS] of an encoder that averages its tokens"
     assert unfair(report, ("M13", "M6")) == [start]
+    assert unfair(report, ("M13-mean", "M6")) == []
     assert unfair(report, ("M17", "M13")) == []  # both start alike
     assert unfair(report, ("M13", "T4-simcse")) == ["the rate was chosen for ReLU"]
     assert unfair(report, ("M6", "M3")) == ["[CLS] of an encoder that averages its tokens"]
@@ -239,6 +244,7 @@ def test_runs_that_still_gain_in_their_last_epoch_and_random_noise_are_no_fair_t
     noise = "SMART's normalised noise acts like random noise"
     assert noise in found
     assert noise not in pair_test(report, "M17", "T4-smart", "sts").reasons
+    assert noise not in pair_test(report, "M17-projected", "M13-mean", "sts").reasons
 
 
 def test_claims_are_those_of_the_requested_rows(tmp_path):
