@@ -1,6 +1,7 @@
 """Benchmarks run on the bundled sample, and find our results equal to the peers'."""
 
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from benchmarks import (
     timing,
     train_steps,
 )
+from benchmarks import sides as scripts
 from benchmarks.mining import missed, sentences_of
 from benchmarks.timing import gemm_seconds, in_rounds, rate_table, seconds_table
 from common.json_files import read_json
@@ -204,11 +206,22 @@ def test_nearest_texts_equal_those_of_a_double_loop():
 
 
 @pytest.mark.slow
-def test_startup_commands_succeed(tmp_path):
-    for sides in startup.commands(tmp_path).values():
-        assert len(sides) == 2
-        for command in sides.values():
-            assert startup.seconds_of(command) > 0
+def test_startup_commands_succeed(tmp_path, monkeypatch):
+    """The peer's in this process, where its modules are imported once for all tests."""
+
+    def end_step():
+        raise SystemExit(0)
+
+    monkeypatch.setattr(scripts, "end", end_step)
+    for name, (peers, ours) in (
+        (name, several.values()) for name, several in startup.commands(tmp_path).items()
+    ):
+        (tmp_path / "sentence.npy").unlink(missing_ok=True)
+        script, *arguments = peers[3:]
+        with pytest.raises(SystemExit) if "step" in name else nullcontext():
+            getattr(scripts, script)(*arguments)
+        assert (tmp_path / "sentence.npy").exists() == ("sentence" in name)
+        assert startup.seconds_of(ours) > 0
     assert (tmp_path / "sentence.npy").exists()
 
 

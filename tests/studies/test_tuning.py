@@ -121,6 +121,7 @@ def test_a_run_without_a_dev_figure_ends_the_search(search, tmp_path):
 def test_settings_of_stored_cells_stay(reproducing, data, tmp_path, monkeypatch):
     """No rate beyond the grid is tried for them, so that a finished command can be repeated."""
     monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
+    monkeypatch.setattr("studies.tuning.SEEDS", 1)
     monkeypatch.setattr("studies.tuning.BEYOND", 0)
     call = reproducing("scl-moo", "--data", data, "--encoder", "tiny", "--epochs", 1)
     rows = ("--rows", "few-shot-sst2-50-ce", "--seeds", 1, "--tune", 3)
