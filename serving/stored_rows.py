@@ -13,7 +13,7 @@ from tasks.own_tasks import LABEL, TEXTS, store_rows
 from tasks.own_types import TYPES
 from tasks.own_types.base import check_labels
 from tasks.readers import text_hash
-from tasks.registry import Prediction
+from tasks.registry import TargetType
 from tasks.splits import deal
 from tasks.task_description import TaskDescription
 from tasks.task_inference import complete_description
@@ -25,7 +25,7 @@ MARKS = ("|", ";", "/", "~", "^")  # separators of several labels
 class Targets(NamedTuple):
     """Labels of n rows: what is predicted, the fields of a file, and keys of a description."""
 
-    predicts: Prediction
+    predicts: TargetType
     labels: Sequence[Any]
     keys: Mapping[str, Any]
 

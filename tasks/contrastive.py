@@ -19,7 +19,7 @@ from tasks.readers import Examples
 from tasks.splits import of_each_split
 
 if TYPE_CHECKING:
-    from tasks.objectives import CL, EPO, LS, SCL, WithContrast
+    from tasks.objectives import CL, LS, SCL, ContrastiveEPO, WithContrast
 
 
 def with_supcon(task: Task, settings: SCL) -> Task:
@@ -46,7 +46,7 @@ def with_pull_push(task: Task, settings: LS) -> Task:
     return with_contrast(task, settings, contrast)
 
 
-def separate_objectives(task: Task, settings: EPO) -> Task:
+def separate_objectives(task: Task, settings: ContrastiveEPO) -> Task:
     """Return a task with cross-entropy, pull and push as separate objectives, for a combiner."""
 
     def term(place: int) -> Loss:

@@ -148,7 +148,7 @@ class LS(WithPullPush, name="ls"):
         return with_pull_push(task, self)
 
 
-class EPO(WithPullPush, name="epo"):
+class ContrastiveEPO(WithPullPush, name="epo"):
     """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1)."""
 
     inputs: Literal["contrastive", "combined"] = setting(

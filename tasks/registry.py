@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tasks.base import Task
 
 Pair = Literal["bi", "joint"]
-Prediction = Literal["class", "similarity", "number", "labels"]  # of an example
+TargetType = Literal["class", "similarity", "number", "labels"]  # of an example
 CLASSES_HELP = "train on the first N classes only"
 PAIR_HELP = "encode the texts of a pair separately (bi) or as one sequence (joint)"
 
@@ -29,7 +29,7 @@ class TaskOptions(Settings):
     `texts` is the number of its texts.
     """
 
-    predicts: ClassVar[Prediction] = "class"
+    predicts: ClassVar[TargetType] = "class"
     texts: ClassVar[int] = 1
 
     def build(self) -> Task:

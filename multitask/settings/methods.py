@@ -86,7 +86,7 @@ ROLES: dict[str, Role] = {
         Objective,
         (
             None,
-            *(objectives.SCL, objectives.LS, objectives.EPO, objectives.CL),
+            *(objectives.SCL, objectives.LS, objectives.ContrastiveEPO, objectives.CL),
             *(objectives.LaCon, objectives.LaConFusion, objectives.LEAM, objectives.LSAN),
             objectives.Projection,
             "pretrain.objectives:SimCSE",

@@ -12,7 +12,7 @@ from tasks.own_types.multi_label import MULTI_LABEL
 from tasks.own_types.ranking import RANKING
 from tasks.own_types.regression import REGRESSION
 from tasks.own_types.similarity import SIMILARITY
-from tasks.registry import Prediction
+from tasks.registry import TargetType
 
 TYPES: dict[str, OwnType] = {
     "classification": CLASSIFICATION,
@@ -47,7 +47,7 @@ def type_of_lists(texts: int, labels: Sequence[Any], keys: Container[str] = ()) 
     return "similarity"
 
 
-def predicts(described: Mapping[str, Any]) -> Prediction | None:
+def predicts(described: Mapping[str, Any]) -> TargetType | None:
     """Return what a description's type predicts, as `OwnType.predicts`; None if it has no type."""
     found = TYPES.get(str(described.get("type")))
     return found.predicts if found else None

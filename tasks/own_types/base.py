@@ -11,7 +11,7 @@ from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import short_repr
 from common.suggestions import suggestion
 from common.text import first_names
-from tasks.registry import Prediction
+from tasks.registry import TargetType
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class OwnType:
     of a list from Python as the field of a file; it raises SettingsError.
     """
 
-    predicts: Prediction
+    predicts: TargetType
     texts: tuple[int, ...]
     keys: tuple[str, ...]
     complete: Callable[[str, Mapping[str, Any], str, LabelsByLine], dict[str, Any]]

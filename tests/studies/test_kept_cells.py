@@ -121,7 +121,8 @@ def test_a_teacher_whose_folder_is_gone_is_announced_and_trained_again(tmp_path,
 def test_a_deleted_cell_is_left_out_until_its_command_runs_it_again(reproducing, tmp_path):
     tiny = ("--encoder", "tiny", "--limit", 24, "--precision", "fp32", "--seeds", 1)
     regularise = reproducing("regularisation", *tiny)
-    rows = ("--rows", "sts-plain", "sts-smart", "sts-both")
+    weights = [f"sts-smart{weight}" for weight in ("", "0.3", "3", "10")]
+    rows = ("--rows", "sts-plain", *weights, "sts-both")
     results, page = tmp_path / "regularisation", tmp_path / "regularisation.md"
     assert regularise(*rows)[0] == 0
     complete, figure = page.read_text(), results / "smart-weight-sts.png"

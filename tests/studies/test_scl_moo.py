@@ -39,7 +39,7 @@ from studies.scl_moo.tables import (
     full_table,
 )
 from studies.study import StudyRequest, printed
-from tasks.objectives import EPO, LS
+from tasks.objectives import LS, ContrastiveEPO
 from tasks.protocols import FewShots
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
@@ -56,7 +56,7 @@ def test_settings_are_the_papers():
         (task,) = config.tasks
         joint = config.task_options.get(task, {}).get("pair") == "joint"
         assert joint == (task in ("qnli", "mrpc", "rte", "mnli"))
-        balanced = one.name.endswith(BALANCED) or isinstance(config.objective, LS | EPO)
+        balanced = one.name.endswith(BALANCED) or isinstance(config.objective, LS | ContrastiveEPO)
         assert config.class_balanced == balanced
         if isinstance(config.protocol, FewShots):
             assert (config.epochs, config.keep, config.evaluate_every) == (15, "last", 15)

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from losses import contrastive_objectives, lower_bounds, supcon_loss
 from tasks import CS224N, build_task
 from tasks.contrastive import example_embedding
-from tasks.objectives import CL, EPO, LS, SCL, LaCon, with_objective
+from tasks.objectives import CL, LS, SCL, ContrastiveEPO, LaCon, with_objective
 
 pytestmark = pytest.mark.numeric
 
@@ -55,7 +55,7 @@ def batch():
 
 def test_the_three_objectives_are_above_their_ideal_points(batch):
     logits, u, _, targets = batch
-    task = with_objective(build_task("sst"), EPO())
+    task = with_objective(build_task("sst"), ContrastiveEPO())
     assert task.objectives == ("sst/cross_entropy", "sst/pull", "sst/push")
     found = task.compute_losses(logits, (u,), targets)
     pull, push = contrastive_objectives(F.normalize(u, dim=1), targets, 0.3)
@@ -63,7 +63,7 @@ def test_the_three_objectives_are_above_their_ideal_points(batch):
     torch.testing.assert_close(tuple(found.values()), expected)
 
 
-@pytest.mark.parametrize("objective", [SCL, LS, EPO, CL, LaCon])
+@pytest.mark.parametrize("objective", [SCL, LS, ContrastiveEPO, CL, LaCon])
 def test_losses_over_a_batch_keep_the_batch_whole(objective):
     for name in CS224N:
         plain = build_task(name)
@@ -72,7 +72,7 @@ def test_losses_over_a_batch_keep_the_batch_whole(objective):
             assert task is plain
         else:
             assert task.compares_examples
-            assert len(task.objectives) == (3 if objective is EPO else 1)
+            assert len(task.objectives) == (3 if objective is ContrastiveEPO else 1)
 
 
 def test_two_towers_are_one_embedding_with_their_difference(batch):
