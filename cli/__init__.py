@@ -169,6 +169,9 @@ def parser_of(
 def add_flags(name: str, parser: Parser) -> None:
     """Add the flags of a mode to its parser."""
     importlib.import_module(f"cli.{name}").add_flags(parser)
+    for action in parser._actions:
+        if action.required and action.help and "(required" not in action.help:
+            action.help += " (required)"
     parser.add_argument(ALL, action="help", help="show every flag")
 
 
@@ -192,7 +195,7 @@ def with_flag_names(message: str, parser: argparse.ArgumentParser) -> str:
 
     def as_flag(found: re.Match[str]) -> str:
         flag = f"--{found[2].replace('_', '-')}"
-        return found[1] + (flag if flag in known else found[2])
+        return found[1].removeprefix("setting ") + flag if flag in known else found[0]
 
     if option := re.match(r"task_options: ([\w-]+): ([a-z_]+)\b", message):
         name = option[2].replace("_", "-")
@@ -205,5 +208,6 @@ def with_flag_names(message: str, parser: argparse.ArgumentParser) -> str:
     if not colon:
         return head
     expected, found, value = rest.partition(", found ")
+    expected = re.sub(r"(\bsetting )([a-z_]+)\b", as_flag, expected)
     expected = re.sub(r"()\b([a-z]+(?:_[a-z]+)+)\b", as_flag, expected)
     return re.sub(r"(^|\band )([a-z][a-z_]*)", as_flag, head) + colon + expected + found + value

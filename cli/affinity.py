@@ -70,8 +70,8 @@ def add_flags(parser: Any) -> None:
     add("groups", text, type=number, default=GROUPS, metavar="K")
     add(
         "rounds",
-        f"most batches of each task measured after an epoch, an even number from {FEWEST_ROUNDS} "
-        f"(default: {ROUNDS})",
+        f"largest number of batches of each task measured after an epoch, an even number from "
+        f"{FEWEST_ROUNDS} (default: {ROUNDS})",
         type=typed(Annotated[int, Meta(ge=FEWEST_ROUNDS, le=1000, multiple_of=2)]),
         default=ROUNDS,
         metavar="N",

@@ -51,7 +51,12 @@ def add_flags(parser: Any) -> None:
             BiLSTMConfig.max_tokens,
             "maximum tokens per text; longer texts are cut",
         ),
-        ("dropout", Dropped, BiLSTMConfig.dropout, "dropout of words and layers"),
+        (
+            "dropout",
+            Dropped,
+            BiLSTMConfig.dropout,
+            "dropout probability of words and layers, up to 0.99",
+        ),
     )
     for key, hint, value, text in numbers:
         help = f"{text} (default: {value})"

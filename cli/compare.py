@@ -83,7 +83,8 @@ def add_until_sure_flags(group: Any) -> None:
         "--margin",
         type=typed(Positive),
         metavar="POINTS",
-        help="difference that does not matter, in points of 100; required with --until-sure",
+        help="largest difference that does not matter, in points (0.01 of a score); required with "
+        "--until-sure",
     )
     group.add_argument(
         "--budget",
@@ -155,7 +156,7 @@ def check_flags(args: argparse.Namespace) -> None:
     if args.embeddings and (args.until_sure or args.verify):
         raise SettingsError(f"embeddings: expected --runs or --advice, found {flag(chosen[0])}")
     if args.output and args.verify:
-        raise SettingsError("output: expected another mode than --verify, which writes nothing")
+        raise SettingsError("output: not accepted with --verify, which writes nothing")
     count = len(args.configurations)
     if args.until_sure and count != 2:
         raise SettingsError(f"until_sure: expected two configurations, found {count}")

@@ -51,7 +51,8 @@ def add_sentence_file(files: argparse._ArgumentGroup, required: bool = True) -> 
         type=path,
         required=required,
         metavar="FILE",
-        help="text file with one sentence per line, or a .csv, .tsv or .jsonl file with --column",
+        help="text file with one sentence per line, or a .csv, .tsv, .jsonl or .parquet file with "
+        "--column",
     )
     files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
 
@@ -59,7 +60,10 @@ def add_sentence_file(files: argparse._ArgumentGroup, required: bool = True) -> 
 def add_run(files: argparse._ArgumentGroup, task_help: str = "") -> None:
     """Add the flags of a run whose encoder is used; `task_help` is a further use of --task."""
     files.add_argument(
-        "--run", type=path, metavar="RUN", help="use the encoder of the best epoch of a run"
+        "--run",
+        type=path,
+        metavar="RUN",
+        help="use the encoder that a run has kept: of its best epoch, unless --keep last",
     )
     files.add_argument(
         "--task",

@@ -47,7 +47,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=typed(Seed),
         help=f"random seed of the halves of dev, for greedy methods (default: {RunConfig().seed})",
     )
-    parser.add_argument("--output", type=path, metavar="DIR", help="folder of the ensemble")
+    parser.add_argument(
+        "--output",
+        type=path,
+        metavar="DIR",
+        help="folder of the ensemble (default: a folder in runs/)",
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing run")
 
 

@@ -1,13 +1,13 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
 The header, ids and values of every prediction file are checked, for a run also those of its own
-tasks. Files of splits with labels are scored. The exit status is 1 if a file has an error. A line
-points to --diagnose for such files, and if values show a fault of the model, such as one class for
-all.
+tasks. Files of splits with labels are scored. The exit status is 1 if a file has an error. For
+such files, and if values show a fault of the model, such as one class for all, a line recommends
+--diagnose.
 
-With --diagnose, prediction files of CS224N, of Göttingen's course or of anybody are read in any
-folder, and faults of the models behind them are reported with evidence, usual cause and cure; the
-exit status is 1 if there are any.
+With --diagnose, prediction files of CS224N, of Göttingen's course or from other sources are read in
+any folder, and faults of the models behind them are reported with evidence, usual cause and cure;
+the exit status is 1 if there are any.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--texts",
         type=path,
         metavar="FILE",
-        help="texts that the table is fitted to, one per line, or a .csv, .tsv or .jsonl file with "
-        "--column (default: the training texts of the run)",
+        help="texts that the table is fitted to, one per line, or a .csv, .tsv, .jsonl or .parquet "
+        "file with --column (default: the training texts of the run)",
     )
     static.add_argument("--column", metavar="NAME", help="column or field that holds the texts")
     static.add_argument(

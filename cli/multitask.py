@@ -54,13 +54,17 @@ def add_flags(parser: Any) -> None:
 
 
 def add_task_list(
-    flags: Flags, chosen: tuple[str, ...], what: str = "that share the encoder"
+    flags: Flags,
+    chosen: tuple[str, ...],
+    what: str = "that share the encoder",
+    default: str | None = None,
 ) -> None:
-    """Add `--tasks`; without it and `--task`, the tasks are `chosen`."""
+    """Add `--tasks`; without it and `--task`, the tasks are `chosen`, or as `default` says."""
+    default = default or f"{' '.join(chosen)}; none with --task"
     flags.add(
         "tasks",
         "tasks",
-        f"tasks {what}: {', '.join(TASK_NAMES)} (default: {' '.join(chosen)}; none with --task)",
+        f"tasks {what}: {', '.join(TASK_NAMES)} (default: {default})",
         common=True,
         nargs="+",
         type=task,

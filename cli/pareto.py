@@ -26,6 +26,7 @@ def add_flags(parser: Any) -> None:
         "pareto",
         fits=lambda one: not issubclass(one, Combiner) or getattr(one, "sweeps", False),
         without=("preference", "cones"),
+        defaults={"keep": "last"},
         common=("test_limit",),
         always_resumes=True,
     )
@@ -45,9 +46,11 @@ def add_flags(parser: Any) -> None:
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, parser, DEFAULT_TASKS)
     if len(tasks.names) < 2:
-        parser.error(f"--tasks: expected two or three, found {tasks.names[0]}")
+        parser.error(f"--tasks: expected two or more, found only {tasks.names[0]}")
     if args.dry_run:
-        parser.error("--dry-run: expected --mode multitask, which is run for each ray")
+        parser.error(
+            "--dry-run: not accepted in mode pareto; see one of its runs with --mode multitask"
+        )
     if args.resume:
         parser.error("--resume: not accepted: mode pareto always resumes")
     from_file = settings_file(args)

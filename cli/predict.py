@@ -94,7 +94,9 @@ def add_flags(parser: Any) -> None:
         "from the column INDEX (default: index; QQP has id), and the label predicted for one "
         "of --tasks; implies --quotes no",
     )
-    parser.flags = flags = Flags(parser, defaults={"long": "that of the run"})
+    parser.flags = flags = Flags(
+        parser, defaults={"long": "that of the run", "max_tokens": "that of the run"}
+    )
     flags.add_config((*READING, "precision", *MACHINE))
     flags.add("use", "training", USE_AGAIN, **USE)
 

@@ -29,7 +29,13 @@ def add_flags(parser: Any) -> None:
         fits=lambda one: not issubclass(one, Objective),
         defaults=PretrainObjective.defaults,
     )
-    add_task_list(flags, CS224N, "whose training text is used")
+    add_task_list(
+        flags,
+        CS224N,
+        "whose training text is used",
+        "sst qqp sts; qqp sts with objectives of pairs; sst with those of classes; none with "
+        "--task, --text or --nli",
+    )
     shared = [name for name in TASK_NAMES if name not in CS224N]
     flags.add_task_options(shared)
 

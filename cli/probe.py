@@ -28,7 +28,9 @@ def add_flags(parser: Any) -> None:
     add_drop_leaks(flags)
     flags.add_methods({"protocol": methods("protocol", parser.outside)})
     flags.add_task_options([name for name in classes if name not in CS224N])
-    flags.add("output", "output", "output folder", metavar="DIR", type=path)
+    flags.add(
+        "output", "output", "output folder (default: a folder in runs/)", metavar="DIR", type=path
+    )
     flags.add("overwrite", "output", "replace an existing run", action="store_true")
 
 

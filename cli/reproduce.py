@@ -23,7 +23,10 @@ from studies import STUDIES, find_study
 if TYPE_CHECKING:
     from studies.study import Study, StudyRequest
 
-CHANGES = ("pooling", "batch_size")  # settings of the papers' runs that have a flag
+CHANGES = {  # settings of runs that have a flag, and the tables that accept it
+    "pooling": "lacon, scl-moo and supercontext",
+    "batch_size": "bees, lacon and scl-moo",
+}
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +56,8 @@ def add_cell_flags(parser: argparse.ArgumentParser) -> None:
         "--seeds",
         type=typed(Count),
         metavar="N",
-        help="number of seeds per cell (default: 1 of five with bees; else all of the study; the "
-        "papers on classification accept more, except for sweeps)",
+        help="number of seeds per cell (default: 1 of five with bees; else all of the study); "
+        "lacon, scl-moo and supercontext accept more, except for sweeps; not with best or mixing",
     )
 
 
@@ -82,10 +85,15 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
         "N",
         "number of epochs (default: the study's); not for few-shot and imbalanced cells",
     )
-    add("lr", Positive, "RATE", "learning rate (default: the study's)")
-    for key in CHANGES:
+    add(
+        "lr",
+        Positive,
+        "RATE",
+        "learning rate (default: the study's; only with the papers, best and sharing)",
+    )
+    for key, tables in CHANGES.items():
         hint, name = hints_of(RunConfig)[key], key.replace("_", " ")
-        add(key, hint, metavar(hint), f"{name} (default: the study's; only with the papers)")
+        add(key, hint, metavar(hint), f"{name} (default: the study's; only with {tables})")
     devices = "device: auto, cpu, cuda or cuda:N (default: auto)"
     add("device", Device, "DEVICE", devices, default="auto")
     parser.add_argument("--encoder", type=path, default="minilm", help="encoder (default: minilm)")
@@ -107,7 +115,7 @@ def add_result_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="first choose the learning rate and the method's settings on dev: train N points of "
         "the grid of each requested cell, and rates beyond it while the best is at an end (only "
-        "with the papers on classification)",
+        "with lacon, scl-moo and supercontext)",
     )
     parser.add_argument(
         "--dry-run",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from types import MappingProxyType
@@ -77,7 +78,9 @@ class Flags:
             if about.get("several") or (takes_several(hint) and "of_text" not in about):
                 more["nargs"] = "+"
         text = help or about.get("help") or f"setting of {group}"
-        text += default_text(one, self.defaults.get(key, default_of(one)))
+        if key in self.defaults:
+            text = re.sub(r" \(default: [^()]*\)", "", text)
+        text += default_text(text, one, self.defaults.get(key, default_of(one)))
         if default_of(one) is True:
             more["action"] = argparse.BooleanOptionalAction
         action = self.add(key, group, text, about.get("common", False), **more)
@@ -179,9 +182,9 @@ def shared_help(key: str, methods: Sequence[type[Settings]]) -> str:
     return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
 
 
-def default_text(one: Field[Any], value: Any) -> str:
-    """Return the default of a setting as the end of its help text, or an empty string."""
-    if value in (None, False, (), {}, MISSING) or "(default" in one.metadata.get("help", ""):
+def default_text(text: str, one: Field[Any], value: Any) -> str:
+    """Return the default of a setting as the end of its help `text`; empty if it has one there."""
+    if value in (None, False, (), {}, MISSING) or "(default" in text:
         return ""
     shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
     source = one.metadata.get("source")

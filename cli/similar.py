@@ -26,7 +26,9 @@ HEADER = ("query", "row", "cosine", "text")
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     query = parser.add_mutually_exclusive_group(required=True)
-    query.add_argument("--query", metavar="TEXT", help="text to search for")
+    query.add_argument(
+        "--query", metavar="TEXT", help="text to search for (this or --queries is required)"
+    )
     query.add_argument(
         "--queries",
         type=path,

@@ -41,8 +41,8 @@ VERBOSE = (
 )
 TRACKER = "where curves of losses and scores are stored (default: tensorboard, in the run's folder)"
 LEAKS = (
-    "leave out training examples that are in dev or test: of their task only with own, also of "
-    "sst, qqp and sts with all (default)"
+    "leave out training examples that are in dev or test (default: keep them); own: of their task; "
+    "all, also without a value: of their task, sst, qqp and sts"
 )
 
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"

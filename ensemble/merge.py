@@ -71,7 +71,10 @@ def merge(
 
         chosen = greedy_selection(dev.values[:, inside], score)
     if seen.all():
-        raise PredictionError(f"dev: expected examples unused in selection, found 0 of {len(seen)}")
+        line = f"found 0 of {len(seen)}; leave out members that are ensembles or calibrated"
+        raise PredictionError(
+            f"dev: expected examples that selected or calibrated no member, {line}"
+        )
     splits = {name: merged(table, chosen, kind, method) for name, table in every.items()}
     if seen.any():
         splits["dev"] = replace(splits["dev"], selected_on=seen)

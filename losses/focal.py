@@ -13,10 +13,10 @@ from torch import Tensor
 def focal_loss(
     logits: Tensor, labels: Tensor, gamma: float, weights: Tensor | None = None
 ) -> Tensor:
-    """Compute -w_y (1 - p_y)^gamma log p_y, averaged over the batch (Eq. 5 with a softmax).
+    """Compute -w_y (1 - p_y)^gamma log p_y, averaged over the batch (Lin et al., 2017, Eq. 5).
 
-    p_y is the probability of the label y, and w_y the weight of its class, 1 by default. With
-    gamma = 0 this is the cross-entropy; the paper finds gamma = 2 best.
+    p_y is the softmax probability of the label y, and w_y the weight of its class, 1 by default.
+    With gamma = 0 this is the cross-entropy; the paper finds gamma = 2 best.
 
     Args:
         logits: (B, C).
@@ -33,7 +33,7 @@ def focal_loss(
 def sigmoid_focal_loss(
     logits: Tensor, targets: Tensor, gamma: float, weights: Tensor | None = None
 ) -> Tensor:
-    """Compute the focal loss of several labels, averaged over batch and labels (Eq. 4).
+    """Compute the focal loss of several labels, averaged over all (Lin et al., 2017, Eq. 4).
 
     A label's term is -(1 - p_t)^gamma log p_t, where p_t is the probability of its target.
 

@@ -28,6 +28,9 @@ def instance_centered_loss(
         instances: (N, H).
         label_embeddings: (C, H).
         labels: (N,) classes.
+
+    Raises:
+        ValueError: if `heads` does not divide H.
     """
     width = instances.shape[1]
     if width % heads:
@@ -50,6 +53,11 @@ def label_centered_loss(
     The terms -[s_a - log sum over negatives exp s_b] are summed over a label's positives, then
     averaged over the labels present. The denominator contains only negatives, so the loss is often
     far below 0. For a batch of one class the loss is 0.
+
+    Args:
+        instances: (N, H).
+        label_embeddings: (C, H).
+        labels: (N,) classes.
     """
     logits = F.normalize(label_embeddings, dim=-1) @ F.normalize(instances, dim=-1).T / temperature
     own = labels[None] == torch.arange(len(logits), device=labels.device)[:, None]  # (C, N)
@@ -65,6 +73,9 @@ def label_embedding_regularizer(label_embeddings: Tensor) -> Tensor:
     """Compute the mean of exp(1 + cosine) - 1 over pairs of different labels (LaCon, Eq. 6).
 
     It lies between 0 and e^2 - 1 and spreads the labels over the sphere. For one label it is 0.
+
+    Args:
+        label_embeddings: (C, H).
     """
     unit = F.normalize(label_embeddings, dim=-1)
     count = len(unit)

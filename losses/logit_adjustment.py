@@ -11,7 +11,9 @@ from torch import Tensor
 
 
 def logit_adjusted_loss(logits: Tensor, labels: Tensor, priors: Tensor, tau: float) -> Tensor:
-    """Compute the cross-entropy of logits + tau log priors, averaged over the batch (Eq. 10).
+    """Compute the cross-entropy of logits + tau log priors, averaged over the batch.
+
+    Menon et al., 2021, Eq. 10.
 
     Args:
         logits: (B, C).
@@ -27,8 +29,8 @@ def binary_logit_adjusted_loss(
 ) -> Tensor:
     """Compute the binary cross-entropy of several labels with adjusted logits.
 
-    A label is two classes with the logits 0 and z. Eq. 10 then adds tau times the log-odds
-    log(prior / (1 - prior)) to z.
+    A label is two classes with the logits 0 and z. Eq. 10 (Menon et al., 2021) then adds tau times
+    the log-odds log(prior / (1 - prior)) to z.
 
     Args:
         logits: (B, L).

@@ -15,6 +15,11 @@ def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
     The first two rows of each class are its pair; a class of one row has no pair. Similarities are
     inner products without the paper's penalty on lengths; with `normalize` they are cosines, as in
     pytorch-metric-learning.
+
+    Args:
+        embeddings: (N, H).
+        labels: (N,) classes.
+        normalize: whether to scale the embeddings to unit length first.
     """
     vectors = F.normalize(embeddings, dim=-1) if normalize else embeddings
     pairs = [rows[:2] for label in labels.unique() if len(rows := (labels == label).nonzero()) > 1]
@@ -28,7 +33,13 @@ def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
 def every_npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
     """Average the N-pair loss over the first pairs of all classes, the second pairs, and so on.
 
-    All pairs of a batch are used. A round in which only one class has a pair left is skipped.
+    All pairs of a batch are used (Sohn, 2016, uses one per class). A round in which only one class
+    has a pair left is skipped.
+
+    Args:
+        embeddings: (N, H).
+        labels: (N,) classes.
+        normalize: whether to scale the embeddings to unit length first.
     """
     same = labels[:, None] == labels
     turns = same.tril(-1).sum(1) // 2  # number of pairs of its class before each example

@@ -37,6 +37,9 @@ def corn_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor
         labels: (B,) classes from 0 to C - 1.
         reduction: "mean" over the examples; "subsets" divides the sum by the sizes of all subsets
             together, as in the paper. They differ by a factor that depends on the labels.
+
+    Raises:
+        ValueError: for another reduction.
     """
     losses = F.nll_loss(corn_log_probabilities(logits), labels, reduction="none")
     if reduction == "mean":

@@ -20,6 +20,9 @@ def supcon_loss(
         embeddings: (N, H), normalised here.
         labels: (N,) classes.
         reduction: `mean` over the anchors that have a positive, or `sum`, as both papers print it.
+
+    Raises:
+        ValueError: for another reduction.
     """
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction: expected mean or sum, found {reduction!r}")

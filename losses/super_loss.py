@@ -41,6 +41,9 @@ def super_loss(
         positives, negatives: maximum numbers per anchor (section V.D): the first examples of its
             class in the batch, and the first of the other classes in round-robin order, which
             begins with the class after its own.
+
+    Raises:
+        ValueError: for another variant, several kinds of hard negatives, or numbers out of range.
     """
     check(variant, top_k, threshold, top_fraction, positives, negatives)
     order = labels.argsort(stable=True)

@@ -27,6 +27,17 @@ def triplet_loss(
     The result is exact, without enumerating triplets: for each anchor and positive, the negatives
     nearer than d(a, p) + margin are a prefix of the anchor's sorted distances. The memory is O(N^2)
     instead of O(N^3).
+
+    Args:
+        embeddings: (N, H).
+        labels: (N,) classes.
+        margin: in units of d.
+        power: 1, or 2 for squared distances.
+        normalize: whether to scale the embeddings to unit length first.
+        reduction: `active` or `all`.
+
+    Raises:
+        ValueError: for another reduction.
     """
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction: expected {' or '.join(REDUCTIONS)}, found {reduction!r}")

@@ -100,6 +100,7 @@ class BiEncoder(nn.Module):
 
         Raises:
             EncoderError: with one line that names the invalid file or tensor.
+            HardwareError: for a kernel that is unknown or missing.
         """
         folder = find_folder(str(name_or_path))
         config = read_config(folder)
@@ -201,6 +202,8 @@ class BiEncoder(nn.Module):
         Raises:
             TypeError: for a value that is not a string, such as None or NaN, with its index, and
                 for a wrong `normalize`.
+            ValueError: for another precision, or a `batch_size` below 1.
+            EncoderError: for a size or precision that this encoder does not have.
 
         Warns:
             common.errors.TruncationWarning: with the number of sentences that were cut to

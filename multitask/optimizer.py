@@ -49,9 +49,8 @@ class AdamW(Optimizer, name="adamw"):
     weight_decay: NonNegative = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
     layer_decay: Ratio = setting(
         1.0,
-        help="learning rate of an encoder layer as a share of that of the layer above it; the "
-        "embeddings count as the lowest layer",
-        source="Howard and Ruder, 2018, section 3.2",
+        help="learning rate of an encoder layer as a share of that of the layer above it (Howard "
+        "and Ruder, 2018, section 3.2); the embeddings count as the lowest layer",
     )
 
     def build(self, model: EncoderWithHeads) -> torch.optim.Optimizer:

@@ -46,6 +46,9 @@ def annealed_probabilities(sizes: Sequence[int], epoch: int, epochs: int) -> np.
     Sampling is proportional in the first epoch and closest to uniform in the last (BEES, Eq. 5;
     Stickland and Murray, 2019). `sizes` are N in examples, and `epoch` e counts from 1. With E = 1
     epoch in total, a = 1. The result is float64 (tasks,).
+
+    Raises:
+        ValueError: for an epoch that is not from 1 to `epochs`, or sizes that are not above 0.
     """
     if not 1 <= epoch <= epochs:
         raise ValueError(f"epoch: expected 1 to {epochs}, found {epoch}")
@@ -94,7 +97,9 @@ class Sampler(Settings):
 
     def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1."""
-        raise UserError(f"sampler {self.name}: expected probabilities or batches")
+        raise UserError(
+            f"sampler {self.name}: expected a method probabilities or batches, found neither"
+        )
 
     def batches(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the task index of every batch of an epoch (from 1), in order.

@@ -17,7 +17,7 @@ from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import SOURCE_RUNS, RunFolder
 from multitask.teachers import teachers_by_task
 
-REMEDY = "--overwrite it or remove its folder"
+REMEDY = "add --overwrite, or remove the folder of this run"
 
 
 def source_runs(config: RunConfig) -> dict[str, list[Path]]:

@@ -133,7 +133,8 @@ def train(
         tracker: where curves are stored: tensorboard, mlflow, wandb or none.
 
     Raises:
-        SettingsError, RunError, DataError, EncoderError: one line that says what was expected.
+        common.errors.UserError: one line that says what was expected; its subclasses name the
+            cause: SettingsError, RunError, DataError, EncoderError, CheckpointError, HardwareError.
     """
     from multitask.run import complete
 

@@ -49,8 +49,12 @@ class SuperLoss(ClassObjective, name="superloss"):
     super_loss: Literal["algorithm1", "equation8"] = setting(
         "algorithm1", help="variant of the loss: the paper's algorithm, or its equation"
     )
-    positives: Count | None = setting(None, help="the first N of an anchor's class")
-    negatives: Count | None = setting(None, help="the first N of other classes")
+    positives: Count | None = setting(
+        None, help="compare an anchor with N examples of its class at most"
+    )
+    negatives: Count | None = setting(
+        None, help="compare an anchor with N examples of other classes at most"
+    )
     hard_top_k: Count | None = setting(None, help="only the N nearest of an anchor's negatives")
     hard_threshold: Cosine | None = setting(
         None, help="only negatives of at least this cosine, or else the nearest", metavar="X"

@@ -100,7 +100,7 @@ class FileObjective(PretrainObjective):
 
     def faults(self) -> Iterator[str]:
         if self.text_column is not None and self.text is None:
-            yield f"text_column: expected text, found {self.text_column!r} without it"
+            yield "text_column: expected setting text, the file of this column, found none"
 
 
 class TextObjective(PretrainObjective):

@@ -242,7 +242,8 @@ def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
         if task in seen:
             rows = np.flatnonzero(~np.isin(found.ids, sorted(seen[task])))
             if not len(rows):
-                raise UserError(f"{task}: every dev example selected a member of some ensemble")
+                line = "expected dev examples that selected no member of an ensemble, found none"
+                raise UserError(f"{task}: {line}; compare fewer ensembles")
             scores[task, seed, folder] = found.rows(rows)
     left_out = {task: len(ids) for task, ids in seen.items()}
     return [

@@ -44,7 +44,7 @@ OWN_ARGUMENTS = {  # settings of a run that `settings` cannot have
 
 
 class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """What both estimators share: settings, training, embeddings, and pickling.
+    """Base class of the estimators: their parameters, training, embeddings and pickling.
 
     Args:
         encoder: a named encoder, a folder or a hub id.
@@ -222,7 +222,8 @@ class SentenceClassifier(ClassifierMixin, SentenceEstimator):
     array(['up'], dtype='<U2')
 
     Several labels are a matrix (n, C) of 0 and 1, or n lists of labels; `predict` returns the same
-    form. scikit-learn's own metrics, as in `cross_val_score(scoring=...)`, need a matrix.
+    form. scikit-learn's own metrics, as in `cross_val_score(scoring=...)`, need a matrix. The
+    parameters are those of `serving.estimator.SentenceEstimator`.
 
     Attributes:
         classes_: the classes or labels, sorted (C,); column numbers for a matrix.
@@ -282,6 +283,8 @@ class SentenceRegressor(RegressorMixin, SentenceEstimator):
     >>> pairs = [("a cat sleeps", "a cat is asleep"), ("the sun", "a train")]
     >>> SentenceRegressor(epochs=3).fit(pairs, [5.0, 0.5]).predict(pairs).shape
     (2,)
+
+    The parameters are those of `serving.estimator.SentenceEstimator`.
     """
 
     def targets(self, y: Any) -> Targets:

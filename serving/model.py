@@ -82,6 +82,7 @@ class MultiTaskModel:
 
         Raises:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
+            HardwareError: for a device or kernel that is unknown or missing.
         """
         folder = Path(folder).expanduser()
         config, tasks, model = load_trained(folder, device, linear, use, reading)
@@ -116,8 +117,9 @@ class MultiTaskModel:
             coverage: share of texts whose label is to be in its set or interval, such as 0.9.
 
         Raises:
-            RunError: if a task is not in the run, needs pairs and `texts` are single texts, or is
-                not calibrated for this coverage.
+            RunError: if a task is not in the run, or needs pairs and `texts` are single texts.
+            SettingsError: if `coverage` is not between 0 and 1, or a task is not calibrated for it.
+            TypeError, ValueError: if `texts` are not all texts or all pairs.
 
         Warns:
             common.errors.TruncationWarning: if rows are longer than the encoder's limit and

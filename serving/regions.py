@@ -36,7 +36,7 @@ def quantiles_of(
     found = {}
     for task in tasks:
         if task not in calibrations:
-            expected = "a task that was calibrated, by training with --calibrate (no ranking)"
+            expected = "a task calibrated by training with --calibrate (ranking has no calibration)"
             if calibrations:
                 expected = f"calibrated tasks, {', '.join(calibrations)}"
             raise SettingsError(f"coverage: expected {expected}, found {task}")

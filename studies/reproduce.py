@@ -11,6 +11,8 @@ from typing import Any
 
 from common.atomic_files import atomic_write_text, check_regular
 from common.errors import SettingsError, UserError
+from common.text import any_of
+from studies import STUDIES, find_study
 from studies.data_records import record_data, write_leaks
 from studies.results import Cell, Results
 from studies.runner import run_cells
@@ -53,7 +55,8 @@ def check_request(study: Study, request: StudyRequest) -> None:
     }
     for key, value in given.items():
         if value and key not in study.options:
-            raise SettingsError(f"{key}: expected another table than {study.name}")
+            accepting = any_of([name for name in STUDIES if key in find_study(name).options])
+            raise SettingsError(f"{key}: expected table {accepting}, found {study.name}")
     study.check(request)
 
 

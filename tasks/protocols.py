@@ -38,7 +38,7 @@ class Protocol(Settings):
 
     def faults(self) -> Iterator[str]:
         if hasattr(self, "shots") and self.shots is None:
-            yield f"protocol {self.name}: expected shots, found none"
+            yield f"protocol {self.name}: expected setting shots, found none"
 
     @property
     def counts_examples(self) -> bool:
@@ -156,7 +156,7 @@ class Imbalanced(Protocol, name="imbalanced"):
     def faults(self) -> Iterator[str]:
         yield from super().faults()
         if self.imbalance is None:
-            yield f"protocol {self.name}: expected imbalance, found none"
+            yield f"protocol {self.name}: expected setting imbalance, found none"
 
 
 def apply_protocol(

@@ -15,6 +15,11 @@ from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import Examples, Limit, amount, normalise_text, text_hash
 from tasks.text_files import DataError, file_exists
 
+TOO_EQUAL = (
+    "expected rows with different texts for each part, found equal texts in too many rows; remove "
+    "repeated rows"
+)
+
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
 
 # (examples of the source's split, the new split, its files for messages) -> its examples.
@@ -167,7 +172,7 @@ class PartedSource:
             raise DataError(f"{where}: expected more examples to split, found {count}")
         rows = dict(zip(("train", "test", "dev"), deal(known, order, (tested, held)), strict=True))
         if not len(rows[split]):
-            raise DataError(f"{where}: expected different texts to split, found each too often")
+            raise DataError(f"{where}: {TOO_EQUAL}")
         return read_part(self.source, folder, split, rows[split], limit)
 
     def where(self, folder: Path, split: str) -> str:
@@ -222,6 +227,6 @@ def random_split(examples: Examples, count: int, where: str) -> tuple[Examples, 
     order = np.random.default_rng(0).permutation(len(examples))
     others, drawn = deal(known, order, (count,))
     if not len(drawn):
-        raise DataError(f"{where}: expected different texts to split, found each too often")
+        raise DataError(f"{where}: {TOO_EQUAL}")
     first, rest = (examples.select(np.sort(rows)) for rows in (drawn, others))
     return replace(first, blank_rows=0), rest  # blank labels are reported once

@@ -66,7 +66,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Advice:
-    """Systems to train and compare, the first of them one model per task; `best` is the advised.
+    """Systems to train and compare, the first of them one model per task; `best` is advised.
 
     Promises are gains by `estimator`. The runs of each of `seeds` form a comparison.
     """

@@ -118,7 +118,7 @@ class Combiner(Settings):
 
         `drawn` holds the indices of these m objectives among those of the run.
         """
-        raise UserError(f"combiner {self.name}: expected combine or build")
+        raise UserError(f"combiner {self.name}: expected a method combine or build, found neither")
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state in a form that JSON can store; empty for a method without a state."""

@@ -37,6 +37,8 @@ def epo_weights(
 ) -> np.ndarray:
     """Return weights alpha on the simplex; `alpha @ G` is the direction to descend along.
 
+    Exact Pareto optimal search (Mahapatra and Rajan, 2020).
+
     Args:
         gram: (m, m) inner products of the gradients; array or tensor.
         losses: (m,), none negative.

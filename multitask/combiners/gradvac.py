@@ -20,6 +20,8 @@ def gradvac_weights(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights of the original gradients in the *sum* of the changed ones, and cosines.
 
+    Gradient Vaccine (Wang et al., 2021, Algorithm 1).
+
     Gradient i meets the other tasks in the order `order[i]`. If the cosine c of its current value p
     and the original g_j is below the target t, a multiple of g_j is added so that the cosine is t:
 

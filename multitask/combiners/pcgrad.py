@@ -14,9 +14,10 @@ from multitask.combiners.base import Combined, Combiner, Setup
 def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
     """Return the weights of the original gradients in the *sum* of the projected ones.
 
-    Gradient i is projected against the other tasks in the order `order[i]`: if its current value p
-    conflicts with the original g_j (p . g_j < 0), the component along g_j is removed. p remains a
-    combination of the original gradients, so that only their inner products are needed.
+    PCGrad (Yu et al., 2020, Algorithm 1). Gradient i is projected against the other tasks in the
+    order `order[i]`: if its current value p conflicts with the original g_j (p . g_j < 0), the
+    component along g_j is removed. p remains a combination of the original gradients, so that only
+    their inner products are needed.
 
     Args:
         gram: (m, m) inner products of the m gradients; array or tensor.

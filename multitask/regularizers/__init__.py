@@ -5,7 +5,7 @@ No torch is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import UserError
@@ -28,7 +28,9 @@ class Regularizer(Settings):
     """
 
     weight: NonNegative | Mapping[str, NonNegative] = setting(
-        factory=dict, help="weight of the term: one for all tasks, or TASK=W", metavar="W"
+        factory=dict,
+        help="weight of the term, which is off without it: one for all tasks, or TASK=W",
+        metavar="W",
     )
 
     def __init_subclass__(cls, *, name: str = "", **more: Any) -> None:
@@ -41,7 +43,7 @@ class Regularizer(Settings):
 
     def term(self, clean: CleanPass) -> Tensor:
         """Return the term of some examples, a scalar, without its weight."""
-        raise UserError(f"regularizer {self.name}: expected term or build")
+        raise UserError(f"regularizer {self.name}: expected a method term or build, found neither")
 
     def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         """Return the regulariser of one run."""
@@ -138,6 +140,12 @@ class Distillation(Regularizer, name="distillation"):
     The weight is the share of the teacher in a task's loss; the labels have the rest.
     """
 
+    weight: Fraction | Mapping[str, Fraction] = setting(
+        factory=dict,
+        help="share of the teacher in the loss, from 0 to 1; the labels have the rest: one for all "
+        "tasks, or TASK=W (default: 1 with --teacher)",
+        metavar="W",
+    )
     temperature: Positive = setting(
         1.0, help="temperature of the probabilities of classes; above 1 they are more even"
     )
@@ -152,11 +160,6 @@ class Distillation(Regularizer, name="distillation"):
 
     def extra_passes(self) -> float:
         return 0.0  # the teacher's scores are computed once
-
-    def faults(self) -> Iterator[str]:
-        for task, share in self.weights.items():
-            if share > 1:
-                yield f"distillation_weight: expected at most 1 for {task}, found {share}"
 
     def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.distillation import DistillationTerm

@@ -21,7 +21,8 @@ def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
     layers = objective is not None and objective.adds_layer
     layers = layers or not is_default("projection_head", c.projection_head)
     if "head_lr" in given and not layers:
-        yield "head_lr: expected projection or projection_head, the only layers beside the encoder"
+        line = "expected setting projection or projection_head, the only layers beside the encoder"
+        yield f"head_lr: {line}"
 
 
 def pretraining_rules(c: RunConfig) -> Iterator[str]:

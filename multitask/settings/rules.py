@@ -114,7 +114,8 @@ def adapter_rules(c: RunConfig) -> Iterator[str]:
         return
     yield from not_among_tasks(c, "adapter_only", c.adapter.only)
     if c.adapter.conflict_layers is not None and c.init is None:
-        yield "adapter_conflict_layers: expected init, a run with measured gradients, found none"
+        line = "expected setting init, a run with measured gradients, found none"
+        yield f"adapter_conflict_layers: {line}"
 
 
 def frozen_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
@@ -172,7 +173,7 @@ def teacher_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of teachers and of the weight of their scores."""
     weighted = any(isinstance(one, Distillation) for one in c.regularizers)
     if weighted and not c.teacher:
-        yield "distillation_weight: expected teacher, the runs to learn from, found none"
+        yield "distillation_weight: expected setting teacher, the runs to learn from, found none"
     if c.teacher and not weighted:
         yield "teacher: expected a distillation_weight above 0, found 0"
 

@@ -29,6 +29,7 @@ from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
 from multitask.settings.following_defaults import SCALE
+from multitask.settings.presets import PRESETS
 from multitask.settings.setting_types import (
     BY_HAND,
     SEVERAL_TASKS,
@@ -114,7 +115,8 @@ class RunSettings(Settings):
     pooling: Pooling | None = setting(
         None,
         group="training",
-        help="tokens -> one embedding (default: what the encoder's folder says, else mean)",
+        help="embedding of a text: mean or maximum of its tokens, or its first token, cls "
+        "(default: what the encoder's folder says, else mean)",
     )
     max_tokens: Tokens | None = setting(
         None, help="limit of a text in tokens (default: the encoder's)", group="training"
@@ -122,12 +124,12 @@ class RunSettings(Settings):
     long: Long = setting(
         "head",
         group="training",
-        help="what is read of a longer text: its head, head and tail, or all of it in chunks",
-        source="head-tail: Sun et al., 2019, section 5.3.1",
+        help="part of a longer text that is read: its head, head and tail (Sun et al., 2019, "
+        "section 5.3.1), or all of it in chunks",
     )
     init: Name | None = setting(
         None,
-        help="start from the best epoch of the run in a folder",
+        help="start from the weights that a run has kept: of its best epoch, unless --keep last",
         metavar="RUN",
         group="training",
         path=True,
@@ -234,7 +236,7 @@ class RunSettings(Settings):
     batches_per_step: Count | None = setting(
         None,
         group="mixing",
-        help="batches per optimiser step (default: as many as there are tasks)",
+        help="batches per optimiser step (default: one of each task; 1 with schedule individual)",
         modes=SEVERAL_TASKS,
     )
     micro_batch: Count | None = setting(
@@ -256,7 +258,10 @@ class RunSettings(Settings):
     )
     epochs: Count = setting(3, help="number of epochs", group="training", common=True)
     steps_per_epoch: Count | None = setting(
-        None, help="optimiser steps per epoch (default: the data decide)", group="training"
+        None,
+        help="optimiser steps per epoch (default: one pass over all examples; with round-robin, "
+        "until the smallest task is exhausted)",
+        group="training",
     )
     batch_size: Count = setting(16, help="examples per batch", group="training", common=True)
     clip: Positive = setting(
@@ -277,8 +282,8 @@ class RunSettings(Settings):
     select_by: MetricName | None = setting(
         None,
         group="training",
-        help="dev metric that selects the best epoch, of the tasks that have it (default: "
-        "accuracy; pearson of sts)",
+        help="dev metric that selects the best epoch, for tasks that have it (default: the main "
+        "metric of each task, such as accuracy of classes and pearson of similarities)",
         modes=(*SUPERVISED, "pareto"),
     )
     average_weights: Part | None = setting(
@@ -317,13 +322,16 @@ class RunSettings(Settings):
     linear: KernelChoice = setting(
         "auto",
         group="training",
-        help="fp32 product of the linear layers on a CPU; auto measures once which is the faster",
+        help="kernel of the linear layers in fp32 on a CPU; auto: the faster one, measured once",
     )
     device: Device = setting(
         "auto", help="auto, cpu, cuda or cuda:N", metavar="NAME", group="training"
     )
     preset: Name | None = setting(
-        None, help="settings of a paper; an explicit setting wins", group="training", common=True
+        None,
+        help=f"settings of a paper: {', '.join(PRESETS)}; an explicit setting wins",
+        group="training",
+        common=True,
     )
     sampling: Sampler = setting(
         None, help="which task's batch comes next", group="mixing", common=True, modes=SEVERAL_TASKS
@@ -341,7 +349,7 @@ class RunSettings(Settings):
     # An Objective; in mode pretrain a PretrainObjective.
     objective: Any = setting(
         None,
-        help="training objective of the tasks with classes, or of pre-training",
+        help="training objective of tasks with classes (ce: cross-entropy), or of pre-training",
         group="tasks",
         common=True,
         modes=(*SUPERVISED, "pretrain"),

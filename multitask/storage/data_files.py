@@ -91,5 +91,5 @@ def check_same(folder: RunFolder, found: Mapping[str, str]) -> None:
             what = "folder of the encoder" if key == ENCODER else f"file of {key}"
             raise OtherRunError(
                 f"{folder.path}: expected the files with which this run began, found another "
-                f"{what}; choose another --output, or --overwrite it"
+                f"{what}; choose another --output, or add --overwrite"
             )

@@ -11,7 +11,7 @@ from common.errors import RunError
 from common.json_files import read_sealed
 from tasks.metrics import OVERALL_KEYS, metric_error
 
-REMEDY = "restore it, or --overwrite the run"
+REMEDY = "restore it, or run the command again with --overwrite"
 Figures = dict[str, dict[str, float] | float]  # per task, and overall
 
 

@@ -33,7 +33,7 @@ def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite
         goes_on = resume and folder.metrics() is None
         raise OtherRunError(
             f"{folder.path}: expected this run's configuration, found another: {found}; "
-            f"{same if goes_on else ''}choose another --output, or --overwrite it"
+            f"{same if goes_on else ''}choose another --output, or add --overwrite"
         )
     if folder.metrics() is not None:
         if folder.best.exists():

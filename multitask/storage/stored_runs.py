@@ -199,7 +199,7 @@ def check_merged_folder(
     if stored is not None and stored != config and not overwrite:
         raise PredictionError(
             f"{folder}: expected this {config['mode']} or nothing, found another run; choose "
-            "another --output, or --overwrite it"
+            "another --output, or add --overwrite"
         )
     with RunFolder(folder).locked():
         return  # it can be written, and no other process does

@@ -69,7 +69,7 @@ def compare_until_sure(
     most_seeds: int = Rule.most_seeds,
     score: str | None = None,
 ) -> dict[str, Any]:
-    """Compare two configurations, called A and B; return what the sealed file holds.
+    """Compare two configurations, called A and B; return the content of `until-sure.json`.
 
     The `margin` is in points (hundredths of the score), the `budget` in seconds of training and
     evaluation: one pair is always trained, and no further one that would exceed it. `score` is a

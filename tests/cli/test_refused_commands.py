@@ -76,8 +76,8 @@ MODES_AND_FLAGS = [
     ("sst --regularizers x", "unrecognized arguments: --regularizers x (see --help)"),
     ("sst --resume --overwrite", "resume and --overwrite: expected at most one"),
     ("--mode pareto --resume", "mode pareto always resumes"),
-    ("--mode pareto --dry-run", "--dry-run: expected --mode multitask"),
-    ("--mode pareto --tasks sst", "--tasks: expected two or three, found sst"),
+    ("--mode pareto --dry-run", "--dry-run: not accepted in mode pareto"),
+    ("--mode pareto --tasks sst", "--tasks: expected two or more, found only sst"),
     ("--mode pareto --combiner sum", "--combiner: expected one of epo, linear, pareto-mtl, found"),
     ("all --pcgrad --combiner sum", "expected one combiner"),
 ]
@@ -125,7 +125,7 @@ TASKS = [
         "--class-balanced: expected a task with classes, found sts",
     ),
     ("all --protocol few-shot --shots 9", "tasks with classes, found sts"),
-    ("sst --protocol few-shot", "--protocol few-shot: expected shots, found none"),
+    ("sst --protocol few-shot", "--protocol few-shot: expected --shots, found none"),
     ("bilstm --vectors v --embedding-size 3", "--embedding-size: expected at most one"),
 ]
 MIXING = [
@@ -175,8 +175,8 @@ PRETRAINING = [
     ("pretrain --objective nli --nli x --tasks sst", "--tasks: expected none"),
     ("pretrain --objective pairs --batch-size 1", "--batch-size: expected 2 or more"),
     ("pretrain --objective simcse --freeze-encoder", "; a flag of mode single or multitask (see"),
-    ("pretrain --objective simcse --head-lr 1", "--head-lr: expected projection or --projection"),
-    ("pretrain --objective simcse --text-column x", "--text-column: expected text, f"),
+    ("pretrain --objective simcse --head-lr 1", "--head-lr: expected --projection or --projection"),
+    ("pretrain --objective simcse --text-column x", "--text-column: expected --text, the file"),
     ("own-text supcon", "--text: expected objective simcse or self-distillation or pairs"),
     ("own-text pairs", "--text-column: expected two"),
     ("own-text simcse --text-column a b", "--text-column: expected one"),

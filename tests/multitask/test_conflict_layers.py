@@ -260,7 +260,7 @@ def test_branch_replaces_layers_and_keeps_the_adapter_of_a_file_of_settings(tmp_
         (["--branch", "top-x"], "--branch: expected auto, top-K such as top-2, or numbers"),
         (["--branch", "auto", "2"], "--branch: expected auto, top-K"),
         (["--branch", "2", "2"], "--adapter-layers: expected each layer once, found 2 twice"),
-        (["--branch", "auto"], "--adapter-conflict-layers: expected init"),
+        (["--branch", "auto"], "--adapter-conflict-layers: expected --init"),
         (
             ["--branch", "2", "--adapter-layers", "1"],
             "--branch and --adapter-layers: expected",

@@ -64,7 +64,7 @@ VALUES = [
         {"adapter": "pal", "adapter_layers": (1,), "adapter_top_layers": 1},
         "adapter_layers and adapter_top_layers: expected at most one",
     ),
-    ({"protocol": "few-shot"}, "protocol few-shot: expected shots, found none"),
+    ({"protocol": "few-shot"}, "protocol few-shot: expected setting shots, found none"),
 ]
 TOGETHER = [  # values that contradict each other
     ({"limit": {"cola": 5}}, "limit: expected one of sst, qqp, sts, found 'cola'"),

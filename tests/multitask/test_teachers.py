@@ -454,14 +454,14 @@ def test_teachers_that_do_not_fit_are_refused(teacher, tmp_path, changes, line):
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
-        ({"distillation_weight": 1.0}, "distillation_weight: expected teacher"),
+        ({"distillation_weight": 1.0}, "distillation_weight: expected setting teacher"),
         (
             {"teacher": ("a",), "distillation_weight": 0.0},
             "teacher: expected a distillation_weight",
         ),
         (
             {"teacher": ("a",), "distillation_weight": 2.0},
-            "distillation_weight: expected at most 1",
+            "distillation_weight: expected a number from 0 to 1",
         ),
         ({"teacher": ("a",), "freeze_encoder": True}, "distillation_weight and freeze_encoder"),
     ],

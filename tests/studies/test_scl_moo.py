@@ -152,7 +152,7 @@ def test_invalid_rows_flags_and_data_are_refused(reproduce, data, tmp_path):
         "--rows: expected the beginning of one of few-shot-sst2-20-ce"
         in reproduce("--rows", "M1")[1].err
     )
-    assert "--further: expected another table than scl-moo" in reproduce("--further")[1].err
+    assert "--further: expected table bees, found scl-moo" in reproduce("--further")[1].err
     status, said = reproduce("--rows", "full-mnli", "--data", str(tmp_path))
     assert (status, "expected data of a requested task" in said.err) == (1, True)
 

@@ -147,7 +147,7 @@ def test_the_figure_of_embeddings(reproduce, tmp_path):
 def test_rows_and_flags_that_the_study_does_not_have_are_refused(reproduce, reproducing):
     line = "--rows: expected the beginning of one of small-sst2-ce"
     assert line in reproduce("--rows", "M1")[1].err
-    line = "--dev-limit: expected another table than bees"
+    line = "--dev-limit: expected table supercontext, found bees"
     assert line in reproducing("bees")("--dev-limit", "3")[1].err
 
 
