@@ -49,6 +49,16 @@ def own_cache(
 
 
 @pytest.fixture(autouse=True, scope="session")
+def without_flushing() -> Iterator[Callable[..., object]]:
+    """Files are not flushed to disk; gives the function that does it elsewhere."""
+    from common import atomic_files
+
+    sync = atomic_files.sync
+    with mock.patch.object(atomic_files, "sync"):
+        yield sync
+
+
+@pytest.fixture(autouse=True, scope="session")
 def without_bfloat16() -> Iterator[Callable[..., object]]:
     """Precision `auto` is fp32 in this process, so that no figure depends on the CPU.
 
@@ -63,14 +73,23 @@ def without_bfloat16() -> Iterator[Callable[..., object]]:
 
 @pytest.fixture(scope="module")
 def quick_comparisons() -> Iterator[None]:
-    """Comparisons draw few bootstrap samples and write figures as SVG only."""
+    """Comparisons draw few bootstrap samples and write no files of figures."""
     from reports import comparison, figures
 
     few = partial(comparison.paired_bootstrap, resamples=50)
     with (
         mock.patch.object(comparison, "paired_bootstrap", few),
-        mock.patch.object(figures, "FORMATS", ("svg",)),
+        mock.patch.object(figures, "FORMATS", ()),
     ):
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_intervals() -> Iterator[None]:
+    """Intervals of estimated affinities are of few bootstrap samples."""
+    from multitask.affinity import result
+
+    with mock.patch.object(result, "intervals", partial(result.intervals, draws=10)):
         yield
 
 

@@ -12,6 +12,7 @@ from multitask.loop.trainer import Trainer
 
 SMALL = ("--encoder", "tiny", "--limit", 24, "--epochs", 2, "--batch-size", 4, "--rounds", 4)
 COMMAND = ("--mode", "affinity", "--tasks", "sst", "sts", *SMALL)
+pytestmark = pytest.mark.usefixtures("quick_intervals")
 
 
 @pytest.fixture

@@ -5,9 +5,11 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from common import atomic_files
 from common.atomic_files import (
     NEW,
     OLD,
@@ -25,6 +27,7 @@ from common.errors import UserError
 WRITER = """
 import sys
 from pathlib import Path
+from unittest import mock
 from common.atomic_files import atomic_write_text
 for _ in range(300):
     atomic_write_text(Path(sys.argv[1]), sys.argv[2] * 1000)
@@ -108,6 +111,7 @@ def test_the_old_folder_is_kept_if_no_rename_can_be_undone(tmp_path, monkeypatch
 DIES = """
 import os, sys
 from pathlib import Path
+from unittest import mock
 from common.atomic_files import atomic_path
 rename, count = Path.rename, iter(range(100))
 def dies(self, target):
@@ -199,3 +203,27 @@ def test_files_that_are_not_regular_are_refused(tmp_path, monkeypatch):
             assert str(error.value) == f"{name}: expected a regular file, found a {kind}"
     for name in ("file", "link to file", "nowhere", "file/inside", "\0"):
         check_regular(Path(name))
+
+
+def test_everything_is_on_disk_before_a_folder_takes_its_place(tmp_path, monkeypatch):
+    target, flushed = tmp_path / "target", []
+
+    def record(path):
+        flushed.append(path)
+        assert target.exists() == (path == target.parent)
+
+    monkeypatch.setattr(atomic_files, "sync", record)
+    with atomic_path(target) as new:
+        (new / "part").mkdir(parents=True)
+        (new / "part" / "file").write_text("text")
+    assert {new, new / "part", new / "part" / "file"} == set(flushed[:-1])
+    assert flushed[-1] == target.parent
+
+
+def test_files_and_folders_are_flushed(tmp_path, without_flushing):
+    (tmp_path / "file").write_text("text")
+    opened = []
+    with mock.patch.object(os, "fsync", opened.append):
+        without_flushing(tmp_path / "file")
+        without_flushing(tmp_path)
+    assert len(opened) == (0 if os.name == "nt" else 2)

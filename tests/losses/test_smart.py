@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from loss_cases import golden, tensor
 
 from losses import adversarial_noise, squared_difference, symmetric_kl
+from losses.smart import GUARD
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-10}
 ORDER = {"inf": float("inf"), "l2": 2}
@@ -112,6 +113,29 @@ def test_normalised_noise_has_norm_one_at_every_token(norm):
     noise = adversarial_noise(lambda n: n.square().sum(), start, norm=norm)
     sizes = torch.linalg.vector_norm(noise, ORDER[norm], dim=-1)
     assert ((sizes > 0.7) & (sizes < 1)).all()
+
+
+@pytest.mark.parametrize("step_size", [0.05, 0.3])
+def test_one_step_in_l2_is_the_plain_formula(step_size):
+    """One step of 0.05 stays inside the ball of 0.2 around zero, one of 0.3 is projected."""
+    torch.manual_seed(0)
+    owner, weight = torch.tensor([0, 0, 1, 1, 1, 0]), torch.randn(6, 4, dtype=torch.float64)
+    start = torch.randn(6, 4, dtype=torch.float64) * 1e-3
+
+    def divergence(noise):
+        return (weight * noise).square().sum()
+
+    gradient = 2 * weight.square() * start
+    ball = {"step_size": step_size, "radius": 0.2, "norm": "l2"}
+    noise = adversarial_noise(divergence, start, owner, variant="projected", **ball)
+    for example in (0, 1):
+        rows = owner == example
+        moved = start[rows] + step_size * gradient[rows] / gradient[rows].norm()
+        moved = moved * min(1.0, 0.2 / moved.norm().item())
+        torch.testing.assert_close(noise[rows], moved)
+    noise = adversarial_noise(divergence, start, norm="l2", step_size=step_size)
+    moved = start + step_size * gradient
+    torch.testing.assert_close(noise, moved / (moved.norm(dim=-1, keepdim=True) + GUARD))
 
 
 def test_a_gradient_of_zero_leaves_the_noise_finite():

@@ -17,7 +17,7 @@ from minbert.batching import pack
 from minbert.encoder import ACTIVATION_FUNCTIONS
 from minbert.int8 import input_magnitudes, int8_layers, quantized
 from minbert.int8_layers import SENTENCES, measure_layers, read_choice, with_kept
-from minbert.int8_products import exact_products, has_int8
+from minbert.int8_products import exact_products
 from minbert.linear import Linear
 from minbert.precision import frozen_copy
 from tests.tolerances import assert_near, rounding
@@ -230,11 +230,6 @@ def test_without_instructions_the_best_float_copy_is_used(own_cache, monkeypatch
     assert capsys.readouterr().out == (
         "note: int8 products are not faster on this CPU; fp32 is used instead\n"
     )
-
-
-def test_the_probe_answers_for_this_machine():
-    assert has_int8() in (True, False)
-    assert has_int8() is has_int8()
 
 
 @needs_exact_products

@@ -35,6 +35,8 @@ JOINT = RunConfig(
     batch_size=4,
 )
 
+pytestmark = pytest.mark.usefixtures("quick_intervals")
+
 
 @pytest.fixture
 def probe():
@@ -222,7 +224,7 @@ def test_measures_that_do_not_fit_are_refused(change, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory):
+def measured(tmp_path_factory, quick_intervals):
     folder = tmp_path_factory.mktemp("affinity")
     return folder, measure_affinity(JOINT, folder, rounds=4, seeds=2)
 

@@ -1,6 +1,7 @@
 """Advice from estimated affinities: groups, settings with their reasons, stored files."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ CONFIG = RunConfig(
     tasks=TASKS, encoder="tiny", limit=24, dev_limit=10, test_limit=10, epochs=2, batch_size=4
 )
 SIZES = {"sst": 1000, "sts": 1050, "qqp": 4000}
+pytestmark = pytest.mark.usefixtures("quick_intervals")
 
 
 def measures(cosines, rounds=6):
@@ -220,8 +222,22 @@ def test_the_sign_of_a_promise_is_that_of_its_interval():
     assert signs == [0, 1, -1, 0]
 
 
-def test_advice_is_stored_with_settings_that_train(tmp_path):
-    found = measure_affinity(CONFIG, tmp_path, rounds=4)
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory, quick_intervals):
+    """The folder of a measurement, and its result; read only."""
+    folder = tmp_path_factory.mktemp("measured")
+    return folder, measure_affinity(CONFIG, folder, rounds=4)
+
+
+@pytest.fixture
+def measured(kept, tmp_path):
+    """A result whose folder, a copy, is `tmp_path`."""
+    shutil.copytree(kept[0], tmp_path, dirs_exist_ok=True)
+    return kept[1]
+
+
+def test_advice_is_stored_with_settings_that_train(measured, tmp_path):
+    found = measured
     advice = advise(found, CONFIG, tmp_path, seeds=(5,), rates=(1e-4, 3e-4))
     stored = json.loads((tmp_path / "advice.json").read_text())
     assert stored["best"] == advice.best
@@ -239,8 +255,8 @@ def test_advice_is_stored_with_settings_that_train(tmp_path):
     assert (held_out["protocol"], held_out["head_lr"]) == ("held-out", 3e-4)
 
 
-def test_promises_of_trained_runs_are_not_replaced(tmp_path):
-    found = measure_affinity(CONFIG, tmp_path, rounds=4)
+def test_promises_of_trained_runs_are_not_replaced(measured, tmp_path):
+    found = measured
     advice = advise(found, CONFIG, tmp_path, seeds=(5,))
     advice.runs[0].folder(tmp_path, 5).mkdir(parents=True)
     advise(found, CONFIG, tmp_path, seeds=(5,))  # the same
@@ -252,8 +268,8 @@ def test_promises_of_trained_runs_are_not_replaced(tmp_path):
         advise(other, CONFIG, tmp_path, seeds=(5,))
 
 
-def test_settings_of_an_earlier_advice_are_removed(tmp_path):
-    found = measure_affinity(CONFIG, tmp_path, rounds=4)
+def test_settings_of_an_earlier_advice_are_removed(measured, tmp_path):
+    found = measured
     (tmp_path / "advice").mkdir()
     (tmp_path / "advice" / "old.json").write_text("{}")
     advice = advise(found, CONFIG, tmp_path)
@@ -261,8 +277,8 @@ def test_settings_of_an_earlier_advice_are_removed(tmp_path):
     assert names == {run.name for run in advice.runs}
 
 
-def test_advice_needs_the_configuration_of_the_measurement(tmp_path):
-    found = measure_affinity(CONFIG, tmp_path, rounds=4)
+def test_advice_needs_the_configuration_of_the_measurement(measured, tmp_path):
+    found = measured
     with pytest.raises(SettingsError, match=r"head_lr: expected none with rates, .* found 0.001"):
         advise(found, CONFIG.changed(head_lr=1e-3), tmp_path, rates=(1e-4,))
     with pytest.raises(RunError, match="expected the configuration of the measurement, found: lr"):

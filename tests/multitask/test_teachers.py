@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -274,11 +275,13 @@ def test_scores_are_computed_once(teacher, monkeypatch):
     config = student(teacher("sts"), distillation_embeddings=1.0)
     first = soft_targets(config)["sts"]
     assert first.embeddings.shape[:2] == (len(first.scores), 2)
-    monkeypatch.setattr(soft_target_files, "computed", None)
+    counted = mock.Mock(side_effect=soft_target_files.computed)
+    monkeypatch.setattr(soft_target_files, "computed", counted)
     again = soft_targets(config)["sts"]
     assert torch.equal(first.scores, again.scores)
-    with pytest.raises(TypeError):  # other examples
-        soft_targets(config.changed(limit=20))
+    counted.assert_not_called()
+    soft_targets(config.changed(limit=20))  # other examples
+    counted.assert_called_once()
 
 
 def test_stored_scores_do_not_serve_a_student_with_other_classes(tmp_path):

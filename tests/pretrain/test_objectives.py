@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from scipy.stats import spearmanr
 
 from common.settings import hints_of
 from losses import (
@@ -83,6 +84,25 @@ def test_each_objective_is_a_task_with_its_loss(name):
     ((task_name, loss),) = found.items()
     assert task_name == (f"sst-{name}" if objective.of_classes else name)
     assert loss == EXPECTED[name](*texts, targets)
+
+
+@pytest.mark.parametrize("name", ["nli", "ranking"])
+def test_own_and_negative_groups_exclude_texts_that_belong_together(name):
+    """Groups (N, 2): of a pair, and of its negative; compared with a double loop."""
+    settings = {key: SETTINGS[key] for key in OBJECTIVES[name].by_key() if key in SETTINGS}
+    settings |= {"tasks": ()} if OBJECTIVES[name].needs_file else {}
+    (task,) = build_tasks(TEXTS.changed(objective=name, **settings)).values()
+    texts = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    groups = torch.tensor([[0, 1], [1, -1], [1, 0], [2, 1], [3, 2]])
+    u, v, w = F.normalize(texts, dim=-1)
+    terms = []
+    for i, one in enumerate(u):
+        own = groups[i, 0]
+        logits = [one @ v[j] / 0.2 for j in range(5) if j == i or groups[j, 0] != own]
+        logits += [one @ w[k] / 0.2 for k in range(5) if groups[k, 1] != own]
+        terms.append(torch.stack(logits).logsumexp(0) - one @ v[i] / 0.2)
+    (loss,) = task.compute_losses(tuple(texts), tuple(texts), groups).values()
+    torch.testing.assert_close(loss, torch.stack(terms).mean())
 
 
 def test_triplets_do_not_compare_the_examples_of_a_batch():
@@ -172,7 +192,9 @@ def test_metrics_of_embeddings_equal_plain_loops():
     kernel = [np.exp(-2 * np.sum((every[i] - every[j]) ** 2)) for i in range(12) for j in range(i)]
     assert found["alignment"] == pytest.approx(alignment, rel=1e-5)
     assert found["uniformity"] == pytest.approx(np.log(np.mean(kernel)), rel=1e-5)
-    assert -1 <= found["spearman"] <= 1
+    cosines = (u * v).sum(1)
+    assert found["spearman"] == pytest.approx(spearmanr(cosines, similarities)[0])
+    assert found["pearson"] == pytest.approx(np.corrcoef(cosines, similarities)[0, 1], rel=1e-5)
     assert "alignment" not in similarity_metrics(np.concatenate([u, v], 1), np.zeros(6, np.float32))
 
 

@@ -20,6 +20,7 @@ from tolerances import assert_near, encoder_terms
 
 from multitask import RunConfig, task, train
 from serving import MultiTaskModel, SentenceClassifier, SentenceRegressor
+from serving.stored_rows import Targets, stored_task
 from tasks.own_types import TYPES
 
 TEXTS = [f"a {word} stay, night {night}" for night in range(20) for word in ("lovely", "dreary")]
@@ -110,6 +111,23 @@ def test_a_classifier_equals_the_run_of_its_settings(tmp_path):
     np.testing.assert_array_equal(found.classes_, ["bad", "good"])
     assert found.score(TEXTS, LABELS) == np.mean(np.array(expected.labels) == LABELS)
     assert found.transform(TEXTS).shape == (40, 32)
+
+
+@pytest.mark.parametrize("rows", [TEXTS, PAIRS], ids=["texts", "pairs"])
+def test_a_regressor_equals_the_run_of_its_settings(rows, tmp_path):
+    numbers = np.linspace(2, 4, 40)
+    stored = stored_task(rows_of(rows), Targets("number", numbers.tolist(), {}), 0, 0, tmp_path)
+    config = RunConfig(tasks=(stored,), keep="last", evaluate_every=2, epochs=2, encoder="tiny")
+    expected = train(config, tmp_path / "run").model.predict(rows)["label"].values
+    found = SentenceRegressor(encoder="tiny", epochs=2).fit(rows, numbers)
+    np.testing.assert_array_equal(found.predict(rows), expected)
+    rest = ((numbers - expected) ** 2).sum() / ((numbers - numbers.mean()) ** 2).sum()
+    assert found.score(rows, numbers) == pytest.approx(1 - rest)
+    assert np.ptp(expected) > 0
+
+
+def rows_of(rows):
+    return [(row,) if isinstance(row, str) else tuple(row) for row in rows]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar, nnls
 
 from multitask.combiners import Setup
 from multitask.combiners.epo import maximize
@@ -44,9 +45,14 @@ def tolerance(name):
     return LOOSE.get(name, 1e-9)
 
 
+def count(name):
+    """Return a number of problems; a cone program takes 20 ms."""
+    return 25 if name in LOOSE else 200
+
+
 @pytest.mark.parametrize("name", COMBINERS)
 def test_weights_are_finite_and_do_not_depend_on_the_gradients_scale(name):
-    for gradients, losses, _ in problems(200):
+    for gradients, losses, _ in problems(count(name)):
         m, gram = len(gradients), gradients @ gradients.T
         combined = make(name, m).combine(gram, losses, range(m))
         assert combined.weights.shape == (m,)
@@ -62,7 +68,7 @@ RANDOM_ORDERS = {"pcgrad", "gradvac"}  # see their own tests
 
 @pytest.mark.parametrize("name", sorted(set(COMBINERS) - RANDOM_ORDERS))
 def test_renaming_the_objectives_renames_the_weights(name):
-    for gradients, losses, order in problems(200, seed=1):
+    for gradients, losses, order in problems(count(name), seed=1):
         m, gram = len(gradients), gradients @ gradients.T
         weights = make(name, m).combine(gram, losses, range(m)).weights
         renamed = make(name, m, order).combine(gram[np.ix_(order, order)], losses[order], range(m))
@@ -79,6 +85,69 @@ def test_no_objective_gets_worse_to_first_order(name):
         step = weights @ gradients
         gains = gradients @ step / np.linalg.norm(gradients, axis=1)
         assert (gains >= -1e-5 * np.linalg.norm(step)).all()
+
+
+def nearest(vector, gradients):
+    """Return the nearest vector with which no objective gets worse, to first order."""
+    return vector + nnls(gradients.T, -vector)[0] @ gradients
+
+
+def upgrad(gradients, preference):
+    """Each gradient is projected, then their weighted sum is taken (Quinton and Rey, 2024)."""
+    projected = [nearest(one, gradients) for one in gradients]
+    return preference @ np.array(projected)
+
+
+def dualproj(gradients, preference):
+    """The weighted sum is projected (Lopez-Paz and Ranzato, 2017)."""
+    return nearest(preference @ gradients, gradients)
+
+
+def aligned_mtl(gradients, preference):
+    """All singular values of the gradients become the smallest (Senushkin et al., 2023, Eq. 14)."""
+    left, sizes, right = np.linalg.svd(gradients, full_matrices=False)
+    return sizes[-1] * preference @ left @ right
+
+
+def cagrad(gradients, preference):
+    """Two objectives, c = 0.4 (Liu et al., 2021, Algorithm 1), by a search over one weight."""
+    mean = gradients.mean(0)
+    radius = 0.4 * np.linalg.norm(mean)
+
+    def worst(weight):
+        mixed = weight * gradients[0] + (1 - weight) * gradients[1]
+        return mixed @ mean + radius * np.linalg.norm(mixed)
+
+    found = minimize_scalar(worst, bounds=(0, 1), method="bounded", options={"xatol": 1e-12}).x
+    mixed = found * gradients[0] + (1 - found) * gradients[1]
+    return mean + radius * mixed / np.linalg.norm(mixed)
+
+
+REFERENCES = {"upgrad": upgrad, "dualproj": dualproj, "aligned-mtl": aligned_mtl, "cagrad": cagrad}
+
+
+@pytest.mark.parametrize(("name", "reference"), REFERENCES.items(), ids=REFERENCES)
+def test_steps_are_those_of_a_direct_computation(name, reference):
+    for gradients, losses, _ in problems(25, seed=3):
+        gradients, losses = (gradients[:2], losses[:2]) if name == "cagrad" else (gradients, losses)
+        m = len(gradients)
+        weights = make(name, m).combine(gradients @ gradients.T, losses, range(m)).weights
+        found, expected = weights @ gradients / m, reference(gradients, np.array(PREFERENCE[m]))
+        bound = 1e-3 if name == "cagrad" else 1e-5  # of solvers, on the step's length
+        np.testing.assert_allclose(found, expected, atol=bound * np.linalg.norm(expected))
+
+
+def test_steps_of_imtl_g_and_fairgrad_solve_their_equations():
+    """IMTL-G (Liu et al., 2021, Eq. 5): equal projections; FairGrad (Ban and Ji, 2024, Eq. 4)."""
+    for gradients, losses, _ in problems(25, seed=4):
+        m, gram = len(gradients), gradients @ gradients.T
+        weights = make("imtl-g", m).combine(gram, losses, range(m)).weights
+        projections = gram @ weights / np.sqrt(np.diag(gram))
+        np.testing.assert_allclose(projections, projections.mean(), rtol=1e-6)
+        assert weights.sum() == pytest.approx(m)
+        weights = make("fairgrad", m).combine(gram, losses, range(m)).weights
+        balance = (gram @ weights) * np.sqrt(weights)
+        np.testing.assert_allclose(balance, balance.mean(), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

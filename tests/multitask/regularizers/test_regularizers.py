@@ -201,7 +201,7 @@ def test_r_drop_is_the_mean_of_two_passes_and_their_divergence(make_trainer):
 
 
 def test_the_proximal_teacher_is_a_running_mean_of_the_model(make_trainer):
-    trainer = make_trainer(only="sst", proximal_weight={"sst": 1.0}, proximal_momentum=0.9, lr=1e-2)
+    trainer = make_trainer(only="sst", proximal_weight={"sst": 2.0}, proximal_momentum=0.9, lr=1e-2)
     teacher = trainer.regularizers["proximal"].teacher
     before = [p.clone() for p in trainer.model.parameters()]
     trainer.model.eval()  # without dropout student and teacher agree at the start
@@ -213,7 +213,18 @@ def test_the_proximal_teacher_is_a_running_mean_of_the_model(make_trainer):
         before, trainer.model.parameters(), teacher.parameters(), strict=True
     ):
         torch.testing.assert_close(mean, 0.9 * old + 0.1 * new)
-    assert trainer.regularizers["proximal"](clean(trainer, "sst")).value.item() > 0
+    with torch.no_grad():
+        for parameter in teacher.parameters():  # further away than a step takes the model
+            parameter *= 1.1
+    seen = clean(trainer, "sst")
+    with torch.no_grad():
+        other = teacher.heads["sst"](*teacher.embed(seen.batch))
+    p, q = seen.outputs.softmax(-1), other.softmax(-1)
+    expected = 2 * ((p - q) * (p.log() - q.log())).sum(1).mean()
+    assert expected > 1e-4
+    torch.testing.assert_close(
+        trainer.regularizers["proximal"](seen).value, expected, rtol=1e-3, atol=1e-6
+    )
 
 
 def test_the_teacher_equals_the_model_while_heads_are_probed(make_trainer):
