@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scored_runs import scored_run
 
 from multitask.storage.stored_runs import read_run
 from reports.class_tables import class_table, class_tables
@@ -23,12 +24,12 @@ from tasks.predictions import Scores, scores_name, write_scores
 EVIL = "<script>alert(1)</script>"
 
 
-@pytest.fixture
-def pair(make_run):
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
     """Two multi-task runs with histories, telemetry and the sample's examples."""
-    named = []
+    named, place = [], tmp_path_factory.mktemp("pair")
     for number, (name, skill) in enumerate((("plain", 0.2), (EVIL, 0.4))):
-        folder = make_run(f"run{number}", CS224N, skill)
+        folder = scored_run(place / f"run{number}", CS224N, skill)
         write_sample_scores(folder, skill)
         rest = {"qqp": {"accuracy": 0.5}, "sts": {"pearson": 0.1}}
         history = [{"epoch": e, "dev": rest | {"sst": {"accuracy": e / 9}}} for e in range(1, 4)]
@@ -82,8 +83,13 @@ def page_of(systems):
     return comparison_page(comparison, all_figures(comparison))
 
 
-def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair):
-    page, reader = page_of(pair), Reader()
+@pytest.fixture(scope="module")
+def page(pair):
+    return page_of(pair)
+
+
+def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair, page):
+    reader = Reader()
     reader.feed(page)
     assert not {"script", "link", "iframe", "img", "object"} & set(reader.tags)
     inside = [link for link in reader.links if link.startswith("#")]
@@ -97,8 +103,7 @@ def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair):
     assert page_of(pair) == page
 
 
-def test_the_page_opens_with_the_verdict_and_links_to_every_section(pair):
-    page = page_of(pair)
+def test_the_page_opens_with_the_verdict_and_links_to_every_section(page):
     opening = page[page.index("<h1>") : page.index("<h2")]
     assert " points " in opening
     assert re.search(r"n = 100 \(sst\), 100 \(qqp\), 100 \(sts\)", opening)
@@ -107,15 +112,14 @@ def test_the_page_opens_with_the_verdict_and_links_to_every_section(pair):
     assert 'class="best"' in page
 
 
-def test_headers_and_cells_keep_their_roles_where_tables_are_stacked(pair):
-    page = page_of(pair)
+def test_headers_and_cells_keep_their_roles_where_tables_are_stacked(page):
     assert "prefers-color-scheme: dark" in page
     for cell in re.findall(r"<t[hd] [^>]*>", page):
         assert re.search('role="(columnheader|rowheader|cell)"', cell)
     assert all('data-name="' in cell for cell in re.findall(r"<td[^>]*>", page))
 
 
-def test_classes_have_their_names_and_predictions_are_marked_as_right_or_wrong(pair):
+def test_classes_have_their_names_and_predictions_are_marked_as_right_or_wrong(pair, page):
     found = disagreements(pair, "sst")
     names = {"very negative", "negative", "neutral", "positive", "very positive"}
     assert {one.label for one in found} <= names
@@ -127,16 +131,14 @@ def test_classes_have_their_names_and_predictions_are_marked_as_right_or_wrong(p
         errors = [round(abs(float(a.text) - float(one.label)), 2) for a in one.predictions]
         assert one.predictions[int(np.argmin(errors))].right
         assert sum(answer.right for answer in one.predictions) in (1, 2)
-    page = page_of(pair)
     assert '<td role="cell" data-name="plain" class="wrong"><span>✗ ' in page
     assert "predicted" in page
     assert "label very negative: predicted" in page
 
 
-def test_the_page_has_figures_of_each_class_of_each_system(pair):
+def test_the_page_has_figures_of_each_class_of_each_system(pair, page):
     from sklearn.metrics import recall_score
 
-    page = page_of(pair)
     assert "Classes of qqp: precision, recall and F1</h2>" in page
     assert "Classes of sts" not in page
     header, rows = class_tables(pair, "sst")
@@ -250,7 +252,7 @@ def test_only_examples_that_are_predicted_differently_are_disagreements(make_run
         expected = {tuple(column[row] for column in examples.texts) for row in differing}
         assert {one.texts for one in found} == expected
         assert all(len({answer.text for answer in one.predictions}) == 2 for one in found)
-    page = page_of(systems)
+    page = comparison_page(compare(systems), {})
     assert ("On no dev example" in page) == (not differing)
     assert page.count(">Disagreements on ") == 2 * 3
 

@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -75,7 +76,7 @@ EXPECTED = {
 @pytest.mark.parametrize("kind", [NumberClassifier, NumberRegressor])
 def test_all_checks_of_scikit_learn_pass(kind):
     found = check_estimator(
-        kind(**SMALL), on_fail=None, on_skip=None, expected_failed_checks=EXPECTED
+        kind(**SMALL, batch_size=64), on_fail=None, on_skip=None, expected_failed_checks=EXPECTED
     )
     failed = [one for one in found if one["status"] not in ("passed", "skipped", "xfail")]
     assert not failed, failed
@@ -148,8 +149,17 @@ def classifier():
     ids=["array", "column", "series", "strings", "frame", "tuple"],
 )
 def test_texts_come_in_any_container(classifier, texts):
-    found = SentenceClassifier(**SMALL).fit(texts, pd.Series(LABELS)).predict_proba(texts)
+    plain = SentenceClassifier(**SMALL).texts(TEXTS, reset=True)
+    assert SentenceClassifier(**SMALL).texts(texts, reset=True) == plain
+    found = classifier.predict_proba(np.array(TEXTS) if isinstance(texts, pd.DataFrame) else texts)
     np.testing.assert_array_equal(found, classifier.predict_proba(TEXTS))
+
+
+def test_labels_come_in_a_column(classifier):
+    found = SentenceClassifier(**SMALL).fit(pd.DataFrame({"text": TEXTS}), pd.Series(LABELS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # X has no names of features
+        np.testing.assert_array_equal(found.predict_proba(TEXTS), classifier.predict_proba(TEXTS))
 
 
 @pytest.mark.parametrize(
