@@ -258,6 +258,8 @@ def test_the_result_has_all_estimates_and_is_the_content_of_the_file(measured):
         low, high = one.ends
         assert (low <= high).all()
         assert one.groupings[-1].total >= one.groupings[0].total
+        ends = np.stack([one.ends[:, 1, 0], one.ends[:, 0, 1]], 1)
+        np.testing.assert_allclose(one.interval((0, 1)), ends, rtol=1e-12)
     pair = found.gains("sts", "sst", estimator="linear")
     # 1 minus a quotient of sums of at most a few hundred float64 terms, in another order.
     assert pair["sst"] == pytest.approx(found.estimates["linear"].pairs[1, 0], abs=1e-12)

@@ -1,5 +1,6 @@
 """`train` and `Run` from Python: their results depend on the configuration only."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from minbert.weights import read_tensors
 from multitask import Run, RunConfig, train
 from multitask.combiners import Combined, Combiner
 from multitask.regularizers import Regularizer
+from multitask.storage.checkpoint_folders import newest_first
 
 TINY = {"encoder": "tiny", "limit": 8, "dev_limit": 8, "test_limit": 8, "epochs": 1}
 ONE = RunConfig(tasks=("sts",), **TINY)
@@ -182,7 +184,21 @@ def test_a_state_that_a_checkpoint_cannot_keep_is_refused_after_the_first_step(
 
 @pytest.mark.parametrize("form", ["lists", "nan"])
 def test_a_state_of_json_values_is_kept(form, tmp_path):
-    assert trained(TWO.changed(combiner=Counting(form=form)), tmp_path / "run").metrics["dev"]
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    config = TWO.changed(combiner=Counting(form=form), epochs=2)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "run", callbacks=[interrupt])
+    (newest, *_) = newest_first(tmp_path / "run" / "checkpoint")
+    seen = json.loads((newest / "state.json").read_text())["combiner"]["seen"]
+    if form == "lists":
+        steps = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
+        assert seen == [len(steps)] * 2
+    else:
+        assert np.isnan(seen[0])
+        assert seen[1] == [1, 2]
 
 
 def test_a_subclass_of_the_configuration_is_refused():

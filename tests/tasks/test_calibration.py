@@ -248,6 +248,25 @@ def test_thresholds_have_the_highest_f1_of_all(seed):
         assert scores[threshold] == pytest.approx(max(scores.values()))
 
 
+@pytest.mark.parametrize(("calibrator", "examples"), EXAMPLES)
+def test_a_report_counts_held_targets_and_sizes_of_regions(calibrator, examples):
+    scores, targets = examples(np.random.default_rng(5), 400)
+    fitted = calibrator.fit(scores[:200], targets[:200])
+    scores, targets = scores[200:], targets[200:]
+    found = report(calibrator, fitted, scores, targets, 0.8)
+    assert (found["calibration_examples"], found["scored_examples"]) == (200, 200)
+    held, size = 0, 0.0
+    quantile = conformal_quantile(fitted.nonconformity, 0.8)
+    for target, inside in zip(targets, calibrator.region(scores, quantile), strict=True):
+        if calibrator is NUMBERS:
+            held, size = held + (inside[0] <= target <= inside[1]), size + inside[1] - inside[0]
+        else:
+            held, size = held + np.all(inside[target]), size + sum(map(int, inside))
+    assert found["coverage"] == pytest.approx(held / 200, abs=1 / 200)
+    key = "mean_width" if calibrator is NUMBERS else "mean_set_size"
+    assert found[key] == pytest.approx(size / 200, rel=1e-6)
+
+
 def test_labels_above_their_thresholds_are_reported_beside_those_above_one_half():
     targets = np.array([[1.0, 0.0]] * 6 + [[0.0, 1.0]] * 6, np.float32)
     scores = np.array([[0.3, 0.1]] * 6 + [[0.1, 0.9]] * 6, np.float32)
