@@ -190,7 +190,11 @@ def load_user_methods(name: str, rest: list[str]) -> tuple[type[Settings], ...]:
 
 
 def with_flag_names(message: str, parser: argparse.ArgumentParser) -> str:
-    """Replace the names of settings in a message by their flags, if the mode has them."""
+    """Replace the names of settings in a message by their flags, if the mode has them.
+
+    After "expected", a name of one word is replaced only behind the word "setting", as in `expected
+    setting init`: other words may be plain English.
+    """
     known = {option for action in parser._actions for option in action.option_strings}
 
     def as_flag(found: re.Match[str]) -> str:

@@ -63,7 +63,8 @@ def add_run(files: argparse._ArgumentGroup, task_help: str = "") -> None:
         "--run",
         type=path,
         metavar="RUN",
-        help="use the encoder that a run has kept: of its best epoch, unless --keep last",
+        help="use the encoder kept by a run: that of its best epoch, or of the last one if it was "
+        "trained with --keep last",
     )
     files.add_argument(
         "--task",

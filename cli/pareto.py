@@ -49,7 +49,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error(f"--tasks: expected two or more, found only {tasks.names[0]}")
     if args.dry_run:
         parser.error(
-            "--dry-run: not accepted in mode pareto; see one of its runs with --mode multitask"
+            "--dry-run: not accepted in mode pareto; use --mode multitask --dry-run for one run"
         )
     if args.resume:
         parser.error("--resume: not accepted: mode pareto always resumes")

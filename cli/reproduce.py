@@ -23,7 +23,7 @@ from studies import STUDIES, find_study
 if TYPE_CHECKING:
     from studies.study import Study, StudyRequest
 
-CHANGES = {  # settings of runs that have a flag, and the tables that accept it
+CHANGES = {  # settings of a study's runs that have a flag, and the tables that accept it
     "pooling": "lacon, scl-moo and supercontext",
     "batch_size": "bees, lacon and scl-moo",
 }
@@ -83,7 +83,8 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
         "epochs",
         Count,
         "N",
-        "number of epochs (default: the study's); not for few-shot and imbalanced cells",
+        "number of epochs (default: the study's); not for few-shot and imbalanced cells, nor with "
+        "mixing and regularisation",
     )
     add(
         "lr",

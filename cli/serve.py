@@ -32,7 +32,7 @@ def add_flags(parser: Any) -> None:
     parser.add_argument(
         "--input", type=path, metavar="FILE", help="file of sentences to search, one per line"
     )
-    parser.add_argument("--column", metavar="NAME", help="column of a table that is the --input")
+    parser.add_argument("--column", metavar="NAME", help="column of --input, if it is a table")
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="ADDRESS", help="address (default: 127.0.0.1)"
     )

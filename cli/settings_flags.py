@@ -78,7 +78,7 @@ class Flags:
             if about.get("several") or (takes_several(hint) and "of_text" not in about):
                 more["nargs"] = "+"
         text = help or about.get("help") or f"setting of {group}"
-        if key in self.defaults:
+        if key in self.defaults:  # the mode has another default
             text = re.sub(r" \(default: [^()]*\)", "", text)
         text += default_text(text, one, self.defaults.get(key, default_of(one)))
         if default_of(one) is True:
@@ -172,10 +172,12 @@ def summary(method: type[Settings]) -> str:
 
 
 def shared_help(key: str, methods: Sequence[type[Settings]]) -> str:
-    """Return the help of a setting; texts that differ between methods are listed by method."""
+    """Return the help of a setting with its default; what differs is listed by method."""
     by_text: dict[str, list[str]] = {}
     for method in methods:
-        text = method.by_key()[key].metadata.get("help", "")
+        one = method.by_key()[key]
+        text = one.metadata.get("help", "")
+        text += default_text(text, one, default_of(one))
         by_text.setdefault(text, []).append(method.name)
     if len(by_text) == 1:
         return next(iter(by_text))

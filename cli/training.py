@@ -41,8 +41,8 @@ VERBOSE = (
 )
 TRACKER = "where curves of losses and scores are stored (default: tensorboard, in the run's folder)"
 LEAKS = (
-    "leave out training examples that are in dev or test (default: keep them); own: of their task; "
-    "all, also without a value: of their task, sst, qqp and sts"
+    "leave out training examples that are also in dev or test (default: keep them); own: in those "
+    "of the same task; all (or no value): also in those of sst, qqp and sts"
 )
 
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"

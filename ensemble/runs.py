@@ -36,7 +36,7 @@ SPLITS = ("dev", "test")
 
 def tasks_of_run(run: Path) -> tuple[str, ...]:
     """Return the tasks with dev scores in a finished run or a folder of predictions."""
-    if RunFolder(run).holds_run() and read_run(run).metrics is None:
+    if RunFolder(run).has_config() and read_run(run).metrics is None:
         raise PredictionError(f"{run}: expected a finished run, found no metrics.json")
     found = tuple(
         task
@@ -54,7 +54,7 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
     """Return the own tasks of the runs; raise PredictionError if definitions differ."""
     found: dict[str, Mapping[str, Any]] = {}
     for run in runs:
-        if not RunFolder(run).holds_run():
+        if not RunFolder(run).has_config():
             continue
         for name, described in read_run(run).own_tasks.items():
             known = found.setdefault(name, described)
@@ -70,7 +70,7 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
 
 def classes_of(task: str, runs: Sequence[Path]) -> str | None:
     """Return the common number of classes of a task, or None for all of its classes."""
-    found = {run: read_run(run).classes(task) for run in runs if RunFolder(run).holds_run()}
+    found = {run: read_run(run).classes(task) for run in runs if RunFolder(run).has_config()}
     known = next(iter(found.values()), None)
     for run, count in found.items():
         if count != known:

@@ -122,7 +122,7 @@ class LoRA(Adapter, name="lora"):
     B starts at zero. After training, the product is merged into W by `--mode export --task`.
     """
 
-    rank: Count = setting(8, help="rank of A and B (default: 8, Hu et al., 2022, Table 9)")
+    rank: Count = setting(8, help="rank of A and B", source="Hu et al., 2022, Table 9")
     alpha: Positive = setting(
         8.0, help="factor of the product, divided by the rank", source="Hu et al., 2022, Table 9"
     )
@@ -135,7 +135,8 @@ class LoRA(Adapter, name="lora"):
     lr: Positive | None = setting(
         5e-4,
         metavar="RATE",
-        help="peak learning rate of the adapters (default: 0.0005, Hu et al., 2022, Table 9)",
+        help="peak learning rate of the adapters",
+        source="Hu et al., 2022, Table 9",
     )
 
     def faults(self) -> Iterator[str]:

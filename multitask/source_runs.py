@@ -102,7 +102,7 @@ def check_source_runs(folder: Path, config: RunConfig, finished: bool = False) -
         for run, expected in sums.items()
         if not has_weights(key, Path(run), expected, finished)
     ]
-    gone += [one for one in config.teacher if finished and not RunFolder(Path(one)).holds_run()]
+    gone += [one for one in config.teacher if finished and not RunFolder(Path(one)).has_config()]
     if before is not None and not gone and (now := shares(config)) != before:
         changed = next(task for task in {**before, **now} if before.get(task) != now.get(task))
         raise RunError(

@@ -50,10 +50,11 @@ class SuperLoss(ClassObjective, name="superloss"):
         "algorithm1", help="variant of the loss: the paper's algorithm, or its equation"
     )
     positives: Count | None = setting(
-        None, help="compare an anchor with N examples of its class at most"
+        None, help="compare an anchor with at most N examples of its class, the first in the batch"
     )
     negatives: Count | None = setting(
-        None, help="compare an anchor with N examples of other classes at most"
+        None,
+        help="compare an anchor with at most N examples of other classes, the first in the batch",
     )
     hard_top_k: Count | None = setting(None, help="only the N nearest of an anchor's negatives")
     hard_threshold: Cosine | None = setting(

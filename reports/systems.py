@@ -114,7 +114,7 @@ def comparable_value(run: StoredRun, key: str, task: str) -> Any:
     if key == "options of":
         return run.config.get("task_options", {}).get(task, {})
     start = run.config.get("init")
-    if not start or not RunFolder(Path(start)).holds_run():
+    if not start or not RunFolder(Path(start)).has_config():
         return UNKNOWN if start else None
     before = read_run(Path(start))
     return {

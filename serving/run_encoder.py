@@ -41,7 +41,7 @@ def open_encoder(
 def encoder_of_run(
     run: Path, config: RunConfig, task: str | None = None, use: UserMethods = ()
 ) -> BiEncoder:
-    """Return the encoder of a run's best epoch, or of an export, with the adapter of `task`.
+    """Return the encoder that a run has kept, or an export, with the adapter of `task`.
 
     `config` has the pooling, the device and the kernel, and may have the limit of tokens and what
     is read of long texts, which are otherwise those of the run. The run may `use` a user's own

@@ -70,7 +70,7 @@ def remove_rays_beyond(folder: Path, count: int) -> None:
     for ray in folder.glob("ray-*"):
         number = ray.name.removeprefix("ray-")
         run = RunFolder(ray)
-        if number.isdecimal() and int(number) > count and run.holds_run():
+        if number.isdecimal() and int(number) > count and run.has_config():
             run.remove()
             remove(ray / LOCK)
             if not any(ray.iterdir()):

@@ -237,13 +237,14 @@ def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) 
 
 
 def without_longer_names(cells: Sequence[Cell], rows: Sequence[str]) -> list[Cell]:
-    """Leave out cells whose names only begin with that of a requested cell."""
-    named = tuple(one.name for one in cells if one.name in rows)
-    others = tuple(row for row in rows if row not in named)
+    """Leave out cells that were selected only because a requested whole name begins theirs."""
+    whole = tuple(one.name for one in cells if one.name in rows)
+    prefixes = tuple(row for row in rows if row not in whole)
     return [
         one
         for one in cells
-        if one.name in named or not one.name.startswith(named) or one.name.startswith(others)
+        # The last condition keeps the cells that a requested one needs beside it.
+        if one.name in whole or one.name.startswith(prefixes) or not one.name.startswith(whole)
     ]
 
 

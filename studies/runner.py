@@ -131,7 +131,7 @@ def complete_earlier_runs(
         folder = cell.run_folder(number, runs)
         with file_lock(folder):
             if results.finished_folder(cell, number, runs) is None:
-                gone = not RunFolder(folder).holds_run()
+                gone = not RunFolder(folder).has_config()
                 if gone and number in results.figures_by_seed(cell):
                     line = f"expected the finished run, from which {one.name} starts or learns"
                     again = "it is trained again and replaces its stored figures"

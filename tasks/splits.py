@@ -15,7 +15,7 @@ from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import Examples, Limit, amount, normalise_text, text_hash
 from tasks.text_files import DataError, file_exists
 
-TOO_EQUAL = (
+FEW_DIFFERENT_TEXTS = (
     "expected rows with different texts for each part, found equal texts in too many rows; remove "
     "repeated rows"
 )
@@ -172,7 +172,7 @@ class PartedSource:
             raise DataError(f"{where}: expected more examples to split, found {count}")
         rows = dict(zip(("train", "test", "dev"), deal(known, order, (tested, held)), strict=True))
         if not len(rows[split]):
-            raise DataError(f"{where}: {TOO_EQUAL}")
+            raise DataError(f"{where}: {FEW_DIFFERENT_TEXTS}")
         return read_part(self.source, folder, split, rows[split], limit)
 
     def where(self, folder: Path, split: str) -> str:
@@ -227,6 +227,6 @@ def random_split(examples: Examples, count: int, where: str) -> tuple[Examples, 
     order = np.random.default_rng(0).permutation(len(examples))
     others, drawn = deal(known, order, (count,))
     if not len(drawn):
-        raise DataError(f"{where}: {TOO_EQUAL}")
+        raise DataError(f"{where}: {FEW_DIFFERENT_TEXTS}")
     first, rest = (examples.select(np.sort(rows)) for rows in (drawn, others))
     return replace(first, blank_rows=0), rest  # blank labels are reported once

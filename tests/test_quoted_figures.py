@@ -395,8 +395,18 @@ def test_a_quoted_figure_is_that_of_its_cells(page, line):
     assert line in (ROOT / page).read_text("utf-8").replace("\n", " ")
 
 
-@pytest.mark.parametrize("page", ["scl_moo", "supercontext", "lacon"])
-def test_pages_say_not_shown_where_the_documents_do(page):
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("scl_moo", "no gain of CE + LS and CE + EPO is shown"),
+        ("supercontext", "SuperLoss is not shown to be better than any of the four other losses"),
+        ("lacon", "None of them shows a gain over cross-entropy"),
+    ],
+)
+def test_no_fair_test_shows_a_gain_as_the_documents_say(page, said):
+    assert said in (ROOT / f"docs/{page.replace('_', '-')}.md").read_text("utf-8").replace(
+        "\n", " "
+    )
     rows = (RESULTS / f"{page}.md").read_text("utf-8").splitlines()
     verdicts = {row.split(" | ")[1] for row in rows if row.endswith("| fair |")}
     assert verdicts == {"not shown"}

@@ -132,7 +132,7 @@ class RunConfig(RunSettings):
 
     @property
     def step_batches(self) -> int:
-        """Batches of one optimiser step: by default one of each task."""
+        """Batches of one optimiser step: by default as many as there are tasks."""
         if self.batches_per_step is not None:
             return self.batches_per_step
         return default_batches(vars(self))

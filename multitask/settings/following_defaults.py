@@ -43,7 +43,7 @@ def following_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def default_batches(settings: Mapping[str, Any]) -> int:
-    """Return the default batches per step: one of each task, unless the schedule steps on one."""
+    """Return the default batches per step: the number of tasks, unless the schedule takes one."""
     alone = getattr(settings["schedule"], "one_batch", False) or settings["mode"] == "pretrain"
     return 1 if alone else max(1, len(settings["tasks"]))
 

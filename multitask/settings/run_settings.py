@@ -129,7 +129,8 @@ class RunSettings(Settings):
     )
     init: Name | None = setting(
         None,
-        help="start from the weights that a run has kept: of its best epoch, unless --keep last",
+        help="start from the weights kept by a run: those of its best epoch, or of the last one if "
+        "it was trained with --keep last",
         metavar="RUN",
         group="training",
         path=True,
@@ -236,7 +237,8 @@ class RunSettings(Settings):
     batches_per_step: Count | None = setting(
         None,
         group="mixing",
-        help="batches per optimiser step (default: one of each task; 1 with schedule individual)",
+        help="batches per optimiser step (default: the number of tasks; 1 with schedule "
+        "individual)",
         modes=SEVERAL_TASKS,
     )
     micro_batch: Count | None = setting(
@@ -259,8 +261,8 @@ class RunSettings(Settings):
     epochs: Count = setting(3, help="number of epochs", group="training", common=True)
     steps_per_epoch: Count | None = setting(
         None,
-        help="optimiser steps per epoch (default: one pass over all examples; with round-robin, "
-        "until the smallest task is exhausted)",
+        help="optimiser steps per epoch (default: as many as one pass over all examples takes; "
+        "with round-robin and hybrid, until the smallest task is exhausted)",
         group="training",
     )
     batch_size: Count = setting(16, help="examples per batch", group="training", common=True)

@@ -45,7 +45,7 @@ LOCK = "run.lock"
 def run_of_predictions(path: Path) -> RunFolder:
     """Return the folder of the run that a prediction file, or a folder of them, is of.
 
-    Files of other programs have none; `holds_run` is then false.
+    Files of other programs have none; `has_config` is then false.
     """
     folder = (path.parent if path.is_file() else path).resolve()
     return RunFolder(folder.parent if folder.name == "predictions" else folder)
@@ -99,7 +99,7 @@ class RunFolder:
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
         return content
 
-    def holds_run(self) -> bool:
+    def has_config(self) -> bool:
         """Return whether there is a `config.json`; raise RunError if it is invalid."""
         return self.settings_if_any() is not None
 

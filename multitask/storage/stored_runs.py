@@ -163,7 +163,7 @@ def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
     """
     first: tuple[Path, str] | None = None
     for run in runs:
-        own = read_run(run).own_tasks.get(task) if RunFolder(run).holds_run() else None
+        own = read_run(run).own_tasks.get(task) if RunFolder(run).has_config() else None
         checksum = RunFolder(run).data_checksums().get(f"{task} {split}")
         if own is None or own.get("id") is not None or checksum is None:
             continue

@@ -42,8 +42,8 @@ SURGERY = {"combiner": "pcgrad"}
 class Row:
     """One model: its training tasks, its epochs and its settings.
 
-    `pretraining` names the tasks whose sentences SimCSE pre-training reads (section 4.3), which
-    trains the embeddings of `pretraining_pooling`. A row `until_flat` trains with its own rate
+    `pretraining` names the tasks whose sentences SimCSE pre-training reads (section 4.3), with
+    embeddings pooled by `pretraining_pooling`. A row `until_flat` trains with its own rate
     until dev does not improve, whatever is requested.
     """
 
@@ -187,7 +187,7 @@ def row_cell(
     lr = lr or TUNED.get(base.encoder, {}).get(row.tasks)
     settings |= {"lr": lr, "head_lr": lr} if lr and not row.until_flat else {}
     settings |= {"similarity_scale": SCALE} if "sts" in row.tasks else {}
-    settings |= {"pooling": "mean"} if row.pretraining else {}  # pre-training may pool [CLS]
+    settings |= {"pooling": "mean"} if row.pretraining else {}  # also after pre-training on [CLS]
     settings |= {**row.settings, **changes}
     total = epochs if epochs and not row.until_flat else row.epochs
     if "first_epochs" in settings:

@@ -27,7 +27,6 @@ from common.errors import UserError
 WRITER = """
 import sys
 from pathlib import Path
-from unittest import mock
 from common.atomic_files import atomic_write_text
 for _ in range(300):
     atomic_write_text(Path(sys.argv[1]), sys.argv[2] * 1000)
@@ -111,7 +110,6 @@ def test_the_old_folder_is_kept_if_no_rename_can_be_undone(tmp_path, monkeypatch
 DIES = """
 import os, sys
 from pathlib import Path
-from unittest import mock
 from common.atomic_files import atomic_path
 rename, count = Path.rename, iter(range(100))
 def dies(self, target):
@@ -223,7 +221,8 @@ def test_everything_is_on_disk_before_a_folder_takes_its_place(tmp_path, monkeyp
 def test_files_and_folders_are_flushed(tmp_path, without_flushing):
     (tmp_path / "file").write_text("text")
     opened = []
+    sync = without_flushing  # the function that is replaced elsewhere
     with mock.patch.object(os, "fsync", opened.append):
-        without_flushing(tmp_path / "file")
-        without_flushing(tmp_path)
+        sync(tmp_path / "file")
+        sync(tmp_path)
     assert len(opened) == (0 if os.name == "nt" else 2)

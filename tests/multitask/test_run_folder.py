@@ -64,7 +64,7 @@ def test_the_run_of_predictions_is_found_from_a_file_and_from_its_folder(tmp_pat
     monkeypatch.chdir(folder)
     for path in (file, folder, run, Path("."), Path("sst-dev-output.csv")):
         assert run_of_predictions(path).path == run.resolve()
-    assert not run_of_predictions(tmp_path).holds_run()
+    assert not run_of_predictions(tmp_path).has_config()
 
 
 def test_a_configuration_is_restored_from_json():

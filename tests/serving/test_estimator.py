@@ -3,7 +3,6 @@
 import io
 import json
 import pickle
-import warnings
 
 import joblib
 import numpy as np
@@ -117,7 +116,8 @@ def test_a_classifier_equals_the_run_of_its_settings(tmp_path):
 @pytest.mark.parametrize("rows", [TEXTS, PAIRS], ids=["texts", "pairs"])
 def test_a_regressor_equals_the_run_of_its_settings(rows, tmp_path):
     numbers = np.linspace(2, 4, 40)
-    stored = stored_task(rows_of(rows), Targets("number", numbers.tolist(), {}), 0, 0, tmp_path)
+    several = [(row,) if isinstance(row, str) else row for row in rows]
+    stored = stored_task(several, Targets("number", numbers.tolist(), {}), 0, 0, tmp_path)
     config = RunConfig(tasks=(stored,), keep="last", evaluate_every=2, epochs=2, encoder="tiny")
     expected = train(config, tmp_path / "run").model.predict(rows)["label"].values
     found = SentenceRegressor(encoder="tiny", epochs=2).fit(rows, numbers)
@@ -125,10 +125,6 @@ def test_a_regressor_equals_the_run_of_its_settings(rows, tmp_path):
     rest = ((numbers - expected) ** 2).sum() / ((numbers - numbers.mean()) ** 2).sum()
     assert found.score(rows, numbers) == pytest.approx(1 - rest)
     assert np.ptp(expected) > 0
-
-
-def rows_of(rows):
-    return [(row,) if isinstance(row, str) else tuple(row) for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -151,15 +147,15 @@ def classifier():
 def test_texts_come_in_any_container(classifier, texts):
     plain = SentenceClassifier(**SMALL).texts(TEXTS, reset=True)
     assert SentenceClassifier(**SMALL).texts(texts, reset=True) == plain
-    found = classifier.predict_proba(np.array(TEXTS) if isinstance(texts, pd.DataFrame) else texts)
+    if not isinstance(texts, pd.DataFrame):  # the classifier has seen no names of columns
+        found = classifier.predict_proba(texts)
+        np.testing.assert_array_equal(found, classifier.predict_proba(TEXTS))
+
+
+def test_a_frame_and_a_series_train_as_lists_do(classifier):
+    frame = pd.DataFrame({"text": TEXTS})
+    found = SentenceClassifier(**SMALL).fit(frame, pd.Series(LABELS)).predict_proba(frame)
     np.testing.assert_array_equal(found, classifier.predict_proba(TEXTS))
-
-
-def test_labels_come_in_a_column(classifier):
-    found = SentenceClassifier(**SMALL).fit(pd.DataFrame({"text": TEXTS}), pd.Series(LABELS))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # X has no names of features
-        np.testing.assert_array_equal(found.predict_proba(TEXTS), classifier.predict_proba(TEXTS))
 
 
 @pytest.mark.parametrize(

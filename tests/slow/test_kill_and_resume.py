@@ -112,7 +112,7 @@ def main(argv: list[str] | None = None) -> int:
 
 @pytest.mark.slow
 def test_killed_runs_end_with_the_bytes_of_the_undisturbed_one(capsys):
-    assert main(["--kills", "2"]) == 0  # the first in a write
+    assert main(["--kills", "2"]) == 0  # one while a checkpoint is written, one after a delay
     assert "2 of 2 killed runs end with the bytes" in capsys.readouterr().out
 
 

@@ -45,14 +45,14 @@ def tolerance(name):
     return LOOSE.get(name, 1e-9)
 
 
-def count(name):
+def number_of_problems(name):
     """Return a number of problems; a cone program takes 20 ms."""
     return 25 if name in LOOSE else 200
 
 
 @pytest.mark.parametrize("name", COMBINERS)
 def test_weights_are_finite_and_do_not_depend_on_the_gradients_scale(name):
-    for gradients, losses, _ in problems(count(name)):
+    for gradients, losses, _ in problems(number_of_problems(name)):
         m, gram = len(gradients), gradients @ gradients.T
         combined = make(name, m).combine(gram, losses, range(m))
         assert combined.weights.shape == (m,)
@@ -68,7 +68,7 @@ RANDOM_ORDERS = {"pcgrad", "gradvac"}  # see their own tests
 
 @pytest.mark.parametrize("name", sorted(set(COMBINERS) - RANDOM_ORDERS))
 def test_renaming_the_objectives_renames_the_weights(name):
-    for gradients, losses, order in problems(count(name), seed=1):
+    for gradients, losses, order in problems(number_of_problems(name), seed=1):
         m, gram = len(gradients), gradients @ gradients.T
         weights = make(name, m).combine(gram, losses, range(m)).weights
         renamed = make(name, m, order).combine(gram[np.ix_(order, order)], losses[order], range(m))
@@ -110,7 +110,7 @@ def aligned_mtl(gradients, preference):
 
 
 def cagrad(gradients, preference):
-    """Two objectives, c = 0.4 (Liu et al., 2021, Algorithm 1), by a search over one weight."""
+    """Two objectives, c = 0.4 (Liu et al., 2021, "Conflict-Averse", Eq. 4), by a search."""
     mean = gradients.mean(0)
     radius = 0.4 * np.linalg.norm(mean)
 
@@ -132,13 +132,14 @@ def test_steps_are_those_of_a_direct_computation(name, reference):
         gradients, losses = (gradients[:2], losses[:2]) if name == "cagrad" else (gradients, losses)
         m = len(gradients)
         weights = make(name, m).combine(gradients @ gradients.T, losses, range(m)).weights
+        # Weights have the sum m, those of the references 1.
         found, expected = weights @ gradients / m, reference(gradients, np.array(PREFERENCE[m]))
         bound = 1e-3 if name == "cagrad" else 1e-5  # of solvers, on the step's length
         np.testing.assert_allclose(found, expected, atol=bound * np.linalg.norm(expected))
 
 
 def test_steps_of_imtl_g_and_fairgrad_solve_their_equations():
-    """IMTL-G (Liu et al., 2021, Eq. 5): equal projections; FairGrad (Ban and Ji, 2024, Eq. 4)."""
+    """IMTL-G: equal projections ("Towards Impartial"); FairGrad (Ban and Ji, 2024, Eq. 4)."""
     for gradients, losses, _ in problems(25, seed=4):
         m, gram = len(gradients), gradients @ gradients.T
         weights = make("imtl-g", m).combine(gram, losses, range(m)).weights

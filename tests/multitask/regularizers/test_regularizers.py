@@ -201,7 +201,7 @@ def test_r_drop_is_the_mean_of_two_passes_and_their_divergence(make_trainer):
 
 
 def test_the_proximal_teacher_is_a_running_mean_of_the_model(make_trainer):
-    trainer = make_trainer(only="sst", proximal_weight={"sst": 2.0}, proximal_momentum=0.9, lr=1e-2)
+    trainer = make_trainer(only="sst", proximal_weight={"sst": 1.0}, proximal_momentum=0.9, lr=1e-2)
     teacher = trainer.regularizers["proximal"].teacher
     before = [p.clone() for p in trainer.model.parameters()]
     trainer.model.eval()  # without dropout student and teacher agree at the start
@@ -213,6 +213,12 @@ def test_the_proximal_teacher_is_a_running_mean_of_the_model(make_trainer):
         before, trainer.model.parameters(), teacher.parameters(), strict=True
     ):
         torch.testing.assert_close(mean, 0.9 * old + 0.1 * new)
+
+
+def test_the_proximal_term_is_the_weighted_divergence_from_the_teacher(make_trainer):
+    trainer = make_trainer(only="sst", proximal_weight={"sst": 2.0})
+    teacher = trainer.regularizers["proximal"].teacher
+    trainer.model.eval()
     with torch.no_grad():
         for parameter in teacher.parameters():  # further away than a step takes the model
             parameter *= 1.1
