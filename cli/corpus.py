@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from serving.rows import Rows
 
 EXACT = "exact"
+OF_RUN = {"long": "head, or that of --run", "max_tokens": "the encoder's, or that of --run"}
 SEARCHES = {  # other values of --search: the codes of serving/quantized.py
     "int8": "a first pass with one byte per number",
     "binary": "a first pass with one bit per number",
@@ -139,7 +140,7 @@ def add_corpus_flags(
         help="embeddings of the sentences, from --mode encode with the same encoder",
     )
     add_run(files, task_help)
-    parser.flags = flags = Flags(parser)
+    parser.flags = flags = Flags(parser, defaults=OF_RUN)
     flags.add_config(("encoder", "pooling", *READING, "precision", *MACHINE, *further))
     add_size(files)
 

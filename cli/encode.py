@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.corpus import (
+    OF_RUN,
     add_run,
     add_sentence_file,
     add_size,
@@ -65,7 +66,7 @@ def add_flags(parser: Any) -> None:
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--verbose", action="store_true", help=VERBOSE)
 
-    parser.flags = flags = Flags(parser)
+    parser.flags = flags = Flags(parser, defaults=OF_RUN)
     flags.add_config(("encoder", "pooling", *READING, "precision", *MACHINE))
     add_size(files)
     files.add_argument(

@@ -16,7 +16,7 @@ from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
 from multitask.settings.methods import methods, pretrains
 from multitask.settings.presets import preset_values
-from pretrain.objectives import PretrainObjective
+from pretrain.objectives import PretrainObjective, SelfDistillation
 from tasks import CS224N, TASK_NAMES
 from tasks.objectives import Objective
 from tasks.registry import SAME_MEANING
@@ -27,7 +27,12 @@ def add_flags(parser: Any) -> None:
         parser,
         "pretrain",
         fits=lambda one: not issubclass(one, Objective),
-        defaults=PretrainObjective.defaults,
+        defaults={
+            **PretrainObjective.defaults,
+            "lr": f"{PretrainObjective.defaults['lr']:g}; "
+            f"{SelfDistillation.defaults['lr']:g} with self-distillation",
+            "class_balanced": "on with objectives of classes",
+        },
     )
     add_task_list(
         flags,

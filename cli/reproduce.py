@@ -49,15 +49,16 @@ def add_cell_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--further",
         action="store_true",
-        help="include, with bees, the models of the other tables and figures and those with "
-        "gradient surgery",
+        help="include, with bees, the models of the other tables and figures, those with gradient "
+        "surgery, and those beyond the paper, such as M13-mean and M7-scale1",
     )
     parser.add_argument(
         "--seeds",
         type=typed(Count),
         metavar="N",
         help="number of seeds per cell (default: 1 of five with bees; else all of the study); "
-        "lacon, scl-moo and supercontext accept more, except for sweeps; not with best or mixing",
+        "affinity, own-data, lacon, scl-moo and supercontext accept more, except for sweeps; not "
+        "with best or mixing",
     )
 
 

@@ -80,8 +80,8 @@ def cells(request: StudyRequest) -> list[Cell]:
 
 def is_wanted(one: Cell, request: StudyRequest) -> bool:
     """Return whether a cell is requested; random layers only for the requested seeds."""
-    row, _, seed = one.name.partition("-")
-    named = request.rows is None or row in request.rows
+    _, _, seed = one.name.partition("-")
+    named = request.rows is None or one.name in request.rows
     return named and (not seed or int(seed) in SEEDS[: request.seeds])
 
 

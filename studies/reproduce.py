@@ -158,9 +158,11 @@ def stored_cells(searches: Sequence[Search], study: Study, request: StudyRequest
 
 def check_tuned(study: Study, request: StudyRequest) -> None:
     """Raise UserError if other points of a requested grid are stored than the request tunes."""
-    for search in study.searches(replace(request, tuned={})):
+    searches = study.searches(replace(request, tuned={}))
+    names = {one.name for one in study.selected([one.cell for one in searches], request)}
+    for search in searches:
         found, count = points_tried(search, request.results), len(search.points(request.tune or 0))
-        if found not in (0, count) and study.is_wanted(search.cell, request):
+        if found not in (0, count) and search.cell.name in names:
             what = f"{count} stored points of {search.cell.name} with --stored-only"
             raise UserError(f"--tune: expected {what}, found {found}")
 
@@ -221,8 +223,7 @@ def title_and_notes(study: Study, results: Path) -> tuple[str, str]:
 
 def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:
     """Return the requested cells with available data, with the requested number of seeds."""
-    found = [one for one in cells if study.is_wanted(one, request)]
-    found = without_longer_names(found, request.rows or ())
+    found = study.selected(cells, request)
     wanted = request.seeds or (1 if study.few_seeds else None)
     if wanted is not None:
         found = [replace(one, seeds=requested_seeds(one, wanted, study)) for one in found]
@@ -234,18 +235,6 @@ def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) 
         data = cells[0].config.data
         raise UserError(f"{data}: expected data of a requested task, found none")
     return found
-
-
-def without_longer_names(cells: Sequence[Cell], rows: Sequence[str]) -> list[Cell]:
-    """Leave out cells that were selected only because a requested whole name begins theirs."""
-    whole = tuple(one.name for one in cells if one.name in rows)
-    prefixes = tuple(row for row in rows if row not in whole)
-    return [
-        one
-        for one in cells
-        # The last condition keeps the cells that a requested one needs beside it.
-        if one.name in whole or one.name.startswith(prefixes) or not one.name.startswith(whole)
-    ]
 
 
 def requested_seeds(one: Cell, count: int, study: Study) -> tuple[int, ...]:

@@ -116,7 +116,8 @@ class Study:
 
     `cells` returns all cells, requested or not, in the order of the tables. `page` returns the
     parts of the page below title and command. `wanted` returns whether a cell is requested, by
-    default if its name begins with a row. `draw` draws figures of stored cells. `train_and_draw`
+    default if its name begins with a row; where a row is a cell's whole name, `selected` leaves out
+    longer names. `draw` draws figures of stored cells. `train_and_draw`
     draws figures of additional runs after the page, and returns whether the page shows them.
     `searches` returns the cells whose settings can be chosen on dev, with their grids. `options`
     are flags that only some studies accept. `data` describes the training data of a request without
@@ -138,7 +139,7 @@ class Study:
     limit: int | None = None  # default number of training examples per task
     options: Collection[str] = ()
     limit_shares: bool = True  # whether `limit` may be a share of the examples
-    by_beginning: bool = True  # rows are prefixes of cell names, not whole names
+    by_beginning: bool = True  # rows may be prefixes of cell names
     audited: bool = False
     few_seeds: bool = False  # by default only the first seed
     limit_per_class: bool = False
@@ -164,6 +165,22 @@ class Study:
         return (
             cell.name.startswith(request.rows) if self.by_beginning else cell.name in request.rows
         )
+
+    def selected(self, cells: Sequence[Cell], request: StudyRequest) -> list[Cell]:
+        """Return the requested ones of these cells.
+
+        Those that are requested only because their names begin with the whole name of another one
+        are left out.
+        """
+        found, rows = [one for one in cells if self.is_wanted(one, request)], request.rows or ()
+        whole = tuple(one.name for one in found if one.name in rows)
+        prefixes = tuple(row for row in rows if row not in whole)
+        return [
+            one
+            for one in found
+            # The last condition keeps the cells that a requested one needs beside it.
+            if one.name in whole or one.name.startswith(prefixes) or not one.name.startswith(whole)
+        ]
 
 
 def without(absent: Collection[str], cells: Sequence[Cell]) -> list[Cell]:

@@ -404,9 +404,8 @@ def test_a_quoted_figure_is_that_of_its_cells(page, line):
     ],
 )
 def test_no_fair_test_shows_a_gain_as_the_documents_say(page, said):
-    assert said in (ROOT / f"docs/{page.replace('_', '-')}.md").read_text("utf-8").replace(
-        "\n", " "
-    )
+    document = ROOT / f"docs/{page.replace('_', '-')}.md"
+    assert said in document.read_text("utf-8").replace("\n", " ")
     rows = (RESULTS / f"{page}.md").read_text("utf-8").splitlines()
     verdicts = {row.split(" | ")[1] for row in rows if row.endswith("| fair |")}
     assert verdicts == {"not shown"}

@@ -232,6 +232,14 @@ def test_without_instructions_the_best_float_copy_is_used(own_cache, monkeypatch
     )
 
 
+@pytest.mark.parametrize(("seconds", "faster"), [((1.0, 10.0), True), ((1.0, 1.0), False)])
+def test_int8_counts_as_faster_only_by_a_margin(seconds, faster, monkeypatch):
+    several = iter(seconds)
+    monkeypatch.setattr(int8_products, "exact_products", lambda: True)
+    monkeypatch.setattr(int8_products, "fastest", lambda run: next(several))
+    assert int8_products.has_int8.__wrapped__() == faster
+
+
 @needs_exact_products
 def test_a_low_rank_adapter_is_merged_and_others_are_refused(own_cache, monkeypatch):
     monkeypatch.setattr(int8_products, "has_int8", lambda: True)

@@ -92,7 +92,8 @@ def test_rows_have_titles(report):
 def test_random_layers_are_trained_for_the_requested_seeds_only(report):
     wanted = {one.name for one in report.cells if STUDY.is_wanted(one, report.request)}
     assert wanted == {one.name for one in report.cells}
-    two = replace(report.request, seeds=2, rows=("random", "top"))
+    several = [name for name in sorted(wanted) if name.startswith("random-")]
+    two = replace(report.request, seeds=2, rows=(*several, "top"))
     assert [one.name for one in report.cells if STUDY.is_wanted(one, two)] == [
         "top",
         "random-11711",

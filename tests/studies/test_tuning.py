@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from cell_files import few_words, keep_seeds
@@ -11,7 +12,7 @@ from multitask.settings.config import RunConfig
 from studies import STUDIES, find_study
 from studies.claims import end_of_grid_reason, tuning_reason
 from studies.lacon import cells as lacon
-from studies.reproduce import cells_with_settings_of
+from studies.reproduce import cells_with_settings_of, check_tuned
 from studies.results import Results
 from studies.scl_moo.cells import Experiments
 from studies.study import StudyRequest
@@ -132,6 +133,19 @@ def test_settings_of_stored_cells_stay(reproducing, data, tmp_path, monkeypatch)
     assert (tmp_path / "scl_moo.md").read_text() == page
     _, said = call(*rows, "--dry-run")
     assert said.out.splitlines()[-1].split()[:2] == ["all", "0"]
+
+
+def test_a_page_needs_only_the_points_of_its_own_rows(monkeypatch):
+    """With another number of points for few-shot-sst2-50-ce-balanced, a longer name."""
+    study = find_study("scl-moo")
+    row = "few-shot-sst2-50-ce"
+    monkeypatch.setattr(
+        "studies.reproduce.points_tried", lambda search, _: 3 if search.cell.name == row else 2
+    )
+    request = StudyRequest(BASE, Path("results"), Path("runs"), rows=(row,), tune=3)
+    check_tuned(study, request)
+    with pytest.raises(UserError, match="3 stored points of few-shot-sst2-50-ce-balanced"):
+        check_tuned(study, replace(request, rows=(f"{row}-",)))
 
 
 def test_a_run_that_fails_beyond_the_grid_ends_the_search(search, tmp_path):
