@@ -32,9 +32,11 @@ PAIRS = {
         ("M14", "M11", "sst"),
         ("M15", "M12", "qqp"),
         ("M17", "M13", "sts"),
+        ("M16", "M13", "sts"),
         ("M14-projected", "M11-mean", "sst"),
         ("M15-projected", "M12-mean", "qqp"),
         ("M17-projected", "M13-mean", "sts"),
+        ("M16-projected", "M13-mean", "sts"),
     ),
     ("a weight of 3 of SMART is better for similarity than 1", "Figure 2"): (
         ("M17", "M16", "sts"),
