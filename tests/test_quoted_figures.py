@@ -131,10 +131,36 @@ def quoted() -> Iterator[tuple[str, str]]:
     found.append(mean([100 * merged["dev"]["overall"]]))
     yield "README.md", f"| mean prediction of its three runs | 3 runs | {' | '.join(found)} |"
     yield from quoted_of_bees()
+    yield from quoted_of_fair_tests_of_bees()
     yield from quoted_of_scl_moo()
     yield from quoted_of_sharing()
     yield from quoted_of_sizes()
     yield from quoted_of_affinity()
+
+
+def quoted_of_fair_tests_of_bees() -> Iterator[tuple[str, str]]:
+    """Yield what SimCSE and SMART change on similarity, with the verdicts of the page."""
+    text = (RESULTS / "bees.md").read_text("utf-8")
+
+    def found(pair: str) -> tuple[str, str, float]:
+        one = re.search(rf": {pair}, sts \(Table 1\) \| (.+?) \| (\S+) \(p (\S+)\)", text)
+        assert one is not None
+        return one[1], one[2], float(one[3])
+
+    simcse, one, three = map(
+        found, ("M13-mean - M6", "M16-projected - M13-mean", "M17-projected - M13-mean")
+    )
+    assert [verdict for verdict, *_ in (simcse, one, three)] == [
+        *("not shown", "not shown", "does not hold")
+    ]
+    line = (
+        f"changes the score by {simcse[1]} (*not shown*); SMART after it by {one[1]} with weight 1"
+    )
+    yield "README.md", f"{line} (*not shown*), and by {three[1]} with weight 3 (the claim *does not"
+    page, line = "docs/pretraining.md", f"STS by {one[1]} points with weight 1 (*not shown*, p "
+    yield page, f"{line}{one[2]:.2f}) and by {three[1]} with weight 3 (the claim"
+    yield page, f"*does not hold*, p {three[2]:.3f})"
+    yield page, f"before fine-tuning, changes it by {simcse[1]} (*not shown*, p {simcse[2]:.2f})"
 
 
 def quoted_of_lacon() -> Iterator[tuple[str, str]]:
