@@ -220,7 +220,7 @@ def test_a_setting_of_a_method_must_have_a_unique_name():
         ),
         ({"freeze_encoder": True, "lr": 1e-3}, "freeze_encoder and lr: expected only head_lr"),
         ({"objective": "leam", "pooling": "max"}, "pooling: expected another objective"),
-        ({"objective": "simcse", "head_lr": 1e-2}, "head_lr: expected projection"),
+        ({"objective": "simcse", "head_lr": 1e-2}, "head_lr: expected setting projection"),
         ({"tasks": ("etpc",), "similarity_scale": 3.0}, "expected a task of similarities, found"),
     ],
 )

@@ -128,7 +128,7 @@ def test_labels_of_clue_may_be_numbers_or_lack_agreement(name, labels, targets, 
         ("msac", "text,label\na,0\nb,awful\n" + "c,1\n" * 20,
          r"MSAC\.csv, line 3: label: expected 0, negative, "),
         ("msac", "text,label\na,0\n", "expected more examples to split, found 1"),
-        ("msac", "text,label\n" + "a,0\n" * 20, "expected different texts to split, found each"),
+        ("msac", "text,label\n" + "a,0\n" * 20, "expected rows with different texts for each part"),
     ],
 )  # fmt: skip
 def test_invalid_files_are_refused_with_the_line(tmp_path, name, content, expected):
