@@ -35,6 +35,7 @@ def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
 
 
 MOMENTS = {
+    "within an epoch": ("train_step", 1, True),
     "in the middle of the first step": ("train_step", 0, True),
     "while scoring": ("evaluate", 2, True),
     "while scores are kept": ("add_score", 1, True),
