@@ -44,7 +44,9 @@ class Row:
 
     `pretraining` names the tasks whose sentences SimCSE pre-training reads (section 4.3), with
     embeddings pooled by `pretraining_pooling`. A row `until_flat` trains with its own rate
-    until dev does not improve, whatever is requested.
+    until dev does not improve, whatever is requested. Other rows train for `longer` times the
+    requested epochs, at the requested rate; without one, at that of `rates` for the encoder, else
+    at that of `TUNED`.
     """
 
     title: str
@@ -54,6 +56,8 @@ class Row:
     pretraining: tuple[str, ...] = ()
     pretraining_pooling: str = "cls"
     until_flat: bool = False
+    longer: int = 1
+    rates: Mapping[str, float] = field(default_factory=dict)
 
 
 def baseline(task: str, head: str) -> dict[str, Any]:
@@ -142,6 +146,19 @@ FURTHER |= {
         ("M17", "weight 3, similarity"),
     )
 }
+# Table 4 and single tasks beside M7 on equal terms: a sigmoid with a rate of its own, chosen like
+# those of `TUNED`; M7's batch size and number of examples.
+FURTHER |= {
+    "M6-sigmoid": replace(
+        ROWS["M6"], title="bi-encoder, similarity with a sigmoid", settings=SIGMOID
+    ),
+    "M6-equal": replace(
+        ROWS["M6"],
+        title="bi-encoder, similarity, examples and batch size of M7",
+        settings={"batch_size": MULTITASK["batch_size"]},
+        longer=len(ALL),
+    ),
+}
 # Figures 2 and 3: further weights of SMART; 0 is M13 and M11, 1 is M16 and M14, 3 on STS is M17.
 WEIGHTS = {"sts": ("M16", (0.3, 10.0)), "sst": ("M14", (0.3, 3.0, 10.0))}
 FURTHER |= {
@@ -179,17 +196,17 @@ def row_cell(
     """Return the cell of a row; `base` sets data, limit, encoder and precision.
 
     `epochs`, `lr` and `changes` (batch size) replace the paper's values. Without `lr` the rate is
-    that of `TUNED` for encoder and tasks, if there is one. Hybrid sampling keeps its share of first
-    epochs, with at least one first epoch and at least one other.
+    the tuned one, if there is one. Hybrid sampling keeps its share of first epochs, with at least
+    one first epoch and at least one other.
     """
     row = EVERY[name]
     settings: dict[str, Any] = {}
-    lr = lr or TUNED.get(base.encoder, {}).get(row.tasks)
+    lr = lr or tuned_rate(name, base.encoder)
     settings |= {"lr": lr, "head_lr": lr} if lr and not row.until_flat else {}
     settings |= {"similarity_scale": SCALE} if "sts" in row.tasks else {}
     settings |= {"pooling": "mean"} if row.pretraining else {}  # also after pre-training on [CLS]
     settings |= {**row.settings, **changes}
-    total = epochs if epochs and not row.until_flat else row.epochs
+    total = row.longer * (epochs if epochs and not row.until_flat else row.epochs)
     if "first_epochs" in settings:
         share, total = settings["first_epochs"] / row.epochs, max(2, total)
         settings["first_epochs"] = min(total - 1, max(1, round(share * total)))
@@ -197,6 +214,12 @@ def row_cell(
     config = every_row.changed(tasks=row.tasks, epochs=total, **settings)
     before = pretraining_cell(row, base) if row.pretraining else None
     return Cell(name, config, SEEDS, analysed_training, before, keeps_folder=True)
+
+
+def tuned_rate(name: str, encoder: str) -> float | None:
+    """Return the rate chosen for a row and an encoder on held-out training examples, or None."""
+    row = EVERY[name]
+    return row.rates.get(encoder) or TUNED.get(encoder, {}).get(row.tasks)
 
 
 def pretraining_cell(row: Row, base: RunConfig) -> Cell:

@@ -7,7 +7,8 @@ from statistics import fmean
 from typing import Any
 
 from multitask.regularizers import Smart
-from studies.bees.cells import EVERY, SIGMOID, TUNED
+from multitask.settings.config import RunConfig
+from studies.bees.cells import EVERY, SIGMOID, tuned_rate
 from studies.claims import MAJORITY, Claim, Test, between, limit_reason, pooling_reason
 from studies.results import Cell
 from studies.study import Report
@@ -57,6 +58,7 @@ PAIRS = {
         ("M5", "M8", "qqp"),
         ("M6", "M7", "sts"),
         ("M6", "M8", "sts"),
+        ("M6-equal", "M7", "sts"),
     ),
     ("training the largest task first is better overall", "section 5.4"): (
         ("M8", "M7", "overall"),
@@ -74,6 +76,7 @@ PAIRS = {
     ("ReLU is better than a sigmoid at the end of the similarity head", "Table 4"): (
         ("M13", "T4-simcse", "sts"),
         ("M17", "T4-smart", "sts"),
+        ("M6", "M6-sigmoid", "sts"),
     ),
 }
 
@@ -186,6 +189,11 @@ def has_normalised_noise(regularizers: Iterable[Any]) -> bool:
     return any(isinstance(one, Smart) and one.variant == "normalised" for one in regularizers)
 
 
+def has_sigmoid(config: RunConfig) -> bool:
+    """Return whether the similarities of a run end in a sigmoid."""
+    return config.task_options.items() >= SIGMOID["task_options"].items()
+
+
 def unfair(report: Report, rows: Sequence[str]) -> list[str]:
     """Return the conditions of a fair test that these rows do not meet."""
     cells = [report.cell(row) for row in rows]
@@ -196,13 +204,12 @@ def unfair(report: Report, rows: Sequence[str]) -> list[str]:
     if len(starts) > 1 or any(one.base_cell is None for one in cells):  # they do not start alike
         lines = (line for one in starts.values() for line in pooling_reason(one.config))
         found += [f"SimCSE trains {line}" for line in dict.fromkeys(lines)]
-    if any(one.config.task_options.items() >= SIGMOID["task_options"].items() for one in cells):
+    encoder = report.request.base.encoder
+    if any(has_sigmoid(one.config) and encoder not in EVERY[one.name].rates for one in cells):
         found.append("the rate was chosen for ReLU")
-    tuned = TUNED.get(report.request.base.encoder, {})
-    for tasks in dict.fromkeys(one.config.tasks for one in trained):
-        rates = {one.config.optimizer.lr for one in trained if one.config.tasks == tasks}
-        if rates != {tuned.get(tasks)}:
-            found.append(f"the rate was not tuned for {', '.join(tasks)}")
+    untuned = (one for one in trained if one.config.optimizer.lr != tuned_rate(one.name, encoder))
+    for tasks in dict.fromkeys(one.config.tasks for one in untuned):
+        found.append(f"the rate was not tuned for {', '.join(tasks)}")
     if len({one.config.batch_size for one in cells}) > 1:
         found.append("different batch sizes")
     examples = [count for one in trained if (count := examples_of(report, one))]
