@@ -169,7 +169,8 @@ def convert(name: str, hint: Any, value: Any) -> Any:
     try:
         return msgspec.convert(value, hint)
     except msgspec.ValidationError:
-        raise SettingsError(f"{name}: {mismatch(*wrong_part(hint, value))}") from None
+        keys, hint, part = wrong_part(hint, value)
+        raise SettingsError(": ".join([name, *keys, mismatch(hint, part)])) from None
 
 
 def plain(value: Any) -> Any:
@@ -196,13 +197,14 @@ def unprintable(value: Any) -> Iterator[str]:
             yield from unprintable(one)
 
 
-def wrong_part(hint: Any, value: Any) -> tuple[Any, Any]:
-    """Return the innermost part of a value that its type rejects, as (type, part)."""
+def wrong_part(hint: Any, value: Any) -> tuple[list[str], Any, Any]:
+    """Return the innermost part of a value that its type rejects, as (keys, type, part)."""
     for one in alternatives(hint):
-        for inner, part in parts(one, value):
+        for key, inner, part in parts(one, value):
             if not accepts(inner, part):
-                return wrong_part(inner, part)
-    return hint, value
+                keys, inner, part = wrong_part(inner, part)
+                return [*key, *keys], inner, part
+    return [], hint, value
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
@@ -210,15 +212,17 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def parts(hint: Any, value: Any) -> list[tuple[Any, Any]]:
-    """Return the parts of a mapping or a sequence, as (expected type, part)."""
+def parts(hint: Any, value: Any) -> list[tuple[tuple[str, ...], Any, Any]]:
+    """Return the parts of a mapping or a sequence, as (key of a mapping, expected type, part)."""
     origin, arguments = get_origin(hint), get_args(hint)
     if is_mapping(hint) and isinstance(value, dict):
-        return [(arguments[0], k) for k in value] + [(arguments[1], v) for v in value.values()]
+        keys = [((), arguments[0], key) for key in value]
+        return keys + [((str(key),), arguments[1], one) for key, one in value.items()]
     if origin is tuple and isinstance(value, list | tuple):
         every = arguments[-1] is ...
         each = arguments[:1] * len(value) if every else arguments
-        return list(zip(each, value, strict=True)) if len(each) == len(value) else []
+        pairs = zip(each, value, strict=True) if len(each) == len(value) else ()
+        return [((), inner, part) for inner, part in pairs]
     return []
 
 
@@ -254,6 +258,8 @@ def names_of(hint: Any) -> tuple[str, ...]:
 def expected(hint: Any) -> str:
     """Describe the values of a type in words; `None` is not mentioned."""
     kinds = [one for one in alternatives(hint) if one is not NoneType]
+    if any(map(is_free_mapping, kinds)):
+        return "a mapping"
     by_task = [one for one in kinds if is_mapping(one)]
     plain_kinds = dict.fromkeys(expected_one(one) for one in kinds if one not in by_task)
     one_for_all = ", or ".join(plain_kinds)
@@ -265,6 +271,11 @@ def expected(hint: Any) -> str:
 
 def is_mapping(hint: Any) -> bool:
     return get_origin(hint) in (dict, Mapping)
+
+
+def is_free_mapping(hint: Any) -> bool:
+    """Return whether a type is that of mappings with any values."""
+    return is_mapping(hint) and get_args(hint)[1] is Any
 
 
 def expected_one(hint: Any) -> str:
