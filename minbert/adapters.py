@@ -9,7 +9,7 @@ Shapes: T tokens of the batch, H hidden width, r rank.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -60,8 +60,13 @@ class EncoderAdapter(nn.Module):
         return [PLAIN] * count
 
     def in_place_of(self, layers: nn.ModuleList) -> Sequence[nn.Module]:
-        """Return the layers of a forward pass in place of those of the encoder."""
-        return list(layers)
+        """Return the layers of a forward pass, in place of these of the encoder."""
+        own = self.own_layers()
+        return [own.get(place, layer) for place, layer in enumerate(layers)]
+
+    def own_layers(self) -> Mapping[int, nn.Module]:
+        """Return whole layers of the adapter's own, by the index of the layer they replace."""
+        return {}
 
     def start_from(self, encoder: Encoder) -> None:
         """Begin with the encoder's present weights, if the adapter depends on them."""

@@ -29,11 +29,8 @@ class LayerCopies(EncoderAdapter):
         self.places = tuple(places)
         self.layers = nn.ModuleDict({str(n): Layer(config, DropoutStream()) for n in places})
 
-    def in_place_of(self, layers: nn.ModuleList) -> list[nn.Module]:
-        return [
-            self.layers[name] if (name := str(place)) in self.layers else layer
-            for place, layer in enumerate(layers)
-        ]
+    def own_layers(self) -> dict[int, nn.Module]:
+        return {int(place): layer for place, layer in self.layers.items()}
 
     def start_from(self, encoder: Encoder) -> None:
         for name in self.layers:

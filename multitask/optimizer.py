@@ -73,7 +73,7 @@ class AdamW(Optimizer, name="adamw"):
         """Yield parameters with their peak rate.
 
         Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0. So have
-        copies of a layer without a rate of their own.
+        the layers of an adapter without a rate of its own.
         """
         if self.layer_decay == 1:
             yield model.bi_encoder.parameters(), self.lr
@@ -83,16 +83,18 @@ class AdamW(Optimizer, name="adamw"):
         yield model.heads.parameters(), self.head_lr
         if (adapter := model.adapter) is None:
             return
-        if adapter.lr is None and adapter.rate == "lr" and self.layer_decay != 1:
-            from minbert.layer_copies import LayerCopies
-
-            last = len(model.encoder.layers) - 1
-            for copies in model.adapters.values():
-                assert isinstance(copies, LayerCopies), "only copies have the encoder's rate"
-                for place, layer in copies.layers.items():
-                    yield layer.parameters(), self.lr * self.layer_decay ** (last - int(place))
-        else:
-            yield model.adapters.parameters(), adapter.lr or getattr(self, adapter.rate)
+        rate = adapter.lr or getattr(self, adapter.rate)
+        if adapter.lr is not None or adapter.rate != "lr" or self.layer_decay == 1:
+            yield model.adapters.parameters(), rate
+            return
+        last = len(model.encoder.layers) - 1
+        adapters: Iterable[Any] = model.adapters.values()
+        for of_task in adapters:
+            layers = of_task.own_layers()
+            for place, layer in layers.items():
+                yield layer.parameters(), rate * self.layer_decay ** (last - place)
+            in_layers = {p for layer in layers.values() for p in layer.parameters()}
+            yield [p for p in of_task.parameters() if p not in in_layers], rate
 
 
 class LrSchedule(Settings):

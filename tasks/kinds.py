@@ -15,7 +15,7 @@ from torch import Tensor
 
 from losses import corn_log_probabilities, corn_loss, squared_difference, symmetric_kl
 from tasks.calibration import CLASSES, LABELS, NUMBERS, Calibrator
-from tasks.metrics import MAIN_METRICS, METRICS, by_class, metric_function, worst_value
+from tasks.metrics import METRICS, by_class, metric_function, worst_value
 
 Outputs = Any  # of a head: logits (B, C), values (B,), or other inputs of the kind's loss
 
@@ -102,7 +102,7 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         scores=lambda logits: logits.softmax(-1),
         predictions=argmax,
         metrics=metric_function(*metrics),
-        main_metric=MAIN_METRICS["classification"],
+        main_metric="accuracy",
         divergence=symmetric_kl,
         classes=classes,
         class_names=names,
@@ -156,7 +156,7 @@ def ordinal(classes: int, names: tuple[str, ...] = ()) -> Kind:
     return replace(
         corn(classification(classes, names=names)),
         metrics=metric_function("quadratic_kappa", "accuracy"),
-        main_metric=MAIN_METRICS["ordinal"],
+        main_metric="quadratic_kappa",
     )
 
 
@@ -172,7 +172,7 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
         scores=torch.sigmoid,
         predictions=lambda scores: (scores > 0.5).astype(np.int64),
         metrics=metric_function("micro_f1", "macro_f1", "accuracy", "matthews"),
-        main_metric=MAIN_METRICS["multi-label"],
+        main_metric="micro_f1",
         divergence=lambda logits, others: (
             labels * symmetric_kl(two_logits(logits), two_logits(others))
         ),
@@ -195,7 +195,7 @@ def similarity(scale: float) -> Kind:
         scores=lambda values: values,
         predictions=identity,
         metrics=metric_function("pearson", "spearman"),
-        main_metric=MAIN_METRICS["similarity"],
+        main_metric="pearson",
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
         calibrator=NUMBERS,
         similarities=True,
@@ -213,7 +213,7 @@ def regression(mean: float, deviation: float) -> Kind:
         scores=lambda outputs: outputs * deviation + mean,
         predictions=identity,
         metrics=metric_function("pearson", "spearman", "mae"),
-        main_metric=MAIN_METRICS["regression"],
+        main_metric="pearson",
         divergence=squared_difference,
         calibrator=NUMBERS,
     )
@@ -232,7 +232,7 @@ def ranking() -> Kind:
         scores=torch.sigmoid,
         predictions=identity,
         metrics=metric_function("order_accuracy"),
-        main_metric=MAIN_METRICS["ranking"],
+        main_metric="order_accuracy",
         divergence=lambda logits, others: symmetric_kl(two_logits(logits), two_logits(others)),
     )
 

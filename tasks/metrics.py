@@ -203,15 +203,6 @@ def overall_score(
     return (sentiment_accuracy + paraphrase_accuracy + (similarity_pearson + 1) / 2) / 3
 
 
-# The main metric of each type of task, which selects the best epoch.
-MAIN_METRICS = {
-    "classification": "accuracy",
-    "similarity": "pearson",
-    "ordinal": "quadratic_kappa",
-    "multi-label": "micro_f1",
-    "regression": "pearson",
-    "ranking": "order_accuracy",
-}
 # The metric of each task in the leaderboard's overall score.
 LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
 

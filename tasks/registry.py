@@ -26,10 +26,11 @@ class TaskOptions(Settings):
     """A built-in task and its options.
 
     `predicts` says what an example has: one class, a similarity, another number, or several labels.
-    `texts` is the number of its texts.
+    `texts` is the number of its texts, and `main_metric` selects the best epoch.
     """
 
     predicts: ClassVar[TargetType] = "class"
+    main_metric: ClassVar[str] = "accuracy"
     texts: ClassVar[int] = 1
 
     def build(self) -> Task:
@@ -125,7 +126,7 @@ class QQP(TaskOptions, name="qqp"):
 class STS(TaskOptions, name="sts"):
     """Similarity of two sentences from 0 to 5 (semantic textual similarity)."""
 
-    predicts, texts = "similarity", 2
+    predicts, main_metric, texts = "similarity", "pearson", 2
     head: Literal["hidden", "cosine"] = setting(
         "hidden", help="head of sts: BEES' M6 (hidden), or its baseline M3 (cosine)"
     )
@@ -147,7 +148,7 @@ class STS(TaskOptions, name="sts"):
 class ETPC(TaskOptions, name="etpc"):
     """The types of a paraphrase, several per pair (Göttingen's M.Inf.2202)."""
 
-    predicts, texts = "labels", 2
+    predicts, main_metric, texts = "labels", "micro_f1", 2
     types: Literal["26", "7"] = setting(
         "26", help="version of etpc: the 26 types of 2025, or the 7 of 2024"
     )

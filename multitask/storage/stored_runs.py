@@ -19,7 +19,8 @@ from multitask.storage.run_replacement import BEFORE, MERGED, replacement
 from multitask.storage.stored_config import check_stored, stored_run_errors
 from multitask.storage.unfinished import finished_epochs
 from tasks import TASKS, OwnTasks, find_task
-from tasks.metrics import MAIN_METRICS, mean_score
+from tasks.metrics import mean_score
+from tasks.own_types import TYPES
 from tasks.predictions import (
     PredictionError,
     Scores,
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 # Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
 DECISIVE = ("objective", "schedule")  # methods from which defaults of other settings follow
-# The type of own tasks with the metrics of a built-in task, by what it predicts.
-TYPE_BY_OUTPUT = {"class": "classification", "similarity": "similarity", "labels": "multi-label"}
 
 
 @dataclass(frozen=True)
@@ -68,11 +67,11 @@ class StoredRun:
         """Return the main metric of a task without importing PyTorch."""
         if task not in TASKS and task not in self.own_tasks:  # of a user's own class
             found = (self.metrics or {}).get("dev", {}).get(task) or {}
-            known = MAIN_METRICS.values()
-            return next((name for name in found if name in known), MAIN_METRICS["classification"])
+            known = {one.main_metric for one in TYPES.values()}
+            return next((name for name in found if name in known), "accuracy")
         if own := self.own_tasks.get(task):
-            return MAIN_METRICS[own["type"]]
-        return MAIN_METRICS[TYPE_BY_OUTPUT[TASKS[task].predicts]]
+            return TYPES[own["type"]].main_metric
+        return TASKS[task].main_metric
 
     @property
     def score(self) -> float | None:

@@ -63,11 +63,12 @@ class OwnType:
     """A type of own tasks, a value of the key `type`.
 
     `predicts` says what an example has: one class, a similarity, another number, or several labels.
-    `texts` are the possible numbers of its texts, `label_columns` the least and the largest number
-    of columns with labels, and `keys` those keys of a description that not every type has;
-    `measured` are further fields of a `TaskDescription`, which `complete` computes. `own_loss`: its
-    classes are trained by another loss than cross-entropy. `joint`: both texts of a pair may be
-    one sequence. `separator` is the default one of several labels in a cell.
+    `main_metric`, which selects the best epoch, is that of its `Kind`. `texts` are the possible
+    numbers of its texts, `label_columns` the least and the largest number of columns with labels,
+    and `keys` those keys of a description that not every type has; `measured` are further fields of
+    a `TaskDescription`, which `complete` computes. `own_loss`: its classes are trained by another
+    loss than cross-entropy. `joint`: both texts of a pair may be one sequence. `separator` is the
+    default one of several labels in a cell.
 
     `complete(name, description, file, labels)` returns the fields of a `TaskDescription` that
     depend on the type; `labels` are (line, label) of the rows of the training file `file`. It
@@ -78,6 +79,7 @@ class OwnType:
     """
 
     predicts: TargetType
+    main_metric: str
     texts: tuple[int, ...]
     keys: tuple[str, ...]
     complete: Callable[[str, Mapping[str, Any], str, LabelsByLine], dict[str, Any]]

@@ -178,6 +178,7 @@ def build_ordered(described: TaskDescription) -> Parts:
 
 CLASSIFICATION = OwnType(
     predicts="class",
+    main_metric="accuracy",
     texts=(1, 2),
     keys=("labels", "class_weights"),
     complete=complete_classes,
@@ -187,6 +188,7 @@ CLASSIFICATION = OwnType(
 )
 ORDINAL = replace(
     CLASSIFICATION,
+    main_metric="quadratic_kappa",
     complete=complete_ordered,
     lines=ordered_lines,
     build=build_ordered,

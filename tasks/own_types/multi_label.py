@@ -182,6 +182,7 @@ def check_no_matrix(labels: Sequence[Any]) -> None:
 
 MULTI_LABEL = OwnType(
     predicts="labels",
+    main_metric="micro_f1",
     texts=(1, 2),
     keys=("labels", "separator", "blank", "class_weights"),
     complete=complete,

@@ -52,6 +52,7 @@ def build(described: TaskDescription) -> Parts:
 
 RANKING = OwnType(
     predicts="number",
+    main_metric="order_accuracy",
     texts=(2,),
     keys=(),
     complete=complete,

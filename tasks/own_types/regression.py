@@ -101,6 +101,7 @@ def build(described: TaskDescription) -> Parts:
 
 REGRESSION = OwnType(
     predicts="number",
+    main_metric="pearson",
     texts=(1, 2),
     keys=(),
     complete=complete,

@@ -82,6 +82,7 @@ def build(described: TaskDescription) -> Parts:
 
 SIMILARITY = OwnType(
     predicts="similarity",
+    main_metric="pearson",
     texts=(2,),
     keys=("low", "high"),
     complete=complete,

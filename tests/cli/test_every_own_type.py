@@ -21,7 +21,6 @@ from multitask.loop.streams import next_batches
 from multitask.loop.trainer import Trainer
 from multitask.settings.methods import methods
 from serving.model import MultiTaskModel
-from tasks.metrics import MAIN_METRICS
 from tasks.own_types import TYPES
 from tasks.predictions import read_scores, scores_name
 
@@ -70,7 +69,7 @@ def name_of(case):
 
 
 def metric_of(case):
-    return MAIN_METRICS[case.split()[0]]
+    return TYPES[case.split()[0]].main_metric
 
 
 def text_of(case):

@@ -10,7 +10,7 @@ from torch import nn
 
 from common.errors import RunError
 from minbert.words import build_bilstm
-from multitask.adapters import Copies
+from multitask.adapters import Copies, LoRA
 from multitask.optimizer import (
     AdamW,
     Constant,
@@ -80,6 +80,19 @@ def test_layer_decay_gives_copies_the_rate_of_their_layer(make_trainer, own, rat
     found = {id(p): g["peak_lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
     for place, layer in trainer.model.adapters["sts"].layers.items():
         assert {found[id(p)] for p in layer.parameters()} == {rates[int(place)]}
+
+
+class WithEncodersRate(LoRA, name="with-encoders-rate"):
+    """A user's adapter that adds to the encoder's layers and trains at the encoder's rate."""
+
+    rate = "lr"
+
+
+def test_layer_decay_does_not_concern_an_adapter_without_layers_of_its_own(make_trainer):
+    optimizer = AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5)
+    trainer = make_trainer(adapter=WithEncodersRate(lr=None), optimizer=optimizer)
+    found = {id(p): g["peak_lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
+    assert {found[id(p)] for p in trainer.model.adapters.parameters()} == {1e-3}
 
 
 def test_without_layer_decay_the_encoder_keeps_its_two_groups(make_trainer):
