@@ -30,7 +30,7 @@ from cli.settings_flags import Flags, flag, path
 from cli.training import VERBOSE
 from common.atomic_files import atomic_path
 from common.entry_point import if_interrupted
-from common.errors import UserError
+from common.errors import UserError, one_line
 from minbert.sources import find_folder
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import MACHINE, READING
@@ -116,6 +116,8 @@ def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int)
     if args.verbose:
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
     model = load_encoder(args, config.changed(linear=choice.kernel), parser, args.task)
+    if args.verbose and model.skipped_tensors:
+        print(one_line(f"skipped tensors of the encoder: {', '.join(model.skipped_tensors)}"))
     precision = model.choose_precision(config.precision)
     if args.compile:
         compile_layers(model)

@@ -24,7 +24,7 @@ from minbert.config import (
     config_to_transformers,
 )
 from minbert.encoder import Encoder
-from minbert.pooling import POOLINGS
+from minbert.pooling import FOLDER_KEYS, POOLINGS
 from minbert.tokenizer import Tokenizer, load_tokenizer
 from minbert.weights import (
     check_shapes,
@@ -44,14 +44,6 @@ class SentenceSettings:
     normalize: bool = False
     max_tokens: int | None = None
     lower: bool = False
-
-
-# The layout of sentence-transformers: old files have one flag per pooling, new ones a name.
-POOLING_FLAGS = {
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-}
 
 
 def read_sentence_settings(folder: Path) -> SentenceSettings:
@@ -108,9 +100,10 @@ def read_module_list(file: Path) -> list[tuple[str, str]]:
 
 
 def read_pooling(file: Path) -> str:
-    settings = read_json(file)
-    flags = [name for name, on in settings.items() if name.startswith("pooling_mode_") and on]
-    found = settings.get("pooling_mode") or "+".join(POOLING_FLAGS.get(f, f) for f in flags)
+    """Return the pooling: old files have one flag for each, new ones a name."""
+    settings, names = read_json(file), {key: name for name, key in FOLDER_KEYS.items()}
+    flags = [key for key, on in settings.items() if key.startswith("pooling_mode_") and on]
+    found = settings.get("pooling_mode") or "+".join(str(names.get(key, key)) for key in flags)
     if found not in POOLINGS:
         raise EncoderError(f"{file}: expected pooling {', '.join(POOLINGS)}, found {found!r}")
     return found
@@ -129,7 +122,7 @@ def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int
     """Write the files that `read_sentence_settings` and sentence-transformers read."""
     modules = {"Transformer": "", "Pooling": "1_Pooling"}
     write_modules(folder, modules | ({"Normalize": "2_Normalize"} if settings.normalize else {}))
-    flags = {flag: name == settings.pooling for flag, name in POOLING_FLAGS.items()}
+    flags = {key: name == settings.pooling for name, key in FOLDER_KEYS.items()}
     (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)
     write_limit(folder, settings.max_tokens, settings.lower)

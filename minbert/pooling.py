@@ -40,3 +40,9 @@ def max_pool(hidden: Tensor, batch: Batch) -> Tensor:
 
 
 POOLINGS: dict[Pooling, Pool] = {"mean": mean_pool, "cls": cls_pool, "max": max_pool}
+# Keys of the poolings in the folders of sentence-transformers. The ONNX export pools by itself.
+FOLDER_KEYS: dict[Pooling, str] = {
+    "mean": "pooling_mode_mean_tokens",
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+}

@@ -35,8 +35,10 @@ class PooledModel(nn.Module):
             pooled = hidden[:, 0]
         elif self.pooling == "max":
             pooled = hidden.masked_fill(mask == 0, torch.finfo(hidden.dtype).min).amax(1)
-        else:
+        elif self.pooling == "mean":
             pooled = (hidden * mask).sum(1) / mask.sum(1)
+        else:
+            raise ValueError(f"pooling: expected mean, cls or max, found {self.pooling!r}")
         return F.normalize(pooled) if self.normalize else pooled.clone(), pooled
 
 

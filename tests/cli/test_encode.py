@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from run_files import ROOT
+from safetensors.torch import load_file, save_file
 from tolerances import assert_near, encoder_terms
 
 from minbert import BiEncoder
@@ -56,6 +58,14 @@ def test_the_array_equals_that_of_python(run_ok, text, tmp_path, precision):
     expected = BiEncoder.from_pretrained("tiny").encode(TEXTS, precision=precision)
     assert np.array_equal(array, expected)
     assert [path.name for path in target.parent.iterdir()] == ["a.npy"]
+
+
+def test_tensors_that_are_not_used_are_listed_with_verbose(encode, run_ok, tmp_path):
+    BiEncoder.from_pretrained("tiny").save_pretrained(tmp_path / "folder")
+    weights = tmp_path / "folder" / "model.safetensors"
+    save_file(load_file(weights) | {"pooler.dense.bias": torch.zeros(3)}, weights)
+    argv = [*encode, "--encoder", tmp_path / "folder", "--verbose"]
+    assert "skipped tensors of the encoder: pooler.dense.bias\n" in run_ok(*argv).stdout
 
 
 def test_smaller_embeddings_are_those_of_python(run_ok, text, tmp_path):
