@@ -9,11 +9,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from cli.multitask import add_task_list, distinct_tasks
-from cli.training import config_of, run_control, settings_file, training_flags
+from cli.training import config_of, run_control, training_flags
 from common.argument_types import typed
-from common.errors import SettingsError
-from common.suggestions import suggestion
 from multitask.combiners.base import Combiner
+from multitask.settings.presets import MODE_DEFAULTS
 from tasks import TASK_NAMES
 
 DEFAULT_TASKS = ("sst", "sts")
@@ -26,7 +25,7 @@ def add_flags(parser: Any) -> None:
         "pareto",
         fits=lambda one: not issubclass(one, Combiner) or getattr(one, "sweeps", False),
         without=("preference", "cones"),
-        defaults={"keep": "last"},
+        defaults=MODE_DEFAULTS["pareto"],
         common=("test_limit",),
         always_resumes=True,
     )
@@ -53,13 +52,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         )
     if args.resume:
         parser.error("--resume: not accepted: mode pareto always resumes")
-    from_file = settings_file(args)
-    args.keep = args.keep or from_file.get("keep", "last")  # dev scores do not depend on the ray
-    known = parser.flags.methods["combiner"]
-    args.combiner = args.combiner or from_file.get("combiner", known[0])
-    if args.combiner not in known:
-        found = f"found {args.combiner!r}{suggestion(args.combiner, known)}"
-        raise SettingsError(f"combiner: expected one of {', '.join(known)}, {found}")
     config = config_of(args, parser, tasks, mode="pareto")
 
     from multitask.storage.run_names import default_folder

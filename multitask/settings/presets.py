@@ -103,6 +103,11 @@ PRESETS = {
 }
 
 
+# Defaults of a mode that differ from those of the settings. In a sweep, dev scores do not depend on
+# the preference, so that no epoch is the best one.
+MODE_DEFAULTS: Mapping[str, Mapping[str, Any]] = {"pareto": {"keep": "last", "combiner": "epo"}}
+
+
 def preset_of(name: Any) -> Preset:
     """Return the preset of a name; raise SettingsError for any other value."""
     if not isinstance(name, str) or name not in PRESETS:

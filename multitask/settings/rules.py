@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from common.errors import SettingsError
 from common.repeats import repeated
 from common.settings import short_repr
-from multitask.combiners.base import WithPreference
+from common.text import any_of
 from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
 from multitask.settings.following_defaults import UNSCALED, has_similarities
@@ -198,9 +198,10 @@ def mixing_rules(c: RunConfig) -> Iterator[str]:
             f"batches_per_step: expected 1 with schedule {c.schedule.name}, "
             f"found {c.batches_per_step}"
         )
-    sweeps = isinstance(c.combiner, WithPreference) and c.combiner.sweeps
-    if c.mode == "pareto" and not sweeps:
-        yield f"combiner {c.combiner.name}: expected one that has a preference in mode pareto"
+    if c.mode == "pareto" and not getattr(c.combiner, "sweeps", False):
+        known = methods("combiner", c.user_methods)
+        names = any_of([name for name, one in known.items() if getattr(one, "sweeps", False)])
+        yield f"combiner: expected {names} in mode pareto, found {c.combiner.name}"
     count = len(combined_objectives(c))
     if c.loss_sizes is not None and len(c.loss_sizes) != count:
         yield f"loss_sizes: expected {count} numbers, found {len(c.loss_sizes)}"

@@ -31,7 +31,7 @@ from multitask.settings.following_defaults import (
     mode_of,
 )
 from multitask.settings.methods import ROLES, Owners, UserMethods, bases, methods, owners, pretrains
-from multitask.settings.presets import preset_values
+from multitask.settings.presets import MODE_DEFAULTS, preset_values
 from multitask.settings.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.task_description import TaskDescription
@@ -49,14 +49,16 @@ def resolved(
 ) -> dict[str, Any]:
     """Return the fields of a configuration from flat settings; raise SettingsError if invalid.
 
-    The default of a setting comes from the preset, else from the objective, else from the setting
-    itself. If `strict` is False, settings of methods that are not in use are ignored.
+    The default of a setting comes from the preset, else from the objective, else from the mode,
+    else from the setting itself. If `strict` is False, settings of methods that are not in use are
+    ignored.
     """
     check_forms(settings, hints)
     user_methods = tuple(dict.fromkeys((*user_methods, *user_methods_in(settings))))
     check_names(user_methods)
     given = with_tasks(settings)
-    base = preset_values(given.get("preset"), requested_mode(given, user_methods))
+    mode = requested_mode(given, user_methods)
+    preset = preset_values(given.get("preset"), mode)
     owned = owners(user_methods)
     names = {one.name for one in known}
     for key in (names | {"use"}) & owned.keys():  # `use` has the files of methods in config.json
@@ -68,8 +70,8 @@ def resolved(
         if name not in names and name not in owned:
             near = option_hint(name) or suggestion(name, [*names, *owned])
             raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
-    objective = method("objective", given, base, user_methods)
-    base = {**getattr(objective, "defaults", {}), **base}
+    objective = method("objective", given, preset, user_methods)
+    base = {**MODE_DEFAULTS.get(mode, {}), **getattr(objective, "defaults", {}), **preset}
     found: dict[str, Any] = {}
     for one in known:
         if one.name == "outside_tasks":
@@ -125,7 +127,7 @@ def check_forms(given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
     """Raise SettingsError if tasks, regularisers or settings by task have a wrong type."""
     for name in ("tasks", "regularizers", "outside_tasks"):
         several = given.get(name, ())
-        if isinstance(several, Settings) and name == "regularizers":
+        if isinstance(several, Settings | str) and name == "regularizers":
             continue
         if not isinstance(several, list | tuple):
             what, found = "names of tasks" if name == "tasks" else name, short_repr(several)
@@ -198,30 +200,30 @@ def regularizers(
     given: Mapping[str, Any], tasks: Sequence[str], user_methods: UserMethods
 ) -> tuple[Any, ...]:
     """Return the regularisers with a weight, in the table's order; weights are then by task."""
-    objects = given.get("regularizers", ())
-    if isinstance(objects, Settings):
-        objects = (objects,)
-    for one in objects:
-        if not isinstance(one, bases("regularizers")):
-            raise SettingsError(f"regularizers: expected regularizers, found {short_repr(one)}")
-    by_name = {one.name: one for one in objects}
-    if len(by_name) < len(objects):
-        names = ", ".join(one.name for one in objects)
+    listed, known = given.get("regularizers", ()), methods("regularizers", user_methods)
+    if isinstance(listed, Settings | str):
+        listed = (listed,)
+    for one in listed:
+        if not (one in known if isinstance(one, str) else isinstance(one, bases("regularizers"))):
+            line = f"regularizers: expected some of {', '.join(known)}, found {short_repr(one)}"
+            raise SettingsError(line + suggestion(one, known))
+    by_name = {one if isinstance(one, str) else one.name: one for one in listed}
+    if len(by_name) < len(listed):
+        names = ", ".join(one if isinstance(one, str) else one.name for one in listed)
         raise SettingsError(f"regularizers: expected each once, found {names}")
     if given.get("teacher") and Distillation.name not in by_name:
         given = {"distillation_weight": 1.0, **given}
     found = []
-    for name, cls in methods("regularizers", user_methods).items():
+    for name, cls in known.items():
         weight = f"{cls.prefix}weight"
-        if name in by_name:
-            one = with_settings(by_name[name], given)
-            if not one.weight and weight not in given:
-                line = "expected a number above 0 with its object, found none"
-                raise SettingsError(f"{weight}: {line}")
-        elif weight in given:
-            one = build_method(cls, given)
-        else:
+        if name not in by_name and weight not in given:
             continue
+        one = by_name.get(name, name)
+        named = isinstance(one, str)
+        one = build_method(cls, given) if named else with_settings(one, given)
+        if name in by_name and not one.weight and weight not in given:
+            line = f"expected a number above 0 with regularizer {name}, found none"
+            raise SettingsError(f"{weight}: {line}")
         value = one.weight
         by_task = dict(value) if isinstance(value, Mapping) else dict.fromkeys(tasks, value)
         by_task = {task: number for task, number in by_task.items() if number}

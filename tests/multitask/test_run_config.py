@@ -45,6 +45,8 @@ VALUES = [
     ({"tasks": "sst"}, "tasks: expected a sequence of names of tasks, found 'sst'"),
     ({"tasks": ("sst", "nope")}, "tasks: expected (one of sst, |names of tasks, found 'nope')"),
     ({"task_options": "sst"}, "task_options: expected .*, found 'sst'"),
+    ({"regularizers": "smrt"}, "regularizers: expected some of smart, .*; did you mean smart?"),
+    ({"regularizers": ("smart",)}, "smart_weight: expected a number above 0 with regularizer smar"),
     ({"combiner": "typo"}, "combiner: expected one of sum, pcgrad, epo, linear, "),
     ({"combiner": "epo", "preference": (1, 1, math.nan)}, "preference: expected a number from 0"),
     ({"combiner": "epo", "preference": (1, 1, 0)}, "preference: expected numbers above 0"),
@@ -68,7 +70,10 @@ VALUES = [
     ),
     ({"protocol": "few-shot"}, "protocol few-shot: expected setting shots, found none"),
 ]
-TOGETHER = [  # values that contradict each other
+TOGETHER = [
+    ({"mode": "pareto", "combiner": "sum"}, "combiner: expected epo, linear or pareto-mtl in mode"),
+    # values that contradict each other
+    ({"mode": "pareto", "combiner": "sum"}, "combiner: expected epo, linear or pareto-mtl in m"),
     ({"limit": {"cola": 5}}, "limit: expected one of sst, qqp, sts, found 'cola'"),
     ({"tasks": ("sst", "sst")}, "tasks: expected each task once, found sst twice"),
     ({"combiner": "epo", "preference": (1, 2)}, "preference: expected 3 numbers, for sst, qqp, s"),
@@ -324,6 +329,20 @@ def test_explicit_settings_override_the_preset_in_every_copy():
         assert {key: one.flat()[key] for key in given} == given
     plain = RunConfig(tasks=("sst",), encoder="tiny", preset="scl-moo", objective=None)
     assert plain.changed(linear="mkl").objective is None
+
+
+def test_a_mode_has_defaults_of_its_own():
+    sweep = RunConfig(mode="pareto", tasks=("sst", "sts"))
+    assert (sweep.keep, sweep.combiner) == ("last", EPO())
+    assert RunConfig(mode="pareto", tasks=("sst", "sts"), keep="best").keep == "best"
+    assert RunConfig(mode="pareto", tasks=("sst", "sts"), preset="bees").keep == "last"
+    assert RunConfig(tasks=("sst", "sts")).keep == "best"
+
+
+@pytest.mark.parametrize("given", ["smart", ("smart",)])
+def test_regularizers_may_be_names(given):
+    config = RunConfig(**ALL, regularizers=given, smart_weight={"sst": 1.0}, smart_steps=2)
+    assert config == RunConfig(**ALL, regularizers=Smart({"sst": 1.0}, 2))
 
 
 def test_methods_are_names_or_objects():
