@@ -23,7 +23,6 @@ from common.errors import RunError, SettingsError
 from multitask.assembly import load_trained, plain_tasks
 from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads
-from multitask.regularizers import Distillation
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import SOFT_TARGETS, RunFolder
 from multitask.teachers import teachers_by_task
@@ -71,7 +70,7 @@ def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
     other classes.
     """
     teachers = teachers_by_task(config)
-    embeddings = any(isinstance(r, Distillation) and r.embeddings for r in config.regularizers)
+    embeddings = any(one.needs_embeddings for one in config.regularizers)
     result = {}
     for name, task in plain_tasks(config).items():
         if not (shares := teachers.get(name)):

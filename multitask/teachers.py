@@ -7,7 +7,6 @@ from fractions import Fraction
 from pathlib import Path
 
 from common.errors import RunError, SettingsError
-from multitask.regularizers import Distillation
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
@@ -16,12 +15,13 @@ Shares = dict[Path, Fraction]  # runs, and how much their scores count
 
 
 def teachers_by_task(config: RunConfig) -> dict[str, Shares]:
-    """Return the runs that teach each task with a weight of distillation; each teacher counts once.
+    """Return the runs that teach each task; each teacher counts once.
 
-    An ensemble stands for its members. Raise SettingsError for a teacher of none of the tasks.
+    Those are the tasks in the weights of a regulariser that learns from a teacher. An ensemble
+    stands for its members. Raise SettingsError for a teacher of none of the tasks.
     """
-    distillation = [one for one in config.regularizers if isinstance(one, Distillation)]
-    weighted = {task for one in distillation for task, weight in one.weights.items() if weight}
+    learning = [one for one in config.regularizers if one.learns_from_teacher]
+    weighted = {task for one in learning for task, weight in one.weights.items() if weight}
     found: dict[str, Shares] = {name: {} for name in config.tasks if name in weighted}
     for folder in map(Path, config.teacher):
         teaches = False

@@ -15,7 +15,6 @@ from multitask.affinity.advice import Advice, AdvisedRun, AdvisedSystem, Choice
 from multitask.affinity.result import Affinity, Promise
 from multitask.conflict_layers import affordable, is_bilstm
 from multitask.model import LAYER
-from multitask.regularizers import Distillation
 from multitask.settings.config import RunConfig
 from multitask.settings.following_defaults import has_similarities
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
@@ -252,7 +251,7 @@ def settings_of_other_tasks(config: RunConfig, tasks: Names) -> set[str]:
         found.add("select_by")
     if not any(has_similarities(vars(config), task) for task in tasks):
         found.add("similarity_scale")
-    taught = [one.weights for one in config.regularizers if isinstance(one, Distillation)]
+    taught = [one.weights for one in config.regularizers if one.learns_from_teacher]
     if not any(task in weights for weights in taught for task in tasks):
         found.add("teacher")
     return found

@@ -6,7 +6,7 @@ No torch is imported here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from common.errors import UserError
 from common.settings import Count, Fraction, NonNegative, Positive, Settings, setting
@@ -27,6 +27,7 @@ class Regularizer(Settings):
     `RegularizerState` (base.py) for one run. Flags and JSON have its name before each setting.
     """
 
+    learns_from_teacher: ClassVar[bool] = False  # reads `CleanPass.soft`
     weight: NonNegative | Mapping[str, NonNegative] = setting(
         factory=dict,
         help="weight of the term, which is off without it: one for all tasks, or TASK=W",
@@ -40,6 +41,11 @@ class Regularizer(Settings):
     def weights(self) -> Mapping[str, float]:
         """Weights by task; empty if `weight` is one number."""
         return self.weight if isinstance(self.weight, Mapping) else {}
+
+    @property
+    def needs_embeddings(self) -> bool:
+        """Return whether it reads the embeddings of the teacher too."""
+        return False
 
     def term(self, clean: CleanPass) -> Tensor:
         """Return the term of some examples, a scalar, without its weight."""
@@ -140,6 +146,7 @@ class Distillation(Regularizer, name="distillation"):
     The weight is the share of the teacher in a task's loss; the labels have the rest.
     """
 
+    learns_from_teacher = True
     weight: Fraction | Mapping[str, Fraction] = setting(
         factory=dict,
         help="share of the teacher in the loss, from 0 to 1; the labels have the rest: one for all "
@@ -157,6 +164,10 @@ class Distillation(Regularizer, name="distillation"):
     embeddings: NonNegative = setting(
         0.0, help="weight of 1 - cosine of the sentence embeddings of student and teacher"
     )
+
+    @property
+    def needs_embeddings(self) -> bool:
+        return self.embeddings > 0
 
     def extra_passes(self) -> float:
         return 0.0  # the teacher's scores are computed once

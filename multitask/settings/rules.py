@@ -16,7 +16,6 @@ from common.repeats import repeated
 from common.settings import short_repr
 from common.text import any_of
 from multitask.optimizer import Optimizer
-from multitask.regularizers import Distillation
 from multitask.settings.following_defaults import UNSCALED, has_similarities
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
 from multitask.settings.imbalance_rules import imbalance_rules
@@ -171,10 +170,11 @@ def task_rules(c: RunConfig) -> Iterator[str]:
 
 def teacher_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of teachers and of the weight of their scores."""
-    weighted = any(isinstance(one, Distillation) for one in c.regularizers)
-    if weighted and not c.teacher:
-        yield "distillation_weight: expected setting teacher, the runs to learn from, found none"
-    if c.teacher and not weighted:
+    learning = [one for one in c.regularizers if one.learns_from_teacher]
+    if learning and not c.teacher:
+        key = f"{learning[0].prefix}weight"
+        yield f"{key}: expected setting teacher, the runs to learn from, found none"
+    if c.teacher and not learning:
         yield "teacher: expected a distillation_weight above 0, found 0"
 
 

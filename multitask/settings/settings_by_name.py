@@ -23,7 +23,6 @@ from common.settings import (
     short_repr,
     suggestion,
 )
-from multitask.regularizers import Distillation
 from multitask.settings.following_defaults import (
     SCALE,
     default_gradients,
@@ -211,8 +210,14 @@ def regularizers(
     if len(by_name) < len(listed):
         names = ", ".join(one if isinstance(one, str) else one.name for one in listed)
         raise SettingsError(f"regularizers: expected each once, found {names}")
-    if given.get("teacher") and Distillation.name not in by_name:
-        given = {"distillation_weight": 1.0, **given}
+    weights = {
+        name: f"{cls.prefix}weight"
+        for name, cls in known.items()
+        if getattr(cls, "learns_from_teacher", False)
+    }
+    chosen = by_name.keys() | {name for name, weight in weights.items() if weight in given}
+    if given.get("teacher") and not weights.keys() & chosen:
+        given = {**given, next(iter(weights.values())): 1.0}
     found = []
     for name, cls in known.items():
         weight = f"{cls.prefix}weight"

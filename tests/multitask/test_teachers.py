@@ -19,7 +19,7 @@ from minbert.words import build_bilstm
 from multitask import RunConfig, train
 from multitask import soft_targets as soft_target_files
 from multitask.loop.evaluation import score_split
-from multitask.regularizers import Distillation
+from multitask.regularizers import Distillation, Regularizer
 from multitask.run import make_trainer
 from multitask.soft_targets import soft_targets
 from multitask.storage.checkpoint_folders import CheckpointError
@@ -88,6 +88,23 @@ def test_embeddings_follow_the_teacher_by_their_cosine():
     pairs = zip(text, embeddings[:, 0], strict=True)
     cosine = np.mean([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
     assert float(term - plain) == pytest.approx(2 * (1 - cosine))
+
+
+class Matching(Regularizer, name="matching"):
+    """A user's own way to learn from a teacher: the squared distance of probabilities."""
+
+    learns_from_teacher = True
+
+    def term(self, clean):
+        return F.mse_loss(clean.outputs.softmax(-1), clean.soft.scores)
+
+
+def test_an_own_regularizer_learns_from_a_teacher_in_place_of_distillation(teacher, tmp_path):
+    own = {"tasks": ("sst",), "regularizers": Matching(0.5)}
+    run = train(student(teacher("sst"), **own), tmp_path / "run")
+    assert [one.name for one in run.config.regularizers] == ["matching"]
+    with pytest.raises(SettingsError, match="matching_weight: expected setting teacher"):
+        student(**own)
 
 
 def test_equal_distributions_have_no_divergence_and_zeros_no_infinity():
