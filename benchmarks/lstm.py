@@ -51,7 +51,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         batch = np.arange(min(BATCH, len(tokens)))
         grads = [gradient(encoder, steps[name], batch) for name in ("ours", PEER)]
         found["ours"]["gradient_difference"] = relative_difference(*grads)
-        groups[f"SST, BiLSTM of {shape} units, {BATCH} sentences a step"] = found
+        groups[f"SST, BiLSTM of {shape} units, {BATCH} sentences per step"] = found
     return {
         "unit": "sentences/s",
         "repetitions": args.repetitions,

@@ -109,7 +109,7 @@ def sts(args: argparse.Namespace) -> dict[str, Any]:
         table[f"ours {precision}"]["gradient_difference"] = check_gradient(
             examples.sample(batch).texts, cosine_loss(targets[:batch]), precision, one_pass=True
         )
-    return make_result(args, "pairs/s", {f"STS, {batch} pairs a step, fused AdamW": table})
+    return make_result(args, "pairs/s", {f"STS, {batch} pairs per step, fused AdamW": table})
 
 
 def training_loop(args: argparse.Namespace, precision: str, folder: Path) -> Callable[[], float]:
@@ -200,7 +200,7 @@ def simcse(args: argparse.Namespace) -> dict[str, Any]:
             found[name]["gradient_difference"] = check_gradient(
                 [texts[:batch]] * 2, info_nce, name.removeprefix("ours "), one_pass=False
             )
-    groups = {f"Quora, {batch} sentences a step, fused AdamW": found}
+    groups = {f"Quora, {batch} sentences per step, fused AdamW": found}
     return make_result(args, "sentences/s", groups)
 
 
@@ -243,7 +243,7 @@ def smart(args: argparse.Namespace) -> dict[str, Any]:
         for name, side in found.items():
             plain = "transformers fp32" if name == SMART_PEER else name.removesuffix(", SMART")
             side["times_plain"] = found[plain]["median"] / side["median"]
-        groups[f"{task}, {batch} examples a step, fused AdamW"] = found
+        groups[f"{task}, {batch} examples per step, fused AdamW"] = found
     if not has_peer:
         print("smart-pytorch is skipped: run pip install --no-deps smart-pytorch==0.0.4")
     return make_result(args, "examples/s", groups)
@@ -301,5 +301,5 @@ def contrastive(args: argparse.Namespace) -> dict[str, Any]:
         found = rate_table(in_rounds(sides, args.repetitions), 1.0, "CE")
         for side in found.values():
             side["times_plain"] = found["CE"]["median"] / side["median"]
-        groups[f"SST, {batch} examples a step, {precision}, fused AdamW"] = found
+        groups[f"SST, {batch} examples per step, {precision}, fused AdamW"] = found
     return make_result(args, "examples/s", groups)

@@ -32,8 +32,8 @@ Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of a mode by role
 class Flags:
     """The flags of a mode, in groups; without `everything`, help shows only the common ones.
 
-    `defaults` replace the defaults of the settings in this mode, and `common` are settings that are
-    common in this mode only.
+    `defaults` replace the defaults of the settings in this mode, and `helps` their help texts;
+    `common` are settings that are common in this mode only.
     """
 
     def __init__(
@@ -42,9 +42,10 @@ class Flags:
         everything: bool = True,
         defaults: Mapping[str, Any] = MappingProxyType({}),
         common: Collection[str] = (),
+        helps: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.parser, self.everything, self.defaults = parser, everything, defaults
-        self.common = common
+        self.common, self.helps = common, helps
         self.groups = {name: parser.add_argument_group(name) for name in GROUPS}
         self.hints: dict[str, Any] = {}  # types of the settings with a flag
         self.methods: dict[str, list[str]] = {}  # names of the mode's methods by role
@@ -131,7 +132,7 @@ class Flags:
 
     def add_role(self, role: str, about: Mapping[str, Any], names: list[str], default: str) -> None:
         self.hints[role] = str
-        text = f"{about['help']}: {', '.join(names)}{default}"
+        text = f"{self.helps.get(role, about['help'])}: {', '.join(names)}{default}"
         action = self.add(role, about["group"], text, about.get("common", False), metavar="NAME")
         action.completer = lambda **_: names
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
 
 from cli.next_commands import next_commands
@@ -56,14 +57,16 @@ def training_flags(
     without: tuple[str, ...] = (),
     defaults: Mapping[str, Any] | None = None,
     common: tuple[str, ...] = (),
+    helps: Mapping[str, str] = MappingProxyType({}),
     always_resumes: bool = False,
 ) -> Flags:
     """Add the flags of a training mode: its settings, and the methods of its parts that fit.
 
     `without` are settings of methods that get no flag, because the mode sets them; `common` are
-    further settings that `--help` shows. A mode that `always_resumes` refuses `--resume`.
+    further settings that `--help` shows, and `helps` texts in place of theirs. A mode that
+    `always_resumes` refuses `--resume`.
     """
-    flags = Flags(parser, parser.everything, defaults or {}, common)
+    flags = Flags(parser, parser.everything, defaults or {}, common, helps)
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
     known = settings_of_mode(mode)

@@ -59,7 +59,7 @@ def imported_modules(path: Path, annotations: bool = False) -> Iterator[str]:
 
 
 def packages_picture() -> str:
-    """Draw a row per package: its name, its purpose, and a dot for each package that it imports."""
+    """Draw a row per package: its name, its purpose, and a cell for each package it imports."""
     left, first = 120, 690
     size = first + ROW * (len(PACKAGES) + 2), ROW * (len(PACKAGES) + 4) + 4
     parts = []

@@ -27,7 +27,7 @@ from multitask.loop.evaluation import (
     mean_losses,
     score_splits,
 )
-from multitask.loop.rays import pull_and_push
+from multitask.loop.rays import ray_distances
 from multitask.loop.telemetry import conflict_summary, read_steps
 from multitask.loop.trainer import Trainer
 from multitask.precision import with_kernel, with_precision
@@ -193,7 +193,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
     if processes.first:
         if config.balance is not None:
             steps = read_steps(RunFolder(folder).steps)
-            result["rays"] = pull_and_push(steps, config.balance.preference)
+            result["rays"] = ray_distances(steps, config.balance.preference)
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
         if calibrations:

@@ -1,4 +1,4 @@
-"""Methods that combine the gradients of several objectives, one file per method.
+"""Methods that combine the gradients of several objectives, a file for each group.
 
 >>> from multitask.combiners import PCGrad
 >>> RunConfig(tasks=("sst", "sts"), combiner=PCGrad())

@@ -13,16 +13,15 @@ from tasks import task_and_term
 LAST = 100  # last steps, whose mean is compared
 
 
-def pull_and_push(
+def ray_distances(
     steps: Iterable[Mapping[str, Any]], preference: Sequence[float]
 ) -> dict[str, dict[str, Any]]:
-    """Return preference times objective, a mean over the last steps, for tasks with pull and push.
+    """Return the distance from the ray of each task with pull and push, over the last steps.
 
-    `steps` are the lines of a `telemetry.jsonl`.
-
-    `apart` is the difference as a share of the larger value, 0 on the ray. `at_a_vertex` is the
-    share of the `steps` in which one objective had no influence. The objectives are measured from
-    their ideal points (the ray of Mahapatra and Rajan, 2020).
+    `steps` are the lines of a `telemetry.jsonl`. `pull` and `push` are the means of preference
+    times objective. `apart` is the difference as a share of the larger value, 0 on the ray.
+    `at_a_vertex` is the share of the `steps` in which one objective had no influence. The
+    objectives are measured from their ideal points (the ray of Mahapatra and Rajan, 2020).
     """
     found: dict[str, tuple[list[list[float]], list[bool]]] = {}
     for line in steps:

@@ -351,7 +351,7 @@ class RunSettings(Settings):
     # An Objective; in mode pretrain a PretrainObjective.
     objective: Any = setting(
         None,
-        help="training objective of tasks with classes (ce: cross-entropy), or of pre-training",
+        help="training objective of tasks with classes (ce: cross-entropy)",
         group="tasks",
         common=True,
         modes=(*SUPERVISED, "pretrain"),

@@ -42,6 +42,8 @@ SURGERY = {"combiner": "pcgrad"}
 class Row:
     """One model: its training tasks, its epochs and its settings.
 
+    Its name begins with the table that shows it: M for Table 1, T3 and T4 for Tables 3 and 4, and
+    F for Figures 2 and 3.
     `pretraining` names the tasks whose sentences SimCSE pre-training reads (section 4.3), with
     embeddings pooled by `pretraining_pooling`. A row `until_flat` trains with its own rate
     until dev does not improve, whatever is requested. Other rows train for `longer` times the
@@ -81,7 +83,9 @@ ROWS = {
     "M7": Row("multi-task, round-robin, joint", ALL, 10, MULTITASK),
     "M8": Row("multi-task, hybrid, largest task first", ALL, 7, HYBRID | {"first_epochs": 3}),
     "M9": Row("multi-task, SimCSE, hybrid", ALL, 10, HYBRID | {"first_epochs": 4}, ALL),
-    "M10": Row("multi-task, SimCSE, annealed, a task a step", ALL, 3, MULTITASK | ANNEALED, ALL),
+    "M10": Row(
+        "multi-task, SimCSE, annealed, one task per step", ALL, 3, MULTITASK | ANNEALED, ALL
+    ),
     "M11": Row("SimCSE, sentiment", SST, 10, {}, SST),
     "M12": Row("SimCSE, paraphrase", QQP, 6, {}, QQP),
     "M13": Row("SimCSE, similarity", STS, 25, {}, STS),

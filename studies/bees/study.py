@@ -25,7 +25,7 @@ TITLES = {"sst": "SST accuracy", "qqp": "QQP accuracy", "sts": "STS Pearson"}
 PRINTED = printed("bees")
 READING = (
     "Every cell: the paper's figure / ours, in per cent on dev, mean ± standard deviation over the "
-    "seeds where there are several. Minutes an epoch: the paper's on a T4 with all data; ours of "
+    "seeds where there are several. Minutes per epoch: the paper's on a T4 with all data; ours of "
     "the median run."
 )
 
@@ -85,7 +85,7 @@ def table_one(report: Report, ensemble: Mapping[str, Any] | None) -> Table:
         cells.append(overall_pair(paper.get("overall"), found))
         cells.append(minutes(paper.get("minutes"), seeds_of(report, name)))
         rows.append([name, row.title, *cells])
-    header = ["model", "", *TITLES.values(), "overall", "minutes an epoch"]
+    header = ["model", "", *TITLES.values(), "overall", "minutes per epoch"]
     if requested is not None:
         return header, rows
     for together in PRINTED["together"]:
@@ -114,7 +114,8 @@ def further_table(report: Report, prefix: str) -> Table:
     for name, row in FURTHER.items():
         if name.startswith(prefix):
             (task,) = row.tasks
-            figures = pair(PRINTED["rows"][name][task], scores(report, name, task))
+            paper = PRINTED["rows"].get(name, {}).get(task)
+            figures = pair(paper, scores(report, name, task))
             rows.append([name, row.title, TITLES[task], figures])
     return ["model", "", "metric", "paper / ours"], rows
 

@@ -7,7 +7,7 @@ import pytest
 
 from multitask.callbacks import TensorBoard
 from multitask.combiners import Combined
-from multitask.loop.rays import pull_and_push
+from multitask.loop.rays import ray_distances
 from multitask.loop.step import StepResult
 from multitask.loop.telemetry import (
     Telemetry,
@@ -35,7 +35,7 @@ def written(file, steps):
 
 def test_objectives_on_the_ray_have_no_difference(tmp_path):
     file = written(tmp_path / "t.jsonl", [(9, 9, 1, 0)] * 50 + [(0.9, 0.1, 0.03, 0.27)] * 100)
-    found = pull_and_push(read_steps(file), (0.1, 0.9))["sst"]
+    found = ray_distances(read_steps(file), (0.1, 0.9))["sst"]
     assert found == {"steps": 100, "pull": 0.09, "push": 0.09, "apart": 0.0, "at_a_vertex": 0.0}
     assert "out of reach" not in ray_text("sst", found)
 
@@ -43,7 +43,7 @@ def test_objectives_on_the_ray_have_no_difference(tmp_path):
 @pytest.mark.parametrize(("weights", "out"), [((0.3, 0.0), True), ((0.2, 0.1), False)])
 def test_the_ray_is_out_of_reach_far_from_it_and_at_a_vertex(tmp_path, weights, out):
     file = written(tmp_path / "t.jsonl", [(1.0, 0.5, *weights)] * 8)
-    found = pull_and_push(read_steps(file), (0.5, 0.5))["sst"]
+    found = ray_distances(read_steps(file), (0.5, 0.5))["sst"]
     assert (found["apart"], found["steps"]) == (0.5, 8)
     assert ("the ray is out of reach here" in ray_text("sst", found)) == out
 
@@ -52,7 +52,7 @@ def test_tasks_without_pull_and_push_have_no_ray(tmp_path):
     (tmp_path / "t.jsonl").write_text(
         '{"step": 1, "losses": {"sst": 1.0}, "weights": {"sst": 1}}\n'
     )
-    assert pull_and_push(read_steps(tmp_path / "t.jsonl"), (0.5, 0.5)) == {}
+    assert ray_distances(read_steps(tmp_path / "t.jsonl"), (0.5, 0.5)) == {}
 
 
 def result(losses=(1.0, 2.0), gram=((4.0, -3.0), (-3.0, 9.0)), names=("a", "b")):
