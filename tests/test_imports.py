@@ -1,5 +1,7 @@
 """Which package may import which (see CONTRIBUTING.md)."""
 
+import ast
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -25,6 +27,11 @@ MAY_IMPORT["benchmarks"] = MAY_IMPORT["cli"] | {"cli"}
 # Merging predictions loads no model and no torch; soup.py averages weights, and runs.py reads and
 # writes runs.
 OF_PREDICTIONS = {"ensemble", "tasks.predictions", "tasks.metrics"}
+# What a run offers of packages above its own, and methods whose package imports `multitask`.
+NAMED_ABOVE = {
+    "multitask/training.py": {"serving", "reports"},
+    "multitask/settings/methods.py": {"pretrain"},
+}
 SLOW = {"transformers", "sentence_transformers"}
 FILES = [path for name in MAY_IMPORT for path in sorted((ROOT / name).rglob("*.py"))]
 
@@ -32,6 +39,17 @@ FILES = [path for name in MAY_IMPORT for path in sorted((ROOT / name).rglob("*.p
 def imported(path: Path) -> set[str]:
     """Return the top-level names of all modules that a file imports, for annotations too."""
     return {name.split(".")[0] for name in imported_modules(path, annotations=True)}
+
+
+def named(path: Path) -> set[str]:
+    """Return the top-level names of the modules that a file imports by a string."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
+            found |= {one.value for one in node.args if isinstance(one, ast.Constant)}
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"\w+(\.\w+)*:\w+", str(node.value)):
+            found.add(node.value)
+    return {re.split("[.:]", name)[0] for name in found} & set(MAY_IMPORT)
 
 
 def module_of(path: Path) -> str:
@@ -55,6 +73,13 @@ def test_packages_import_only_those_below_them_and_no_slow_library(path):
     assert imported(path) & set(MAY_IMPORT) <= MAY_IMPORT[package] | {package}
     if package != "benchmarks" and path.name != "onnx_export.py":
         assert not imported(path) & SLOW
+
+
+def test_strings_name_packages_above_only_in_known_places():
+    found = {str(path.relative_to(ROOT)): named(path) for path in FILES}
+    above = {path: names - MAY_IMPORT[path.split("/")[0]] for path, names in found.items()}
+    above = {path: names - {path.split("/")[0]} for path, names in above.items()}
+    assert {path: names for path, names in above.items() if names} == NAMED_ABOVE
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "ensemble").glob("*.py")), ids=lambda p: p.name)
