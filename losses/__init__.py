@@ -22,11 +22,11 @@ from losses.npair import every_npair_loss, npair_loss
 from losses.ordinal import corn_log_probabilities, corn_loss, distance_loss
 from losses.pairs import pair_contrastive_loss
 from losses.pull_push import contrastive_objectives, lower_bounds
-from losses.simcse import simcse_loss, triplet_margin_loss
+from losses.simcse import simcse_loss
 from losses.smart import adversarial_noise
 from losses.supcon import supcon_loss
 from losses.super_loss import super_loss
-from losses.triplet import triplet_loss
+from losses.triplet import triplet_loss, triplet_margin_loss
 
 __all__ = [
     "adversarial_noise",

@@ -39,18 +39,3 @@ def simcse_loss(
             same = torch.cat([same, groups[:, None] == negative_groups], dim=1)
         logits[:, : same.shape[1]] = logits[:, : same.shape[1]].masked_fill(same, -torch.inf)
     return F.cross_entropy(logits, right)
-
-
-def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 0.5
-) -> Tensor:
-    """Compute the mean of max(0, cos(anchor, negative) - cos(anchor, positive) + margin).
-
-    Each anchor has its own positive and its own negative (Schroff et al., 2015, Eq. 2, with the
-    cosine similarity as in Reimers and Gurevych, 2019).
-
-    Args:
-        anchor, positive, negative: (N, H).
-    """
-    near, far = F.cosine_similarity(anchor, positive), F.cosine_similarity(anchor, negative)
-    return (far - near + margin).clamp(min=0).mean()

@@ -149,7 +149,7 @@ OVERALL = "overall"
 OVERALL_KEYS = (OVERALL, "overall_plain_mean")  # of `overall`
 # Worst values of further figures.
 FURTHER = {**dict(zip(OVERALL_KEYS, (0.0, -1 / 3), strict=True)), "f1_by_class": 0.0}
-FURTHER |= {"precision": 0.0, "recall": 0.0}
+FURTHER |= {"precision": 0.0, "recall": 0.0, "knn_accuracy": 0.0}
 RANGES: dict[str, tuple[float, float]] = {
     **{name: (min(one.worst, one.best), max(one.worst, one.best)) for name, one in METRICS.items()},
     **{name: (worst, 1.0) for name, worst in FURTHER.items()},
