@@ -79,9 +79,11 @@ class Flags:
             if about.get("several") or (takes_several(hint) and "of_text" not in about):
                 more["nargs"] = "+"
         text = help or about.get("help") or f"setting of {group}"
-        if key in self.defaults:  # the mode has another default
+        if key in self.defaults:  # the mode has another default, without the source of that one
             text = re.sub(r" \(default: [^()]*\)", "", text)
-        text += default_text(text, one, self.defaults.get(key, default_of(one)))
+            text += default_text(text, self.defaults[key])
+        else:
+            text += default_text(text, default_of(one), about.get("source"))
         if default_of(one) is True:
             more["action"] = argparse.BooleanOptionalAction
         action = self.add(key, group, text, about.get("common", False), **more)
@@ -178,19 +180,18 @@ def shared_help(key: str, methods: Sequence[type[Settings]]) -> str:
     for method in methods:
         one = method.by_key()[key]
         text = one.metadata.get("help", "")
-        text += default_text(text, one, default_of(one))
+        text += default_text(text, default_of(one), one.metadata.get("source"))
         by_text.setdefault(text, []).append(method.name)
     if len(by_text) == 1:
         return next(iter(by_text))
     return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
 
 
-def default_text(text: str, one: Field[Any], value: Any) -> str:
-    """Return the default of a setting as the end of its help `text`; empty if it has one there."""
+def default_text(text: str, value: Any, source: str | None = None) -> str:
+    """Return a default with its source as the end of a help `text`; empty if it has one there."""
     if value in (None, False, (), {}, MISSING) or "(default" in text:
         return ""
     shown = " ".join(map(str, value)) if isinstance(value, tuple) else value
-    source = one.metadata.get("source")
     return f" (default: {shown}{f', {source}' if source else ''})"
 
 

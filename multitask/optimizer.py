@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from multitask.model import EncoderWithHeads
 
 
+CHOSEN = "chosen for minilm, on STS dev"
+
+
 class Optimizer(Settings):
     """An optimiser, with one learning rate for the encoder and one for the heads.
 
@@ -31,10 +34,18 @@ class Optimizer(Settings):
 
     of_encoder: ClassVar[tuple[str, ...]] = ("lr",)
     lr: Positive = setting(
-        1e-4, help="peak learning rate of the encoder", metavar="RATE", common=True
+        1e-4,
+        help="peak learning rate of the encoder",
+        metavar="RATE",
+        common=True,
+        source=CHOSEN,
     )
     head_lr: Positive = setting(
-        1e-4, help="peak learning rate of the heads", metavar="RATE", common=True
+        1e-4,
+        help="peak learning rate of the heads",
+        metavar="RATE",
+        common=True,
+        source=CHOSEN,
     )
 
     def build(self, model: EncoderWithHeads) -> torch.optim.Optimizer:
@@ -100,7 +111,11 @@ class AdamW(Optimizer, name="adamw"):
 class LrSchedule(Settings):
     """The change of the learning rates over a run."""
 
-    warmup: Fraction = setting(0.1, help="share of the steps over which the learning rates rise")
+    warmup: Fraction = setting(
+        0.1,
+        help="share of the steps over which the learning rates rise",
+        source="Reimers and Gurevych, 2019, section 3.1",
+    )
 
     def factor(self, step: int, total: int) -> float:
         """Return the share of the peak rate in step `step` (from 0) of `total`."""

@@ -112,7 +112,7 @@ class SupCon(ClassObjective, name="supcon"):
 class ClassTriplet(ClassObjective, name="class-triplet"):
     """A text is nearer to each of its class than to any other, by a margin."""
 
-    margin: Positive = setting(0.5, help="margin in distances")
+    margin: Positive = setting(0.5, help="margin in distances", source="our choice")
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
         from losses import triplet_loss

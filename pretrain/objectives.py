@@ -217,7 +217,7 @@ class Triplet(PairObjective, name="triplet"):
     """A text is nearer to the one that belongs to it than to one from elsewhere, by a margin."""
 
     compares_examples, random_negatives = False, True
-    margin: Positive = setting(0.5, help="margin in cosines")
+    margin: Positive = setting(0.5, help="margin in cosines", source="our choice")
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         from losses import triplet_margin_loss

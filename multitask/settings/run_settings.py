@@ -258,16 +258,32 @@ class RunSettings(Settings):
         "task, the embeddings)",
         modes=SUPERVISED,
     )
-    epochs: Count = setting(3, help="number of epochs", group="training", common=True)
+    epochs: Count = setting(
+        3,
+        help="number of epochs",
+        group="training",
+        common=True,
+        source="Devlin et al., 2019, appendix A.3",
+    )
     steps_per_epoch: Count | None = setting(
         None,
         help="optimiser steps per epoch (default: as many as one pass over all examples takes; "
         "with round-robin and hybrid, until the smallest task is exhausted)",
         group="training",
     )
-    batch_size: Count = setting(16, help="examples per batch", group="training", common=True)
+    batch_size: Count = setting(
+        16,
+        help="examples per batch",
+        group="training",
+        common=True,
+        source="Devlin et al., 2019, appendix A.3",
+    )
     clip: Positive = setting(
-        1.0, help="largest norm of a step's gradient", metavar="NORM", group="training"
+        1.0,
+        help="largest norm of a step's gradient",
+        metavar="NORM",
+        group="training",
+        source="code of Devlin et al., 2019",
     )
     evaluate_every: Count = setting(
         1,
