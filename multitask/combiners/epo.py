@@ -19,6 +19,7 @@ from multitask.combiners.base import (
     preferences,
 )
 
+ROUNDING = 16 * np.finfo(np.float64).eps  # bound of the relative error of a few operations
 FLOOR = 1e-12  # smallest share of a loss, only inside the logarithm of the adjustment
 
 
@@ -78,8 +79,13 @@ def epo_solution(
     scaled = ray * found
     mu = non_uniformity(found, ray)
     share = scaled / scaled.sum() if scaled.sum() else np.full(m, 1 / m)
-    adjustment = ray * (np.log(m * np.maximum(share, FLOOR)) - mu)
-    gain = matrix @ adjustment  # gain_j > 0: moving along G^T a lowers objective j
+    logs = np.log(m * np.maximum(share, FLOOR))
+    # Rounding must not turn a zero into a sign, which decides the constraints.
+    unsure = ROUNDING * ray * (1 + np.abs(logs) + mu)
+    adjustment = without_noise(ray * (logs - mu), unsure)
+    # gain_j > 0: moving along G^T a lowers objective j
+    unsure = np.abs(matrix) @ (unsure + m * ROUNDING * np.abs(adjustment))
+    gain = without_noise(matrix @ adjustment, unsure)
     if mu > threshold:
         lower = np.where(gain > 0, -np.inf, gain) if (gain > 0).any() else np.zeros(m)
         lower = np.where(scaled == scaled.max(), 0.0, lower)
@@ -94,6 +100,11 @@ def epo_solution(
             return solution, "descent"
     solution = maximize(descent, matrix, np.zeros(m))
     return (np.full(m, 1 / m), "infeasible") if solution is None else (solution, "descent, relaxed")
+
+
+def without_noise(values: np.ndarray, unsure: np.ndarray) -> np.ndarray:
+    """Return the values with 0 for those within their rounding error `unsure`."""
+    return np.where(np.abs(values) <= unsure, 0.0, values)
 
 
 def maximize(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.ndarray | None:

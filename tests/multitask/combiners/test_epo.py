@@ -65,6 +65,30 @@ def toy(x):
     return 1 - decay, 2 * decay[:, None] * (x - ends)
 
 
+THIRDS = [1 / 3] * 3
+# Solved in exact fractions: v, the effect of the adjustment, is 0 where rounding gives it a sign.
+EXACT_ZEROS = [
+    # v = (2.51, -1.06, 0): the third objective must not worsen.
+    (([[25, -10, 0], [-10, 9, -4], [0, -4, 4]], [3, 2, 2], THIRDS), [0.284955, 0.357523, 0.357523]),
+    # v = (0, -0.30, -2.09): none may worsen.
+    (([[2, 3, -1], [3, 10, 1], [-1, 1, 6]], [0.5, 3, 0.5], THIRDS), [0.5, 0.5, 0]),
+    # On the ray but for the last bit: v is 0, and only the descent counts.
+    (
+        (
+            [[2.8920999999999997, 1.0161], [1.0161, 5.2056]],
+            [2.08565790487107, 4.757596718122224],
+            [0.6952242726928103, 0.30477572730718977],
+        ),
+        [0, 1],
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "alpha"), EXACT_ZEROS)
+def test_rounding_decides_no_constraint(arguments, alpha):
+    np.testing.assert_allclose(epo_weights(*arguments), alpha, atol=1e-6)
+
+
 @pytest.mark.parametrize("case", TOYS, ids=lambda case: case["id"])
 def test_epo_finds_the_exact_point_of_the_toy_front(case):
     inputs, expected = case["inputs"], case["expected"]
