@@ -41,7 +41,7 @@ def instance_centered_loss(
         for vectors in (instances, label_embeddings)
     )
     logits = own @ theirs.transpose(1, 2) / temperature  # (heads, N, C)
-    targets = labels.expand(heads, -1)
+    targets = labels.long().expand(heads, -1)
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten()) * heads
 
 

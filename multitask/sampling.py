@@ -240,8 +240,8 @@ class Plan:
         """Return the task indices of the batches of each step of an epoch (from 1)."""
         size = self.work.batches_per_step
         if epoch <= self.first_epochs:
-            alone = self.work.steps_per_epoch or self.work.batches_per_pass[self.first_task_index]
-            batches, size = np.full(alone, self.first_task_index), 1
+            count = self.work.steps_per_epoch or self.work.batches_per_pass[self.first_task_index]
+            batches, size = np.full(count, self.first_task_index), 1
         else:
             left = replace(self.work, epochs=max(1, self.work.epochs - self.first_epochs))
             batches = self.checked(self.sampler.batches(left, epoch - self.first_epochs))

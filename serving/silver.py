@@ -289,7 +289,7 @@ def type_of(config: RunConfig, task: Task) -> str:
 
 
 def description(teacher: Teacher, target: Path) -> str:
-    """Return the description of a task of the silver pairs alone, for `--task`."""
+    """Return the description of a task of only the silver pairs, for `--task`."""
     task, kind = teacher.task, type_of(teacher.config, teacher.task)
     scale = scale_of(teacher.config, task)
     files, names = files_of(task.source), class_labels(task)

@@ -63,11 +63,11 @@ def cells(request: StudyRequest) -> list[Cell]:
         config = multitask.changed(init=JOINT, **settings, **layers)
         return Cell(name, config, tuple(seeds), branch_training, joint)
 
-    alone = base.changed(tasks=(TASK,), epochs=JOINT_EPOCHS + epochs)
+    single = base.changed(tasks=(TASK,), epochs=JOINT_EPOCHS + epochs)
     count = encoder_config(request.base.encoder).num_layers
     return [
         joint,
-        Cell(SINGLE, alone, SEEDS, branch_training),
+        Cell(SINGLE, single, SEEDS, branch_training),
         after(SHARED),
         after(CONFLICT, adapter_conflict_layers=LAYERS),
         after(TOP, adapter_top_layers=LAYERS),

@@ -66,11 +66,11 @@ def of_numbers(numbers: set[float], cells: Mapping[str, int], texts: int) -> Inf
 def check_repeated(cells: Mapping[str, int]) -> None:
     """Raise ValueError if hardly any value occurs twice."""
     total = sum(cells.values())
-    alone = sum(count == 1 for count in cells.values())
-    if total - alone < REPEATED * total:
+    once = sum(count == 1 for count in cells.values())
+    if total - once < REPEATED * total:
         example = short(max(cells, key=len))
         raise ValueError(
-            f"expected labels that recur, found free text or ids: {alone:,} of {total:,} values "
+            f"expected labels that recur, found free text or ids: {once:,} of {total:,} values "
             f"occur once, such as {example!r}; leave the column out, or name its type"
         )
 

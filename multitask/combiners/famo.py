@@ -1,4 +1,4 @@
-"""FAMO, fast adaptive multitask optimisation (Liu et al., 2023), from the losses alone."""
+"""FAMO, fast adaptive multitask optimisation (Liu et al., 2023), from the losses only."""
 
 from __future__ import annotations
 

@@ -60,9 +60,9 @@ ABLATIONS: dict[str, tuple[str, dict[str, Any]]] = {  # Tables 3 and 6
     "no-lcl": ("- LCL", {"label_terms": ("icl", "ler")}),
     "no-ler": ("- LER", {"label_terms": ("icl", "lcl")}),
     "no-projection": ("- projection head", {"projection_layers": 0}),
-    "icl-single": ("ICL of one head alone", ICL),
-    "icl": ("ICL alone", {"label_terms": ("icl",)}),
-    "lcl": ("LCL alone", {"label_terms": ("lcl",)}),
+    "icl-single": ("ICL of one head only", ICL),
+    "icl": ("ICL only", {"label_terms": ("icl",)}),
+    "lcl": ("LCL only", {"label_terms": ("lcl",)}),
 }
 IMBALANCED = ("qnli", "cola", "sst2", "trec")  # the last two are not in the paper
 RATIOS = (1, 3, 5, 10, 20)

@@ -153,7 +153,7 @@ def setting_parts(results: Accuracies, setting: str) -> list[str]:
         markdown_table(*frozen_or_tuned_table(results, setting)),
         "Projection heads (Table 2):",
         markdown_table(*heads_table(results, setting)),
-        f"Hard negatives alone after {results.cells.hard_after(setting)} of {epochs} epochs "
+        f"Only hard negatives after {results.cells.hard_after(setting)} of {epochs} epochs "
         "(Table 5), linear evaluation on test:",
         markdown_table(*best_hard_table(results, setting)),
         "All of them (Figure 5c):",
