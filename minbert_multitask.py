@@ -9,7 +9,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-# Each package imports only packages after it; `tests/test_imports.py` says which not.
+# Each package imports only packages after it, and not all of these: see tests/test_imports.py.
 PACKAGES = (
     *("cli", "serving", "studies", "reports", "ensemble", "pretrain"),
     *("multitask", "tasks", "losses", "minbert", "common"),

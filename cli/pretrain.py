@@ -33,7 +33,7 @@ def add_flags(parser: Any) -> None:
             f"{SelfDistillation.defaults['lr']:g} with self-distillation",
             "class_balanced": "on with objectives of classes",
         },
-        helps={"objective": "training objective"},
+        role_helps={"objective": "training objective"},
     )
     add_task_list(
         flags,

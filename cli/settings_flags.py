@@ -32,7 +32,7 @@ Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of a mode by role
 class Flags:
     """The flags of a mode, in groups; without `everything`, help shows only the common ones.
 
-    `defaults` replace the defaults of the settings in this mode, and `helps` their help texts;
+    `defaults` replace the defaults of the settings in this mode, and `role_helps` their help texts;
     `common` are settings that are common in this mode only.
     """
 
@@ -42,10 +42,10 @@ class Flags:
         everything: bool = True,
         defaults: Mapping[str, Any] = MappingProxyType({}),
         common: Collection[str] = (),
-        helps: Mapping[str, str] = MappingProxyType({}),
+        role_helps: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.parser, self.everything, self.defaults = parser, everything, defaults
-        self.common, self.helps = common, helps
+        self.common, self.role_helps = common, role_helps
         self.groups = {name: parser.add_argument_group(name) for name in GROUPS}
         self.hints: dict[str, Any] = {}  # types of the settings with a flag
         self.methods: dict[str, list[str]] = {}  # names of the mode's methods by role
@@ -113,7 +113,8 @@ class Flags:
                 optional, fits = None in ROLES[role].methods, any(map(of_tasks, several.values()))
                 absent = [ROLES[role].absent] if optional and fits else []
                 names = [*absent, *several]
-                default = "" if optional and not absent else f" (default: {names[0]})"
+                usual = self.defaults.get(role, names[0])
+                default = "" if optional and not absent else f" (default: {usual})"
                 self.add_role(role, about, names, default)
             for method in several.values():
                 for key, one in method.by_key().items():
@@ -134,7 +135,7 @@ class Flags:
 
     def add_role(self, role: str, about: Mapping[str, Any], names: list[str], default: str) -> None:
         self.hints[role] = str
-        text = f"{self.helps.get(role, about['help'])}: {', '.join(names)}{default}"
+        text = f"{self.role_helps.get(role, about['help'])}: {', '.join(names)}{default}"
         action = self.add(role, about["group"], text, about.get("common", False), metavar="NAME")
         action.completer = lambda **_: names
 

@@ -57,16 +57,16 @@ def training_flags(
     without: tuple[str, ...] = (),
     defaults: Mapping[str, Any] | None = None,
     common: tuple[str, ...] = (),
-    helps: Mapping[str, str] = MappingProxyType({}),
+    role_helps: Mapping[str, str] = MappingProxyType({}),
     always_resumes: bool = False,
 ) -> Flags:
     """Add the flags of a training mode: its settings, and the methods of its parts that fit.
 
     `without` are settings of methods that get no flag, because the mode sets them; `common` are
-    further settings that `--help` shows, and `helps` texts in place of theirs. A mode that
+    further settings that `--help` shows, and `role_helps` texts in place of theirs. A mode that
     `always_resumes` refuses `--resume`.
     """
-    flags = Flags(parser, parser.everything, defaults or {}, common, helps)
+    flags = Flags(parser, parser.everything, defaults or {}, common, role_helps)
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
     known = settings_of_mode(mode)

@@ -213,7 +213,10 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def parts(hint: Any, value: Any) -> list[tuple[tuple[str, ...], Any, Any]]:
-    """Return the parts of a mapping or a sequence, as (key of a mapping, expected type, part)."""
+    """Return the parts of a mapping or a sequence, as (keys, expected type, part).
+
+    The keys are one for a value of a mapping, else none.
+    """
     origin, arguments = get_origin(hint), get_args(hint)
     if is_mapping(hint) and isinstance(value, dict):
         keys = [((), arguments[0], key) for key in value]
@@ -239,7 +242,7 @@ def mismatch(hint: Any, value: Any) -> str:
     """Return what was expected and found, with a suggestion for a misspelt name."""
     several = [get_origin(one) is tuple for one in alternatives(hint) if one is not NoneType]
     if isinstance(value, str) and all(several):
-        return f"expected a list, such as [{short_repr(value)}], found the string alone"
+        return f"expected a list, such as [{short_repr(value)}], found only the string"
     line = f"expected {expected(hint)}, found {short_repr(value)}"
     return line + suggestion(value, names_of(hint))
 

@@ -60,7 +60,7 @@ class EncoderAdapter(nn.Module):
         return [PLAIN] * count
 
     def in_place_of(self, layers: nn.ModuleList) -> Sequence[nn.Module]:
-        """Return the layers of a forward pass, in place of these of the encoder."""
+        """Return the layers of a forward pass: those of the adapter, else the encoder's."""
         own = self.own_layers()
         return [own.get(place, layer) for place, layer in enumerate(layers)]
 

@@ -44,7 +44,7 @@ CACHE_SETTING = Lock()  # threads may load modules with kernels at the same time
 def compile_kernel(function: Callable[..., None]) -> Callable[..., None]:
     """Compile a kernel on first use, and keep it on disk as long as the sources are the same.
 
-    Numba alone would not notice a change of a function that the kernel calls from another file.
+    Numba by itself would not notice a change of a function that the kernel calls from another file.
     Without a folder to write to, each process compiles again.
     """
     folder = folder_of_kernels()

@@ -103,7 +103,7 @@ def with_conflict_layers(
         ratio = parameter_ratio(config, (cosines[0].layer,))
         raise SettingsError(
             f"adapter_conflict_layers: expected at most {BUDGET:g} times the parameters, found "
-            f"{ratio:.2f} times with layer {cosines[0].layer} alone; --adapter-only NAME of fewer "
+            f"{ratio:.2f} times with only layer {cosines[0].layer}; --adapter-only NAME of fewer "
             "tasks needs fewer"
         )
     if not chosen:

@@ -83,8 +83,9 @@ class AdamW(Optimizer, name="adamw"):
     def rates(self, model: EncoderWithHeads) -> Iterable[tuple[Iterable[nn.Parameter], float]]:
         """Yield parameters with their peak rate.
 
-        Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0. So have
-        the layers of an adapter without a rate of its own.
+        Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0. The own
+        layers of an adapter whose rate is `lr` have that of the layer they replace, and its other
+        parameters have `lr`.
         """
         if self.layer_decay == 1:
             yield model.bi_encoder.parameters(), self.lr

@@ -55,9 +55,7 @@ def with_soft_targets(
                 width = model.embedding_width(name)
                 if theirs.shape[-1] != width:
                     line = f"expected a teacher of {name} with embeddings of the width {width}"
-                    raise SettingsError(
-                        f"distillation_embeddings: {line}, found {theirs.shape[-1]}"
-                    )
+                    raise SettingsError(f"teacher: {line}, found {theirs.shape[-1]}")
             result[name]["train"] = replace(train, soft=soft[name])
     return result
 
@@ -77,10 +75,10 @@ def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
             continue
         if embeddings and len(shares) > 1:
             line = f"expected one teacher of {name}, found {len(shares)}"
-            raise SettingsError(f"distillation_embeddings: {line}")
+            raise SettingsError(f"teacher: {line}")
         if embeddings and task.joint:
             line = f"expected a task with an embedding of each text, found {name} with pair joint"
-            raise SettingsError(f"distillation_embeddings: {line}")
+            raise SettingsError(f"teacher: {line}")
         limit = limit_of(config.limit, name)
         examples = read_split(task, data_folder(config.data), "train", limit)
         found = [stored_or_computed(one, config, task, examples, embeddings) for one in shares]
@@ -201,7 +199,7 @@ def computed(
     if embeddings:
         if theirs.joint or model.pooling_of(name) is not None:
             line = f"expected a teacher with sentence embeddings of {name}"
-            raise SettingsError(f"distillation_embeddings: {line}, found {folder}")
+            raise SettingsError(f"teacher: {line}, found {folder}")
         encode = model.bi_encoder_of(name).encode
         columns = [encode(texts, normalize=False) for texts in examples.texts]
         result["embeddings"] = np.stack(columns, 1).astype(np.float16)

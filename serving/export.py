@@ -161,7 +161,7 @@ def write(
 
 def write_settings(model: MultiTaskModel, folder: Path) -> None:
     """Write configuration and calibration, with which `MultiTaskModel.load` opens the folder."""
-    # The actual pooling, which the folder of an encoder alone does not record.
+    # The actual pooling, which the folder of only an encoder does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
     write_json(folder / EXPORTED, without_paths(config))
     if model.calibrations:

@@ -45,9 +45,10 @@ def mixture(settings: Mapping[str, Any], request: StudyRequest) -> RunConfig:
     base = request.base.changed(mode="multitask", tasks=CS224N, limit=limit, epochs=EPOCHS)
     config = base.changed(similarity_scale=1.0, **settings)  # as in the stored cells
     per_step = 1 if config.schedule.one_batch else len(CS224N)
-    task = config.first()
-    first = task.epochs if task else 0  # epochs of one batch per step
-    batches_per_round = first + (config.epochs - first) * per_step  # with one step per epoch
+    first = config.first()
+    first_epochs = first.epochs if first else 0  # with one batch per step
+    # With one step per epoch:
+    batches_per_round = first_epochs + (config.epochs - first_epochs) * per_step
     steps = round(PASSES * limit / (batches_per_round * config.batch_size))
     return config.changed(batches_per_step=per_step, steps_per_epoch=max(1, steps))
 

@@ -27,7 +27,7 @@ MAY_IMPORT["benchmarks"] = MAY_IMPORT["cli"] | {"cli"}
 # Merging predictions loads no model and no torch; soup.py averages weights, and runs.py reads and
 # writes runs.
 OF_PREDICTIONS = {"ensemble", "tasks.predictions", "tasks.metrics"}
-# What a run offers of packages above its own, and methods whose package imports `multitask`.
+# Files that name packages above their own in strings, to import them when they are needed.
 NAMED_ABOVE = {
     "multitask/training.py": {"serving", "reports"},
     "multitask/settings/methods.py": {"pretrain"},

@@ -81,11 +81,11 @@ def epo_solution(
     share = scaled / scaled.sum() if scaled.sum() else np.full(m, 1 / m)
     logs = np.log(m * np.maximum(share, FLOOR))
     # Rounding must not turn a zero into a sign, which decides the constraints.
-    unsure = ROUNDING * ray * (1 + np.abs(logs) + mu)
-    adjustment = without_noise(ray * (logs - mu), unsure)
+    error = ROUNDING * ray * (1 + np.abs(logs) + mu)
+    adjustment = without_noise(ray * (logs - mu), error)
+    gain_error = np.abs(matrix) @ (error + m * ROUNDING * np.abs(adjustment))
     # gain_j > 0: moving along G^T a lowers objective j
-    unsure = np.abs(matrix) @ (unsure + m * ROUNDING * np.abs(adjustment))
-    gain = without_noise(matrix @ adjustment, unsure)
+    gain = without_noise(matrix @ adjustment, gain_error)
     if mu > threshold:
         lower = np.where(gain > 0, -np.inf, gain) if (gain > 0).any() else np.zeros(m)
         lower = np.where(scaled == scaled.max(), 0.0, lower)
@@ -102,9 +102,9 @@ def epo_solution(
     return (np.full(m, 1 / m), "infeasible") if solution is None else (solution, "descent, relaxed")
 
 
-def without_noise(values: np.ndarray, unsure: np.ndarray) -> np.ndarray:
-    """Return the values with 0 for those within their rounding error `unsure`."""
-    return np.where(np.abs(values) <= unsure, 0.0, values)
+def without_noise(values: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Return the values with 0 for those within their rounding `error`."""
+    return np.where(np.abs(values) <= error, 0.0, values)
 
 
 def maximize(slope: np.ndarray, matrix: np.ndarray, lower: np.ndarray) -> np.ndarray | None:

@@ -25,9 +25,12 @@ class Regularizer(Settings):
 
     A method without a state overrides `term`; any other overrides `build`, which returns a
     `RegularizerState` (base.py) for one run. Flags and JSON have its name before each setting.
+
+    `learns_from_teacher`: it reads `clean.soft`, the teachers' `scores` of the examples, and with
+    `needs_embeddings` their `embeddings`; None for a task without a teacher.
     """
 
-    learns_from_teacher: ClassVar[bool] = False  # reads `CleanPass.soft`
+    learns_from_teacher: ClassVar[bool] = False
     weight: NonNegative | Mapping[str, NonNegative] = setting(
         factory=dict,
         help="weight of the term, which is off without it: one for all tasks, or TASK=W",
@@ -44,7 +47,7 @@ class Regularizer(Settings):
 
     @property
     def needs_embeddings(self) -> bool:
-        """Return whether it reads the embeddings of the teacher too."""
+        """Return whether it also reads embeddings, of which a task then has one teacher."""
         return False
 
     def term(self, clean: CleanPass) -> Tensor:

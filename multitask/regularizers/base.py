@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class CleanPass:
     """Examples of a task after one unperturbed pass through encoder and head.
 
-    `loss` is the task's first objective on these examples, `soft` the scores of a teacher for them,
-    and `progress` the share of the run's steps before this one.
+    `loss` is the task's first objective on these examples, `soft` the scores, and perhaps the
+    embeddings, of its teachers for them, and `progress` the share of the run's steps before this
+    one.
     """
 
     encoder_pass: EncoderPass

@@ -22,6 +22,7 @@ from multitask.settings.following_defaults import (
     following_defaults,
 )
 from multitask.settings.methods import UserMethods, defaults_of, owners
+from multitask.settings.presets import MODE_DEFAULTS
 from multitask.settings.rules import faults, ineffective_faults
 from multitask.settings.run_settings import RunSettings
 from multitask.settings.setting_types import TRAINING_MODES, has_mode
@@ -106,8 +107,9 @@ class RunConfig(RunSettings):
         except SettingsError as error:
             raise RunError(str(error)) from error
         follows = following_defaults(vars(config))
-        # A default may have been chosen instead of the value of a preset or an objective.
+        # A default may have been chosen instead of that of a preset, an objective or a mode.
         others = config.preset is not None or bool(getattr(config.objective, "defaults", {}))
+        others = others or config.mode in MODE_DEFAULTS
         chosen = config.flat() if others else config.flat_other_than_defaults()
         given = {k: v for k, v in chosen.items() if k not in follows or v != follows[k]}
         object.__setattr__(config, "given", given)

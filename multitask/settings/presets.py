@@ -103,8 +103,8 @@ PRESETS = {
 }
 
 
-# Defaults of a mode that differ from those of the settings. In a sweep, dev scores do not depend on
-# the preference, so that no epoch is the best one.
+# Defaults of a mode that differ from those of the settings. A sweep keeps the last epoch: the dev
+# score that would select one ignores the preference.
 MODE_DEFAULTS: Mapping[str, Mapping[str, Any]] = {"pareto": {"keep": "last", "combiner": "epo"}}
 
 

@@ -175,7 +175,7 @@ def teacher_rules(c: RunConfig) -> Iterator[str]:
         key = f"{learning[0].prefix}weight"
         yield f"{key}: expected setting teacher, the runs to learn from, found none"
     if c.teacher and not learning:
-        yield "teacher: expected a distillation_weight above 0, found 0"
+        yield "teacher: expected a weight above 0, such as distillation_weight, found none"
 
 
 def not_among_tasks(c: RunConfig, key: str, names: Any) -> Iterator[str]:

@@ -263,7 +263,7 @@ class RunSettings(Settings):
         help="number of epochs",
         group="training",
         common=True,
-        source="Devlin et al., 2019, appendix A.3",
+        source="Devlin et al., 2019, section 4.1",
     )
     steps_per_epoch: Count | None = setting(
         None,
@@ -276,7 +276,7 @@ class RunSettings(Settings):
         help="examples per batch",
         group="training",
         common=True,
-        source="Devlin et al., 2019, appendix A.3",
+        source="Devlin et al., 2019, appendix A.3: 16 or 32",
     )
     clip: Positive = setting(
         1.0,

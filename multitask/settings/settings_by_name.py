@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from common.errors import SettingsError
+from common.repeats import repeated
 from common.settings import (
     Settings,
     convert,
@@ -176,7 +177,7 @@ def check_object(role: str, one: Any, given: Mapping[str, Any], base: Mapping[st
             found = f"{short_repr(value)} in the object of {role}"
             raise SettingsError(
                 f"{key}: expected it to be set beside the object, found {found} and "
-                f"{short_repr(base[key])} as default of the preset or objective"
+                f"{short_repr(base[key])} as default of the preset, objective or mode"
             )
 
 
@@ -202,31 +203,27 @@ def regularizers(
     listed, known = given.get("regularizers", ()), methods("regularizers", user_methods)
     if isinstance(listed, Settings | str):
         listed = (listed,)
-    for one in listed:
-        if not (one in known if isinstance(one, str) else isinstance(one, bases("regularizers"))):
-            line = f"regularizers: expected some of {', '.join(known)}, found {short_repr(one)}"
-            raise SettingsError(line + suggestion(one, known))
-    by_name = {one if isinstance(one, str) else one.name: one for one in listed}
-    if len(by_name) < len(listed):
-        names = ", ".join(one if isinstance(one, str) else one.name for one in listed)
-        raise SettingsError(f"regularizers: expected each once, found {names}")
-    weights = {
-        name: f"{cls.prefix}weight"
-        for name, cls in known.items()
-        if getattr(cls, "learns_from_teacher", False)
-    }
-    chosen = by_name.keys() | {name for name, weight in weights.items() if weight in given}
-    if given.get("teacher") and not weights.keys() & chosen:
-        given = {**given, next(iter(weights.values())): 1.0}
+    base = bases("regularizers")
+    objects = {one.name: one for one in listed if isinstance(one, base)}
+    names = [one.name if isinstance(one, base) else one for one in listed]
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            line = f"regularizers: expected some of {', '.join(known)}, found {short_repr(name)}"
+            raise SettingsError(line + suggestion(name, known))
+    if repeated(names):
+        raise SettingsError(f"regularizers: expected each once, found {', '.join(names)}")
+    weights = {name: f"{cls.prefix}weight" for name, cls in known.items()}
+    learning = [name for name, cls in known.items() if getattr(cls, "learns_from_teacher", False)]
+    if given.get("teacher") and not any(n in names or weights[n] in given for n in learning):
+        given = {**given, weights[learning[0]]: 1.0}  # of distillation, the first in the table
     found = []
     for name, cls in known.items():
-        weight = f"{cls.prefix}weight"
-        if name not in by_name and weight not in given:
+        weight = weights[name]
+        if name not in names and weight not in given:
             continue
-        one = by_name.get(name, name)
-        named = isinstance(one, str)
-        one = build_method(cls, given) if named else with_settings(one, given)
-        if name in by_name and not one.weight and weight not in given:
+        one = objects.get(name)
+        one = build_method(cls, given) if one is None else with_settings(one, given)
+        if name in names and not one.weight and weight not in given:
             line = f"expected a number above 0 with regularizer {name}, found none"
             raise SettingsError(f"{weight}: {line}")
         value = one.weight

@@ -1,4 +1,4 @@
-"""Faults that show in the values of a prediction file, alone or beside the labels.
+"""Faults that show in the values of a prediction file, without or beside the labels.
 
 Each function yields (kind of `fault_kinds.KINDS`, evidence). Differences of scores count only if
 they are large and at least `SURE` standard errors, so that chance causes no finding.

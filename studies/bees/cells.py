@@ -46,9 +46,9 @@ class Row:
     F for Figures 2 and 3.
     `pretraining` names the tasks whose sentences SimCSE pre-training reads (section 4.3), with
     embeddings pooled by `pretraining_pooling`. A row `until_flat` trains with its own rate
-    until dev does not improve, whatever is requested. Other rows train for `longer` times the
-    requested epochs, at the requested rate; without one, at that of `rates` for the encoder, else
-    at that of `TUNED`.
+    until dev does not improve, whatever is requested. Other rows train for the requested epochs, or
+    their own, times `epochs_factor`; at the requested rate, or that of `rates` for the encoder, or
+    that of `TUNED`, or the paper's.
     """
 
     title: str
@@ -58,7 +58,7 @@ class Row:
     pretraining: tuple[str, ...] = ()
     pretraining_pooling: str = "cls"
     until_flat: bool = False
-    longer: int = 1
+    epochs_factor: int = 1
     rates: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -160,7 +160,7 @@ FURTHER |= {
         ROWS["M6"],
         title="bi-encoder, similarity, examples and batch size of M7",
         settings={"batch_size": MULTITASK["batch_size"]},
-        longer=len(ALL),
+        epochs_factor=len(ALL),
     ),
 }
 # Figures 2 and 3: further weights of SMART; 0 is M13 and M11, 1 is M16 and M14, 3 on STS is M17.
@@ -210,7 +210,7 @@ def row_cell(
     settings |= {"similarity_scale": SCALE} if "sts" in row.tasks else {}
     settings |= {"pooling": "mean"} if row.pretraining else {}  # also after pre-training on [CLS]
     settings |= {**row.settings, **changes}
-    total = row.longer * (epochs if epochs and not row.until_flat else row.epochs)
+    total = row.epochs_factor * (epochs if epochs and not row.until_flat else row.epochs)
     if "first_epochs" in settings:
         share, total = settings["first_epochs"] / row.epochs, max(2, total)
         settings["first_epochs"] = min(total - 1, max(1, round(share * total)))

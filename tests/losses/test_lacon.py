@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import torch
 import torch.nn.functional as F
 from loss_cases import drawn, every_batch, golden, mean, tensor
 
@@ -18,9 +19,14 @@ TRAPS = {
 
 
 @golden("lacon")
-def test_golden_values_and_known_mistakes(case):
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
+def test_golden_values_and_known_mistakes(case, dtype):
     inputs, expected = case["inputs"], case["expected"]
-    h, anchors, labels = tensor(inputs["H"]), tensor(inputs["L"]), tensor(inputs["labels"]).long()
+    h, anchors, labels = (
+        tensor(inputs["H"]),
+        tensor(inputs["L"]),
+        tensor(inputs["labels"]).to(dtype),
+    )
     found = {
         "icl": instance_centered_loss(h, anchors, labels, inputs["tau"]),
         "icl_multi_head": instance_centered_loss(

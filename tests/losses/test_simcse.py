@@ -5,7 +5,7 @@ import pytest
 import torch
 from loss_cases import golden, tensor
 
-from losses import pair_contrastive_loss, simcse_loss, triplet_margin_loss
+from losses import pair_contrastive_loss, simcse_loss
 
 pytestmark = pytest.mark.numeric
 
@@ -50,16 +50,6 @@ def test_duplicates_of_a_sentence_are_no_negatives():
     one = torch.eye(4)[[0, 0, 1, 2]]
     assert simcse_loss(one, one).item() > 0.3  # log 2 for the first two, on average a half of it
     assert simcse_loss(one, one, groups=torch.tensor([7, 7, 1, 2])).item() < 1e-6
-
-
-@pytest.mark.parametrize("margin", [0.2, 1.0])
-def test_triplets_equal_a_plain_loop(margin):
-    texts = drawn(3, 9, 5)
-    plain = [
-        max(0.0, cosine(a, n) - cosine(a, p) + margin)
-        for a, p, n in zip(*texts.numpy(), strict=True)
-    ]
-    assert triplet_margin_loss(*texts, margin=margin).item() == pytest.approx(np.mean(plain))
 
 
 @pytest.mark.parametrize("margin", [0.5, 1.2])

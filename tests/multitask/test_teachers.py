@@ -477,7 +477,7 @@ def test_teachers_that_do_not_fit_are_refused(teacher, tmp_path, changes, line):
         ({"distillation_weight": 1.0}, "distillation_weight: expected setting teacher"),
         (
             {"teacher": ("a",), "distillation_weight": 0.0},
-            "teacher: expected a distillation_weight",
+            "teacher: expected a weight above 0, such as distillation_weight",
         ),
         (
             {"teacher": ("a",), "distillation_weight": 2.0},

@@ -167,6 +167,7 @@ def test_overall_score_equals_the_golden_values(case):
         ({"t": {"mae": 150.0}}, None),
         ({"t": {"mae": -0.1}}, "mae: expected a number from 0 on, found -0.1"),
         ({"t": {"mae": math.inf}}, "mae: expected a finite number"),
+        ({"t": {"knn_accuracy": 1.5}}, "knn_accuracy: expected a number from 0 to 1"),
         ({"t": {"order_accuracy": 1.5}}, "order_accuracy: expected a number from 0 to 1"),
     ],
 )
