@@ -314,7 +314,8 @@ class RunSettings(Settings):
     )
     keep: Literal["best", "last"] = setting(
         "best",
-        help="the epoch whose weights are kept: the best on dev, or the last",
+        help="the epoch whose weights are kept: the best on dev, or the last, as by default in a "
+        "sweep",
         group="training",
         modes=TRAINING_MODES,
     )
