@@ -210,7 +210,7 @@ def unfair(report: Report, rows: Sequence[str]) -> list[str]:
     untuned = (one for one in trained if one.config.optimizer.lr != tuned_rate(one.name, encoder))
     for tasks in dict.fromkeys(one.config.tasks for one in untuned):
         found.append(f"the rate was not tuned for {', '.join(tasks)}")
-    if len({one.config.batch_size for one in cells}) > 1:
+    if len({one.config.batch_size * one.config.step_batches for one in cells}) > 1:
         found.append("different batch sizes")
     examples = [count for one in trained if (count := examples_of(report, one))]
     if examples and max(examples) > ALIKE * min(examples):

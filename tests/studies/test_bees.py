@@ -52,6 +52,7 @@ def test_rates_chosen_on_held_out_examples_replace_the_papers():
     tuned = BASE.changed(encoder="minilm")
     rates = {name: row_cell(name, tuned).config.optimizer.lr for name in ("M4", "M5", "M6", "M7")}
     assert rates == {"M4": 1e-4, "M5": 5e-5, "M6": 1e-4, "M7": 1e-4}
+    assert row_cell("M6-sigmoid", tuned).config.optimizer.lr == 2e-6
     assert row_cell("M5", tuned, lr=3e-4).config.optimizer.lr == 3e-4
 
 
@@ -60,8 +61,8 @@ def test_hyper_parameters_are_the_papers():
         config = row_cell(name, BASE.changed(encoder="tiny")).config
         head_lr = 1e-3 if EVERY[name].until_flat else 2e-5
         assert config.optimizer == AdamW(lr=2e-5, head_lr=head_lr, weight_decay=0.01)
-        as_together = config.mode == "multitask" or name == "M6-equal"
-        assert config.batch_size == (8 if as_together else 16)
+        usual = 8 if config.mode == "multitask" else 16
+        assert config.batch_size == (24 if name == "M6-equal" else usual)
         assert config.epochs == (30 if name == "M6-equal" else EVERY[name].epochs)
     assert row_cell("M8", BASE).config.first().epochs == 3
     assert row_cell("M16", BASE).config.regularizers == (Smart({"sts": 1.0}),)
@@ -221,6 +222,11 @@ def test_conditions_of_a_fair_test_are_read_from_settings_and_runs(tmp_path):
     assert unfair(report, ("M6", "M3")) == ["[CLS] of an encoder that averages its tokens"]
     assert unfair(report, ("M12", "M5")) == [start, "the rate was not tuned for qqp"]
     assert "different batch sizes" in unfair(report, ("M4", "M7"))
+    assert "different batch sizes" in unfair(report, ("M9", "M10"))  # in a step
+    assert "the rate was not tuned for sts" in unfair(report, ("M6", "M6-sigmoid"))  # 1e-4 for all
+    own_rates = [row_cell(name, base, 3) for name in EVERY]
+    with_own = Report(Results(tmp_path), replace(request, lr=None), own_rates, ())
+    assert unfair(with_own, ("M6", "M6-sigmoid")) == unfair(with_own, ("M6-equal", "M7")) == []
     for name, rate in (("M7", 10.0), ("M8", 12.0)):
         stored = {"dev": {"sst": {"accuracy": 0.5}}}
         stored |= {"examples_per_second": rate, "training_seconds": 10.0}
