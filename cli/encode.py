@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.corpus import (
     OF_RUN,
@@ -35,6 +35,9 @@ from minbert.sources import find_folder
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import MACHINE, READING
 from serving.vector_files import FORMATS
+
+if TYPE_CHECKING:
+    from minbert import BiEncoder
 
 NPY = "npy"
 
@@ -116,8 +119,7 @@ def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int)
     if args.verbose:
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
     model = load_encoder(args, config.changed(linear=choice.kernel), parser, args.task)
-    if args.verbose and model.skipped_tensors:
-        print(one_line(f"skipped tensors of the encoder: {', '.join(model.skipped_tensors)}"))
+    print_skipped(args, model)
     precision = model.choose_precision(config.precision)
     if args.compile:
         compile_layers(model)
@@ -145,6 +147,11 @@ def check_format(args: argparse.Namespace, parser: Any) -> None:
             parser.error(f"{flag(key)}: expected --format npy, found {args.format}")
 
 
+def print_skipped(args: argparse.Namespace, model: BiEncoder) -> None:
+    if args.verbose and model.skipped_tensors:
+        print(one_line(f"skipped tensors of the encoder: {', '.join(model.skipped_tensors)}"))
+
+
 def convert(args: argparse.Namespace, config: RunConfig, parser: Any) -> int:
     """Write the array of --embedded and the sentences in another format."""
     from serving.rows import empty_texts_of
@@ -162,6 +169,7 @@ def convert(args: argparse.Namespace, config: RunConfig, parser: Any) -> int:
         import_faiss()
     empty = empty_texts_of(source, args.column, "are left out")
     model = load_encoder(args, config, parser, args.task)
+    print_skipped(args, model)
     rows = checked_rows(args, empty, model, model.choose_precision(config.precision).precision)
     sentences = read_sentences(source, args.column)
     chosen.write(target, Embedded(rows, sentences, args.faiss_index or "Flat"))

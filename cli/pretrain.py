@@ -31,6 +31,7 @@ def add_flags(parser: Any) -> None:
             **PretrainObjective.defaults,
             "lr": f"{PretrainObjective.defaults['lr']:g}; "
             f"{SelfDistillation.defaults['lr']:g} with self-distillation",
+            "head_lr": 1e-4,
             "class_balanced": "on with objectives of classes",
         },
         role_helps={"objective": "training objective"},

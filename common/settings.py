@@ -220,7 +220,7 @@ def parts(hint: Any, value: Any) -> list[tuple[tuple[str, ...], Any, Any]]:
     origin, arguments = get_origin(hint), get_args(hint)
     if is_mapping(hint) and isinstance(value, dict):
         keys = [((), arguments[0], key) for key in value]
-        return keys + [((str(key),), arguments[1], one) for key, one in value.items()]
+        return keys + [((shown_key(key),), arguments[1], one) for key, one in value.items()]
     if origin is tuple and isinstance(value, list | tuple):
         every = arguments[-1] is ...
         each = arguments[:1] * len(value) if every else arguments
@@ -261,9 +261,7 @@ def names_of(hint: Any) -> tuple[str, ...]:
 def expected(hint: Any) -> str:
     """Describe the values of a type in words; `None` is not mentioned."""
     kinds = [one for one in alternatives(hint) if one is not NoneType]
-    if any(map(is_free_mapping, kinds)):
-        return "a mapping"
-    by_task = [one for one in kinds if is_mapping(one)]
+    by_task = [one for one in kinds if is_mapping(one) and get_args(one)[1] is not Any]
     plain_kinds = dict.fromkeys(expected_one(one) for one in kinds if one not in by_task)
     one_for_all = ", or ".join(plain_kinds)
     values = [get_args(one)[1] for one in by_task]
@@ -276,15 +274,12 @@ def is_mapping(hint: Any) -> bool:
     return get_origin(hint) in (dict, Mapping)
 
 
-def is_free_mapping(hint: Any) -> bool:
-    """Return whether a type is that of mappings with any values."""
-    return is_mapping(hint) and get_args(hint)[1] is Any
-
-
 def expected_one(hint: Any) -> str:
     for one in get_args(hint)[1:]:
         if isinstance(one, Meta) and one.description is not None:
             return one.description
+    if is_mapping(hint):
+        return "a mapping"
     kind = inspect.type_info(hint)
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         return span(kind)
@@ -314,6 +309,12 @@ def span(kind: inspect.IntType | inspect.FloatType) -> str:
 def brief(number: float | None) -> str:
     """Format a number, without the .0 of a whole number."""
     return str(int(number)) if number is not None and number == int(number) else str(number)
+
+
+def shown_key(key: Any) -> str:
+    """Format the key of a mapping for a message: as it is, unless it is long or blank."""
+    text = str(key)
+    return text if text.strip() and len(text) <= 60 else short_repr(text)
 
 
 def short_repr(value: Any) -> str:

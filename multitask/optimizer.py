@@ -102,11 +102,12 @@ class AdamW(Optimizer, name="adamw"):
         last = len(model.encoder.layers) - 1
         adapters: Iterable[Any] = model.adapters.values()
         for of_task in adapters:
-            layers = of_task.own_layers()
-            for place, layer in layers.items():
-                yield layer.parameters(), rate * self.layer_decay ** (last - place)
-            in_layers = {p for layer in layers.values() for p in layer.parameters()}
-            yield [p for p in of_task.parameters() if p not in in_layers], rate
+            seen: set[nn.Parameter] = set()
+            for place, layer in of_task.own_layers().items():
+                several = [p for p in layer.parameters() if p not in seen]
+                yield several, rate * self.layer_decay ** (last - place)
+                seen.update(several)
+            yield [p for p in of_task.parameters() if p not in seen], rate
 
 
 class LrSchedule(Settings):

@@ -88,7 +88,7 @@ def epo_solution(
     gain = without_noise(matrix @ adjustment, gain_error)
     if mu > threshold:
         lower = np.where(gain > 0, -np.inf, gain) if (gain > 0).any() else np.zeros(m)
-        lower = np.where(scaled == scaled.max(), 0.0, lower)
+        lower = np.where(scaled >= (1 - ROUNDING) * scaled.max(), 0.0, lower)
         solution = maximize(gain, matrix, lower)
         return (np.full(m, 1 / m), "infeasible") if solution is None else (solution, "balance")
     descent = matrix.sum(0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from common.errors import SettingsError
 from common.repeats import repeated
 from common.settings import short_repr
-from common.text import any_of
+from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
 from multitask.settings.following_defaults import UNSCALED, has_similarities
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
@@ -198,10 +198,10 @@ def mixing_rules(c: RunConfig) -> Iterator[str]:
             f"batches_per_step: expected 1 with schedule {c.schedule.name}, "
             f"found {c.batches_per_step}"
         )
-    if c.mode == "pareto" and not getattr(c.combiner, "sweeps", False):
-        known = methods("combiner", c.user_methods)
-        names = any_of([name for name, one in known.items() if getattr(one, "sweeps", False)])
-        yield f"combiner: expected {names} in mode pareto, found {c.combiner.name}"
+    sweeps = isinstance(c.combiner, WithPreference) and c.combiner.sweeps
+    if c.mode == "pareto" and not sweeps:
+        line = "expected one that has a preference in mode pareto, such as epo"
+        yield f"combiner: {line}, found {c.combiner.name}"
     count = len(combined_objectives(c))
     if c.loss_sizes is not None and len(c.loss_sizes) != count:
         yield f"loss_sizes: expected {count} numbers, found {len(c.loss_sizes)}"

@@ -148,7 +148,7 @@ def method(
     optional = None in ROLES[role].methods
     chosen = given.get(role, base.get(role))
     if chosen is None and not optional:
-        chosen = next(iter(known))
+        chosen = base.get(role, next(iter(known)))
     if optional and (chosen is None or (isinstance(chosen, str) and chosen == absent)):
         return None
     if isinstance(chosen, str) and chosen in known:
@@ -157,10 +157,12 @@ def method(
         check_object(role, chosen, given, base)
         return with_settings(chosen, given)
     names = [absent] * optional + list(known)
-    if role == "objective":  # suggest only objectives of the mode
+    if role == "objective":  # suggest only methods of the mode
         wanted = requested_mode(given, user_methods) == "pretrain"
         names = [absent] * (not wanted)
         names += [name for name, one in known.items() if pretrains(one) == wanted]
+    elif role == "combiner" and requested_mode(given, user_methods) == "pareto":
+        names = [name for name, one in known.items() if getattr(one, "sweeps", False)]
     line = f"{role}: expected one of {', '.join(names)}, found {short_repr(chosen)}"
     raise SettingsError(line + (suggestion(chosen, names) or "; --use FILE.py adds methods"))
 
@@ -214,8 +216,9 @@ def regularizers(
         raise SettingsError(f"regularizers: expected each once, found {', '.join(names)}")
     weights = {name: f"{cls.prefix}weight" for name, cls in known.items()}
     learning = [name for name, cls in known.items() if getattr(cls, "learns_from_teacher", False)]
-    if given.get("teacher") and not any(n in names or weights[n] in given for n in learning):
-        given = {**given, weights[learning[0]]: 1.0}  # of distillation, the first in the table
+    first, *_ = [n for n in learning if n in names or weights[n] in given] or learning
+    if given.get("teacher") and first not in objects:
+        given = {weights[first]: 1.0, **given}
     found = []
     for name, cls in known.items():
         weight = weights[name]

@@ -32,7 +32,7 @@ SCALE = 5.0  # scale of the similarities in the squared error (Eq. 4)
 TUNED: dict[str, dict[tuple[str, ...], float]] = {
     "minilm": {SST: 1e-4, QQP: 5e-5, STS: 1e-4, ALL: 1e-4}
 }
-MULTITASK = {"mode": "multitask", "batch_size": 8, "batches_per_step": len(ALL)}
+MULTITASK: dict[str, Any] = {"mode": "multitask", "batch_size": 8, "batches_per_step": len(ALL)}
 BASELINE = {"pooling": "cls"}
 HYBRID = MULTITASK | {"sampling": "hybrid"}
 SURGERY = {"combiner": "pcgrad"}

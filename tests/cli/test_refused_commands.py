@@ -78,7 +78,11 @@ MODES_AND_FLAGS = [
     ("--mode pareto --resume", "mode pareto always resumes"),
     ("--mode pareto --dry-run", "--dry-run: not accepted in mode pareto"),
     ("--mode pareto --tasks sst", "--tasks: expected two or more, found only sst"),
-    ("--mode pareto --combiner sum", "--combiner: expected epo, linear or pareto-mtl in mode par"),
+    ("--mode pareto --combiner summ", "--combiner: expected one of epo, linear, pareto-mtl, found"),
+    (
+        "--mode pareto --combiner sum",
+        "--combiner: expected one that has a preference in mode pareto",
+    ),
     ("all --pcgrad --combiner sum", "expected one combiner"),
 ]
 VALUES = [

@@ -88,6 +88,23 @@ class WithEncodersRate(LoRA, name="with-encoders-rate"):
     rate = "lr"
 
 
+class InTwoPlaces(Copies, name="in-two-places"):
+    """A user's adapter with one layer in place of both."""
+
+    def build(self, config):
+        adapter = super().build(config)
+        (layer, _) = adapter.layers.values()
+        adapter.layers = torch.nn.ModuleDict({"0": layer, "1": layer})
+        adapter.start_from = lambda encoder: None  # the layer stays the same object
+        return adapter
+
+
+def test_a_layer_in_several_places_has_one_rate(make_trainer):
+    trainer = make_trainer(adapter=InTwoPlaces(), optimizer=AdamW(lr=1e-3, layer_decay=0.5))
+    found = {id(p): g["peak_lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
+    assert {found[id(p)] for p in trainer.model.adapters.parameters()} == {0.5e-3}
+
+
 def test_layer_decay_does_not_concern_an_adapter_without_layers_of_its_own(make_trainer):
     optimizer = AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5)
     trainer = make_trainer(adapter=WithEncodersRate(lr=None), optimizer=optimizer)

@@ -46,6 +46,7 @@ VALUES = [
     ({"tasks": ("sst", "nope")}, "tasks: expected (one of sst, |names of tasks, found 'nope')"),
     ({"task_options": "sst"}, "task_options: expected .*, found 'sst'"),
     ({"regularizers": "smrt"}, "regularizers: expected some of smart, .*; did you mean smart?"),
+    ({"smart_weight": {" ": -1}}, "smart_weight: ' ': expected a number from 0"),
     ({"regularizers": ("smart",)}, "smart_weight: expected a number above 0 with regularizer smar"),
     ({"combiner": "typo"}, "combiner: expected one of sum, pcgrad, epo, linear, "),
     ({"combiner": "epo", "preference": (1, 1, math.nan)}, "preference: expected a number from 0"),
@@ -71,7 +72,7 @@ VALUES = [
     ({"protocol": "few-shot"}, "protocol few-shot: expected setting shots, found none"),
 ]
 TOGETHER = [  # values that contradict each other
-    ({"mode": "pareto", "combiner": "sum"}, "combiner: expected epo, linear or pareto-mtl in mode"),
+    ({"mode": "pareto", "combiner": "sum"}, "combiner: expected one that has a preference in "),
     ({"limit": {"cola": 5}}, "limit: expected one of sst, qqp, sts, found 'cola'"),
     ({"tasks": ("sst", "sst")}, "tasks: expected each task once, found sst twice"),
     ({"combiner": "epo", "preference": (1, 2)}, "preference: expected 3 numbers, for sst, qqp, s"),
@@ -335,6 +336,8 @@ def test_a_mode_has_defaults_of_its_own():
     best = RunConfig(mode="pareto", tasks=("sst", "sts"), keep="best", combiner="linear")
     assert RunConfig.from_json(best.to_json()).changed(seed=3) == best.changed(seed=3)
     assert best.changed(seed=3).keep == "best"
+    assert RunConfig.from_json(best.to_json()).changed(preset="bees").optimizer.lr == 2e-5
+    assert RunConfig(mode="pareto", tasks=("sst", "sts"), combiner=None).combiner == EPO()
     assert RunConfig(mode="pareto", tasks=("sst", "sts"), preset="bees").keep == "last"
     assert RunConfig(tasks=("sst", "sts")).keep == "best"
 

@@ -100,11 +100,13 @@ class Matching(Regularizer, name="matching"):
 
 
 def test_an_own_regularizer_learns_from_a_teacher_in_place_of_distillation(teacher, tmp_path):
-    own = {"tasks": ("sst",), "regularizers": Matching(0.5)}
-    run = train(student(teacher("sst"), **own), tmp_path / "run")
+    own = {"tasks": ("sst", "qqp"), "regularizers": Matching(0.5)}
+    run = train(student(teacher("sst"), **own), tmp_path / "run")  # qqp has no teacher
     assert [one.name for one in run.config.regularizers] == ["matching"]
     with pytest.raises(SettingsError, match="matching_weight: expected setting teacher"):
         student(**own)
+    named = student("run", tasks=("sst",), regularizers="distillation")
+    assert named == student("run", tasks=("sst",))
 
 
 def test_equal_distributions_have_no_divergence_and_zeros_no_infinity():

@@ -72,6 +72,8 @@ EXACT_ZEROS = [
     (([[25, -10, 0], [-10, 9, -4], [0, -4, 4]], [3, 2, 2], THIRDS), [0.284955, 0.357523, 0.357523]),
     # v = (0, -0.30, -2.09): none may worsen.
     (([[2, 3, -1], [3, 10, 1], [-1, 1, 6]], [0.5, 3, 0.5], THIRDS), [0.5, 0.5, 0]),
+    # 0.1 x 3 and 0.3 x 1 are equally large: neither may worsen.
+    (([[42, -12, -32], [-12, 18, 22], [-32, 22, 50]], [3, 1, 0.2], [0.1, 0.3, 0.6]), [0.6, 0.4, 0]),
     # On the ray but for the last bit: v is 0, and only the descent counts.
     (
         (
