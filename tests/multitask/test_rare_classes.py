@@ -267,7 +267,7 @@ def test_weights_of_a_description_exclude_the_same(description, settings, line):
         ("high=5|high=2", "expected each class once, as in fire=5|flood=2, found 'high=2'"),
         ("high=5| high=2", "expected each class once, as in fire=5|flood=2, found ' high=2'"),
         ("high=much", "found 'high=much'"),
-        ("high=0", "class_weights: expected a number above 0"),
+        ("high=0", "class_weights: high: expected a number above 0"),
         ("hihg=2", "expected some of low, normal, high, found 'hihg'; did you mean high?"),
     ],
 )
