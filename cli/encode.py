@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.corpus import (
     OF_RUN,
@@ -30,14 +30,11 @@ from cli.settings_flags import Flags, flag, path
 from cli.training import VERBOSE
 from common.atomic_files import atomic_path
 from common.entry_point import if_interrupted
-from common.errors import UserError, one_line
+from common.errors import UserError
 from minbert.sources import find_folder
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import MACHINE, READING
 from serving.vector_files import FORMATS
-
-if TYPE_CHECKING:
-    from minbert import BiEncoder
 
 NPY = "npy"
 
@@ -111,6 +108,7 @@ def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int)
             meanwhile.submit(find_folder, config.encoder)
         from minbert.device import choose_device, warn_if_slow
         from minbert.kernel_choice import choose_linear
+        from multitask.assembly import report_skipped
         from serving.encode_file import compile_layers, encode_file
         from serving.run_encoder import report_precision
 
@@ -119,7 +117,8 @@ def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int)
     if args.verbose:
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
     model = load_encoder(args, config.changed(linear=choice.kernel), parser, args.task)
-    print_skipped(args, model)
+    if args.verbose:
+        report_skipped(model)
     precision = model.choose_precision(config.precision)
     if args.compile:
         compile_layers(model)
@@ -147,13 +146,9 @@ def check_format(args: argparse.Namespace, parser: Any) -> None:
             parser.error(f"{flag(key)}: expected --format npy, found {args.format}")
 
 
-def print_skipped(args: argparse.Namespace, model: BiEncoder) -> None:
-    if args.verbose and model.skipped_tensors:
-        print(one_line(f"skipped tensors of the encoder: {', '.join(model.skipped_tensors)}"))
-
-
 def convert(args: argparse.Namespace, config: RunConfig, parser: Any) -> int:
     """Write the array of --embedded and the sentences in another format."""
+    from multitask.assembly import report_skipped
     from serving.rows import empty_texts_of
     from serving.vector_files import Embedded, data_file, import_faiss
     from tasks.tables import read_sentences
@@ -169,7 +164,8 @@ def convert(args: argparse.Namespace, config: RunConfig, parser: Any) -> int:
         import_faiss()
     empty = empty_texts_of(source, args.column, "are left out")
     model = load_encoder(args, config, parser, args.task)
-    print_skipped(args, model)
+    if args.verbose:
+        report_skipped(model)
     rows = checked_rows(args, empty, model, model.choose_precision(config.precision).precision)
     sentences = read_sentences(source, args.column)
     chosen.write(target, Embedded(rows, sentences, args.faiss_index or "Flat"))

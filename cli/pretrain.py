@@ -14,6 +14,8 @@ from cli.multitask import add_task_list, distinct_tasks
 from cli.task_names import ChosenTasks
 from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
+from common.settings import default_of
+from multitask.optimizer import Optimizer
 from multitask.settings.methods import methods, pretrains
 from multitask.settings.presets import preset_values
 from pretrain.objectives import PretrainObjective, SelfDistillation
@@ -31,7 +33,7 @@ def add_flags(parser: Any) -> None:
             **PretrainObjective.defaults,
             "lr": f"{PretrainObjective.defaults['lr']:g}; "
             f"{SelfDistillation.defaults['lr']:g} with self-distillation",
-            "head_lr": 1e-4,
+            "head_lr": default_of(Optimizer.by_key()["head_lr"]),  # its source is about tasks
             "class_balanced": "on with objectives of classes",
         },
         role_helps={"objective": "training objective"},

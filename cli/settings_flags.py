@@ -32,8 +32,8 @@ Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of a mode by role
 class Flags:
     """The flags of a mode, in groups; without `everything`, help shows only the common ones.
 
-    `defaults` replace the defaults of the settings in this mode, and `role_helps` their help texts;
-    `common` are settings that are common in this mode only.
+    `defaults` replace the defaults of the settings in this mode, and `role_helps` the help texts of
+    roles of methods; `common` are settings that are common in this mode only.
     """
 
     def __init__(

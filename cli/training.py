@@ -63,8 +63,8 @@ def training_flags(
     """Add the flags of a training mode: its settings, and the methods of its parts that fit.
 
     `without` are settings of methods that get no flag, because the mode sets them; `common` are
-    further settings that `--help` shows, and `role_helps` texts in place of theirs. A mode that
-    `always_resumes` refuses `--resume`.
+    further settings that `--help` shows, and `defaults` and `role_helps` those of `Flags`. A mode
+    that `always_resumes` refuses `--resume`.
     """
     flags = Flags(parser, parser.everything, defaults or {}, common, role_helps)
     add_use(flags)

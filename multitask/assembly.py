@@ -172,6 +172,12 @@ def rebalanced(config: RunConfig, chosen: Mapping[str, Task], splits: Splits) ->
     return found
 
 
+def report_skipped(encoder: BiEncoder) -> None:
+    """Print the tensors of the encoder's folder that are not used, if there are any."""
+    if skipped := ", ".join(encoder.skipped_tensors):
+        print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
+
+
 def build_model(
     config: RunConfig, chosen: Mapping[str, Task], device: torch.device, verbose: bool = False
 ) -> EncoderWithHeads:
@@ -179,9 +185,8 @@ def build_model(
     source, bi_encoder = start_encoder(config)
     precision = checked_precision(config, bi_encoder, device)
     bi_encoder.sizes = trained_sizes(config.widths, config.exits, bi_encoder.size)
-    if bi_encoder.skipped_tensors and verbose:
-        skipped = ", ".join(bi_encoder.skipped_tensors)
-        print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
+    if verbose:
+        report_skipped(bi_encoder)
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.adapter)
     for name in chosen:
         if len(model.sizes) > 1 and model.pooling_of(name) is not None:

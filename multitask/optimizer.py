@@ -102,7 +102,7 @@ class AdamW(Optimizer, name="adamw"):
         last = len(model.encoder.layers) - 1
         adapters: Iterable[Any] = model.adapters.values()
         for of_task in adapters:
-            seen: set[nn.Parameter] = set()
+            seen: set[nn.Parameter] = set()  # a layer may be in several places
             for place, layer in of_task.own_layers().items():
                 several = [p for p in layer.parameters() if p not in seen]
                 yield several, rate * self.layer_decay ** (last - place)

@@ -38,6 +38,7 @@ class StepLosses:
     ) -> None:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.regularizers, self.config, self.processes = regularizers, config, processes
+        self.learning = {one.name for one in config.regularizers if one.learns_from_teacher}
         self.epoch = self.total_steps = 1
 
     def parts(self, unit: Unit) -> Iterator[Part]:
@@ -103,7 +104,7 @@ class StepLosses:
             clean = CleanPass(
                 *(clean_pass, task, part, step, targets, outputs, values[first], soft, progress)
             )
-            for regularizer in self.regularizers_of(task, complete=number == 0):
+            for regularizer in self.regularizers_of(task, number == 0, soft is not None):
                 term = regularizer(clean)
                 weight = 1 if regularizer.of_every_size else count  # divided by `count` below
                 values[first] = values[first] + weight * term.value
@@ -111,14 +112,21 @@ class StepLosses:
             totals = {key: totals[key] + loss for key, loss in values.items()} if totals else values
         return totals if count == 1 else {k: one / count for k, one in totals.items()}, passes
 
-    def regularizers_of(self, task: Task, complete: bool) -> list[RegularizerState]:
+    def regularizers_of(
+        self, task: Task, complete: bool, taught: bool = False
+    ) -> list[RegularizerState]:
         """Return the regularisers of a task at a size, the `complete` one or a smaller one.
 
-        There are none if only the heads are trained.
+        There are none if only the heads are trained. Those that learn from a teacher need a task
+        that is `taught`.
         """
-        every = [] if self.model.trains_only_heads else self.regularizers.values()
+        every = {} if self.model.trains_only_heads else self.regularizers
         return [
-            one for one in every if task.name in one.weights and (complete or one.of_every_size)
+            one
+            for name, one in every.items()
+            if task.name in one.weights
+            and (complete or one.of_every_size)
+            and (taught or name not in self.learning)
         ]
 
 

@@ -27,7 +27,7 @@ class Regularizer(Settings):
     `RegularizerState` (base.py) for one run. Flags and JSON have its name before each setting.
 
     `learns_from_teacher`: it reads `clean.soft`, the teachers' `scores` of the examples, and with
-    `needs_embeddings` their `embeddings`. `term` is not called for a task without a teacher.
+    `needs_embeddings` their `embeddings`; it does not act on a task without a teacher.
     """
 
     learns_from_teacher: ClassVar[bool] = False
@@ -58,7 +58,7 @@ class Regularizer(Settings):
         """Return the regulariser of one run."""
         from multitask.regularizers.base import Weighted
 
-        return Weighted(self.name, self.weights, self.term, self.learns_from_teacher)
+        return Weighted(self.name, self.weights, self.term)
 
     def extra_passes(self) -> float:
         """Return how many further passes a step takes, forward and backward, to estimate times."""

@@ -110,18 +110,11 @@ class Weighted(RegularizerState):
     of_every_size = True
 
     def __init__(
-        self,
-        name: str,
-        weights: Mapping[str, float],
-        term: Callable[[CleanPass], Tensor],
-        needs_teacher: bool = False,
+        self, name: str, weights: Mapping[str, float], term: Callable[[CleanPass], Tensor]
     ) -> None:
         self.name, self.weights, self.term = name, weights, term
-        self.needs_teacher = needs_teacher
 
     def __call__(self, clean: CleanPass) -> Term:
-        if self.needs_teacher and clean.soft is None:
-            return Term(torch.zeros_like(clean.loss))
         return Term(self.weights[clean.task.name] * self.value(clean))
 
     def value(self, clean: CleanPass) -> Tensor:

@@ -109,10 +109,9 @@ class RunConfig(RunSettings):
         follows = following_defaults(vars(config))
         # A default may have been chosen instead of that of a preset, an objective or a mode.
         others = config.preset is not None or bool(getattr(config.objective, "defaults", {}))
-        chosen, every = config.flat_other_than_defaults(), config.flat()
-        chosen |= {
-            key: every[key] for key in (every if others else MODE_DEFAULTS.get(config.mode, ()))
-        }
+        chosen = config.flat() if others else config.flat_other_than_defaults()
+        if of_mode := MODE_DEFAULTS.get(config.mode):
+            chosen |= {key: value for key, value in config.flat().items() if key in of_mode}
         given = {k: v for k, v in chosen.items() if k not in follows or v != follows[k]}
         object.__setattr__(config, "given", given)
         check_tasks(config.tasks, config.own_tasks, config.task_classes)

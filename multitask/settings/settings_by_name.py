@@ -198,35 +198,49 @@ def with_settings(one: Any, given: Mapping[str, Any]) -> Any:
     return replace(one, **changes) if changes else one
 
 
+def listed_regularizers(
+    listed: Any, known: Mapping[str, type[Settings]]
+) -> dict[str, Settings | None]:
+    """Return regularisers by name: the object, or None where only the name is listed.
+
+    Raise SettingsError for anything else, and for one that is listed twice.
+    """
+    several: Any = (listed,) if isinstance(listed, Settings | str) else listed
+    found: dict[str, Settings | None] = {}
+    names: list[str] = []
+    for one in several:
+        is_object = isinstance(one, bases("regularizers"))
+        name = one.name if is_object else one
+        if not isinstance(name, str) or name not in known:
+            line = f"regularizers: expected some of {', '.join(known)}, found {short_repr(name)}"
+            raise SettingsError(line + suggestion(name, known))
+        names.append(name)
+        found[name] = one if is_object else None
+    if repeated(names):
+        raise SettingsError(f"regularizers: expected each once, found {', '.join(names)}")
+    return found
+
+
 def regularizers(
     given: Mapping[str, Any], tasks: Sequence[str], user_methods: UserMethods
 ) -> tuple[Any, ...]:
     """Return the regularisers with a weight, in the table's order; weights are then by task."""
-    listed, known = given.get("regularizers", ()), methods("regularizers", user_methods)
-    if isinstance(listed, Settings | str):
-        listed = (listed,)
-    base = bases("regularizers")
-    objects = {one.name: one for one in listed if isinstance(one, base)}
-    names = [one.name if isinstance(one, base) else one for one in listed]
-    for name in names:
-        if not isinstance(name, str) or name not in known:
-            line = f"regularizers: expected some of {', '.join(known)}, found {short_repr(name)}"
-            raise SettingsError(line + suggestion(name, known))
-    if repeated(names):
-        raise SettingsError(f"regularizers: expected each once, found {', '.join(names)}")
+    known = methods("regularizers", user_methods)
+    listed = listed_regularizers(given.get("regularizers", ()), known)
     weights = {name: f"{cls.prefix}weight" for name, cls in known.items()}
     learning = [name for name, cls in known.items() if getattr(cls, "learns_from_teacher", False)]
-    first, *_ = [n for n in learning if n in names or weights[n] in given] or learning
-    if given.get("teacher") and first not in objects:
+    # With a teacher, the one that is chosen, or else distillation, has a weight.
+    first, *_ = [n for n in learning if n in listed or weights[n] in given] or learning
+    if given.get("teacher") and listed.get(first) is None:
         given = {weights[first]: 1.0, **given}
     found = []
     for name, cls in known.items():
         weight = weights[name]
-        if name not in names and weight not in given:
+        if name not in listed and weight not in given:
             continue
-        one = objects.get(name)
+        one = listed.get(name)
         one = build_method(cls, given) if one is None else with_settings(one, given)
-        if name in names and not one.weight and weight not in given:
+        if name in listed and not one.weight and weight not in given:
             line = f"expected a number above 0 with regularizer {name}, found none"
             raise SettingsError(f"{weight}: {line}")
         value = one.weight
