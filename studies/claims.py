@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from statistics import fmean, stdev
 from types import MappingProxyType
@@ -21,12 +22,14 @@ FEWEST_SEEDS = 3
 READING = (
     "The figure is the mean difference in points, in the direction of the claim. Seeds are paired. "
     "With three to nine pairs the test is a paired t-test, with more Wilcoxon's signed-rank test, "
-    "both two-sided at 5 %, adjusted after Holm over the fair tests of a claim. *Holds* and *does "
+    "both two-sided at 5 %, adjusted after Holm over the fair tests of a claim, not over several "
+    "claims. It is a test over seeds: all runs are scored on the same examples. *Holds* and *does "
     "not hold* mean a difference in the direction of the claim and in the other one. *Not shown* "
     "means no significant difference. *Not tested fairly* means that the figure may say nothing "
     "about the claim, for the reason in the last column."
 )
 NOT_LEARNT = "no method is above always saying the most frequent class"
+CHANCE = 0.05  # of Matthews' correlation
 # Accuracy of always saying the most frequent class of the files whose figures are compared: dev of
 # SST, QQP and CFIMDB, GLUE's dev files, the test files of the others. A task without an entry
 # never counts as learnt.
@@ -50,6 +53,7 @@ MAJORITY = {
 
 Pairs = Mapping[Any, float]  # difference by seed, or by task and seed
 PairReasons = Callable[[Pairs], Sequence[str]]  # why a test of these pairs is not fair
+TaskReasons = Callable[[str, Pairs], Sequence[str]]  # the same, of the pairs of a task
 
 
 @dataclass(frozen=True)
@@ -155,20 +159,61 @@ def claim_of(
     reasons: Sequence[str] = (),
     learnt: Collection[str] | None = None,
     further: Mapping[str, PairReasons] = MappingProxyType({}),
+    printed: Container[str] = (),
 ) -> Claim:
-    """Return a claim with one test per line, such as `A - B`.
+    """Return a claim with the tests of each line, such as `A - B`.
 
-    All have the same reasons. With `learnt` the pairs are by (task, seed), and tests of tasks that
-    are not learnt stand apart, at the end. `further` holds, for a line, the reasons that depend on
-    the pairs of a test: they are found last.
+    All have the same reasons, and a line those of `further` for its pairs. With `learnt`, the tasks
+    that a method has learnt, the pairs are by (task, seed), and tests are those of `tests_by_task`.
     """
     tests = list[Test]()
     for line, pairs in lines.items():
-        whole = Test(line, pairs, reasons)
-        for test in [whole] if learnt is None else split_learnt(whole, learnt):
-            own = further[line](test.differences) if line in further else []
-            tests.append(replace(test, reasons=[*test.reasons, *own]))
+        own = further.get(line, no_reasons)
+        if learnt is None:
+            tests.append(Test(line, pairs, [*reasons, *own(pairs)]))
+        else:
+            of_task = partial(reasons_of_task, learnt, reasons, own)
+            tests += tests_by_task(line, pairs, of_task, printed)
     return Claim(text, source, unlearnt_last(tests))
+
+
+def no_reasons(_: Pairs) -> Sequence[str]:
+    """Return no reasons, whatever the pairs."""
+    return ()
+
+
+def reasons_of_task(
+    learnt: Container[str], common: Sequence[str], own: PairReasons, task: str, pairs: Pairs
+) -> list[str]:
+    """Return the reasons of a task: it is not learnt, those of all tests, those of its pairs."""
+    unlearnt = bool(pairs) and task not in learnt
+    return [*[NOT_LEARNT] * unlearnt, *common, *own(pairs)]
+
+
+def tests_by_task(
+    what: str, pairs: Pairs, reasons: TaskReasons, printed: Container[str]
+) -> list[Test]:
+    """Return the tests of a comparison, from its pairs by (task, seed).
+
+    A task with a fair test is tested alone: a mean over tasks would depend on which of them were
+    run. Other tasks stand together if they have the same reasons. Names of tests say which tasks
+    are not `printed` in the paper's table.
+    """
+    groups = dict[tuple[tuple[str, ...], str], dict[tuple[str, int], float]]()
+    for task in dict.fromkeys(task for task, _ in pairs):
+        own = {key: gain for key, gain in pairs.items() if key[0] == task}
+        why = tuple(reasons(task, own))
+        groups.setdefault((why, "" if why else task), {}).update(own)
+    found = list[Test]()
+    for (why, _), several in groups.items():
+        names = tasks_text(dict.fromkeys(task for task, _ in several), printed)
+        found.append(Test(f"{what} on {names}", several, why))
+    return found or [Test(what, {}, reasons("", {}))]
+
+
+def tasks_text(tasks: Iterable[str], printed: Container[str]) -> str:
+    """Return names of tasks, with a remark on those that the paper's table does not have."""
+    return ", ".join(task if task in printed else f"{task} (not in the paper)" for task in tasks)
 
 
 def exceeds(figures: Collection[float], share: float) -> bool:
@@ -179,24 +224,19 @@ def exceeds(figures: Collection[float], share: float) -> bool:
     return fmean(figures) - 2 * error > share
 
 
+def correlates(results: Results, cell: Cell) -> bool:
+    """Return whether Matthews' correlation of a cell's test predictions is above `CHANCE`.
+
+    Classes that are equally frequent in training only, as in few-shot runs, cost accuracy, so that
+    a model that has learnt something may be below always saying the most frequent class.
+    """
+    (task,) = cell.config.tasks
+    return exceeds(results.values(cell, "test", task, "matthews").values(), CHANCE)
+
+
 def learnt_tasks(figures: Iterable[tuple[str, Mapping[int, float]]]) -> set[str]:
     """Return the tasks with figures, by seed, above always saying the most frequent class."""
     return {task for task, found in figures if exceeds(found.values(), MAJORITY.get(task, 1.0))}
-
-
-def split_learnt(test: Test, learnt: Collection[str]) -> list[Test]:
-    """Split a test over (task, seed) pairs: learnt tasks, and the others, which test nothing.
-
-    Tasks that no method has learnt only dilute a difference. The names of tests include the tasks.
-    """
-    parts = []
-    for known in (True, False):
-        pairs = {key: v for key, v in test.differences.items() if (key[0] in learnt) is known}
-        if pairs:
-            what = f"{test.what} on {', '.join(dict.fromkeys(task for task, _ in pairs))}"
-            reasons = test.reasons if known else [NOT_LEARNT, *test.reasons]
-            parts.append(replace(test, what=what, differences=pairs, reasons=reasons))
-    return parts or [test]
 
 
 def unlearnt_last(tests: Iterable[Test]) -> list[Test]:
@@ -232,8 +272,7 @@ def end_of_grid_reason(
 ) -> list[str]:
     """Return a reason if the method that is behind has the lowest or highest rate that was tried.
 
-    A rate beyond that end could have changed the sign of the differences, by (task, seed). Which
-    pairs are tested together must not depend on this, so that it is asked last.
+    A rate beyond that end could have changed the sign of the differences, by (task, seed).
     """
     tasks, names = {task for task, _ in pairs}, []
     for search in rivals if pairs and fmean(pairs.values()) > 0 else ours:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -23,6 +23,7 @@ from studies.claims import (
     tuning_reason,
 )
 from studies.lacon import cells as lacon
+from studies.lacon import tables
 from studies.lacon.tables import Scores, swept
 from studies.results import Cell
 from studies.tuning import Search, searches_of
@@ -43,7 +44,8 @@ def method_claims(results: Scores) -> Claim:
         line: end_of_grid(results, searched, *both) for both, line in zip(pairs, lines, strict=True)
     }
     learnt, reasons = results.learnt(main_cells(results, lacon.TASKS)), unfair(results, searched)
-    return claim_of("LaCon is better", "Tables 2 and 7", lines, reasons, learnt, ends)
+    printed = [task for task in lacon.TASKS if tables.printed_main(task)]
+    return claim_of("LaCon is better", "Tables 2 and 7", lines, reasons, learnt, ends, printed)
 
 
 def own_claims(results: Scores) -> Claim:
@@ -65,7 +67,8 @@ def own_claims(results: Scores) -> Claim:
         (named, chain(*few.values()), few_shot_searches(results, lacon.FEW)),
     ):
         reasons = [one for one in unfair(results, searched) if "[CLS]" not in one]
-        claims.append(claim_of(text, source, found, reasons, results.learnt(cells)))
+        learnt = results.learnt(cells)
+        claims.append(claim_of(text, source, found, reasons, learnt, printed=lacon.TASKS))
     return joined(claims)
 
 
@@ -115,50 +118,77 @@ def part_claims(results: Scores) -> Claim:
     found["CE - CE behind the projection head"] = differences(results.of, plain, projected)
     learnt = results.learnt([*chain(*less.values()), *main_cells(results, lacon.ABLATED)])
     reasons = unfair(results, searches_of(cells.searches, "main"))
-    return claim_of("each part helps", "Tables 3 and 6", found, reasons, learnt)
+    printed = tables.PRINTED["ablation"]["lacon"]
+    return claim_of("each part helps", "Tables 3 and 6", found, reasons, learnt, printed=printed)
 
 
-def protocol_claims(results: Scores) -> Claim:
-    """Return whether LaCon gains, and where more: few examples, imbalance, classes.
-
-    A gain is LaCon's figure minus that of cross-entropy with the same seed.
-    """
-    cells, every, both = results.cells, results.cells.searches, ("ce", "lacon")
-    shots = [cells.few_shot(lacon.CURVE, s, m) for s in lacon.SHOTS for m in both]
+def few_shot_claims(results: Scores) -> Claim:
+    """Return whether LaCon gains with few examples, and more with fewer (section 4.1)."""
+    both, tuned = ("ce", "lacon"), results.cells.tuned
+    shots = [results.cells.few_shot(lacon.CURVE, s, m) for s in lacon.SHOTS for m in both]
     few = [*chain(*few_shot_cells(results).values()), *shots]
+    searched = {count: few_shot_searches(results, count) for count in lacon.SHOTS}
+    first, *_, last = lacon.SHOTS
+    elsewhere = lacon.NOT_TUNED
+    if f"few-shot-{lacon.CURVE}-{lacon.FEW}-lacon" in tuned:
+        elsewhere = f"the settings were chosen with {lacon.FEW} examples per class"
+    others = [count for count in lacon.SHOTS if count != lacon.FEW]
+    of_few = partial(
+        gain_claim, results, "few examples", "4.1, Table 4", few, tables.PRINTED["few_shot"]
+    )
+    return joined(
+        [
+            of_few(few_shot_differences(results), searched[lacon.FEW]),
+            *(of_few(curve_difference(results, n), searched[n], elsewhere) for n in others),
+            of_few(curve_trend(results, first, last), searched[first] + searched[last], elsewhere),
+        ]
+    )
+
+
+def imbalance_claims(results: Scores) -> Claim:
+    """Return whether LaCon gains with imbalanced classes, and more for the minority (4.2)."""
+    cells, both = results.cells, ("ce", "lacon")
     uneven = [
         cells.imbalanced(t, r, m) for t in lacon.IMBALANCED for r in lacon.RATIOS for m in both
     ]
+    lines, searched = imbalance_differences(results), searches_of(cells.searches, "imbalanced")
+    printed = tables.PRINTED["by_class"]
+    return gain_claim(results, "imbalanced classes", "4.2", uneven, printed, lines, searched)
+
+
+def class_claims(results: Scores) -> Claim:
+    """Return whether LaCon gains with 2 classes and with all, and with which more (4.5)."""
     classes = [
-        cells.first_classes(task, count, method)
+        results.cells.first_classes(task, count, method)
         for task, counts in lacon.CLASS_TASKS.items()
         for count in counts
         for method in lacon.CLASS_METHODS
     ]
-    of_shots = {count: few_shot_searches(results, count) for count in lacon.SHOTS}
-    first, *_, last = lacon.SHOTS
-    plain = elsewhere = lacon.NOT_TUNED
-    if f"few-shot-{lacon.CURVE}-{lacon.FEW}-lacon" in cells.tuned:
-        elsewhere = f"the settings were chosen with {lacon.FEW} examples per class"
-    claims = []
-    for lines, several, searched, untuned in (
-        (few_shot_differences(results), few, of_shots[lacon.FEW], plain),
-        *(
-            (curve_difference(results, count), few, of_shots[count], elsewhere)
-            for count in lacon.SHOTS
-            if count != lacon.FEW
-        ),
-        (curve_trend(results, first, last), few, of_shots[first] + of_shots[last], elsewhere),
-        (imbalance_differences(results), uneven, searches_of(every, "imbalanced"), plain),
-        (class_differences(results), classes, searches_of(every, "main"), plain),
-    ):
-        why = unfair(results, searched, untuned)
-        # Where a line compares two gains, no method is behind.
-        ends = end_of_grid(results, searched, "lacon", "ce")
-        further = {line: ends for line in lines if line.endswith(GAIN)}
-        known = results.learnt(several)
-        claims.append(claim_of("LaCon gains", "4.1, 4.2 and 4.5", lines, why, known, further))
-    return joined(claims)
+    lines, searched = class_differences(results), searches_of(results.cells.searches, "main")
+    printed = tables.PRINTED["main"]
+    return gain_claim(results, "numbers of classes", "4.5", classes, printed, lines, searched)
+
+
+def gain_claim(
+    results: Scores,
+    where: str,
+    source: str,
+    cells: Iterable[Cell],
+    printed: Container[str],
+    lines: Mapping[str, Pairs],
+    searched: Sequence[Search],
+    untuned: str = lacon.NOT_TUNED,
+) -> Claim:
+    """Return the claim that LaCon gains: its figure minus that of cross-entropy, seed by seed.
+
+    `cells` are those that may show that a task is learnt, `searched` the searches of the settings.
+    """
+    # Where a line compares two gains, no method is behind.
+    ends = end_of_grid(results, searched, "lacon", "ce")
+    further = {line: ends for line in lines if line.endswith(GAIN)}
+    why = unfair(results, searched, untuned)
+    text = f"LaCon gains with {where}"
+    return claim_of(text, source, lines, why, results.learnt(cells), further, printed)
 
 
 def unfair(

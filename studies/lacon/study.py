@@ -62,7 +62,10 @@ def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order."""
     found = tables.Scores(experiments(report.request), report.results)
     metrics = ", ".join(f"{task} {metric}" for task, metric in lacon.METRICS.items())
-    tested = (claims.method_claims, claims.part_claims, claims.protocol_claims)
+    tested = (
+        *(claims.method_claims, claims.part_claims),
+        *(claims.few_shot_claims, claims.imbalance_claims, claims.class_claims),
+    )
     parts = [
         "## The claims",
         f"{READING} A gain is LaCon's figure less that of CE with the same seed; over ratios and "

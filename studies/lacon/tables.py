@@ -15,6 +15,7 @@ from reports.tables import beside
 from studies.claims import (
     Table,
     beside_paper,
+    correlates,
     exceeds,
     points_text,
     select_seeds,
@@ -68,12 +69,15 @@ class Scores:
         return [self.cells.main(task, method) for method in self.cells.methods()]
 
     def learnt(self, cells: Iterable[Cell]) -> set[str]:
-        """Return the tasks of those cells that are above always predicting one class."""
+        """Return the tasks of which a method has learnt something, by its score or correlation."""
         return {
             one.config.tasks[0]
             for one in cells
-            if (share := self.most_frequent(one)) is not None
-            and exceeds(self.of(one).values(), share)
+            if correlates(self.stored, one)
+            or (
+                (share := self.most_frequent(one)) is not None
+                and exceeds(self.of(one).values(), share)
+            )
         }
 
     def ranks(self, task: str) -> dict[str, float]:

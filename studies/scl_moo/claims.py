@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from studies.claims import (
-    NOT_LEARNT,
     Claim,
+    PairReasons,
     Pairs,
-    Test,
+    claim_of,
+    correlates,
     end_of_grid_reason,
-    exceeds,
     learnt_tasks,
     limit_reason,
     pooling_reason,
     tuning_reason,
-    unlearnt_last,
 )
 from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
-from studies.scl_moo.tables import TITLES, Accuracies
+from studies.scl_moo.tables import PRINTED, TITLES, Accuracies
 from studies.tuning import Search, searches_of
 
 OURS = ("ls", "epo")
 AGAINST = ("ce", "scl", *scl_moo.CONTROLS)
-CHANCE = 0.05  # of Matthews' correlation
 
 
 def method_claims(results: Accuracies) -> list[Claim]:
@@ -37,11 +36,7 @@ def method_claims(results: Accuracies) -> list[Claim]:
 def method_claim(
     results: Accuracies, differences: Mapping[tuple[str, str], Pairs], few: bool
 ) -> Claim:
-    """Return the claim with few examples or with all, from the differences of two methods.
-
-    A test is over the tasks that meet the same conditions. Which tasks these are must not depend on
-    who is ahead, so that the rates at an end of the grid are examined last.
-    """
+    """Return the claim with few examples or with all, from the differences of two methods."""
     cells = results.cells
     if few:
         every = [
@@ -52,41 +47,21 @@ def method_claim(
         ]
     else:
         every = [cells.full(task, method) for task in scl_moo.FULL for method in TITLES]
-    known, tests = learnt(results, every), list[Test]()
+    lines, further = dict[str, Pairs](), dict[str, PairReasons]()
     for (one, other), pairs in differences.items():
-        groups = dict[tuple[str, ...], dict[tuple[str, int], float]]()
-        for task in dict.fromkeys(task for task, _ in pairs):
-            of_task = {key: gain for key, gain in pairs.items() if key[0] == task}
-            reasons = [NOT_LEARNT] * (task not in known)
-            reasons += unfair(results, one, other, of_task, few)
-            groups.setdefault(tuple(reasons), {}).update(of_task)
-        if not pairs:
-            groups[tuple(unfair(results, one, other, {}, few))] = {}
-        for why, several in groups.items():
-            names = ", ".join(dict.fromkeys(task for task, _ in several))
-            what = f"{TITLES[one]} - {TITLES[other]}" + (f" on {names}" if names else "")
-            ours, rivals = searches_of_two(results, one, other, few)
-            tuned = results.cells.tuned
-            at_end = end_of_grid_reason(results.stored, ours, rivals, tuned, several)
-            tests.append(Test(what, several, [*why, *at_end]))
+        line = f"{TITLES[one]} - {TITLES[other]}"
+        lines[line], further[line] = pairs, partial(unfair, results, one, other, few)
     what, table = ("few-shot", "Table 2") if few else ("all data", "Table 3")
     text = f"LS and EPO are better than the baselines, {what}"
-    return Claim(text, table, unlearnt_last(tests))
+    printed = PRINTED["few_shot" if few else "full"]
+    return claim_of(text, table, lines, (), learnt(results, every), further, printed)
 
 
 def learnt(results: Accuracies, cells: Iterable[Cell]) -> set[str]:
-    """Return the tasks of which a method has learnt something.
-
-    Its accuracy is above always saying the most frequent class, or Matthews' correlation is above
-    `CHANCE`: classes that are equally frequent in training, as in few-shot runs, cost accuracy.
-    """
-    found = set[str]()
-    for one in cells:
-        (task,) = one.config.tasks
-        matthews = results.stored.values(one, "test", task, "matthews")
-        if exceeds(matthews.values(), CHANCE) or learnt_tasks([(task, results.of(one))]):
-            found.add(task)
-    return found
+    """Return the tasks of which a method has learnt something, by accuracy or correlation."""
+    cells = [*cells]
+    by_accuracy = learnt_tasks((one.config.tasks[0], results.of(one)) for one in cells)
+    return by_accuracy | {one.config.tasks[0] for one in cells if correlates(results.stored, one)}
 
 
 def searches_of_two(
@@ -97,16 +72,17 @@ def searches_of_two(
     return searches_of(every, kind, one), searches_of(every, kind, other)
 
 
-def unfair(results: Accuracies, one: str, other: str, pairs: Pairs, few: bool) -> list[str]:
-    """Return the conditions of a fair test that the settings of two methods do not meet."""
-    cells, tasks = results.cells, {task for task, _ in pairs} or {*scl_moo.TASKS}
+def unfair(results: Accuracies, one: str, other: str, few: bool, pairs: Pairs) -> list[str]:
+    """Return the conditions of a fair test of these pairs that two methods do not meet."""
+    cells, tasks = results.cells, {task for task, _ in pairs}
     ours, plain = (
         (cells.few_shot("sst2", 50, m) if few else cells.full("sst2", m)).config
         for m in (one, other)
     )
+    both = searches_of_two(results, one, other, few)
     searched = [
         search
-        for several in searches_of_two(results, one, other, few)
+        for several in both
         for search in several
         if tasks.intersection(search.cell.config.tasks)
     ]
@@ -122,4 +98,4 @@ def unfair(results: Accuracies, one: str, other: str, pairs: Pairs, few: bool) -
         reasons.append("only LS and EPO have class-balanced batches")
     if few and plain.epochs <= scl_moo.EPOCHS:
         reasons.append(f"{plain.epochs} epochs, not until the loss is flat")
-    return reasons
+    return [*reasons, *end_of_grid_reason(results.stored, *both, cells.tuned, pairs)]

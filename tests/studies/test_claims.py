@@ -140,11 +140,12 @@ def test_tests_are_split_by_the_tasks_that_a_method_has_learnt():
     def behind(few):  # a reason that depends on the pairs of the test, not on those of the line
         return ["behind"] if sum(few.values()) < 0.3 else []
 
-    claim = claim_of("A is best", "Table 1", lines, ["a limit"], learnt, {"A - B": behind})
+    of_lines = {"A - B": behind}
+    claim = claim_of("A is best", "Table 1", lines, ["a limit"], learnt, of_lines, ["sst2"])
     found = [(one.what, len(one.differences), [*one.reasons]) for one in claim.tests]
     assert found == [
         ("A - B on sst2", 2, ["a limit"]),
         ("A - D", 0, ["a limit"]),
-        ("A - B on rte", 1, [NOT_LEARNT, "a limit", "behind"]),
-        ("A - C on rte", 1, [NOT_LEARNT, "a limit"]),
+        ("A - B on rte (not in the paper)", 1, [NOT_LEARNT, "a limit", "behind"]),
+        ("A - C on rte (not in the paper)", 1, [NOT_LEARNT, "a limit"]),
     ]
