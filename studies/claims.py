@@ -213,7 +213,10 @@ def tests_by_task(
 
 def tasks_text(tasks: Iterable[str], printed: Container[str]) -> str:
     """Return names of tasks, with a remark on those that the paper's table does not have."""
-    return ", ".join(task if task in printed else f"{task} (not in the paper)" for task in tasks)
+    every = [*tasks]
+    ours = [task for task in every if task not in printed]
+    which = "" if ours == every else f"{', '.join(ours)} "
+    return ", ".join(every) + (f" ({which}not in the paper)" if ours else "")
 
 
 def exceeds(figures: Collection[float], share: float) -> bool:

@@ -18,10 +18,12 @@ from studies.claims import (
     tuning_reason,
 )
 from studies.supercontext import cells as supercontext
-from studies.supercontext.tables import Accuracies, best_hard, swept
+from studies.supercontext.tables import PRINTED, Accuracies, best_hard, swept
 from studies.tuning import searches_of
 
 LOWER = ("tau",)  # the paper finds smaller values better
+HARD = "SuperLoss* - SuperLoss"
+FROZEN = "a frozen encoder is better than a fine-tuned one"
 
 
 def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
@@ -36,7 +38,7 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
         if loss != "superloss":
             line = f"SuperLoss - {title}"
             rivals[line] = differences(results.of, main["superloss"], main[loss])
-            ends[line] = end_of_grid(results, setting, loss)
+            ends[line] = partial(unlike, results, setting, loss)
     heads = {
         h: [cells.head(setting, task, h) for task in supercontext.ABLATED]
         for h in supercontext.HEADS
@@ -63,22 +65,29 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
     tuned = any(search.cell.name in cells.tuned for search in own)
     of_frozen = [*reasons, *(["settings were chosen for frozen encoders"] if tuned else [])]
     return [
-        claim_of(f"{setting}: {text}", source, lines, why, learnt, further)
-        for text, source, lines, why, further in (
-            ("SuperLoss is better than other losses", "Table 4", rivals, reasons, ends),
-            ("a non-linear projection head is better", "Table 2", above, reasons, {}),
-            ("hard negatives help", "Table 5", {"SuperLoss* - SuperLoss": starred}, reasons, {}),
-            ("a frozen encoder is better than a fine-tuned one", "Table 3", frozen, of_frozen, {}),
+        claim_of(f"{setting}: {text}", source, lines, why, learnt, further, PRINTED[table])
+        for text, source, table, lines, why, further in (
+            ("SuperLoss is better than other losses", "Table 4", "losses", rivals, reasons, ends),
+            ("a non-linear projection head is better", "Table 2", "heads", above, reasons, {}),
+            ("hard negatives help", "Table 5", "hard", {HARD: starred}, reasons, {}),
+            (FROZEN, "Table 3", "judged", frozen, of_frozen, {}),
         )
     ]
 
 
-def end_of_grid(results: Accuracies, setting: str, rival: str) -> PairReasons:
-    """Return what asks whether the rate of SuperLoss or a rival is at an end of its grid."""
+def unlike(results: Accuracies, setting: str, rival: str, pairs: Pairs) -> list[str]:
+    """Return the conditions of a fair test that SuperLoss and a rival do not meet together."""
+    cells = results.cells
     ours, theirs = (
-        searches_of(results.cells.searches, setting, loss) for loss in ("superloss", rival)
+        cells.main(setting, supercontext.TASKS[0], loss).config for loss in ("superloss", rival)
     )
-    return partial(end_of_grid_reason, results.stored, ours, theirs, results.cells.tuned)
+    reasons = []
+    if ours.class_balanced != theirs.class_balanced:
+        reasons.append("only SuperLoss has class-balanced batches")
+    if ours.batch_size != theirs.batch_size:
+        reasons.append("different batch sizes")
+    both = (searches_of(cells.searches, setting, loss) for loss in ("superloss", rival))
+    return [*reasons, *end_of_grid_reason(results.stored, *both, cells.tuned, pairs)]
 
 
 def unfair(results: Accuracies, setting: str) -> list[str]:
@@ -87,8 +96,11 @@ def unfair(results: Accuracies, setting: str) -> list[str]:
     searched = [one for one in cells.searches if one.cell.name.startswith(f"{setting}-")]
     untuned = tuning_reason(results.stored, searched, cells.tuned, supercontext.NOT_TUNED)
     reasons = [*limit_reason(cells.base, "set"), *untuned]
-    if results.cells.words(setting) is not None and results.cells.vectors is None:
+    if cells.words(setting) is not None and cells.vectors is None:
         reasons.append("word vectors start at random, without GloVe's")
+    epochs = cells.main(setting, supercontext.TASKS[0], "superloss").config.epochs
+    if cells.words(setting) is None and epochs <= supercontext.SETTINGS[setting].epochs:
+        reasons.append(f"{epochs} epochs, not until the loss is flat")
     return reasons
 
 

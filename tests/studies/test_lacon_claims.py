@@ -224,7 +224,7 @@ def test_tasks_that_no_method_has_learnt_stand_apart(tmp_path):
             change(file, lambda _, found, low=low: found | low | {"test_counts": [40, 60]})
     for claim, last in ((method_claims, 11), (own_claims, 6)):
         found = claim(Scores(CELLS, Results(tmp_path))).tests
-        names = [test.what.replace(" (not in the paper)", "") for test in found]
+        names = [test.what.partition(" (")[0] for test in found]
         tasks = {
             name.rpartition(" on ")[2]: NOT_LEARNT in test.reasons
             for name, test in zip(names, found, strict=True)

@@ -186,7 +186,9 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     fair = replace(few, tests=[replace(test, reasons=()) for test in few.tests])
     verdicts = {row[0].split(": ")[1]: row[1] for row in verdict_table([fair])[1]}
     expected = "holds" if better > 0 else "does not hold"
-    both = "on sst2, rte (not in the paper) (Table 2)"  # they share the reasons that are left out
+    both = (
+        "on sst2, rte (rte not in the paper) (Table 2)"  # their reasons, left out here, are alike
+    )
     assert verdicts[f"CE + EPO - CE {both}"] == expected
     assert verdicts[f"CE + LS - CE {both}"] == "not shown"
     assert {row[1] for row in verdict_table([few])[1]} == {"not tested fairly"}

@@ -191,9 +191,14 @@ def test_claims_are_tested(tmp_path, better):
     assert {len(test.differences) for claim in tested for test in claim.tests} == {12}
     reasons = tested[0].tests[0].reasons
     assert "word vectors start at random, without GloVe's" in reasons
+    unlike = ["only SuperLoss has class-balanced batches", "different batch sizes"]
+    assert [[one in test.reasons for one in unlike] for test in tested[0].tests] == [
+        *([True, True], [False, False], [False, False], [False, False])
+    ]
     fair = [replace(one, tests=[replace(test, reasons=()) for test in one.tests]) for one in tested]
     verdicts = {row[0]: row[1] for row in verdict_table(fair)[1]}
-    verdicts = {row.replace(" on sst2, sst", ""): verdict for row, verdict in verdicts.items()}
+    on = " on sst2, sst (sst not in the paper)"
+    verdicts = {row.replace(on, ""): verdict for row, verdict in verdicts.items()}
     best = "small: SuperLoss is better than other losses: SuperLoss - Cross-entropy (Table 4)"
     assert verdicts[best] == ("holds" if better > 0 else "does not hold")
     frozen = "small: a frozen encoder is better than a fine-tuned one: SuperLoss (Table 3)"
@@ -202,6 +207,11 @@ def test_claims_are_tested(tmp_path, better):
     chosen = replace(CELLS, tuned={"small-sst2-superloss": {"lr": 1e-3}})
     *_, last = setting_claims(Accuracies(chosen, results.stored), "small")
     assert "settings were chosen for frozen encoders" in last.tests[0].reasons
+    few = "2 epochs, not until the loss is flat"
+    for epochs, expected in ((None, True), (3, False)):
+        of_given = Accuracies(replace(CELLS, epochs=epochs), results.stored)
+        (first, *_) = setting_claims(of_given, "given")
+        assert (few in first.tests[0].reasons) is expected
     header, rows = losses_table(results, "given", "linear")
     assert header[1:] == list(LOSSES.values())
     assert {"sst2", "sst", "imdb"} <= {
