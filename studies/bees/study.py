@@ -30,12 +30,12 @@ READING = (
 )
 
 SETTING = (
-    "A fair test here has all training examples, a rate chosen for this encoder and these tasks "
-    "without dev (results/bees-rates), equal batch sizes and numbers of training examples, a "
-    "pooling that suits the encoder (in SimCSE too, if only one of the two models begins with it), "
-    "three seeds, and two models that are better than always saying the most frequent class and "
-    "gain at most half a point in their last epoch. It is a test with this encoder and this part "
-    "of Quora, not with the paper's."
+    "A fair test here has all training examples, a rate chosen without dev for this encoder, these "
+    "tasks and the method that is tested (results/bees-rates), equal batch sizes and numbers of "
+    "training examples (those of SimCSE are not counted), a pooling that suits the encoder (in "
+    "SimCSE too, unless both models begin with it), three seeds, and two models that are better "
+    "than always saying the most frequent class and gain at most half a point in their last epoch, "
+    "on average. It is a test with this encoder and this part of Quora, not with the paper's."
 )
 
 

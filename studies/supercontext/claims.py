@@ -86,8 +86,8 @@ def unlike(results: Accuracies, setting: str, rival: str, pairs: Pairs) -> list[
         reasons.append("only SuperLoss has class-balanced batches")
     if ours.batch_size != theirs.batch_size:
         reasons.append("different batch sizes")
-    both = (searches_of(cells.searches, setting, loss) for loss in ("superloss", rival))
-    return [*reasons, *end_of_grid_reason(results.stored, *both, cells.tuned, pairs)]
+    own, others = (searches_of(cells.searches, setting, loss) for loss in ("superloss", rival))
+    return [*reasons, *end_of_grid_reason(results.stored, own, others, cells.tuned, pairs)]
 
 
 def unfair(results: Accuracies, setting: str) -> list[str]:
