@@ -20,7 +20,15 @@ from common.errors import SettingsError
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 from reports.tables import markdown_table, mean_and_spread
-from studies.claims import READING, Pairs, between, claim_of, limit_reason, verdict_table
+from studies.claims import (
+    READING,
+    Pairs,
+    batch_reason,
+    between,
+    claim_of,
+    limit_reason,
+    verdict_table,
+)
 from studies.cost import encoder_config
 from studies.results import Cell
 from studies.runner import training
@@ -167,12 +175,13 @@ def claims_table(report: Report) -> str:
         return {f"{row} - {other}": between(by_row[row], by_row[other]) for other in others}
 
     part = "".join(f", with {one}" for one in limit_reason(report.request.base, "task"))
+    unlike = batch_reason(report.cell(row).config for row in (SINGLE, SHARED))
     claims = [
-        claim_of(text + part, "ours", several)
-        for text, several in (
-            ("a model of its own is better", lines(SINGLE, SHARED)),
-            ("branches help", lines(CONFLICT, SHARED)),
-            ("conflicts choose better layers", lines(CONFLICT, RANDOM, TOP)),
+        claim_of(text + part, "ours", several, reasons)
+        for text, several, reasons in (
+            ("a model of its own is better", lines(SINGLE, SHARED), unlike),
+            ("branches help", lines(CONFLICT, SHARED), []),
+            ("conflicts choose better layers", lines(CONFLICT, RANDOM, TOP), []),
         )
     ]
     return markdown_table(*verdict_table(claims))

@@ -253,6 +253,12 @@ def pooling_reason(config: RunConfig) -> list[str]:
     return ["[CLS] of an encoder that averages its tokens"] * averages
 
 
+def batch_reason(configs: Iterable[RunConfig]) -> list[str]:
+    """Return a reason if a step does not have as many examples in all of these runs."""
+    sizes = {one.batch_size * one.step_batches for one in configs}
+    return ["different batch sizes"] * (len(sizes) > 1)
+
+
 def tuning_reason(
     results: Results, searches: Iterable[Search], tuned: Collection[str], reason: str
 ) -> list[str]:

@@ -11,7 +11,15 @@ from multitask.combiners import PCGrad
 from multitask.regularizers import Smart
 from multitask.settings.config import RunConfig
 from studies.bees.cells import EVERY, SIGMOID, tuned_rate
-from studies.claims import MAJORITY, Claim, Test, between, limit_reason, pooling_reason
+from studies.claims import (
+    MAJORITY,
+    Claim,
+    Test,
+    batch_reason,
+    between,
+    limit_reason,
+    pooling_reason,
+)
 from studies.results import Cell
 from studies.study import Report
 from tasks.metrics import LEADERBOARD
@@ -253,8 +261,7 @@ def unfair(report: Report, rows: Sequence[str]) -> list[str]:
     untuned = (one for one in trained if one.config.optimizer.lr != tuned_rate(one.name, encoder))
     for tasks in dict.fromkeys(one.config.tasks for one in untuned):
         found.append(f"the rate was not tuned for {', '.join(tasks)}")
-    if len({one.config.batch_size * one.config.step_batches for one in cells}) > 1:
-        found.append("different batch sizes")
+    found += batch_reason(one.config for one in cells)
     examples = [count for one in trained if (count := examples_of(report, one))]
     if examples and max(examples) > ALIKE * min(examples):
         few, many = (float(f"{count:.3g}") for count in (min(examples), max(examples)))

@@ -8,6 +8,7 @@ from studies.claims import (
     Claim,
     PairReasons,
     Pairs,
+    batch_reason,
     between,
     claim_of,
     differences,
@@ -84,10 +85,9 @@ def unlike(results: Accuracies, setting: str, rival: str, pairs: Pairs) -> list[
     reasons = []
     if ours.class_balanced != theirs.class_balanced:
         reasons.append("only SuperLoss has class-balanced batches")
-    if ours.batch_size != theirs.batch_size:
-        reasons.append("different batch sizes")
     own, others = (searches_of(cells.searches, setting, loss) for loss in ("superloss", rival))
-    return [*reasons, *end_of_grid_reason(results.stored, own, others, cells.tuned, pairs)]
+    at_end = end_of_grid_reason(results.stored, own, others, cells.tuned, pairs)
+    return [*reasons, *batch_reason([ours, theirs]), *at_end]
 
 
 def unfair(results: Accuracies, setting: str) -> list[str]:
