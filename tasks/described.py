@@ -21,14 +21,7 @@ from common.yaml_files import read_yaml
 from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError
 from tasks.readers import to_number
-from tasks.task_description import (
-    NAME,
-    OF_SOME_TYPES,
-    Blank,
-    Bound,
-    TypeName,
-    is_reserved,
-)
+from tasks.task_description import OF_SOME_TYPES, Blank, Bound, TypeName, name_fault
 from tasks.text_files import to_text
 
 FILES = ("train", "dev", "test")
@@ -86,13 +79,10 @@ class Description(Settings):
 def parse_description(text: str) -> dict[str, Any]:
     """Return the keys of `NAME=FILE:key=value,...` or `NAME=FILE.yaml`; raise DescriptionError."""
     name, sign, rest = text.partition("=")
-    if not sign or not NAME.fullmatch(name):
-        raise DescriptionError(
-            "expected NAME=FILE:type=...,text=...,label=..., the name in lower case, "
-            f"found {text!r}"
-        )
-    if is_reserved(name):
-        raise DescriptionError(f"{name}: expected another name: this one is reserved")
+    if not sign:
+        raise DescriptionError(f"expected NAME=FILE:type=...,text=...,label=..., found {text!r}")
+    if fault := name_fault(name):
+        raise DescriptionError(f"NAME=FILE: {fault}")
     file, *options = OPTIONS.split(rest, maxsplit=1)
     if not file:
         raise DescriptionError(f"{name}: expected a file after =, found none")

@@ -24,7 +24,7 @@ from tasks.own_types.multi_label import check_no_matrix
 from tasks.registry import TASKS, TaskOptions, task_suggestion
 from tasks.splits import PartedSource
 from tasks.table_splits import TableSource, TableSplit
-from tasks.task_description import NAME, TaskDescription, from_json, is_reserved
+from tasks.task_description import TaskDescription, from_json, name_fault
 from tasks.task_inference import complete_description
 from tasks.text_files import to_text
 
@@ -150,11 +150,8 @@ def task_from_lists(
         found = len(labels) or "none"
         wanted = "none" if unlabelled else f"{len(rows)}, one for each text"
         raise SettingsError(f"labels: expected {wanted}, found {found}")
-    if not NAME.fullmatch(name):
-        line = "expected lower-case letters, digits, hyphens and underscores"
-        raise SettingsError(f"name: {line}, found {short_repr(name)}")
-    if is_reserved(name):
-        raise SettingsError(f"name: expected another name: {name} is reserved")
+    if fault := name_fault(name):
+        raise SettingsError(f"name: {fault}")
     widths = sorted({len(row) for row in rows}) or [1]
     if len(widths) > 1 or widths[0] not in (1, 2):
         found = " and ".join(map(str, widths))

@@ -30,7 +30,7 @@ from tasks.label_kinds import infer_kind
 from tasks.own_types.base import DescriptionError
 from tasks.own_types.multi_label import SEPARATOR
 from tasks.tables import rows_by_name
-from tasks.task_description import NAME, TaskDescription, is_reserved
+from tasks.task_description import NAME, TaskDescription, name_fault
 from tasks.task_inference import complete_description, in_folder, with_table
 from tasks.text_files import DataError, file_exists
 
@@ -158,11 +158,8 @@ def label_of(name: str | None, column: str, options: dict[str, Any]) -> LabelCol
     if not column.strip():
         raise DescriptionError("labels: expected the name of a column, found none")
     name = name_of_column(column) if name is None else name
-    if not NAME.fullmatch(name) or is_reserved(name):
-        why = "reserved" if is_reserved(name) else "no name in lower case that begins with a letter"
-        raise DescriptionError(
-            f"labels: {column}: expected NAME={column} with another name, because {name!r} is {why}"
-        )
+    if fault := name_fault(name):
+        raise DescriptionError(f"labels: {column}: {fault}; write NAME={column}")
     for key in options:
         if key not in OF_LABEL:
             place = "for the whole file" if key in OF_TABLE else f"one of {', '.join(OF_LABEL)}"

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from common.errors import SettingsError, UserError
-from common.settings import Positive, convert, hints_of
+from common.settings import Positive, convert, hints_of, short_repr
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import TYPES
 from tasks.registry import TASK_NAMES
@@ -52,6 +52,14 @@ MEASURED = tuple(dict.fromkeys(key for one in TYPES.values() for key in one.meas
 def is_reserved(name: str) -> bool:
     """Return whether a name is reserved."""
     return name in RESERVED or f" {name} " in MODULE_ATTRIBUTES
+
+
+def name_fault(name: str) -> str | None:
+    """Return why a task cannot have a name, or None."""
+    if not NAME.fullmatch(name):
+        expected = "a name in lower case that begins with a letter, of letters, digits, - and _"
+        return f"expected {expected}, found {short_repr(name)}"
+    return f"expected another name than {name}, which is reserved" if is_reserved(name) else None
 
 
 @dataclass(frozen=True)
@@ -129,8 +137,8 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
     some = (*OF_SOME_TYPES, *MEASURED)
     others = {key for key in some if key in ADDED and own and key not in own.keys + own.measured}
     known = {field.name for field in fields(TaskDescription)[1:]} - others
-    if not NAME.fullmatch(name) or is_reserved(name):
-        raise UserError(f"own_tasks: expected a task's name, found {name[:60]!r}")
+    if fault := name_fault(name):
+        raise UserError(f"own_tasks: {fault}")
     for key in sorted((known - {*ADDED}) - content.keys() | content.keys() - known):
         found = "none" if key in known else "an unknown key"
         raise UserError(f"own_tasks: {name}: {key}: expected the settings of a task, found {found}")

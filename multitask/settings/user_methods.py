@@ -22,6 +22,7 @@ from common.atomic_files import check_regular
 from common.errors import RunError, SettingsError, one_line
 from common.settings import Settings, hints_of, short_repr
 from multitask.settings.methods import UserMethods, built_in, role_of
+from tasks.task_description import name_fault
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
 
@@ -75,6 +76,8 @@ def check_names(methods: UserMethods) -> None:
         if one.name in built_in(role):
             line = f"{role}: expected another name than {one.name}, which is built in"
             raise SettingsError(line)
+        if role == "tasks" and (fault := name_fault(one.name)):
+            raise SettingsError(f"{role}: {fault}")
         if seen.setdefault((role, one.name), one) is not one:
             raise SettingsError(f"{role}: expected one method {one.name}, found two")
 

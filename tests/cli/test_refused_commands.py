@@ -121,7 +121,7 @@ TASKS = [
     ("--mode export --run x --output y --width 9", "--width: expected --format static, found sen"),
     ("--mode export --run x --output y --format static --column a", "--column: expected --texts"),
     ("--mode single --task ../sst", "expected the name of a task, or an own task NAME=FILE:"),
-    ("--mode single --task sst=x.csv:type=similarity", "this one is reserved"),
+    ("--mode single --task sst=x.csv:type=similarity", "another name than sst, which is reserved"),
     ("all --tasks sst --task sst", "--tasks: expected each task once"),
     ("sst --sts-head cosine", "--sts-head: expected sts among the tasks, found sst"),
     (

@@ -13,6 +13,7 @@ from multitask.settings.methods import methods
 from multitask.settings.user_methods import load_methods
 from multitask.training import Run
 from serving import MultiTaskModel
+from tasks import TaskOptions
 
 CODE = '''
 """A method of each role, as a user may write them."""
@@ -272,6 +273,16 @@ def test_a_name_of_a_built_in_method_is_refused_in_python():
 
     with pytest.raises(SettingsError, match="expected another name than sum"):
         RunConfig(tasks=("sst", "sts"), combiner=Taken())
+
+
+@pytest.mark.parametrize("name", ["keys", "train", "para", "overall"])
+def test_a_reserved_name_of_a_users_task_is_refused(name):
+    class Mine(TaskOptions, name=name):
+        """A task of a user."""
+
+    line = f"^tasks: expected another name than {name}, which is reserved$"
+    with pytest.raises(SettingsError, match=line):
+        RunConfig(tasks=(Mine(),))
 
 
 def test_a_users_setting_with_the_name_of_another_modes_flag_leaves_messages_as_they_are(

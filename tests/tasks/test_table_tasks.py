@@ -123,9 +123,9 @@ def test_columns_become_names_of_tasks():
 @pytest.mark.parametrize(
     ("labels", "options", "line"),
     [
-        (["1st Topic"], {}, "expected NAME=1st Topic with another name, because '1st-topic' is no"),
-        (["type"], {}, "expected NAME=type with another name, because 'type' is reserved"),
-        (["sst"], {}, "because 'sst' is reserved"),
+        (["1st Topic"], {}, "begins with a letter, .* found '1st-topic'; write NAME=1st Topic"),
+        (["type"], {}, "expected another name than type, which is reserved; write NAME=type"),
+        (["sst"], {}, "another name than sst, which is reserved; write NAME=sst"),
         (["topic", "Topic"], {}, "expected different names of tasks, found 'topic' twice"),
         (["topic", "x=topic"], {}, "expected different columns, found 'topic' twice"),
         ([], {}, "labels: expected a column or more, found none"),
