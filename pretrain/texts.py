@@ -152,7 +152,7 @@ def read_pairs(
         raise DataError(f"{path}: expected a file with columns ({', '.join(READERS)})")
     count = 0
     pairs: dict[tuple[str, str], None] = {}  # the rows' other columns may be long
-    for _, row in rows_by_name(path, names, comma=path.suffix.lower() == ".csv"):
+    for _, row in rows_by_name(path, names):
         count += 1
         pairs[row[names[0]].strip(), row[names[1]].strip()] = None
     found = [pair for pair in pairs if all(pair)]
@@ -211,7 +211,7 @@ def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndar
 
 
 # Comma-separated with quotes, or tab-separated without.
-nli_rows = partial(rows_by_name, comma=True, quoted_tabs=False)
+nli_rows = partial(rows_by_name, quoted_tabs=False)
 
 
 def triplets_of_pairs(path: Path, columns: tuple[str, str, str]) -> Iterator[tuple[str, ...]]:

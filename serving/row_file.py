@@ -94,8 +94,7 @@ class RowFile:
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield the line number and the named columns of each row, `lists` as `rows_by_name`."""
         assert self.file is not None, "only files have named columns"
-        comma = Path(self.file).suffix.lower() == ".csv"
-        return rows_by_name(Path(self.file), list(names), comma, self.quoted, lists=lists)
+        return rows_by_name(Path(self.file), list(names), quoted_tabs=self.quoted, lists=lists)
 
     def version(self) -> tuple[tuple[int, int], ...]:
         """Return size and time of the file or of each file of a folder; () for standard input."""

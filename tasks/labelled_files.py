@@ -53,7 +53,7 @@ class LabelledFiles:
     The files are in the first of the `places` in the data folder that has any of them. If none has,
     the files may also have the names in `other_files`, with tabs or commas. Without an `id_column`
     the row number, from 1, is the id. `header` names the columns of files without a
-    header line. With `comma` fields may also be separated by commas.
+    header line. With `comma` fields may also be separated by commas; None: as in a user's files.
 
     Labels are in the `label_column`, or in one of the `indicators` for each of several labels,
     which `parse_label` reads one by one. Without both, all rows have the same target,
@@ -71,7 +71,7 @@ class LabelledFiles:
     id_column: str | None = "id"
     quoted: bool = True
     header: tuple[str, ...] | None = None
-    comma: bool = False
+    comma: bool | None = False
     labelled_test: bool = False
     blank: tuple[str, ...] = ("", NO_AGREEMENT)  # labels that mean none
     lower_ids: bool = True
@@ -99,9 +99,9 @@ class LabelledFiles:
     def labelled(self, split: str) -> bool:
         return split != "test" or self.labelled_test
 
-    def allows_commas(self, path: Path) -> bool:
-        """Return whether the fields of a file may be separated by commas."""
-        return self.comma or path.name in (self.other_files or {}).values()
+    def allows_commas(self, path: Path) -> bool | None:
+        """Return whether the fields of a file may be separated by commas, as for `has_commas`."""
+        return path.name in (self.other_files or {}).values() or self.comma
 
     def hashes(self, folder: Path, split: str) -> np.ndarray:
         """Return a 64-bit hash of each example's texts, without holding the examples in memory."""

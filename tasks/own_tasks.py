@@ -265,7 +265,7 @@ def source_of(described: TaskDescription, parts: Parts) -> Source:
         target_type=parts.target_type,
         id_column=described.id,
         quoted=described.quotes,
-        comma=True,
+        comma=None,
         labelled_test=described.test_labels or described.dev is None,
         blank=parts.blank,
         lower_ids=False,

@@ -142,7 +142,7 @@ def silver_files(source: Source, file: Path) -> LabelledFiles:
         id_column=None,
         quoted=True,
         header=None,
-        comma=True,
+        comma=None,
     )
 
 

@@ -104,7 +104,8 @@ def row_parts(file: Path, table: TableSplit, stamp: Stamp) -> np.ndarray:
     needed = [*table.texts, *(name for name, _ in table.columns)]
     needed += [table.group] if table.group else []
     lists = {name: separator for name, separator in table.columns if separator}
-    fields = rows_by_name(file, list(dict.fromkeys(needed)), True, table.quotes, lists=lists)
+    needed = list(dict.fromkeys(needed))
+    fields = rows_by_name(file, needed, quoted_tabs=table.quotes, lists=lists)
     for number, (_, row) in enumerate(fields):
         texts = [row[name].strip() for name in table.texts]
         hashes.append(text_hash(texts) if all(texts) else None)

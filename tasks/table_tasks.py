@@ -214,7 +214,7 @@ def cells_of(file: Path, columns: Sequence[str], quotes: bool) -> dict[str, Coun
     found: dict[str, Counter[str]] = {column: Counter() for column in columns}
     if columns:
         lists = dict.fromkeys(columns, SEPARATOR)
-        for _, row in rows_by_name(file, columns, True, quotes, lists=lists):
+        for _, row in rows_by_name(file, columns, quoted_tabs=quotes, lists=lists):
             for column in columns:
                 if cell := row[column].strip():
                     found[column][cell] += 1

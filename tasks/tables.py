@@ -55,15 +55,15 @@ def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
 def rows_by_name(
     path: Path,
     needed: Sequence[str],
-    comma: bool = False,
+    comma: bool | None = None,
     quoted_tabs: bool = True,
     names: Sequence[str] | None = None,
     lists: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line number, fields by name) of each row; the order of the columns does not matter.
 
-    Fields are separated by tabs or, with `comma`, by commas if the header contains no tab. Fields
-    may be quoted, between tabs only with `quoted_tabs`. `names` are the columns of a file without a
+    `has_commas` defines with `comma` what separates the fields. Fields may be quoted, between tabs
+    only with `quoted_tabs`. `names` are the columns of a file without a
     header line. Files that end in .json or .jsonl have one object per line. Parquet files and
     folders of Arrow files have their own columns, and row numbers instead of line numbers. In both,
     fields of the columns `lists` may be lists, which are joined by the separator of their column.
@@ -95,7 +95,7 @@ def check_columns(where: str, header: Sequence[str], needed: Iterable[str], hint
 def csv_rows(
     path: Path,
     needed: Sequence[str],
-    comma: bool = False,
+    comma: bool | None = None,
     quoted_tabs: bool = True,
     names: Sequence[str] | None = None,
 ) -> Iterator[tuple[int, Sequence[str], list[str]]]:
@@ -108,7 +108,7 @@ def csv_rows(
     if first is None:
         wanted = f" with {', '.join(needed)}" if needed else ""
         raise DataError(f"{path}: expected a header line{wanted}, found none")
-    comma = comma and (names is not None or "\t" not in first)
+    comma = has_commas(path, first, comma) if names is None else comma
     kind = "comma-separated" if comma else "tab-separated"
     rows = chain([first], lines)
     if comma:
@@ -137,7 +137,7 @@ def csv_rows(
         raise DataError(f"{path}, line {begin}: expected {kind} fields, found: {error}") from error
 
 
-def columns_of(path: Path, comma: bool, quoted_tabs: bool = True) -> list[str]:
+def columns_of(path: Path, comma: bool | None = None, quoted_tabs: bool = True) -> list[str]:
     """Return the names of a file's columns; for JSON lines, the keys of the first object."""
     if path.suffix.lower() in JSON_LINES:
         first: Any = next(json_lines(path), (0, {}))[1]
@@ -145,10 +145,22 @@ def columns_of(path: Path, comma: bool, quoted_tabs: bool = True) -> list[str]:
     if is_arrow(path):
         return arrow_columns(path)
     header = next(csv_lines(path), "")
-    tabs = "\t" in header or not comma
-    if tabs and not quoted_tabs:
+    comma = has_commas(path, header, comma)
+    if not comma and not quoted_tabs:
         return header.rstrip("\r\n").split("\t")
-    return next(csv.reader([header], delimiter="\t" if tabs else ","), [])
+    return next(csv.reader([header], delimiter="," if comma else "\t"), [])
+
+
+def has_commas(path: Path, header: str, allowed: bool | None = None) -> bool:
+    """Return whether commas separate the fields of a file with this header line, or tabs.
+
+    A header with a tab has tabs. `allowed` is known for the files of built-in tasks. A user's
+    files, None, have commas if they end in .csv, or if the header has one, except in .tsv.
+    """
+    if allowed is None:
+        ending = path.suffix.lower()
+        allowed = ending == ".csv" or (ending != ".tsv" and "," in header)
+    return allowed and "\t" not in header
 
 
 def is_arrow(path: Path) -> bool:
@@ -158,7 +170,7 @@ def is_arrow(path: Path) -> bool:
 
 def table_column(path: Path, column: str) -> Iterator[str]:
     """Return one column of a file with a header line."""
-    return (row[column] for _, row in rows_by_name(path, [column], path.suffix.lower() == ".csv"))
+    return (row[column] for _, row in rows_by_name(path, [column]))
 
 
 READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {

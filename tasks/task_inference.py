@@ -47,7 +47,7 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
     found = labels_of(Path(files["train"]), labels, quotes, own.lists(description))
     if "test" in files:
         test = Path(files["test"])
-        common["test_labels"] = {*labels} <= {*columns_of(test, by_commas(test), quotes)}
+        common["test_labels"] = {*labels} <= {*columns_of(test, quoted_tabs=quotes)}
         if not common["test_labels"] and "dev" not in files:
             raise DescriptionError(
                 f"{name}: test: expected a file with labels, or also a file for dev, found "
@@ -102,15 +102,10 @@ def labels_of(
     file: Path, columns: Sequence[str], quotes: bool, lists: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:
     """Yield (line, label) of each row and column with a label."""
-    for line, row in rows_by_name(file, columns, by_commas(file), quotes, lists=lists):
+    for line, row in rows_by_name(file, columns, quoted_tabs=quotes, lists=lists):
         for name in columns:
             if label := row[name].strip():
                 yield line, label
-
-
-def by_commas(file: Path) -> bool:
-    """Return whether commas separate fields, unless the header contains a tab."""
-    return file.suffix.lower() != ".tsv"
 
 
 def description_lines(described: TaskDescription) -> Iterator[str]:

@@ -28,8 +28,7 @@ def whole_rows(path: Path, needed: Sequence[str], quoted_tabs: bool = True) -> W
         for _, row in arrow_rows(path, needed, others):
             yield header, [row.get(name, "") for name in header]
     else:
-        comma = path.suffix.lower() == ".csv"
-        for _, names, fields in csv_rows(path, needed, comma, quoted_tabs):
+        for _, names, fields in csv_rows(path, needed, quoted_tabs=quoted_tabs):
             yield names, fields
 
 

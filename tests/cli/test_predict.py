@@ -67,6 +67,33 @@ def test_columns_of_a_file_are_predicted_into_a_file(predict, error_line, run_ok
     assert [file.name for file in target.parent.iterdir()] == ["out.csv"]
 
 
+@pytest.mark.parametrize(
+    ("name", "columns", "row"),
+    [
+        ("r.txt", "text,mood", '"fine, {}",{}'),
+        ("r", "text,mood", '"fine, {}",{}'),
+        ("r.txt", "text\tmood", "fine, {}\t{}"),
+        ("r.csv", "text,mood", '"fine, {}",{}'),
+    ],
+)
+def test_predict_reads_a_table_with_any_ending_as_training_does(cwd, name, columns, row, run_ok):
+    rows = [row.format(number, "good" if number % 2 else "bad") for number in range(40)]
+    Path(name).write_text("\n".join([columns, *rows]) + "\n")
+    task = ("--task", f"m={name}:type=classification,text=text,label=mood")
+    run_ok("--mode", "single", *task, "--encoder", "tiny", "--epochs", "1", "--output", "o")
+    found = ("--mode", "predict", "--run", "o", "--input", name, "--column", "text")
+    assert "accuracy" in run_ok(*found, "--label", "mood", "--output", "out.csv").stdout
+    header, first, *more = read(Path("out.csv").read_text(), ",")
+    assert header[:3] == ["text", "mood", "m"]
+    assert (first[:2], len(more)) == (["fine, 0", "bad"], 39)
+
+
+def test_a_column_without_another_one_may_have_commas(predict, run_ok):
+    Path("one.txt").write_text("text\na cat, a dog\nthe sun\n")
+    header, row, *_ = read(run_ok(*predict, "--input", "one.txt", "--column", "text").stdout)
+    assert (header[0], row[0]) == ("text", "a cat, a dog")
+
+
 LABELLED = ("--input", "l.csv", "--column", "a", "--output", "out.csv", "--label", "stars")
 NAMES = ["very negative", "negative", "neutral", "positive", "very positive"]
 
