@@ -38,7 +38,7 @@ def embedding_maps(systems: Sequence[ScoredSystem], method: str) -> list[Drawing
 def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
     """Draw the dev sentences coloured by label; return None without weights or data."""
     data = run.config.get("data")
-    if data is None or TASK not in run.tasks:
+    if data is None or TASK not in run.main_tasks:
         return None
     task = run.task(TASK)
     try:

@@ -42,7 +42,7 @@ class System:
 
     def task(self, name: str) -> Task:
         """Return the task as its runs define it."""
-        return next(run for run in self.runs if name in run.tasks).task(name)
+        return next(run for run in self.runs if name in run.main_tasks).task(name)
 
     def seeds(self, task: str) -> list[int]:
         return sorted(seed for name, seed in self.cells if name == task)
@@ -93,7 +93,7 @@ def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) ->
     """Raise UserError if a run has other data, options or start than others of its system."""
     for other in others:
         for key in ("data", "files of", "options of", "start"):
-            for task in sorted(set(run.tasks) & set(other.tasks)):
+            for task in sorted(set(run.main_tasks) & set(other.main_tasks)):
                 mine, theirs = (comparable_value(one, key, task) for one in (run, other))
                 if mine != theirs and UNKNOWN not in (mine, theirs):
                     what = f"{key} {task}" if key.endswith(" of") else key
@@ -134,7 +134,7 @@ def seed_of(run: StoredRun) -> int:
 def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
     cells: dict[tuple[str, int], Path] = {}
     for run in runs:
-        for task in run.tasks:
+        for task in run.main_tasks:
             cell = task, seed_of(run)
             if cell in cells:
                 raise UserError(

@@ -51,7 +51,7 @@ class StoredRun:
         return self.config.get("own_tasks", {})
 
     @property
-    def tasks(self) -> tuple[str, ...]:
+    def main_tasks(self) -> tuple[str, ...]:
         """The tasks that are not auxiliary, which have predictions."""
         auxiliary = self.config.get("auxiliary", ())
         return tuple(name for name in self.config["tasks"] if name not in auxiliary)

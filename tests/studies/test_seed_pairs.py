@@ -101,7 +101,7 @@ def test_runs_of_other_examples_are_refused(folders):
     write_scores(file, read_scores(file).rows(np.arange(40)))
     with pytest.raises(UserError, match=r"expected the 40 examples of .*B1, found 80"):
         score_pair(folders[1], 1, dev_score(ALL))
-    assert read_run(folders[1]["A"]).tasks == CS224N
+    assert read_run(folders[1]["A"]).main_tasks == CS224N
 
 
 @pytest.mark.parametrize(
