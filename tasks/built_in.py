@@ -88,7 +88,7 @@ def course_files(
     )
 
 
-def sst(head: str = "hidden", loss: str = "cross-entropy") -> Task:
+def sst(head: str, loss: str) -> Task:
     """Return Stanford Sentiment Treebank, five classes; `hidden` is BEES' M4, `softmax` its M1.
 
     The classes are ordered: the losses `corn` and `distance` use this. With `corn` the head has an
@@ -113,12 +113,7 @@ def sst(head: str = "hidden", loss: str = "cross-entropy") -> Task:
     )
 
 
-def qqp(
-    head: str = "difference",
-    loss: str = "cross-entropy",
-    pair: str = "bi",
-    closure: Closure = "none",
-) -> Task:
+def qqp(head: str, loss: str, pair: str, closure: Closure) -> Task:
     """Return Quora question pairs; the head `difference` is BEES' M5, `concat` its baseline M2.
 
     `with-contrastive` adds the contrastive loss of the embeddings as a separate objective. With
@@ -146,7 +141,7 @@ def qqp(
     )
 
 
-def sts(head: str = "hidden", activation: str = "relu", pair: str = "bi") -> Task:
+def sts(head: str, activation: str, pair: str) -> Task:
     """Return semantic textual similarity from 0 to 5.
 
     The head `hidden` is BEES' M6, `cosine` its baseline M3. The activation is applied to the

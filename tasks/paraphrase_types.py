@@ -64,7 +64,7 @@ def label_list(types: tuple[int, ...]) -> Callable[[str], tuple[float, ...]]:
     return parse
 
 
-def etpc(types: str = "26") -> Task:
+def etpc(types: str) -> Task:
     """Return paraphrase types with BEES' head for pairs (M5) and a sigmoid per type."""
     numbers, column, separator = VERSIONS[types]
     files = {"train": "train", "dev": "dev", "test": "detection-test-student"}
