@@ -72,11 +72,19 @@ def pieces_of(
         yield local[begin : begin + size]
 
 
-def other_than_a_number(value: object) -> str | None:
-    """Return what a value is that is no tensor of one number; None for such a tensor."""
+def loss_fault(value: object, zero: bool = False) -> str | None:
+    """Return what a value is that is no loss: a tensor of one number with a gradient.
+
+    A gradient is needed if any is computed; with `zero`, not for 0. Any other constant would train
+    nothing.
+    """
     if not isinstance(value, Tensor):
         return type(value).__name__
-    return f"a tensor of {' x '.join(map(str, value.shape))} numbers" if value.ndim else None
+    if value.ndim:
+        return f"a tensor of {' x '.join(map(str, value.shape))} numbers"
+    if value.requires_grad or not torch.is_grad_enabled() or (zero and value == 0):
+        return None
+    return f"{float(value):g} without a gradient"
 
 
 class EncoderPass:

@@ -13,7 +13,7 @@ from multitask.distributed import Processes
 from multitask.loop.evaluation import labelled_rows
 from multitask.loop.shared_rows import Unit, labelled
 from multitask.model import EncoderWithHeads
-from multitask.passes import EncoderPass, LeafLosses, Part, other_than_a_number, parts_of
+from multitask.passes import EncoderPass, LeafLosses, Part, loss_fault, parts_of
 from multitask.regularizers.base import CleanPass, RegularizerState
 from multitask.settings.config import RunConfig
 from tasks.base import Embeddings, Task
@@ -136,9 +136,6 @@ def checked(name: str, losses: dict[str, Tensor]) -> dict[str, Tensor]:
     An objective of the user's own may return other values.
     """
     for loss in losses.values():
-        found = other_than_a_number(loss)
-        if found is None and torch.is_grad_enabled() and not loss.requires_grad:
-            found = "one without a gradient"
-        if found is not None:
+        if found := loss_fault(loss):
             raise RunError(f"{name}: expected a loss as a tensor of one number, found {found}")
     return losses

@@ -12,7 +12,7 @@ from torch import Tensor
 from common.errors import RunError
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
-from multitask.passes import EncoderPass, Part, other_than_a_number
+from multitask.passes import EncoderPass, Part, loss_fault
 from tasks.base import Embeddings, Task
 from tasks.data import SoftTargets
 from tasks.kinds import Outputs
@@ -118,17 +118,11 @@ class Weighted(RegularizerState):
         return Term(self.weights[clean.task.name] * self.value(clean))
 
     def value(self, clean: CleanPass) -> Tensor:
-        """Return the term; raise RunError unless it is one number, with a gradient unless it is 0.
-
-        Any other constant would train nothing.
-        """
+        """Return the term; raise RunError unless it is one number, with a gradient or 0."""
         value = self.term(clean)
         if isinstance(value, int | float):
             value = torch.tensor(float(value))
-        found = other_than_a_number(value)
-        if found is None and torch.is_grad_enabled() and not value.requires_grad and value != 0:
-            found = f"{float(value):g} without a gradient"
-        if found is not None:
+        if found := loss_fault(value, zero=True):
             line = "expected a term of one number with a gradient, or 0"
             raise RunError(f"regularizer {self.name}: {line}, found {found}")
         return value

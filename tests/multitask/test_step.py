@@ -356,7 +356,7 @@ def test_a_combiner_without_rows_must_leave_the_gradients_as_they_are(make_train
     ("loss", "found"),
     [
         (lambda outputs, targets: 1.0, "float"),
-        (lambda outputs, targets: outputs.sum().detach(), "one without a gradient"),
+        (lambda outputs, targets: outputs.sum().detach(), "without a gradient"),
         (lambda outputs, targets: outputs.sum(1), "a tensor of 4 numbers"),
     ],
 )
