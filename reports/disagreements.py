@@ -8,11 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from common.errors import UserError
 from ensemble.alignment import Aligned, aligned
 from reports.systems import ScoredSystem, systems_with
-from tasks import data_folder
 from tasks.base import Task
+from tasks.data import dev_if_here
 from tasks.readers import Examples
 
 SHOWN = 8  # examples per task
@@ -78,12 +77,7 @@ def dev_examples(systems: Sequence[ScoredSystem], task: Task) -> Examples | None
     """Return the dev examples of the first run that records its data; None if they are not here."""
     known = [run.config.get("data") for one in systems for run in one.system.runs]
     data = next((one for one in known if one is not None), None)  # merged runs record none
-    if data is None:
-        return None
-    try:
-        return task.read(data_folder(str(data)), "dev")
-    except (UserError, OSError):
-        return None
+    return dev_if_here(task, data)
 
 
 def answers_of(task: Task, table: Aligned, row: int) -> tuple[str, tuple[Answer, ...]]:

@@ -13,7 +13,6 @@ from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_runs import StoredRun
 from reports.figures import MARKERS, Drawing, file_name, heading, new_figure, styled, wrapped
 from reports.systems import ScoredSystem
-from tasks import data_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,19 +36,21 @@ def embedding_maps(systems: Sequence[ScoredSystem], method: str) -> list[Drawing
 @styled
 def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
     """Draw the dev sentences coloured by label; return None without weights or data."""
-    data = run.config.get("data")
-    if data is None or TASK not in run.main_tasks:
+    from minbert.bi_encoder import BiEncoder
+    from multitask.storage.stored_config import reading_of
+    from tasks.data import dev_if_here
+
+    if TASK not in run.main_tasks:
         return None
     task = run.task(TASK)
     try:
         best = RunFolder(run.folder).weights()
-        examples = task.read(data_folder(str(data)), "dev").sample(COUNT)
     except (UserError, OSError):
         return None
+    if (found := dev_if_here(task, run.config.get("data"))) is None:
+        return None
+    examples = found.sample(COUNT)
     assert examples.targets is not None
-    from minbert.bi_encoder import BiEncoder
-    from multitask.storage.stored_config import reading_of
-
     model = BiEncoder.from_pretrained(best, **reading_of(run.config))
     embeddings = model.encode(list(examples.texts[0]))
     points = project(embeddings.astype(np.float64), method)

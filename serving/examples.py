@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from common.errors import UserError
 from multitask.settings.config import RunConfig
-from tasks import data_folder
 from tasks.base import Task
+from tasks.data import dev_if_here
 
 SHOWN = 3  # per task
 LONGEST = 300  # characters of an example
@@ -36,9 +35,7 @@ def examples_of(
 
 def dev_texts(config: RunConfig, task: Task) -> list[list[str]]:
     """Return texts drawn from the dev examples of a task; none if they cannot be read."""
-    try:
-        examples = task.read(data_folder(config.data), "dev")
-    except (UserError, OSError):
+    if (examples := dev_if_here(task, config.data)) is None:
         return []
     rows = zip(*examples.sample(10 * SHOWN).texts, strict=True)
     short = [list(row) for row in rows if max(map(len, row)) <= LONGEST]

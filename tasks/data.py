@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.errors import UserError
 from common.text import first_names
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer, truncation
+from tasks import data_folder
 from tasks.base import Task
 from tasks.readers import Examples, Limit
 
@@ -142,6 +144,16 @@ def read_split(task: Task, folder: Path, split: str, limit: Limit = None) -> Exa
     if split == "train":
         return task.read(folder, split, limit)
     return task.read(folder, split).sample(limit)
+
+
+def dev_if_here(task: Task, data: object) -> Examples | None:
+    """Return the dev examples of a task; None if a run records no data folder, or it has none."""
+    if data is None:
+        return None
+    try:
+        return task.read(data_folder(str(data)), "dev")
+    except (UserError, OSError):
+        return None
 
 
 def load_together(
