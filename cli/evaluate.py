@@ -22,14 +22,12 @@ from cli.settings_flags import path
 from common.errors import one_line
 from multitask.storage.run_folder import run_of_predictions
 from multitask.storage.stored_config import stored_run_errors
-from tasks import CS224N, build_task, data_folder, find_task, task_suggestion
+from tasks import CS224N, SAMPLE, build_task, data_folder, find_task, task_suggestion
 from tasks.text_files import file_exists
 
 if TYPE_CHECKING:
     from reports.submissions.checks import FileScore
     from tasks.base import Task
-
-SAMPLE = "sample"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:

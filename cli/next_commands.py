@@ -10,6 +10,7 @@ from pathlib import Path
 from common.entry_point import program_command
 from common.terminal import highlighted
 from multitask.settings.config import RunConfig
+from tasks import SAMPLE
 
 # By the number of texts of an example; a tab separates the texts of a pair.
 EXAMPLES = {
@@ -54,7 +55,7 @@ def after_training(config: RunConfig, run: str, use: list[str]) -> Iterator[tupl
 
 def after_pretraining(config: RunConfig, run: str, use: list[str]) -> Iterator[tuple[str, str]]:
     """Yield commands for an encoder that was trained further: probe it, train on it, list runs."""
-    data = [] if config.data == "sample" else ["--data", config.data]
+    data = [] if config.data == SAMPLE else ["--data", config.data]
     probe = command("--mode", "probe", "--task", "sst", "--init", run, *data)
     yield probe, "fit a classifier to its frozen embeddings"
     train = command("--mode", "multitask", "--init", run, *data)

@@ -19,6 +19,7 @@ from minbert.config import PRECISIONS, Device
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import Limit
 from studies import STUDIES, find_study
+from tasks import SAMPLE
 
 if TYPE_CHECKING:
     from studies.study import Study, StudyRequest
@@ -69,7 +70,7 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag(key), type=typed(hint), metavar=name, help=text, default=default)
 
     data = "folder of the data (default: %(default)s)"
-    parser.add_argument("--data", type=path, default="sample", metavar="DIR", help=data)
+    parser.add_argument("--data", type=path, default=SAMPLE, metavar="DIR", help=data)
     add(
         "limit",
         Limit,

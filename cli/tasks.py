@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cli.settings_flags import Flags
 from cli.task_names import FORM, add_own_task, add_table, resolve_tasks, table_names
-from tasks import TASK_NAMES
+from tasks import SAMPLE, TASK_NAMES
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -45,7 +45,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     for name in chosen.names:
         if name not in TASK_NAMES and name not in own:
             parser.error(f"--task: expected {FORM}, found {name!r}")
-    folder = data_folder(args.data or "sample")
+    folder = data_folder(args.data or SAMPLE)
     if not folder.is_dir():
         raise UserError(f"{folder}: expected a folder with data files, found none")
     rows: list[list[str]] = []

@@ -47,6 +47,7 @@ from multitask.storage.data_files import check_digests, check_encoder, write_dig
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.start import holds_finished, make_ready, write_ids
 from multitask.torch_state import independent_of_caller
+from tasks import SAMPLE
 from tasks.base import Task
 from tasks.data import Splits
 from tasks.metrics import overall
@@ -296,7 +297,7 @@ def notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]:
     examples in an epoch, and the default rate with a wider encoder.
     """
     sample = [name for name in config.tasks if name not in config.own_tasks]
-    if config.own_tasks and sample and config.data == "sample":
+    if config.own_tasks and sample and config.data == SAMPLE:
         yield (
             f"{', '.join(sample)}: trained on the bundled sample, which is made from templates, "
             f"with your own {', '.join(config.own_tasks)}; --data DIR reads real files"

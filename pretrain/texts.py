@@ -12,7 +12,7 @@ import numpy as np
 
 from common.random_generators import generator
 from multitask.settings.config import RunConfig
-from tasks import CS224N, build_task, data_folder
+from tasks import CS224N, SAMPLE, build_task, data_folder
 from tasks.base import Task
 from tasks.closure import connected_groups
 from tasks.readers import (
@@ -252,7 +252,7 @@ def overlap_lines(
 ) -> Iterator[str]:
     """Yield one line per task: how many of its dev and test sentences are in the training text."""
     folder = data_folder(config.data)
-    if objective.file is not None and config.data == "sample":
+    if objective.file is not None and config.data == SAMPLE:
         yield "dev is STS of the bundled sample, made from templates: its metrics mean little"
     examples = [
         task.read(folder, "train", limit_of(config.limit, task.name)) for task in tasks.values()

@@ -32,6 +32,7 @@ from multitask.regularizers.base import CleanPass
 from multitask.regularizers.smart import RADIUS, SmartTerm
 from multitask.settings.config import RunConfig
 from reports.tables import text_table
+from tasks import SAMPLE
 
 TASK, BATCH_TOKENS = "sts", 1024
 TOWERS = ("both", "first", "second")
@@ -130,7 +131,7 @@ def clean_batches(config: RunConfig, count: int) -> list[CleanPass]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.noise", description=__doc__)
-    parser.add_argument("--data", default="sample", help="folder with the CS224N files")
+    parser.add_argument("--data", default=SAMPLE, help="folder with the CS224N files")
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--examples", type=typed(Count), default=256, help="pairs (default: 256)")
     parser.add_argument(

@@ -38,6 +38,7 @@ __all__ = [
     "build_task",
     "task_suggestion",
 ]
+SAMPLE = "sample"  # the bundled data, as the name of a folder
 OwnTasks = Mapping[
     str, Mapping[str, Any]
 ]  # name -> a description, as from `TaskDescription.to_json`
@@ -67,5 +68,5 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def data_folder(data: str) -> Path:
-    """Return the folder with this name or path; `sample` is the bundled one."""
-    return Path(__file__).with_name("sample") if data == "sample" else Path(data)
+    """Return the folder with this name or path; `SAMPLE` is the bundled one."""
+    return Path(__file__).with_name(SAMPLE) if data == SAMPLE else Path(data)

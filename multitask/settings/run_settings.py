@@ -40,7 +40,7 @@ from multitask.settings.setting_types import (
     Mode,
     Smoothing,
 )
-from tasks import TaskOptions
+from tasks import SAMPLE, TaskOptions
 from tasks.imbalance import Weighting
 from tasks.metrics import MetricName
 from tasks.protocols import Protocol
@@ -73,7 +73,7 @@ class RunSettings(Settings):
         flag=False,
     )
     data: Name = setting(
-        "sample",
+        SAMPLE,
         help="folder with the data files",
         metavar="DIR",
         group="data",
