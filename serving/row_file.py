@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tasks.own_tasks import TEXTS
 from tasks.tables import READERS, rows_by_name
-from tasks.text_files import DataError, decoded, decoded_lines
+from tasks.text_files import DataError, Stamp, decoded, decoded_lines, stamp
 from tasks.whole_rows import whole_rows
 
 
@@ -96,19 +96,14 @@ class RowFile:
         assert self.file is not None, "only files have named columns"
         return rows_by_name(Path(self.file), list(names), quoted_tabs=self.quoted, lists=lists)
 
-    def version(self) -> tuple[tuple[int, int], ...]:
-        """Return size and time of the file or of each file of a folder; () for standard input."""
-        if self.file is None:
-            return ()
-        source = Path(self.file)
+    def version(self) -> Stamp:
+        """Return the `stamp` of the file or folder; () for standard input."""
         try:
-            files = sorted(source.rglob("*")) if source.is_dir() else [source]
-            found = [file.stat() for file in files]
-        except OSError:  # a missing file is reported when it is read
+            return () if self.file is None else stamp(Path(self.file))
+        except (OSError, ValueError):  # a wrong name is reported when it is read
             return ()
-        return tuple((one.st_size, one.st_mtime_ns) for one in found)
 
-    def check_unchanged(self, version: tuple[tuple[int, int], ...]) -> None:
+    def check_unchanged(self, version: Stamp) -> None:
         """Raise DataError if the file changed: rows, labels and indices are read separately."""
         if self.version() != version:
             raise DataError(f"{self.file}: expected the same file to the end, found it changed")

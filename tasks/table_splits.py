@@ -17,10 +17,9 @@ from tasks.readers import Examples, Limit, text_hash, to_number
 from tasks.splits import held_out_sizes, read_part
 from tasks.stratified import joined_rows, stratified_parts
 from tasks.tables import rows_by_name
-from tasks.text_files import DataError
+from tasks.text_files import DataError, Stamp, stamp
 
 SPLITS = ("train", "dev", "test")
-Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -78,16 +77,6 @@ class TableSource:
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, split if self.has_file(split) else "train")
-
-
-def stamp(path: Path) -> Stamp:
-    """Return names, sizes and times of a data file or its shards, which change with the content."""
-    if path.is_dir():
-        files = list(path.iterdir())
-    else:
-        files = [path] if path.exists() else list(path.parent.glob(path.name))
-    found = [(file, file.stat()) for file in sorted(files)]
-    return tuple((file.name, one.st_size, one.st_mtime_ns) for file, one in found)
 
 
 @lru_cache(maxsize=16)

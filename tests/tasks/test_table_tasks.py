@@ -14,10 +14,10 @@ from multitask.folds import fold_config
 from tasks import find_task
 from tasks.described import DescriptionError
 from tasks.readers import text_hash
-from tasks.table_splits import SPLITS, TableSplit, row_parts, stamp
+from tasks.table_splits import SPLITS, TableSplit, row_parts
 from tasks.table_tasks import complete_table, make_table, name_of_column
 from tasks.task_description import from_json
-from tasks.text_files import DataError
+from tasks.text_files import DataError, stamp
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
 LABELS = ("topic", "urgency:type=ordinal,labels=low|normal|high", "tags")
