@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
-from common.errors import EncoderError
+from common.errors import EncoderError, SettingsError
 
 BILSTM = "bilstm"  # model_type of a BiLSTM in config.json; the others are Hugging Face's
 # model_type in config.json -> (model family, class that transformers opens).
@@ -202,6 +202,14 @@ def bilstm_from_json(content: Mapping[str, Any]) -> BiLSTMConfig:
 
 
 AnyConfig = EncoderConfig | BiLSTMConfig
+
+
+def transformer_config(setting: str, config: AnyConfig) -> EncoderConfig:
+    """Return the configuration of a transformer; raise SettingsError if `setting` has a BiLSTM."""
+    if isinstance(config, BiLSTMConfig):
+        raise SettingsError(f"{setting}: expected a transformer, found a BiLSTM")
+    return config
+
 
 Precision = Literal["fp32", "bf16"]  # of training
 EncodingPrecision = Literal["fp32", "bf16", "int8"]

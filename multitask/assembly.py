@@ -13,7 +13,7 @@ import torch
 from common.errors import RunError, SettingsError, one_line
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
-from minbert.config import PRECISIONS
+from minbert.config import PRECISIONS, transformer_config
 from minbert.device import choose_device, warn_if_slow
 from minbert.sizes import trained_sizes
 from multitask.model import EncoderWithHeads
@@ -203,15 +203,15 @@ def build_model(
 
 def checked_precision(config: RunConfig, bi_encoder: BiEncoder, device: torch.device) -> str:
     """Return the precision of training; raise UserError for one that encoder or exits exclude."""
-    bilstm = isinstance(bi_encoder.encoder, BiLSTM)
-    precision = training_precision(config, device, bilstm).precision
+    encoder = bi_encoder.encoder
+    precision = training_precision(config, device, isinstance(encoder, BiLSTM)).precision
     if precision not in PRECISIONS:
         known = f"auto, {' or '.join(PRECISIONS)}"
         raise SettingsError(f"precision: expected {known} for training, found {precision}")
-    if precision == "bf16" and bilstm:
-        raise SettingsError("precision bf16: expected a transformer, found a BiLSTM")
-    if config.exits and bilstm:
-        raise SettingsError("exits: expected a transformer, found a BiLSTM")
+    if precision == "bf16":
+        transformer_config("precision bf16", encoder.config)
+    if config.exits:
+        transformer_config("exits", encoder.config)
     return precision
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import RunError, SettingsError
-from minbert.config import BiLSTMConfig
+from minbert.config import BiLSTMConfig, transformer_config
 from multitask.loop.telemetry import read_steps
 from multitask.model import LAYER
 from multitask.settings.config import RunConfig
@@ -158,9 +158,8 @@ def parameter_ratio(config: RunConfig, layers: tuple[int, ...]) -> float:
 
     adapter = config.adapter
     assert adapter is not None
-    encoder_config = read_config(RunFolder(Path(str(config.init))).weights())
-    if isinstance(encoder_config, BiLSTMConfig):
-        raise SettingsError(f"adapter {adapter.name}: expected a transformer, found a BiLSTM")
+    read = read_config(RunFolder(Path(str(config.init))).weights())
+    encoder_config = transformer_config(f"adapter {adapter.name}", read)
     with torch.device("meta"):
         encoder = Encoder(encoder_config)
         built = replace(adapter, layers=layers, conflict_layers=None).build(encoder_config)

@@ -9,13 +9,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from common.errors import SettingsError
 from common.run_files import HEADS
 from minbert.adapters import AdaptedEncoder, EncoderAdapter
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
-from minbert.config import BiLSTMConfig
+from minbert.config import transformer_config
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import Encoder
 from minbert.exits import first_dimensions
@@ -59,11 +58,7 @@ class EncoderWithHeads(nn.Module):
             with initial_weights(f"{seed} {name}"):
                 self.heads[name] = task.build_head(bi_encoder.width)
         if adapter is not None:
-            config = self.encoder.config
-            if isinstance(config, BiLSTMConfig):
-                raise SettingsError(
-                    f"adapter {adapter.name}: expected a transformer, found a BiLSTM"
-                )
+            config = transformer_config(f"adapter {adapter.name}", self.encoder.config)
             for name in adapter.only or tasks:
                 with initial_weights(f"{seed} adapter of {name}"):
                     self.adapters[name] = built = adapter.build(config)

@@ -14,7 +14,7 @@ from common.extras import missing
 from common.hub import upload
 from common.json_files import write_json
 from common.run_files import EXPORTED, HEADS
-from minbert.encoder import Encoder
+from minbert.config import transformer_config
 from minbert.sizes import SIZES
 from multitask.calibration import write_calibration
 from multitask.model import ADAPTERS
@@ -82,8 +82,7 @@ def export(
     folder = folder.resolve()
     check_target(run, folder, overwrite)
     model = MultiTaskModel.load(run, "cpu", use=use)
-    if not isinstance(model.model.bi_encoder.encoder, Encoder):
-        raise SettingsError(f"format {kind}: expected a transformer, found a BiLSTM")
+    transformer_config(f"format {kind}", model.model.bi_encoder.encoder.config)
     chosen = KINDS[kind]
     if chosen.package is not None and util.find_spec(chosen.package) is None:
         raise SettingsError(f"format {kind}: {missing(chosen.package)}")
