@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_loss
 from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Task
+from tasks.heads import example_embedding
 from tasks.kinds import Outputs
 from tasks.labelled_files import Source
 from tasks.readers import Examples
@@ -83,14 +83,6 @@ def pull_and_push(
     pull, push = contrastive_objectives(unit, targets, temperature)
     lowest_pull, lowest_push = lower_bounds(temperature, task.kind.classes)
     return pull - lowest_pull, push - lowest_push
-
-
-def example_embedding(texts: Embeddings) -> Tensor:
-    """Return one vector per example: the text's (B, H), or (u, v, |u - v|) of a pair (B, 3H)."""
-    if len(texts) == 1:
-        return texts[0]
-    u, v = texts
-    return torch.cat([u, v, (u - v).abs()], dim=-1)
 
 
 def two_views(source: Source) -> Source:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -34,6 +34,14 @@ class InitializesFromNames(Protocol):
     """A head whose label embeddings may be initialised with those of the class names (C, H)."""
 
     def start(self, names: Tensor) -> None: ...
+
+
+def example_embedding(texts: Sequence[Tensor]) -> Tensor:
+    """Return one vector per example: the text's (B, H), or (u, v, |u - v|) of a pair (B, 3H)."""
+    if len(texts) == 1:
+        return texts[0]
+    u, v = texts
+    return torch.cat([u, v, (u - v).abs()], dim=-1)
 
 
 class HiddenClassifier(nn.Module):
@@ -75,8 +83,8 @@ class PairClassifier(nn.Module):
         self.output = nn.Linear(width, classes)
 
     def forward(self, u: Tensor, v: Tensor) -> Tensor:
-        parts = [u, v, (u - v).abs()] if self.difference else [u, v]
-        return self.output(F.relu(self.hidden(self.dropout(torch.cat(parts, -1)))))
+        pair = example_embedding((u, v)) if self.difference else torch.cat([u, v], -1)
+        return self.output(F.relu(self.hidden(self.dropout(pair))))
 
 
 class CosineSimilarity(nn.Module):

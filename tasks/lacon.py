@@ -18,8 +18,7 @@ from common.errors import SettingsError
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
 from minbert.batching import Batch
 from tasks.base import Task
-from tasks.contrastive import example_embedding
-from tasks.heads import SoftmaxClassifier
+from tasks.heads import SoftmaxClassifier, example_embedding
 from tasks.label_attention import LabelAttention, init_from_names, label_table
 
 if TYPE_CHECKING:

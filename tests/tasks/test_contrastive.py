@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from losses import contrastive_objectives, lower_bounds, supcon_loss
 from tasks import CS224N, build_task
-from tasks.contrastive import example_embedding
+from tasks.heads import example_embedding
 from tasks.objectives import CL, LS, SCL, ContrastiveEPO, LaCon, with_objective
 
 pytestmark = pytest.mark.numeric

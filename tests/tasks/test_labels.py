@@ -18,7 +18,7 @@ from losses import (
 from minbert.batching import Batch
 from minbert.dropout import Dropout, DropoutStream
 from tasks import build_task
-from tasks.contrastive import example_embedding
+from tasks.heads import example_embedding
 from tasks.label_attention import ATTENTION_WIDTH, LabelAttention, centred
 from tasks.lacon import lowest_label_centered
 from tasks.objectives import CL, LEAM, LSAN, LaCon, LaConFusion, with_objective
