@@ -15,7 +15,6 @@ from ensemble.vote import average, majority_vote
 from tasks.predictions import PredictionError, Scores
 
 METHODS = ("vote", "average", "greedy")
-Metrics = dict[str, float]
 
 
 class Scoring(Protocol):
@@ -24,7 +23,7 @@ class Scoring(Protocol):
     @property
     def predictions(self) -> Callable[[np.ndarray], np.ndarray]: ...
     @property
-    def metrics(self) -> Callable[[np.ndarray, np.ndarray], Metrics]: ...
+    def metrics(self) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]: ...
     @property
     def main_metric(self) -> str: ...
 
@@ -40,8 +39,8 @@ class Merged:
 
     weights: Mapping[str, int]
     splits: Mapping[str, Scores]
-    metrics: Metrics
-    members: Mapping[str, Metrics]
+    metrics: dict[str, float]
+    members: Mapping[str, dict[str, float]]
     reported: int
     selected_on: int = 0
 
@@ -80,7 +79,7 @@ def merge(
         splits["dev"] = replace(splits["dev"], selected_on=seen)
     counts = Counter(dev.names[model] for model in chosen)
 
-    def metrics(predictions: np.ndarray | None) -> Metrics:
+    def metrics(predictions: np.ndarray | None) -> dict[str, float]:
         assert predictions is not None
         return kind.metrics(predictions[~seen], targets[~seen])
 

@@ -51,7 +51,7 @@ from tasks import SAMPLE
 from tasks.base import Task
 from tasks.data import Splits
 from tasks.metrics import overall
-from tasks.predictions import Scores, write_predictions, write_scores
+from tasks.predictions import Scores, write_prediction_file, write_scores
 
 STOPPED = "stopped by a callback"
 WIDTH = 384  # width of the encoder for which the default rates were chosen
@@ -282,7 +282,7 @@ def write_split(
             continue
         found = splits[name][split]
         examples, predictions = found.examples, task.kind.predictions(scores[name])
-        write_predictions(
+        write_prediction_file(
             place.predictions / task.output.name(split), task.output, examples.ids, predictions
         )
         ids, left_out = np.array(examples.ids), found.calibrates

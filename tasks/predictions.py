@@ -111,7 +111,7 @@ def scores_name(task: str, split: str) -> str:
     return f"{task}-{split}-probabilities.npz"
 
 
-def write_predictions(
+def write_prediction_file(
     path: Path,
     output: PredictionFile,
     ids: Sequence[str] | np.ndarray,

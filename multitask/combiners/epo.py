@@ -19,7 +19,7 @@ from multitask.combiners.base import (
     preferences,
 )
 
-ROUNDING = 16 * np.finfo(np.float64).eps  # bound of the relative error of a few operations
+RELATIVE_ERROR = 16 * np.finfo(np.float64).eps  # bound of the relative error of a few operations
 FLOOR = 1e-12  # smallest share of a loss, only inside the logarithm of the adjustment
 
 
@@ -81,14 +81,14 @@ def epo_solution(
     share = scaled / scaled.sum() if scaled.sum() else np.full(m, 1 / m)
     logs = np.log(m * np.maximum(share, FLOOR))
     # Rounding must not turn a zero into a sign, which decides the constraints.
-    error = ROUNDING * ray * (1 + np.abs(logs) + mu)
+    error = RELATIVE_ERROR * ray * (1 + np.abs(logs) + mu)
     adjustment = without_noise(ray * (logs - mu), error)
-    gain_error = np.abs(matrix) @ (error + m * ROUNDING * np.abs(adjustment))
+    gain_error = np.abs(matrix) @ (error + m * RELATIVE_ERROR * np.abs(adjustment))
     # gain_j > 0: moving along G^T a lowers objective j
     gain = without_noise(matrix @ adjustment, gain_error)
     if mu > threshold:
         lower = np.where(gain > 0, -np.inf, gain) if (gain > 0).any() else np.zeros(m)
-        lower = np.where(scaled >= (1 - ROUNDING) * scaled.max(), 0.0, lower)
+        lower = np.where(scaled >= (1 - RELATIVE_ERROR) * scaled.max(), 0.0, lower)
         solution = maximize(gain, matrix, lower)
         return (np.full(m, 1 / m), "infeasible") if solution is None else (solution, "balance")
     descent = matrix.sum(0)

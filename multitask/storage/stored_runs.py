@@ -24,7 +24,7 @@ from tasks.own_types import TYPES
 from tasks.predictions import (
     PredictionError,
     Scores,
-    write_predictions,
+    write_prediction_file,
     write_scores,
 )
 
@@ -233,6 +233,6 @@ def write_merged_run(
                 assert table.predictions is not None
                 if output is not None:
                     file = target / output.name(split)
-                    write_predictions(file, output, table.ids, table.predictions)
+                    write_prediction_file(file, output, table.ids, table.predictions)
                 write_scores(place.scores(task, split), table)
         write_sealed(place.metrics_file, metrics)

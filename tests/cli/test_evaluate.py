@@ -12,7 +12,7 @@ import pytest
 from reports.submissions.checks import Checked, FileScore, faults_line
 from tasks import CS224N, build_task, data_folder
 from tasks.metrics import overall
-from tasks.predictions import Scores, scores_name, write_predictions, write_scores
+from tasks.predictions import Scores, scores_name, write_prediction_file, write_scores
 
 
 @pytest.fixture
@@ -27,7 +27,9 @@ def predictions(tmp_path):
             values = [0] * len(examples) if split == "test" else examples.targets.tolist()
             if split == "dev":
                 values[:7] = values[7:14]
-            write_predictions(folder / task.output.name(split), task.output, examples.ids, values)
+            write_prediction_file(
+                folder / task.output.name(split), task.output, examples.ids, values
+            )
     return folder
 
 
@@ -136,7 +138,7 @@ def test_a_line_points_to_the_diagnosis_of_faulty_values(run_ok, evaluate, predi
         task = build_task(name)
         ids = task.read(data_folder("sample"), "dev").ids
         values = [value] * len(ids)
-        write_predictions(predictions / task.output.name("dev"), task.output, ids, values)
+        write_prediction_file(predictions / task.output.name("dev"), task.output, ids, values)
     line = (
         "faults: sst-dev-output.csv (one class for all), sts-dev-output.csv "
         "(the same similarity for all); --diagnose --tasks sst sts shows evidence, usual cause "
@@ -156,7 +158,9 @@ def test_a_line_points_to_the_diagnosis_of_wrong_files_and_perfect_scores(
     file.write_text(re.sub(r" , (\d) ", r" , tensor(\1) ", file.read_text()))
     task = build_task("sts")
     gold = task.read(data_folder("sample"), "dev")
-    write_predictions(predictions / task.output.name("dev"), task.output, gold.ids, gold.targets)
+    write_prediction_file(
+        predictions / task.output.name("dev"), task.output, gold.ids, gold.targets
+    )
     found = run(*evaluate, "--tasks", "sst", "sts", "qqp")  # that of qqp is missing
     assert (found.returncode, "expected 0, 1, 2, 3, 4, found 'tensor(" in found.stderr) == (1, True)
     assert found.stdout.splitlines()[-1] == (

@@ -9,7 +9,7 @@ from run_files import config, metrics
 
 import cli
 from tasks import build_task, data_folder
-from tasks.predictions import write_predictions
+from tasks.predictions import write_prediction_file
 
 RUN = ("--encoder", "tiny", "--epochs", "1", "--limit", "40", "--dev-limit", "20")
 
@@ -211,7 +211,7 @@ def test_predictions_without_the_data_of_an_own_task_are_checked_for_the_others(
         build_task("sst").output,
     )
     file = folder / "predictions" / output.name("dev")
-    write_predictions(file, output, examples.ids, examples.targets)
+    write_prediction_file(file, output, examples.ids, examples.targets)
     shown = run_ok("--mode", "evaluate", "--predictions", folder).stdout
     gone = f"its file {tmp_path / 'gone.csv'} does not exist"
     assert f"moods is not checked: {gone}" in shown
@@ -239,7 +239,7 @@ def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run
     assert own in error_line(2, *evaluate, "--diagnose")
     examples = build_task("sst").read(data_folder("sample"), "dev")
     output, values = build_task("sst").output, [2, *examples.targets[1:]]
-    write_predictions(folder / "predictions" / output.name("dev"), output, examples.ids, values)
+    write_prediction_file(folder / "predictions" / output.name("dev"), output, examples.ids, values)
     shown = run(*evaluate).stdout.splitlines()
     assert shown[0] == "data: the bundled sample; --data DIR reads other files"
     assert shown[1] == f"data of moods: {source}"

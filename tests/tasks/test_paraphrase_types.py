@@ -12,7 +12,7 @@ from reports.submissions.diagnosis import diagnose
 from reports.submissions.prediction_names import read_headers
 from tasks import build_task
 from tasks.kinds import multi_label
-from tasks.predictions import read_scores_of, write_predictions
+from tasks.predictions import read_scores_of, write_prediction_file
 from tasks.text_files import DataError
 
 LISTS = {"26": "[6, 6, 25, 29]", "7": "[2, 6, 7, 0, 0]"}
@@ -105,7 +105,7 @@ def test_faults_of_several_labels_are_found(same, tmp_path):
     rows = np.arange(400)[:, None]
     values = np.zeros((400, 26), int) if same else rows + np.arange(26)
     file = tmp_path / "etpc-paraphrase-detection-dev-output.csv"
-    write_predictions(file, task.output, [f"id{n}" for n in range(400)], values)
+    write_prediction_file(file, task.output, [f"id{n}" for n in range(400)], values)
     (one,) = diagnose(read_headers(file), tmp_path, subset=True)
     assert [found.kind for found in one.findings] == ["single class" if same else "no class"]
 

@@ -13,7 +13,7 @@ from tasks.predictions import (
     finite_number,
     read_scores,
     read_scores_of,
-    write_predictions,
+    write_prediction_file,
     write_scores,
 )
 
@@ -35,7 +35,7 @@ PLAIN = PredictionFile("stem", "C", str)
 def test_the_leaderboards_bytes(name, tmp_path):
     task, path = build_task(name), tmp_path / "output.csv"
     predictions = list(task.kind.predictions(SCORES[name]))
-    write_predictions(path, task.output, ["abc", "dé"], predictions)
+    write_prediction_file(path, task.output, ["abc", "dé"], predictions)
     assert path.read_bytes() == EXPECTED[name]
     assert [file.name for file in tmp_path.iterdir()] == ["output.csv"]
 
@@ -51,13 +51,13 @@ def test_the_file_names_and_similarities_to_the_last_bit():
 def test_an_older_file_is_replaced(tmp_path):
     path = tmp_path / "output.csv"
     path.write_text("old and much longer than the new one " * 9)
-    write_predictions(path, PLAIN, ["a"], [1])
+    write_prediction_file(path, PLAIN, ["a"], [1])
     assert path.read_bytes() == b"id \t C \na , 1 \n"
 
 
 def test_ids_and_predictions_of_different_number_write_nothing(tmp_path):
     with pytest.raises(ValueError, match="zip"):
-        write_predictions(tmp_path / "output.csv", PLAIN, ["a", "b"], [1])
+        write_prediction_file(tmp_path / "output.csv", PLAIN, ["a", "b"], [1])
     assert not list(tmp_path.iterdir())
 
 
@@ -140,7 +140,7 @@ VALUES = {"sst": [0, 4, 2], "qqp": [0, 1, 1], "sts": [0.25, -1e-7, 4.9]}
 def written(tmp_path):
     def write(task, change=lambda content: content):
         output, file = build_task(task).output, tmp_path / "output.csv"
-        write_predictions(file, output, IDS, VALUES[task])
+        write_prediction_file(file, output, IDS, VALUES[task])
         file.write_bytes(change(file.read_bytes()))
         return check_predictions(file, output, IDS)
 
@@ -156,7 +156,7 @@ def test_what_the_toolkit_writes_is_sound(written, task):
 
 def test_values_stand_in_the_order_that_was_asked_for(tmp_path):
     output, file = build_task("sts").output, tmp_path / "output.csv"
-    write_predictions(file, output, IDS[::-1], VALUES["sts"][::-1])
+    write_prediction_file(file, output, IDS[::-1], VALUES["sts"][::-1])
     np.testing.assert_array_equal(check_predictions(file, output, IDS).values, VALUES["sts"])
 
 
