@@ -13,8 +13,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
@@ -24,6 +25,9 @@ from common.argument_types import typed
 from common.settings import Name, Part
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import MACHINE, READING
+
+if TYPE_CHECKING:
+    from serving.prediction_writer import PredictionOptions
 
 Probability = Annotated[float, Meta(gt=0, le=1, description="a number above 0 and up to 1")]
 
@@ -103,9 +107,30 @@ def add_flags(parser: Any) -> None:
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     from common.atomic_files import atomic_writer
-    from serving.prediction_writer import PredictionOptions, write_predictions
+    from serving.prediction_writer import write_predictions
     from serving.row_file import RowFile
 
+    check_flags(args, parser)
+    machine = RunConfig(**parser.flags.given(args, ()))
+    quoted = args.quotes != "no" and not args.glue
+    source = RowFile(args.input, tuple(args.column or ()), args.glue, quoted)
+    write = partial(write_predictions, args.run, source)
+    how = options_of(args), machine, parser.outside
+    if not args.output:
+        write(sys.stdout, *how)
+        return 0
+    check_output_file(args, parser, (".tsv",) if args.glue else (".csv", ".tsv"))
+    target, begin = Path(args.output), time.perf_counter()
+    with atomic_writer(target) as file:
+        written = write(file, *how)
+    rate = written.rows / (time.perf_counter() - written.loaded)
+    loading = f"{written.loaded - begin:.1f} s of loading"
+    print(f"{written.metrics}{written.rows:,} rows, {rate:,.0f} rows/s after {loading}: {target}")
+    return 0
+
+
+def check_flags(args: argparse.Namespace, parser: Any) -> None:
+    """End with a line about flags that contradict each other, or need another one."""
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found standard input")
     if args.column and len(args.column) > 2:
@@ -119,12 +144,16 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     for key in ("probabilities", "coverage", "threshold"):
         if args.glue and getattr(args, key) not in (None, False):
             parser.error(f"--glue and {flag(key)}: expected at most one of them")
-    target = Path(args.output) if args.output else None
-    machine = RunConfig(**parser.flags.given(args, ()))
-    quoted = args.quotes != "no" and not args.glue
-    source = RowFile(args.input, tuple(args.column or ()), args.glue, quoted)
-    comma = target is not None and target.suffix.lower() == ".csv"
-    wanted = PredictionOptions(
+    if args.overwrite and not args.output:
+        parser.error("--overwrite: expected --output FILE, found none")
+
+
+def options_of(args: argparse.Namespace) -> PredictionOptions:
+    """Return the options of the output; its separator follows from the ending of its file."""
+    from serving.prediction_writer import PredictionOptions
+
+    comma = Path(args.output or "").suffix.lower() == ".csv"
+    return PredictionOptions(
         args.tasks,
         tuple(args.label or ()),
         glue=bool(args.glue),
@@ -133,18 +162,3 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         coverage=args.coverage,
         threshold=args.threshold,
     )
-    if target is None:
-        if args.overwrite:
-            parser.error("--overwrite: expected --output FILE, found none")
-        write_predictions(args.run, source, sys.stdout, wanted, machine, parser.outside)
-        return 0
-    check_output_file(args, parser, (".tsv",) if args.glue else (".csv", ".tsv"))
-    begin = time.perf_counter()
-    with atomic_writer(target) as file:
-        count, loaded, judged = write_predictions(
-            args.run, source, file, wanted, machine, parser.outside
-        )
-    rate = count / (time.perf_counter() - loaded)
-    line = f"{count:,} rows, {rate:,.0f} rows/s after {loaded - begin:.1f} s of loading"
-    print(f"{judged}{line}: {target}")
-    return 0

@@ -6,12 +6,14 @@ With --task, an own task is listed and checked before it is trained.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cli.settings_flags import Flags
 from cli.task_names import FORM, add_own_task, add_table, resolve_tasks, table_names
-from tasks import SAMPLE, TASK_NAMES
+from common.errors import UserError, one_line
+from tasks import SAMPLE, TASK_NAMES, OwnTasks, data_folder, find_task
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -32,55 +34,69 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from common.errors import UserError, one_line
     from reports.tables import shown_table
-    from tasks import data_folder, find_task
-    from tasks.data import reading_notices, small_split_notices
-    from tasks.task_description import from_json
-    from tasks.task_inference import description_lines
 
     given = [*TASK_NAMES, *(args.further or []), *table_names(args)]
     chosen = resolve_tasks(args, parser, given, "--task")
-    own = chosen.own
     for name in chosen.names:
-        if name not in TASK_NAMES and name not in own:
+        if name not in TASK_NAMES and name not in chosen.own:
             parser.error(f"--task: expected {FORM}, found {name!r}")
     folder = data_folder(args.data or SAMPLE)
     if not folder.is_dir():
         raise UserError(f"{folder}: expected a folder with data files, found none")
-    rows: list[list[str]] = []
-    lines: list[str] = []
-    problems: list[str] = []
-    for name in chosen.names:
-        task = find_task(name, own)
-        found: dict[str, Examples] = {}
-        try:
-            found = read_splits(task, folder)
-        except UserError as error:
-            problems.append(f"cannot be read: {name}: {error}")
-        kind = "similarity" if task.kind.classes is None else f"{task.kind.classes} classes"
-        kind = kind if task.kind.labels is None else f"{task.kind.labels} labels"
-        if name in own and task.kind.columns is None:
-            kind = str(own[name]["type"])
-        cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
-        rows.append([name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells])
-        if name in own:
-            lines += [f"{name}: {line}" for line in description_lines(from_json(name, own[name]))]
-            notices = [
-                line
-                for split, examples in found.items()
-                for line in reading_notices(task, folder, split, examples)
-            ]
-            if {"train", "dev"} <= found.keys():
-                notices += small_split_notices(task, found)
-            lines += [f"{name}: {line}" for line in notices]
-        if args.examples and "train" in found:
-            lines.append(f"{name}: {first_example(task, found['train'])}")
-    print(shown_table(["task", "reads", "kind", *SPLITS], rows))
+    every = [about(name, chosen.own, folder, args.examples) for name in chosen.names]
+    problems = [one.problem for one in every if one.problem is not None]
+    print(shown_table(["task", "reads", "kind", *SPLITS], [one.row for one in every]))
     print(f"\nexamples found in {folder}; empty if there are no files")
-    for line in [*lines, *problems]:
+    for line in [*(line for one in every for line in one.lines), *problems]:
         print(one_line(line)[:LONGEST])
     return 1 if problems else 0
+
+
+class AboutTask(NamedTuple):
+    """A row of the table, lines about a task, and why it cannot be read, None if it can."""
+
+    row: list[str]
+    lines: list[str]
+    problem: str | None
+
+
+def about(name: str, own: OwnTasks, folder: Path, example: bool) -> AboutTask:
+    """Read the files of a task and describe it, with its first `example` if that is requested."""
+    task, problem = find_task(name, own), None
+    found: dict[str, Examples] = {}
+    try:
+        found = read_splits(task, folder)
+    except UserError as error:
+        problem = f"cannot be read: {name}: {error}"
+    cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
+    reads = f"{task.texts} text{'s' * (task.texts > 1)}"
+    lines = own_lines(task, own, folder, found) if name in own else []
+    if example and "train" in found:
+        lines.append(first_example(task, found["train"]))
+    row = [name, reads, kind_of(task, own), *cells]
+    return AboutTask(row, [f"{name}: {line}" for line in lines], problem)
+
+
+def kind_of(task: Task, own: OwnTasks) -> str:
+    """Return what a task predicts: the number of classes or labels, or the type of numbers."""
+    if task.kind.labels is not None:
+        return f"{task.kind.labels} labels"
+    if task.kind.classes is not None:
+        return f"{task.kind.classes} classes"
+    return str(own[task.name]["type"]) if task.name in own else "similarity"
+
+
+def own_lines(task: Task, own: OwnTasks, folder: Path, found: Mapping[str, Examples]) -> list[str]:
+    """Return what an own task predicts, and notices about the examples found for it."""
+    from tasks.data import reading_notices, small_split_notices
+    from tasks.task_description import from_json
+    from tasks.task_inference import description_lines
+
+    lines = [*description_lines(from_json(task.name, own[task.name]))]
+    for split, examples in found.items():
+        lines += reading_notices(task, folder, split, examples)
+    return [*lines, *(small_split_notices(task, found) if {"train", "dev"} <= found.keys() else ())]
 
 
 def read_splits(task: Task, folder: Path) -> dict[str, Examples]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from serving.grading import Graded
 from serving.prediction_table import PredictionTable, Windows, above_threshold
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from multitask.settings.config import RunConfig
     from serving.model import MultiTaskModel
     from serving.prediction import Prediction
-    from serving.row_file import RowFile
+    from serving.row_file import Row, RowFile
     from tasks.base import Task
 
 
@@ -48,6 +48,14 @@ class PredictionOptions:
     threshold: float | None = None
 
 
+class Written(NamedTuple):
+    """The number of rows that were written, the time when the model was loaded, and metrics."""
+
+    rows: int
+    loaded: float
+    metrics: str = ""
+
+
 def write_predictions(
     run: str,
     source: RowFile,
@@ -55,8 +63,8 @@ def write_predictions(
     options: PredictionOptions,
     machine: RunConfig,
     outside: tuple[type[Settings], ...] = (),
-) -> tuple[int, float, str]:
-    """Write each row with its predictions; return the number, the time after loading, the metrics.
+) -> Written:
+    """Write each row of a file with its predictions.
 
     `machine` gives device, precision and kernel. Raises DataError if the source changes meanwhile.
     """
@@ -74,24 +82,15 @@ def write_predictions(
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     loaded = time.perf_counter()
     if first is None:
-        return 0, loaded, ""
+        return Written(0, loaded)
     task = only_task(options, model, len(source.columns)) if options.label or options.glue else None
     graded = Graded(task, source, options.label) if task and options.label else None
     write, count = window_writer(file, source, options, task), 0
     total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:
-        windows: Windows = model.predict_stream(
-            chain([first], rows),
-            options.tasks,
-            precision.precision,
-            progress.update,
-            options.coverage,
-            lambda row: row.characters,
-        )
-        if options.threshold is not None:
-            names = model.chosen(options.tasks, len(first))
-            windows = above_threshold(windows, model.tasks_by_name, names, options.threshold)
-        for window, found in windows:
+        every = chain([first], rows)
+        predicted = predict(model, every, len(first), options, precision.precision, progress.update)
+        for window, found in predicted:
             source.check_unchanged(version)
             if graded is not None:
                 graded.add(found[graded.task.name])
@@ -102,7 +101,25 @@ def write_predictions(
     source.check_unchanged(version)  # again after the last row: the file may have become shorter
     metrics = graded.table() if graded is not None else ""
     report_precision(machine.precision, precision)
-    return count, loaded, metrics
+    return Written(count, loaded, metrics)
+
+
+def predict(
+    model: MultiTaskModel,
+    rows: Iterable[Row],
+    texts: int,
+    options: PredictionOptions,
+    precision: str,
+    update: Callable[[int], object],
+) -> Windows:
+    """Return windows of rows of `texts` texts with predictions; below a threshold there is none."""
+    windows: Windows = model.predict_stream(
+        rows, options.tasks, precision, update, options.coverage, lambda row: row.characters
+    )
+    if options.threshold is None:
+        return windows
+    names = model.chosen(options.tasks, texts)
+    return above_threshold(windows, model.tasks_by_name, names, options.threshold)
 
 
 def window_writer(

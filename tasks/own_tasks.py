@@ -141,47 +141,56 @@ def task_from_lists(
         raise SettingsError(f"{wrong[0]}: expected none with a list of texts, which has no file")
     pairs = "df[COLUMNS].values.tolist()"
     rows = [texts_of(row) for row in listed("texts", texts, "a name or a list of texts", pairs)]
-    labels = listed("labels", () if labels is None else labels)
-    labels = [None if repr(label) in MISSING_REPRS else label for label in labels]
-    check_no_matrix(labels)
     given = TYPES.get(str(options.get("type")))
     unlabelled = given is not None and not given.label_columns[1]
-    if len(labels) != (0 if unlabelled else len(rows)):
-        found = len(labels) or "none"
-        wanted = "none" if unlabelled else f"{len(rows)}, one for each text"
-        raise SettingsError(f"labels: expected {wanted}, found {found}")
+    labels = checked_labels(labels, 0 if unlabelled else len(rows))
     if fault := name_fault(name):
         raise SettingsError(f"name: {fault}")
+    columns = columns_of_rows(rows)
+    if "classes" in options:
+        options["labels"] = names_of_classes(options.pop("classes"))
+    kind = options.get("type") or type_of_lists(len(columns), labels, options)
+    own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
+    stored: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
+    for row, label in zip(stored, labels, strict=False):  # some types have no labels
+        row[LABEL] = None if label is None else own.cell(label, options)
+    description = {"train": str(store_rows(folder, name, stored)), "type": kind}
+    description |= {"text": list(columns)} | ({} if unlabelled else {"label": [LABEL]})
+    return described_lists(name, description | options)
+
+
+def checked_labels(labels: Any, count: int) -> list[Any]:
+    """Return the labels of lists, None for a missing one; raise SettingsError unless `count`."""
+    found = listed("labels", () if labels is None else labels)
+    found = [None if repr(label) in MISSING_REPRS else label for label in found]
+    check_no_matrix(found)
+    if len(found) != count:
+        wanted = f"{count}, one for each text" if count else "none"
+        raise SettingsError(f"labels: expected {wanted}, found {len(found) or 'none'}")
+    return found
+
+
+def columns_of_rows(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the columns of one or two texts; raise SettingsError for rows with other numbers."""
     widths = sorted({len(row) for row in rows}) or [1]
     if len(widths) > 1 or widths[0] not in (1, 2):
         found = " and ".join(map(str, widths))
         raise SettingsError(f"texts: expected one or two in each row, found {found}")
-    columns = TEXTS[: widths[0]]
-    if "classes" in options:
-        classes = options.pop("classes")
-        if not isinstance(classes, str):  # low|high, as in a description
-            classes = [to_text(one) for one in listed("classes", classes)]
-        options["labels"] = classes
-    kind = options.get("type") or type_of_lists(len(columns), labels, options)
-    own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
-    cells: list[dict[str, Any]] = [
-        {LABEL: None if label is None else own.cell(label, options)} for label in labels
-    ]
-    file = store_rows(
-        folder,
-        name,
-        [
-            dict(zip(columns, row, strict=True)) | cell
-            for row, cell in zip(rows, cells or [{}] * len(rows), strict=True)
-        ],
-    )
-    description = {"train": str(file), "type": kind, "text": list(columns)}
-    description |= {} if unlabelled else {"label": [LABEL]}
+    return TEXTS[: widths[0]]
+
+
+def names_of_classes(classes: Any) -> str | list[Any]:
+    """Return the argument `classes`: a text such as low|high, as in a description, or a list."""
+    return classes if isinstance(classes, str) else [*map(to_text, listed("classes", classes))]
+
+
+def described_lists(name: str, description: Mapping[str, Any]) -> TaskDescription:
+    """Return the complete description of a task from lists; raise DescriptionError."""
     try:
-        checked = checked_description(name, description | options)
+        checked = checked_description(name, description)
         check_labels("classes", checked["labels"])
         described = complete_description(name, checked)
-        if fault := own.fault(described):
+        if fault := TYPES[described.type].fault(described):
             raise DescriptionError(f"{name}: {fault}")
         return described
     except DescriptionError as error:  # the key `labels` is the argument `classes`

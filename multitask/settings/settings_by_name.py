@@ -6,7 +6,7 @@ the same level as those of the configuration. No torch is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, Field, replace
 from functools import cache
 from typing import Any
@@ -60,30 +60,14 @@ def resolved(
     mode = requested_mode(given, user_methods)
     preset = preset_values(given.get("preset"), mode)
     owned = owners(user_methods)
-    names = {one.name for one in known}
-    for key in (names | {"use"}) & owned.keys():  # `use` has the files of methods in config.json
-        raise SettingsError(
-            f"{key}: expected another name for this setting of {owner_of(key, owned)}: every run "
-            "has a setting of this name"
-        )
-    for name in given:
-        if name not in names and name not in owned:
-            near = option_hint(name) or suggestion(name, [*names, *owned])
-            raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
+    check_keys(given, {one.name for one in known}, owned)
     objective = method("objective", given, preset, user_methods)
     base = {**MODE_DEFAULTS.get(mode, {}), **getattr(objective, "defaults", {}), **preset}
-    found: dict[str, Any] = {}
-    for one in known:
-        if one.name == "outside_tasks":
-            classes = {cls.name: cls for cls in user_methods if issubclass(cls, TaskOptions)}
-            found[one.name] = tuple(classes[n] for n in given["tasks"] if n in classes)
-        elif one.name in METHOD_ROLES and one.name != "regularizers":
-            found[one.name] = method(one.name, given, base, user_methods)
-        elif one.name != "regularizers":
-            if (value := given.get(one.name, base.get(one.name, MISSING))) is MISSING:
-                found[one.name] = default_of(one)
-            else:
-                found[one.name] = convert(one.name, hints[one.name], value)
+    found = {
+        one.name: value_of(one, hints, given, base, user_methods)
+        for one in known
+        if one.name != "regularizers"  # which depend on the tasks
+    }
     found["mode"] = found["mode"] or mode_of(found)
     found["regularizers"] = regularizers(base | given, found["tasks"], user_methods)
     if found["gradients"] is None:
@@ -95,6 +79,37 @@ def resolved(
     if strict:
         check_used(settings, found, owned)
     return found
+
+
+def check_keys(given: Iterable[str], names: Set[str], owned: Owners) -> None:
+    """Raise SettingsError for an unknown setting, and for a method's with a name of a run's."""
+    for key in (names | {"use"}) & owned.keys():  # `use` has the files of methods in config.json
+        raise SettingsError(
+            f"{key}: expected another name for this setting of {owner_of(key, owned)}: every run "
+            "has a setting of this name"
+        )
+    for name in given:
+        if name not in names and name not in owned:
+            near = option_hint(name) or suggestion(name, [*names, *owned])
+            raise SettingsError(f"expected the settings of a run, found {name!r}{near}")
+
+
+def value_of(
+    one: Field[Any],
+    hints: Mapping[str, Any],
+    given: Mapping[str, Any],
+    base: Mapping[str, Any],
+    user_methods: UserMethods,
+) -> Any:
+    """Return the value of a field: a given one, else that in `base`, else the default."""
+    if one.name == "outside_tasks":
+        classes = {cls.name: cls for cls in user_methods if issubclass(cls, TaskOptions)}
+        return tuple(classes[name] for name in given["tasks"] if name in classes)
+    if one.name in METHOD_ROLES:
+        return method(one.name, given, base, user_methods)
+    if (value := given.get(one.name, base.get(one.name, MISSING))) is MISSING:
+        return default_of(one)
+    return convert(one.name, hints[one.name], value)
 
 
 def check_no_clash(found: Mapping[str, Any]) -> None:
