@@ -26,27 +26,19 @@ def corn_log_probabilities(logits: Tensor) -> Tensor:
     return at_least + not_above
 
 
-def corn_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
+def corn_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Compute the binary cross-entropy of CORN's conditional decisions (Shi et al., 2021).
 
     Decision k is trained on the subset of examples with class >= k. The sum over the decisions of
-    an example is -log of the probability of its class.
+    an example is -log of the probability of its class. The loss is the mean over the examples; the
+    paper's divides the sum by the sizes of all subsets together, a factor that depends on the
+    labels.
 
     Args:
         logits: (B, C - 1).
         labels: (B,) classes from 0 to C - 1.
-        reduction: "mean" over the examples; "subsets" divides the sum by the sizes of all subsets
-            together, as in the paper. They differ by a factor that depends on the labels.
-
-    Raises:
-        ValueError: for another reduction.
     """
-    losses = F.nll_loss(corn_log_probabilities(logits), labels, reduction="none")
-    if reduction == "mean":
-        return losses.mean()
-    if reduction == "subsets":
-        return losses.sum() / (labels + 1).clamp(max=logits.shape[1]).sum()
-    raise ValueError(f"reduction: expected mean or subsets, found {reduction!r}")
+    return F.nll_loss(corn_log_probabilities(logits), labels, reduction="none").mean()
 
 
 def distance_loss(logits: Tensor, labels: Tensor) -> Tensor:

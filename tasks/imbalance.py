@@ -29,8 +29,8 @@ class Imbalance(NamedTuple):
     others. `gamma` is that of the focal loss, `tau` that of logit adjustment; 0 means neither.
     """
 
-    weights: Weighting | Mapping[str, float] | None = None
-    beta: float = 0.0
+    weights: Weighting | Mapping[str, float] | None
+    beta: float
     gamma: float = 0.0
     tau: float = 0.0
 

@@ -118,8 +118,8 @@ def test_weights_of_the_description_replace_those_of_the_run(capsys):
 def test_a_class_without_examples_gives_finite_losses():
     own = build_task("sst")
     targets = np.array([0, 0, 1, 2])  # of five classes
-    for how in (Imbalance("balanced"), Imbalance("effective", 0.9), Imbalance(tau=1.0)):
-        found = with_imbalance(own, how, targets)
+    for one in (("balanced", 0.9), ("effective", 0.9), (None, 0.9, 0.0, 1.0)):
+        found = with_imbalance(own, Imbalance(*one), targets)
         loss = found.compute_losses(torch.randn(4, 5), (), torch.from_numpy(targets))["sst"]
         assert loss.isfinite()
 
@@ -127,7 +127,7 @@ def test_a_class_without_examples_gives_finite_losses():
 def test_a_task_of_another_loss_is_refused_where_the_rules_do_not_know_it():
     own = build_task("qqp", loss="with-contrastive")
     with pytest.raises(ValueError, match="expected a task that is trained by cross-entropy"):
-        with_imbalance(own, Imbalance("balanced"), np.array([0, 1]))
+        with_imbalance(own, Imbalance("balanced", 0.9), np.array([0, 1]))
 
 
 @pytest.mark.parametrize(
