@@ -323,7 +323,8 @@ def check_used(given: Mapping[str, Any], found: Mapping[str, Any], owned: Owners
             weights = value.values() if isinstance(value, dict) else [value]
             if given_value is not MISSING and not any(weights):
                 continue
-        if given_value not in [default_of(cls.by_key()[key]) for cls in several]:
+        defaults = [default_of(cls.by_key()[key]) for cls in several]
+        if given_value is MISSING or given_value not in defaults:
             owner, shown = owner_of(key, owned), short_repr(given[key])
             raise SettingsError(f"{key}: expected {owner}, found {shown} without it")
 

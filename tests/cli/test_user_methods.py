@@ -241,6 +241,17 @@ def test_flags_of_users_methods_are_documented_and_checked(own, run_ok, error_li
     assert "unrecognized arguments: --favour 2; a flag of mode multitask or pareto" in line
 
 
+def test_an_invalid_value_without_a_default_needs_its_method_too(tmp_path, error_line):
+    own, config = tmp_path / "own.py", tmp_path / "settings.yaml"
+    own.write_text(
+        "from multitask.combiners import Combiner\n\n\n"
+        "class Scaled(Combiner, name='scaled'):\n    strength: float\n"
+    )
+    config.write_text("strength: abc\n")
+    line = error_line(2, "--mode", "multitask", "--use", own, "--config", config)
+    assert "--strength: expected combiner scaled, found 'abc' without it" in line
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
