@@ -24,7 +24,7 @@ from common.atomic_files import atomic_write_text
 from common.entry_point import if_interrupted
 from common.errors import SettingsError
 from common.settings import Count, Positive
-from multitask.affinity.advice import Advice
+from multitask.affinity.advice import COMMANDS, Advice
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.measures import FEWEST_ROUNDS
 from multitask.affinity.result import Affinity
@@ -44,7 +44,6 @@ from tasks import CS224N, TASK_NAMES
 # Of a short run; its scores are not used.
 SHORT = {"limit": 2000, "dev_limit": 100, "test_limit": 10}
 GROUP = "affinity"
-COMMANDS = "commands.sh"
 
 
 def add_flags(parser: Any) -> None:

@@ -119,7 +119,7 @@ def check_output_file(
         raise UserError(f"{target}: found an existing file; --overwrite would replace it")
     target.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(target.parent, os.W_OK):
-        raise UserError(f"{target.parent}: cannot be written")
+        raise UserError(f"{target.parent}: cannot be written; choose another {name}")
 
 
 def is_one_of(target: Path, files: Iterable[Path]) -> bool:

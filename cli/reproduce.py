@@ -99,7 +99,9 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
         add(key, hint, metavar(hint), f"{name} (default: the study's; only with {tables})")
     devices = "device: auto, cpu, cuda or cuda:N (default: auto)"
     add("device", Device, "DEVICE", devices, default="auto")
-    parser.add_argument("--encoder", type=path, default="minilm", help="encoder (default: minilm)")
+    parser.add_argument(
+        "--encoder", type=path, default=RunConfig.encoder, help="encoder (default: %(default)s)"
+    )
     precision = "precision (default: that of the study, fp32 or bf16)"
     parser.add_argument("--precision", choices=PRECISIONS, help=precision)
 

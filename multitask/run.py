@@ -139,7 +139,9 @@ def run(
             if control.resume and not control.overwrite and run_folder.has_results():
                 check_encoder(run_folder, config)
             if source_content(config) != needed:
-                raise RunError("a run of --init or --teacher changed while this run read it")
+                raise RunError(
+                    "a run of init or teacher changed while it was read; start this run again"
+                )
             make_ready(run_folder, config, control.overwrite)
             write_digests(run_folder, config)
             if not is_default("protocol", config.protocol):

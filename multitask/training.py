@@ -117,7 +117,7 @@ def train(
     overwrite: bool = False,
     verbose: bool = False,
     callbacks: Iterable[Any] = (),
-    tracker: str = "tensorboard",
+    tracker: str = RunControl.tracker,
 ) -> Run:
     """Train into a folder, or open the finished run of this configuration in it.
 

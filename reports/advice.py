@@ -8,11 +8,10 @@ from pathlib import Path
 
 from common.errors import UserError
 from common.json_files import read_json, read_sealed, seal_of
-from multitask.affinity.advice import Advice, run_folder
+from multitask.affinity.advice import COMMANDS, OF_THE_RUN, Advice, run_folder
 from multitask.affinity.result import Promise, sign_of
 from multitask.affinity.run import ADVICE
 from multitask.settings.config import difference
-from multitask.settings.run_settings import MACHINE
 from multitask.storage.run_folder import RunFolder
 from reports.affinity import shown_gain, with_unit
 from reports.comparison import Comparison
@@ -91,7 +90,7 @@ def read_advice(file: Path) -> tuple[list[tuple[str, Path]], Promises]:
     if first not in there or len(there) < 2:
         found = ", ".join(sorted(there)) or "none"
         expected = f"expected finished runs of {first} and of another system"
-        script = f"{ADVICE}/commands.sh trains them"
+        script = f"{ADVICE}/{COMMANDS} trains them"
         raise UserError(f"{file.parent}: {expected}, found {found}; {script}")
     return finished, promises
 
@@ -105,8 +104,7 @@ def check_settings(folder: Path, root: Path, promises: Promises) -> None:
         raise UserError(
             f"{file}: expected the advised settings, found others; --advise writes them"
         )
-    ignored = ("seed", "precision", *MACHINE)  # of the run, not of the advice
-    if found := difference(advised, stored, ignored):
+    if found := difference(advised, stored, OF_THE_RUN):
         raise UserError(f"{folder}: expected the settings of {file}, found another: {found}")
 
 

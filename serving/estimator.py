@@ -63,14 +63,14 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def __init__(
         self,
-        encoder: str = "minilm",
-        epochs: int = 3,
-        batch_size: int = 16,
+        encoder: str = RunConfig.encoder,
+        epochs: int = RunConfig.epochs,
+        batch_size: int = RunConfig.batch_size,
         lr: float | None = None,
         validation_fraction: float = 0.0,
         settings: Mapping[str, Any] | None = None,
         folder: str | Path | None = None,
-        random_state: Any = 11711,
+        random_state: Any = RunConfig.seed,
         verbose: bool = False,
     ) -> None:
         self.encoder = encoder

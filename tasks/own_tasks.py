@@ -35,7 +35,7 @@ TEXT = str | None  # type of an option
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
 # Keys of a description that only a task over the user's own file has.
 OF_FILES = ("train", "text", "label", "id", "group", "quotes")
-TEST_SHARE = 0.1  # of a single file; dev has the same share
+TEST_SHARE = 0.1  # of a single file; dev has the same share, or 10,000 examples
 
 
 @dataclass(frozen=True)
@@ -256,8 +256,10 @@ def rows_key(described: TaskDescription) -> str | None:
 
 
 def source_of(described: TaskDescription, parts: Parts) -> Source:
-    """Return the files. Without a dev file a tenth of the first file is dev; without a test file,
-    another tenth is test.
+    """Return the files.
+
+    Without a dev file a tenth of the first file is dev, at most 10,000 examples; without a test
+    file, another tenth is test.
     """
     files = {"train": described.train, "dev": described.dev, "test": described.test}
     read = LabelledFiles(

@@ -66,7 +66,7 @@ def first_classes(source: Source, count: int) -> DerivedSource:
             return examples
         rows = np.flatnonzero(examples.targets < count)
         if not len(rows):
-            raise DataError(f"{where}: expected examples of the first {count} classes")
+            raise DataError(f"{where}: expected examples of the first {count} classes, found none")
         return examples.select(rows)
 
     return of_each_split(source, make)
@@ -151,7 +151,7 @@ def keys(examples: Examples) -> list[frozenset[str]]:
 
 @dataclass(frozen=True)
 class PartedSource:
-    """A tenth of the training file is dev; test is a separate file or a share of the same file.
+    """A tenth of the training file, at most 10,000 examples, is dev; test is another file or share.
 
     The split does not depend on a run's random seed, and keeps examples with equal texts together.
     The file is read twice and only the split's rows are held: files may be larger than memory.

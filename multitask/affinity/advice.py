@@ -14,6 +14,11 @@ from common.json_files import seal_of
 from multitask.affinity.result import Promise
 from multitask.affinity.run import ADVICE, ADVISED
 from multitask.settings.config import RunConfig
+from multitask.settings.run_settings import MACHINE
+
+COMMANDS = "commands.sh"  # the file with the commands of the advised runs
+# Settings in which a run may differ from the measurement and from the advice.
+OF_THE_RUN = ("seed", "precision", *MACHINE)
 
 
 @dataclass(frozen=True)

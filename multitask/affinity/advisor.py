@@ -10,13 +10,12 @@ from typing import Any
 from common.atomic_files import paths_in, remove
 from common.errors import RunError, SettingsError
 from common.json_files import read_json, seal_of, write_json, write_sealed
-from multitask.affinity.advice import Advice, Choice
+from multitask.affinity.advice import OF_THE_RUN, Advice, Choice
 from multitask.affinity.proposals import CHOSEN, Proposals, on_all_data
 from multitask.affinity.result import Affinity
 from multitask.affinity.run import ADVICE, ADVISED, JOINT, RATE, joint_config
 from multitask.control import RunControl
 from multitask.settings.config import RunConfig, difference
-from multitask.settings.run_settings import MACHINE
 from multitask.storage.run_folder import RunFolder
 from tasks import data_folder
 
@@ -81,8 +80,7 @@ def measured_run(joint: Path, config: RunConfig) -> Mapping[str, Any]:
     metrics, stored = RunFolder(joint).metrics(), RunFolder(joint).settings_if_any()
     if metrics is None or stored is None:
         raise RunError(f"{joint}: expected the joint run of the measurement, found none")
-    ignored = ("seed", "precision", *MACHINE)  # of the run, not of the configuration
-    if found := difference(joint_config(config).to_json(), stored, ignored):
+    if found := difference(joint_config(config).to_json(), stored, OF_THE_RUN):
         raise RunError(f"{joint}: expected the configuration of the measurement, found: {found}")
     return metrics
 
