@@ -9,6 +9,7 @@ from typing import Any
 
 from multitask.combiners import PCGrad
 from multitask.regularizers import Smart
+from multitask.sampling import RoundRobin
 from multitask.settings.config import RunConfig
 from studies.bees.cells import EVERY, SIGMOID, tuned_rate
 from studies.claims import (
@@ -210,6 +211,8 @@ def methods_of(cell: Cell) -> set[str]:
         found.add("gradient surgery")
     if has_sigmoid(config):
         found.add("a sigmoid")
+    if config.mode == "multitask" and config.sampling.name != RoundRobin.name:
+        found.add(f"{config.sampling.name} sampling")
     return found
 
 

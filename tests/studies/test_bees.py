@@ -251,6 +251,7 @@ def test_a_method_needs_a_rate_that_was_chosen_with_it(tmp_path):
     assert reasons("M13", "T4-simcse") == ["T4-simcse was chosen without a sigmoid"]
     assert reasons("M9-surgery", "M9") == ["M9-surgery was chosen without gradient surgery"]
     assert reasons("M15", "M5") == ["M15 was chosen without SMART of weight 1 and SimCSE"]
+    assert reasons("M8", "M7") == ["M8 was chosen without hybrid sampling"]
     assert reasons("M6", "M6-sigmoid") == reasons("M6-equal", "M7") == []  # it has its own
     of_tiny = replace(base, encoder="tiny")
     cells = [row_cell(name, of_tiny, 3) for name in EVERY]
