@@ -99,6 +99,12 @@ def test_every_type_has_a_case():
     assert {case.split()[0] for case in CASES} == set(TYPES)
 
 
+def test_a_type_and_its_kind_name_the_same_metric(trained):
+    tasks = MultiTaskModel.load(trained[0]).tasks_by_name
+    found = {case: tasks[name_of(case)].kind.main_metric for case in CASES}
+    assert found == {case: metric_of(case) for case in CASES}
+
+
 def test_all_types_learn_with_adapters_noise_and_teachers(trained, tmp_path):
     """LoRA, SMART, R-drop and teachers in one run: all losses with these terms are finite."""
     further = ("--adapter", "lora", "--smart-weight", "1", "--r-drop-weight", "1")
