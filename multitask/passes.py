@@ -73,10 +73,10 @@ def pieces_of(
 
 
 def loss_fault(value: object, zero: bool = False) -> str | None:
-    """Return what a value is that is no loss: a tensor of one number with a gradient.
+    """Return why a value cannot be a loss, or None: a loss is a tensor of one number.
 
-    A gradient is needed if any is computed; with `zero`, not for 0. Any other constant would train
-    nothing.
+    It has a gradient where gradients are computed: any other constant would train nothing. With
+    `zero`, 0 needs none.
     """
     if not isinstance(value, Tensor):
         return type(value).__name__

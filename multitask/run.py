@@ -140,7 +140,7 @@ def run(
                 check_encoder(run_folder, config)
             if source_content(config) != needed:
                 raise RunError(
-                    "a run of init or teacher changed while it was read; start this run again"
+                    "init or teacher: a run changed while it was read; start this run again"
                 )
             make_ready(run_folder, config, control.overwrite)
             write_digests(run_folder, config)

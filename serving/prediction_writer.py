@@ -112,7 +112,7 @@ def predict(
     precision: str,
     update: Callable[[int], object],
 ) -> Windows:
-    """Return windows of rows of `texts` texts with predictions; below a threshold there is none."""
+    """Return windows of rows, which have `texts` texts each, with their predictions."""
     windows: Windows = model.predict_stream(
         rows, options.tasks, precision, update, options.coverage, lambda row: row.characters
     )

@@ -175,13 +175,14 @@ def claims_table(report: Report) -> str:
         return {f"{row} - {other}": between(by_row[row], by_row[other]) for other in others}
 
     part = "".join(f", with {one}" for one in limit_reason(report.request.base, "task"))
+    untuned = ["rates are the defaults"]
     unlike = batch_reason(report.cell(row).config for row in (SINGLE, SHARED))
     claims = [
         claim_of(text + part, "ours", several, reasons)
         for text, several, reasons in (
-            ("a model of its own is better", lines(SINGLE, SHARED), unlike),
-            ("branches help", lines(CONFLICT, SHARED), []),
-            ("conflicts choose better layers", lines(CONFLICT, RANDOM, TOP), []),
+            ("a model of its own is better", lines(SINGLE, SHARED), [*untuned, *unlike]),
+            ("branches help", lines(CONFLICT, SHARED), untuned),
+            ("conflicts choose better layers", lines(CONFLICT, RANDOM, TOP), untuned),
         )
     ]
     return markdown_table(*verdict_table(claims))

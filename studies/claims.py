@@ -22,8 +22,9 @@ FEWEST_SEEDS = 3
 READING = (
     "The figure is the mean difference in points, in the direction of the claim. Seeds are paired. "
     "With three to nine pairs the test is a paired t-test, with more Wilcoxon's signed-rank test, "
-    "both two-sided at 5 %, adjusted after Holm over the fair tests of a claim, not over several "
-    "claims. It is a test over seeds: all runs are scored on the same examples. *Holds* and *does "
+    "both two-sided at 5 %, adjusted after Holm over the fair tests of a claim, those on data sets "
+    "that the paper's table does not have included, but not over several claims. It is a test over "
+    "seeds: all runs are scored on the same examples. *Holds* and *does "
     "not hold* mean a difference in the direction of the claim and in the other one. *Not shown* "
     "means no significant difference. *Not tested fairly* means that the figure may say nothing "
     "about the claim, for the reason in the last column."
@@ -159,12 +160,12 @@ def claim_of(
     reasons: Sequence[str] = (),
     learnt: Collection[str] | None = None,
     further: Mapping[str, PairReasons] = MappingProxyType({}),
-    printed: Container[str] = (),
+    printed: Container[str] | None = None,
 ) -> Claim:
     """Return a claim with the tests of each line, such as `A - B`.
 
     All have the same reasons, and a line those of `further` for its pairs. With `learnt`, the tasks
-    that a method has learnt, the pairs are by (task, seed), and tests are those of `tests_by_task`.
+    that a method has learnt, the pairs are by (task, seed), and tests are those of `split_by_task`.
     """
     tests = list[Test]()
     for line, pairs in lines.items():
@@ -173,7 +174,7 @@ def claim_of(
             tests.append(Test(line, pairs, [*reasons, *own(pairs)]))
         else:
             of_task = partial(reasons_of_task, learnt, reasons, own)
-            tests += tests_by_task(line, pairs, of_task, printed)
+            tests += split_by_task(line, pairs, of_task, printed)
     return Claim(text, source, unlearnt_last(tests))
 
 
@@ -186,18 +187,17 @@ def reasons_of_task(
     learnt: Container[str], common: Sequence[str], own: PairReasons, task: str, pairs: Pairs
 ) -> list[str]:
     """Return the reasons of a task: it is not learnt, those of all tests, those of its pairs."""
-    unlearnt = bool(pairs) and task not in learnt
-    return [*[NOT_LEARNT] * unlearnt, *common, *own(pairs)]
+    return [*[NOT_LEARNT] * (task not in learnt), *common, *own(pairs)]
 
 
-def tests_by_task(
-    what: str, pairs: Pairs, reasons: TaskReasons, printed: Container[str]
+def split_by_task(
+    what: str, pairs: Pairs, reasons: TaskReasons, printed: Container[str] | None
 ) -> list[Test]:
     """Return the tests of a comparison, from its pairs by (task, seed).
 
-    A task with a fair test is tested alone: a mean over tasks would depend on which of them were
-    run. Other tasks stand together if they have the same reasons. Names of tests say which tasks
-    are not `printed` in the paper's table.
+    A task with no reason against a fair test is tested alone: a mean over tasks would depend on
+    which of them were run. Other tasks stand together if they have the same reasons. Names of tests
+    say which tasks are not `printed` in the paper's table, unless it is None.
     """
     groups = dict[tuple[tuple[str, ...], str], dict[tuple[str, int], float]]()
     for task in dict.fromkeys(task for task, _ in pairs):
@@ -208,15 +208,15 @@ def tests_by_task(
     for (why, _), several in groups.items():
         names = tasks_text(dict.fromkeys(task for task, _ in several), printed)
         found.append(Test(f"{what} on {names}", several, why))
-    return found or [Test(what, {}, reasons("", {}))]
+    return found or [Test(what, {})]
 
 
-def tasks_text(tasks: Iterable[str], printed: Container[str]) -> str:
-    """Return names of tasks, with a remark on those that the paper's table does not have."""
+def tasks_text(tasks: Iterable[str], printed: Container[str] | None) -> str:
+    """Return names of tasks; of those that are not `printed`, say so, unless it is None."""
     every = [*tasks]
-    ours = [task for task in every if task not in printed]
+    ours = [task for task in every if printed is not None and task not in printed]
     which = "" if ours == every else f"{', '.join(ours)} "
-    return ", ".join(every) + (f" ({which}not in the paper)" if ours else "")
+    return ", ".join(every) + (f" ({which}not in the paper's table)" if ours else "")
 
 
 def exceeds(figures: Collection[float], share: float) -> bool:
@@ -227,14 +227,14 @@ def exceeds(figures: Collection[float], share: float) -> bool:
     return fmean(figures) - 2 * error > share
 
 
-def correlates(results: Results, cell: Cell) -> bool:
-    """Return whether Matthews' correlation of a cell's test predictions is above `CHANCE`.
+def correlates(results: Results, cell: Cell, place: Sequence[str] = ("test",)) -> bool:
+    """Return whether Matthews' correlation of a cell's predictions at `place` is above `CHANCE`.
 
     Classes that are equally frequent in training only, as in few-shot runs, cost accuracy, so that
     a model that has learnt something may be below always saying the most frequent class.
     """
     (task,) = cell.config.tasks
-    return exceeds(results.values(cell, "test", task, "matthews").values(), CHANCE)
+    return exceeds(results.values(cell, *place, task, "matthews").values(), CHANCE)
 
 
 def learnt_tasks(figures: Iterable[tuple[str, Mapping[int, float]]]) -> set[str]:

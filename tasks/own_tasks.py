@@ -35,7 +35,7 @@ TEXT = str | None  # type of an option
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
 # Keys of a description that only a task over the user's own file has.
 OF_FILES = ("train", "text", "label", "id", "group", "quotes")
-TEST_SHARE = 0.1  # of a single file; dev has the same share, or 10,000 examples
+TEST_SHARE = 0.1  # of a single file; dev has the same share, at most 10,000
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,10 @@ def task_from_lists(
 
 
 def checked_labels(labels: Any, count: int) -> list[Any]:
-    """Return the labels of lists, None for a missing one; raise SettingsError unless `count`."""
+    """Return the labels of lists, None for a missing one.
+
+    Raise SettingsError for another number of labels than `count`.
+    """
     found = listed("labels", () if labels is None else labels)
     found = [None if repr(label) in MISSING_REPRS else label for label in found]
     check_no_matrix(found)

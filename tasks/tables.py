@@ -9,7 +9,7 @@ import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from tasks.text_files import (
 JSON_LINES = (".json", ".jsonl")
 NO_LISTS: Mapping[str, str] = {}
 ROWS = 4096  # of a Parquet file in memory at a time
+HEADER_LINES = 100  # at most, of a file with line breaks in the names of columns
 
 
 def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
@@ -104,13 +105,13 @@ def csv_rows(
     The arguments are those of `rows_by_name`.
     """
     lines = csv_lines(path)
-    first = next(lines, None)
-    if first is None:
+    first = header_lines(lines)
+    if not first:
         wanted = f" with {', '.join(needed)}" if needed else ""
         raise DataError(f"{path}: expected a header line{wanted}, found none")
-    comma = has_commas(path, first, comma) if names is None else comma
+    comma = has_commas(path, "".join(first), comma) if names is None else comma
     kind = "comma-separated" if comma else "tab-separated"
-    rows = chain([first], lines)
+    rows = chain(first, lines)
     if comma:
         reader = csv.reader(rows, strict=True)
     elif quoted_tabs:
@@ -120,8 +121,11 @@ def csv_rows(
     begin = 1
     try:
         header = list(names) if names else next(reader)
-        one = len(header) == 1 and ";" in header[0]
-        hint = "; separate the columns with commas or tabs" if one else ""
+        hint = ""
+        if len(header) == 1 and ";" in header[0]:
+            hint = "; separate the columns with commas or tabs"
+        elif len(header) == 1 and "," in header[0] and not comma:
+            hint = "; tabs separate the columns of a .tsv file: rename a file with commas to .csv"
         check_columns(f"{path}, line 1", header, needed, hint)
         begin = reader.line_num + 1
         for fields in reader:
@@ -144,15 +148,28 @@ def columns_of(path: Path, comma: bool | None = None, quoted_tabs: bool = True) 
         return list(first) if isinstance(first, dict) else []
     if is_arrow(path):
         return arrow_columns(path)
-    header = next(csv_lines(path), "")
-    comma = has_commas(path, header, comma)
+    header = header_lines(csv_lines(path))
+    comma = has_commas(path, "".join(header), comma)
     if not comma and not quoted_tabs:
-        return header.rstrip("\r\n").split("\t")
-    return next(csv.reader([header], delimiter="," if comma else "\t"), [])
+        return "".join(header[:1]).rstrip("\r\n").split("\t")
+    return next(csv.reader(header, delimiter="," if comma else "\t"), [])
+
+
+def header_lines(lines: Iterator[str]) -> list[str]:
+    """Take the lines of the header from `lines`: several if a name in quotes contains line breaks.
+
+    A quote that is not closed within `HEADER_LINES` lines does not make them a header.
+    """
+    found = list(islice(lines, 1))
+    while "".join(found).count('"') % 2 and len(found) < HEADER_LINES:
+        if (more := next(lines, None)) is None:
+            break
+        found.append(more)
+    return found
 
 
 def has_commas(path: Path, header: str, allowed: bool | None = None) -> bool:
-    """Return whether commas separate the fields of a file with this header line, or tabs.
+    """Return whether commas separate the fields of a file with this header, or tabs.
 
     A header with a tab has tabs. `allowed` is known for the files of built-in tasks. A user's
     files, None, have commas if they end in .csv, or if the header has one, except in .tsv.

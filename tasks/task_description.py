@@ -54,10 +54,10 @@ def is_reserved(name: str) -> bool:
     return name in RESERVED or f" {name} " in MODULE_ATTRIBUTES
 
 
-def name_fault(name: str) -> str | None:
+def name_fault(name: object) -> str | None:
     """Return why a task cannot have a name, or None."""
-    if not NAME.fullmatch(name):
-        expected = "a name in lower case that begins with a letter, of letters, digits, - and _"
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        expected = "a name of 1 to 32 lower-case letters, digits, - and _, the first a letter"
         return f"expected {expected}, found {short_repr(name)}"
     return f"expected another name than {name}, which is reserved" if is_reserved(name) else None
 

@@ -137,5 +137,6 @@ def checked(name: str, losses: dict[str, Tensor]) -> dict[str, Tensor]:
     """
     for loss in losses.values():
         if found := loss_fault(loss):
-            raise RunError(f"{name}: expected a loss as a tensor of one number, found {found}")
+            line = "expected a loss as a tensor of one number with a gradient"
+            raise RunError(f"{name}: {line}, found {found}")
     return losses

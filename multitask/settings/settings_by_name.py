@@ -101,7 +101,10 @@ def value_of(
     base: Mapping[str, Any],
     user_methods: UserMethods,
 ) -> Any:
-    """Return the value of a field: a given one, else that in `base`, else the default."""
+    """Return the value of a field: a given one, else that in `base`, else the default.
+
+    `outside_tasks` are the classes of `user_methods` that are among the given tasks.
+    """
     if one.name == "outside_tasks":
         classes = {cls.name: cls for cls in user_methods if issubclass(cls, TaskOptions)}
         return tuple(classes[name] for name in given["tasks"] if name in classes)

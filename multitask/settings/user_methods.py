@@ -70,14 +70,14 @@ def check_names(methods: UserMethods) -> None:
         if role is None:
             line = f'expected a name, class {one.__name__}(..., name="..."), found none'
             raise SettingsError(line)
-        if not NAME.fullmatch(one.name):
+        if role == "tasks" and (fault := name_fault(one.name)):
+            raise SettingsError(f"{role}: {fault}")
+        if not isinstance(one.name, str) or not NAME.fullmatch(one.name):
             expected = "a name of lower-case letters, digits and hyphens"
             raise SettingsError(f"{role}: expected {expected}, found {one.name!r}")
         if one.name in built_in(role):
             line = f"{role}: expected another name than {one.name}, which is built in"
             raise SettingsError(line)
-        if role == "tasks" and (fault := name_fault(one.name)):
-            raise SettingsError(f"{role}: {fault}")
         if seen.setdefault((role, one.name), one) is not one:
             raise SettingsError(f"{role}: expected one method {one.name}, found two")
 

@@ -196,7 +196,9 @@ def chosen_without(report: Report, rows: Sequence[str]) -> list[str]:
     return [
         f"the rate of {row} was chosen without {' and '.join(sorted(own))}"
         for row, methods in by_row.items()
-        if (own := methods - shared) and encoder not in EVERY[row].rates
+        if (own := methods - shared)
+        and tuned_rate(row, encoder) is not None
+        and encoder not in EVERY[row].rates
     ]
 
 
@@ -204,7 +206,7 @@ def methods_of(cell: Cell) -> set[str]:
     """Return the methods of a cell that claims compare, in words."""
     config, found = cell.config, set[str]()
     if cell.base_cell is not None:
-        found.add("SimCSE")
+        found.add(f"SimCSE on {', '.join(cell.base_cell.config.tasks)}")
     smart = (one for one in config.regularizers if isinstance(one, Smart))
     found |= {f"SMART of weight {weight:g}" for one in smart for weight in one.weights.values()}
     if isinstance(config.combiner, PCGrad):
@@ -265,6 +267,8 @@ def unfair(report: Report, rows: Sequence[str]) -> list[str]:
     for tasks in dict.fromkeys(one.config.tasks for one in untuned):
         found.append(f"the rate was not tuned for {', '.join(tasks)}")
     found += batch_reason(one.config for one in cells)
+    if "batch_size" in report.request.changes:
+        found.append("rates were chosen with other batch sizes")
     examples = [count for one in trained if (count := examples_of(report, one))]
     if examples and max(examples) > ALIKE * min(examples):
         few, many = (float(f"{count:.3g}") for count in (min(examples), max(examples)))

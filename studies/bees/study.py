@@ -31,7 +31,8 @@ READING = (
 
 SETTING = (
     "A fair test here has all training examples, a rate chosen without dev for this encoder, these "
-    "tasks and the method that is tested (results/bees-rates), equal batch sizes and numbers of "
+    "tasks (all of them: by the overall score) and the method that is tested (results/bees-rates), "
+    "equal batch sizes and numbers of "
     "training examples (those of SimCSE are not counted), a pooling that suits the encoder (in "
     "SimCSE too, unless both models begin with it), three seeds, and two models that are better "
     "than always saying the most frequent class and gain at most half a point in their last epoch, "

@@ -31,6 +31,11 @@ from studies.tuning import Search, searches_of
 OURS = ("lacon", "lacon-fusion")
 AT_TOKENS = ("leam", "lsan", "lacon-fusion")  # also compared with CE at the mean
 GAIN = "LaCon - CE"
+COMPARED = {  # ending of a line -> the two methods
+    GAIN: ("lacon", "ce"),
+    "LaCon-fusion - CE": ("lacon-fusion", "ce"),
+    "LaCon-fusion - CE + SCL": ("lacon-fusion", "scl"),
+}
 PARTS = ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection")
 
 
@@ -66,9 +71,8 @@ def own_claims(results: Scores) -> Claim:
         (lines, main_cells(results, lacon.TASKS), searches_of(results.cells.searches, "main")),
         (named, chain(*few.values()), few_shot_searches(results, lacon.FEW)),
     ):
-        reasons = [one for one in unfair(results, searched) if "[CLS]" not in one]
-        learnt = results.learnt(cells)
-        claims.append(claim_of(text, source, found, reasons, learnt, printed=lacon.TASKS))
+        reasons = unfair(results, searched, pooled_alike=True)
+        claims.append(claim_of(text, source, found, reasons, results.learnt(cells)))
     return joined(claims)
 
 
@@ -157,7 +161,10 @@ def imbalance_claims(results: Scores) -> Claim:
 
 
 def class_claims(results: Scores) -> Claim:
-    """Return whether LaCon gains with 2 classes and with all, and with which more (4.5)."""
+    """Return whether LaCon-fusion gains over numbers of classes, and which number costs less (4.5).
+
+    Of each method, the figure with the fewest classes minus that with all is tested, too.
+    """
     classes = [
         results.cells.first_classes(task, count, method)
         for task, counts in lacon.CLASS_TASKS.items()
@@ -179,27 +186,37 @@ def gain_claim(
     searched: Sequence[Search],
     untuned: str = lacon.NOT_TUNED,
 ) -> Claim:
-    """Return the claim that LaCon gains: its figure minus that of cross-entropy, seed by seed.
+    """Return a claim about differences, seed by seed.
 
     `cells` are those that may show that a task is learnt, `searched` the searches of the settings.
+    A line that ends with two methods of `COMPARED` compares them, and one of them is behind; other
+    lines compare two such differences, or two figures of one method.
     """
-    # Where a line compares two gains, no method is behind.
-    ends = end_of_grid(results, searched, "lacon", "ce")
-    further = {line: ends for line in lines if line.endswith(GAIN)}
+    further = {
+        line: end_of_grid(results, searched, *both)
+        for line in lines
+        for ending, both in COMPARED.items()
+        if line.endswith(f": {ending}")
+    }
     why = unfair(results, searched, untuned)
     text = f"LaCon gains with {where}"
     return claim_of(text, source, lines, why, results.learnt(cells), further, printed)
 
 
 def unfair(
-    results: Scores, searched: Sequence[Search], untuned: str = lacon.NOT_TUNED
+    results: Scores,
+    searched: Sequence[Search],
+    untuned: str = lacon.NOT_TUNED,
+    pooled_alike: bool = False,
 ) -> list[str]:
     """Return the conditions of a fair test that the settings from these searches do not meet.
 
-    `untuned` is the reason if settings were not chosen by them.
+    `untuned` is the reason if settings were not chosen by them. With `pooled_alike` all compared
+    methods read all tokens, whatever the pooling of the others.
     """
     config = results.cells.main("sst2", "ce").config
-    reasons = [*pooling_reason(config), *limit_reason(results.cells.base, "class")]
+    reasons = [] if pooled_alike else pooling_reason(config)
+    reasons += limit_reason(results.cells.base, "class")
     if config.epochs < lacon.EPOCHS:
         reasons.append(f"{config.epochs} epochs of {lacon.EPOCHS}")
     return [*reasons, *tuning_reason(results.stored, searched, results.cells.tuned, untuned)]
@@ -285,10 +302,11 @@ def class_differences(results: Scores) -> dict[str, Pairs]:
             m: [results.cells.first_classes(task, c, m) for c in counts]
             for m in lacon.CLASS_METHODS
         }
-        for rival in ("ce", "scl"):
-            compared = f"LaCon-fusion - {lacon.METHODS[rival]}"
-            title = f"{counts[0]} to {counts[-1]} classes: {compared}"
-            both = zip(cells["lacon-fusion"], cells[rival], strict=True)
+        for ending, (one, rival) in COMPARED.items():
+            if one != "lacon-fusion":
+                continue
+            title = f"{counts[0]} to {counts[-1]} classes: {ending}"
+            both = zip(cells[one], cells[rival], strict=True)
             found[title] = of_task(task, mean_per_seed(gain(results, *pair) for pair in both))
         for method in lacon.CLASS_METHODS:
             first, last = (results.of(cells[method][place]) for place in (0, -1))

@@ -366,6 +366,7 @@ def test_a_loss_of_another_kind_is_named(make_trainer, loss, found):
     own = replace(task, losses={}, kind=replace(task.kind, loss=loss))
     trainer.gradient.losses.tasks = {"sst": own}
     with pytest.raises(
-        RunError, match=f"sst: expected a loss as a tensor of one number, .*{found}"
+        RunError,
+        match=f"sst: expected a loss as a tensor of one number with a gradient, found .*{found}",
     ):
         trainer.gradient(drawn(trainer, "sst"))

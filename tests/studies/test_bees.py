@@ -242,7 +242,11 @@ def test_a_method_needs_a_rate_that_was_chosen_with_it(tmp_path):
     def reasons(*rows):
         return [line.removeprefix("the rate of ") for line in chosen_without(report, rows)]
 
-    assert reasons("M11", "M4") == ["M11 was chosen without SimCSE"]
+    assert reasons("M11", "M4") == ["M11 was chosen without SimCSE on sst"]
+    assert reasons("M18", "M14") == [
+        "M18 was chosen without SimCSE on sst, qqp, sts",
+        "M14 was chosen without SimCSE on sst",
+    ]
     assert reasons("M17", "M13") == ["M17 was chosen without SMART of weight 3"]
     assert reasons("M17", "M16") == [
         "M17 was chosen without SMART of weight 3",
@@ -250,15 +254,16 @@ def test_a_method_needs_a_rate_that_was_chosen_with_it(tmp_path):
     ]
     assert reasons("M13", "T4-simcse") == ["T4-simcse was chosen without a sigmoid"]
     assert reasons("M9-surgery", "M9") == ["M9-surgery was chosen without gradient surgery"]
-    assert reasons("M15", "M5") == ["M15 was chosen without SMART of weight 1 and SimCSE"]
+    assert reasons("M15", "M5") == ["M15 was chosen without SMART of weight 1 and SimCSE on qqp"]
     assert reasons("M8", "M7") == ["M8 was chosen without hybrid sampling"]
     assert reasons("M6", "M6-sigmoid") == reasons("M6-equal", "M7") == []  # it has its own
     of_tiny = replace(base, encoder="tiny")
     cells = [row_cell(name, of_tiny, 3) for name in EVERY]
     with_tiny = Report(Results(tmp_path), replace(request, base=of_tiny), cells, ())
-    assert chosen_without(with_tiny, ("M6", "M6-sigmoid")) == [
-        "the rate of M6-sigmoid was chosen without a sigmoid"
-    ]
+    assert chosen_without(with_tiny, ("M6", "M6-sigmoid")) == []  # no rate was chosen at all
+    assert unfair(with_tiny, ("M6", "M6-sigmoid")) == ["the rate was not tuned for sts"]
+    batches = replace(report, request=replace(request, changes={"batch_size": 128}))
+    assert unfair(batches, ("M6", "M6-sigmoid")) == ["rates were chosen with other batch sizes"]
 
 
 def test_runs_that_still_gain_in_their_last_epoch_and_random_noise_are_no_fair_test(tmp_path):

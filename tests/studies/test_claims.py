@@ -14,6 +14,7 @@ from studies.claims import (
     learnt_tasks,
     limit_reason,
     pooling_reason,
+    split_by_task,
     verdict_table,
 )
 
@@ -131,6 +132,24 @@ def test_a_mean_is_above_a_share_by_two_standard_errors(figures, above):
     assert exceeds(figures, 0.5) is above
 
 
+def test_a_task_without_a_reason_against_a_fair_test_is_tested_alone():
+    pairs = {(task, seed): 0.1 for task in ("sst2", "qnli", "rte", "cola") for seed in (1, 2, 3)}
+
+    def reasons(task, own):
+        assert {name for name, _ in own} == {task}
+        return ["a limit"] if task in ("rte", "cola") else []
+
+    found = split_by_task("A - B", pairs, reasons, ["sst2", "rte"])
+    assert [(one.what, len(one.differences), one.fair) for one in found] == [
+        ("A - B on sst2", 3, True),
+        ("A - B on qnli (not in the paper's table)", 3, True),
+        ("A - B on rte, cola (cola not in the paper's table)", 6, False),
+    ]
+    (whole,) = split_by_task("A - B", pairs, lambda *_: ["a limit"], None)
+    assert whole.what == "A - B on sst2, qnli, rte, cola"
+    assert split_by_task("A - B", {}, reasons, None) == [Test("A - B", {})]
+
+
 def test_tests_are_split_by_the_tasks_that_a_method_has_learnt():
     learnt = learnt_tasks([("rte", {1: 0.50}), ("sst2", {1: 0.50}), ("sst2", {1: 0.80})])
     assert learnt == {"sst2"}
@@ -145,7 +164,7 @@ def test_tests_are_split_by_the_tasks_that_a_method_has_learnt():
     found = [(one.what, len(one.differences), [*one.reasons]) for one in claim.tests]
     assert found == [
         ("A - B on sst2", 2, ["a limit"]),
-        ("A - D", 0, ["a limit"]),
-        ("A - B on rte (not in the paper)", 1, [NOT_LEARNT, "a limit", "behind"]),
-        ("A - C on rte (not in the paper)", 1, [NOT_LEARNT, "a limit"]),
+        ("A - D", 0, []),
+        ("A - B on rte (not in the paper's table)", 1, [NOT_LEARNT, "a limit", "behind"]),
+        ("A - C on rte (not in the paper's table)", 1, [NOT_LEARNT, "a limit"]),
     ]

@@ -186,9 +186,7 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     fair = replace(few, tests=[replace(test, reasons=()) for test in few.tests])
     verdicts = {row[0].split(": ")[1]: row[1] for row in verdict_table([fair])[1]}
     expected = "holds" if better > 0 else "does not hold"
-    both = (
-        "on sst2, rte (rte not in the paper) (Table 2)"  # their reasons, left out here, are alike
-    )
+    both = "on sst2, rte (rte not in the paper's table) (Table 2)"  # reasons are left out here
     assert verdicts[f"CE + EPO - CE {both}"] == expected
     assert verdicts[f"CE + LS - CE {both}"] == "not shown"
     assert {row[1] for row in verdict_table([few])[1]} == {"not tested fairly"}
@@ -200,7 +198,7 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     few, _ = method_claims(results)
     with_pairs = [test for test in few.tests if test.seeds]
     tasks = {test.what.rpartition(" on ")[2]: NOT_LEARNT in test.reasons for test in with_pairs}
-    assert tasks == {"sst2": False, "rte (not in the paper)": True}
+    assert tasks == {"sst2": False, "rte (not in the paper's table)": True}
     _, rows = few_shot_table(results)
     assert len(rows) == len(SHOTS) * len(METHODS | CONTROLS)
     assert not results.swept()
@@ -259,7 +257,7 @@ def test_tasks_that_are_tuned_and_tasks_that_are_not_are_tested_apart(tmp_path, 
         for test in method_claims(Accuracies(cells, Results(tmp_path)))[0].tests
         if test.what.startswith("CE + EPO - CE on")
     }
-    of_sst2, of_rte = "CE + EPO - CE on sst2", "CE + EPO - CE on rte (not in the paper)"
+    of_sst2, of_rte = "CE + EPO - CE on sst2", "CE + EPO - CE on rte (not in the paper's table)"
     assert [*found] == [of_sst2, of_rte]
     assert NOT_TUNED not in found[of_sst2]
     assert NOT_TUNED in found[of_rte]

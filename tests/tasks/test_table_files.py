@@ -9,7 +9,7 @@ import pytest
 
 from tasks import find_task
 from tasks.described import parse_description
-from tasks.tables import has_commas, read_sentences, rows_by_name
+from tasks.tables import columns_of, csv_rows, has_commas, read_sentences, rows_by_name
 from tasks.task_inference import complete_description
 from tasks.text_files import DataError
 
@@ -58,6 +58,23 @@ def test_tabs_and_commas_with_any_line_ends(tmp_path, name, end):
 )
 def test_ending_and_header_define_what_separates_the_fields_of_a_users_file(name, header, expected):
     assert has_commas(Path(name), header) == expected
+
+
+@pytest.mark.parametrize(
+    "header", ['"a\nb",text', '"a, x\nb"\ttext', '"a\n\nb\n",text', "a\ttext", "a,text"]
+)
+def test_a_header_may_have_line_breaks_in_quotes(tmp_path, header):
+    comma = header.endswith(",text")
+    file = write(tmp_path / "a.txt", f"{header}\nx{',' if comma else chr(9)}one\n")
+    name = header.split('"')[1] if '"' in header else "a"
+    assert columns_of(file) == [name, "text"]
+    assert [fields for *_, fields in csv_rows(file, ["text"])] == [["x", "one"]]
+
+
+def test_commas_in_a_tsv_file_have_a_hint(tmp_path):
+    file = write(tmp_path / "a.tsv", "text,label\none,1\n")
+    with pytest.raises(DataError, match=r"found text,label; tabs separate .* rename a file with"):
+        list(csv_rows(file, ["text"]))
 
 
 def test_a_field_of_json_lines(tmp_path):

@@ -123,7 +123,7 @@ def test_columns_become_names_of_tasks():
 @pytest.mark.parametrize(
     ("labels", "options", "line"),
     [
-        (["1st Topic"], {}, "begins with a letter, .* found '1st-topic'; write NAME=1st Topic"),
+        (["1st Topic"], {}, "the first a letter, found '1st-topic'; write NAME=1st Topic"),
         (["type"], {}, "expected another name than type, which is reserved; write NAME=type"),
         (["sst"], {}, "another name than sst, which is reserved; write NAME=sst"),
         (["topic", "Topic"], {}, "expected different names of tasks, found 'topic' twice"),

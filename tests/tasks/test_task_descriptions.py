@@ -226,7 +226,10 @@ ONE = "m=a.csv:type=classification,text=a,label=b"
     ("text", "expected"),
     [
         ("Mine.csv", "expected NAME=FILE:type=...,text=...,label=..., found 'Mine.csv'"),
-        ("Mine=a.csv:type=similarity", "NAME=FILE: expected a name in lower case .* found 'Mine'"),
+        (
+            "Mine=a.csv:type=similarity",
+            "NAME=FILE: expected a name of 1 to 32 .* found 'Mine'",
+        ),
         ("sst=a.csv:type=similarity", "expected another name than sst, which is reserved"),
         ("m=:type=similarity", "expected a file after ="),
         ("m=a.csv:type=similarity,text=a,label=b", "expected two text columns, found 1"),
@@ -444,7 +447,12 @@ def test_an_array_of_pairs_is_the_list_of_its_pairs(tmp_path):
         (["a", "b"], FRAME, {}, r"labels: .*, found a DataFrame: use df\[COLUMN\]\.tolist\(\)"),
         (["a"], ["x"], {"train": "a.csv"}, "train: expected none with a list of texts"),
         (["a"], ["x"], {"label": "text"}, "label: expected none with a list of texts"),
-        (["a"], ["x"], {"name": "../evil"}, "name: expected a name in lower case"),
+        (
+            ["a"],
+            ["x"],
+            {"name": "../evil"},
+            "name: expected a name of 1 to 32",
+        ),
         ("mine=f.csv:type=classification", None, {"pair": "joint"}, "options: expected inside"),
         ("sst", ["x"], {}, "labels: expected only for a list of texts"),
         ("sst", None, {"hed": "x"}, "sst: expected options of head, loss, found 'hed'; did you"),
