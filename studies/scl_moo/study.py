@@ -62,7 +62,8 @@ def page(report: Report) -> list[str]:
         *tuning_part(STUDY, report),
         "## Data (Table 1)",
         markdown_table(*tables.data_table(found)),
-        "Left out: training examples whose texts are in dev or test of their task.",
+        "Left out: training examples whose texts are in dev or test of their task."
+        + tables.data_notice(found),
         "## Few-shot (Table 2, and three tasks more)",
         markdown_table(*tables.few_shot_table(found)),
         "## All data (Table 3)",

@@ -35,6 +35,8 @@ from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
     chosen_table,
+    data_notice,
+    data_table,
     few_shot_table,
     full_table,
 )
@@ -194,6 +196,8 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     assert [balance in test.reasons for test in few.tests] == [True, True, False, False] * 2
     assert [test.seeds for test in whole.tests] == [0] * len(whole.tests)
     assert full_table(results)[1][0][-1].endswith(" / ")
+    assert data_table(results)[1] == []
+    assert data_notice(results).startswith(" The files of sst2, rte are not here")
     monkeypatch.setitem(MAJORITY, "rte", 1.0)
     few, _ = method_claims(results)
     with_pairs = [test for test in few.tests if test.seeds]
