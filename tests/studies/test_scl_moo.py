@@ -196,8 +196,10 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     assert [balance in test.reasons for test in few.tests] == [True, True, False, False] * 2
     assert [test.seeds for test in whole.tests] == [0] * len(whole.tests)
     assert full_table(results)[1][0][-1].endswith(" / ")
-    assert data_table(results)[1] == []
-    assert data_notice(results).startswith(" The files of sst2, rte are not here")
+    elsewhere = replace(CELLS, base=CELLS.base.changed(data=str(tmp_path)))
+    without_data = Accuracies(elsewhere, results.stored)
+    assert data_table(without_data)[1] == []
+    assert data_notice(without_data).startswith(" The files of sst2, rte are not here")
     monkeypatch.setitem(MAJORITY, "rte", 1.0)
     few, _ = method_claims(results)
     with_pairs = [test for test in few.tests if test.seeds]
