@@ -24,7 +24,7 @@ from tasks.readers import (
     sample_rows,
 )
 from tasks.registry import SAME_MEANING
-from tasks.tables import READERS, read_sentences, rows_by_name
+from tasks.tables import read_sentences, rows_by_name
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -148,8 +148,6 @@ def read_pairs(
     fewer than two groups, from which nothing can be learnt.
     """
     path = Path(file)
-    if path.suffix.lower() not in READERS:
-        raise DataError(f"{path}: expected a file with columns ({', '.join(READERS)})")
     count = 0
     pairs: dict[tuple[str, str], None] = {}  # the rows' other columns may be long
     for _, row in rows_by_name(path, names):

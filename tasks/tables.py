@@ -37,20 +37,17 @@ HEADER_LINES = 100  # at most, of a file with line breaks in the names of column
 def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
     """Return the sentences of a file in order, without holding the file in memory.
 
-    In `.csv`, `.tsv`, `.jsonl`, `.json` and `.parquet` files, these are the field `column` of each
-    row. A CSV file is tab-separated if its header contains a tab. In any other file, these are the
-    lines, including blank ones. Raises DataError with file and line for invalid data.
+    With a `column`, these are its fields, as `rows_by_name` reads them. Without one, they are the
+    lines, including blank ones; `.csv`, `.tsv`, `.jsonl`, `.json` and `.parquet` files need a
+    column. Raises DataError with file and line for invalid data.
     """
     reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        if column is not None:
-            endings = ", ".join(READERS)
-            raise DataError(f"{path}: expected a file with columns ({endings}), found another")
-        return (text.rstrip("\r\n") for _, text in decoded_lines(path))
-    if column is None:
+    if column is not None:
+        return (reader or table_column)(path, column)
+    if reader is not None:
         expected = "expected the name of a column (--column, or --text-column with --text)"
         raise DataError(f"{path}: {expected}, found none")
-    return reader(path, column)
+    return (text.rstrip("\r\n") for _, text in decoded_lines(path))
 
 
 def rows_by_name(

@@ -164,7 +164,7 @@ def test_the_pairs_of_a_file_are_distinct_and_grouped_by_shared_texts(write):
         ("p.csv", "q,b\nx,y\n", None, "line 1: expected a column 'a'"),
         ("p.tsv", "q\ta\nx\ty\nz\ty\n", None, "found all 2 linked by shared texts"),
         ("p.tsv", "q\ta\nx\ty\nx\t y\nz\t\n", None, "pairs with both texts, found 1 in 3"),
-        ("p.txt", "q,a\nx,y\nz,w\n", None, "expected a file with columns"),
+        ("p.txt", "q,b\nx,y\nz,w\n", None, "line 1: expected a column 'a', found q, b"),
         ("p.jsonl", '{"q": "x"}\n', None, "p.jsonl, line 1: "),
     ],
 )

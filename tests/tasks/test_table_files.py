@@ -102,7 +102,7 @@ def test_a_missing_text_is_empty(tmp_path):
             "a.txt",
             "one\n",
             "text",
-            "expected a file with columns (.csv, .tsv, .jsonl, .json, .parquet)",
+            "line 1: expected a column 'text', found one",
         ),
         (
             "a.csv",
