@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -91,14 +91,30 @@ def with_conflict_layers(
         expected = f"expected cosines by layer between {', '.join(config.tasks)}, found none"
         hint = "a run with several tasks in a step measures them; --adapter-layers names the layers"
         raise RunError(f"{file}: {expected}; {hint}")
-    if adapter.conflict_layers == "auto":
+    chosen = chosen_layers(config, adapter.conflict_layers, cosines, file)
+    numbers = tuple(sorted(one.layer for one in chosen))
+    if numbers == kept:
+        return with_layers(config, numbers), None
+    line = f"adapters in {len(numbers)} of {len(cosines)} layers, by the mean cosine of gradients: "
+    line += ", ".join(f"layer {one.layer} {described(one)}" for one in chosen)
+    return with_layers(config, numbers), line
+
+
+def chosen_layers(
+    config: RunConfig, wanted: Literal["auto"] | int, cosines: Sequence[LayerCosine], file: Path
+) -> list[LayerCosine]:
+    """Return the layers that `conflict_layers` asks for, of those in order of their mean cosine.
+
+    Raise RunError or SettingsError as `with_conflict_layers` does; `file` holds the cosines.
+    """
+    if wanted == "auto":
         layers = affordable(config, [one.layer for one in cosines if one.conflicts])
         chosen = [one for one in cosines if one.layer in layers]
-    elif (count := adapter.conflict_layers) <= len(cosines):
-        chosen = cosines[:count]
+    elif wanted <= len(cosines):
+        chosen = [*cosines[:wanted]]
     else:
         expected = f"at most {len(cosines)}, the number of measured layers"
-        raise SettingsError(f"adapter_conflict_layers: expected {expected}, found {count}")
+        raise SettingsError(f"adapter_conflict_layers: expected {expected}, found {wanted}")
     if not chosen and cosines[0].conflicts:
         ratio = parameter_ratio(config, (cosines[0].layer,))
         raise SettingsError(
@@ -111,12 +127,7 @@ def with_conflict_layers(
             f"{file}: expected a layer whose gradients conflict significantly, found none (lowest "
             f"mean cosine: {described(cosines[0])}); --adapter-layers names the layers"
         )
-    numbers = tuple(sorted(one.layer for one in chosen))
-    if numbers == kept:
-        return with_layers(config, numbers), None
-    line = f"adapters in {len(numbers)} of {len(cosines)} layers, by the mean cosine of gradients: "
-    line += ", ".join(f"layer {one.layer} {described(one)}" for one in chosen)
-    return with_layers(config, numbers), line
+    return chosen
 
 
 def with_layers(config: RunConfig, layers: tuple[int, ...]) -> RunConfig:
