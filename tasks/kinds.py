@@ -240,7 +240,7 @@ def ranking() -> Kind:
 def on_scale(kind: Kind, scale: float) -> Kind:
     """Return a similarity kind with loss and divergence of the undivided values.
 
-    Compared with other tasks' losses, an error on the scale from 0 to 5 (BEES, Eq. 4) weighs 25
+    Compared with other tasks' losses, an error on the scale from 0 to 5 (BEES, Figure 1) weighs 25
     times as much as one on the scale from 0 to 1. Metrics and predictions are unchanged.
     """
     loss, divergence, factor = kind.loss, kind.divergence, scale**2

@@ -37,7 +37,7 @@ BEES = Preset(
         "lr_schedule": ("constant", "section 5.3: Adam with one rate"),
         "warmup": (0.0, "section 5.3: Adam with one rate"),
         "epochs": (10, "section 5.3, table of models"),
-        "pooling": ("mean", "section 4.1"),
+        "pooling": ("mean", "section 6"),
     },
     {
         "single": {"batch_size": (16, "section 5.3")},
@@ -48,7 +48,7 @@ PRESETS = {
     "bees": BEES,
     "bees-bert": Preset(
         "BEES (Dhayananda Ganesh)",
-        {"encoder": ("bert-base-uncased", "section 4.1"), **BEES.settings},
+        {"encoder": ("bert-base-uncased", "the paper says BERT"), **BEES.settings},
         BEES.by_mode,
     ),
     "scl-moo": Preset(

@@ -231,7 +231,7 @@ class RunSettings(Settings):
         metavar="X",
         group="training",
         help="compute the squared error of similarities on labels from 0 to X",
-        source="BEES, Eq. 4; results/similarity-scale",
+        source="BEES, Figure 1; results/similarity-scale",
         modes=WITH_HEADS,
     )
     batches_per_step: Count | None = setting(

@@ -212,7 +212,7 @@ def read_scored(report: Report, row: str) -> ScoredSystem | None:
 STUDY = Study(
     name="bees",
     title="BEES, beside ours",
-    notes="the paper's is bert-base-uncased on 283,010 pairs of Quora. The best epoch was chosen "
+    notes="the paper's is BERT on 283,010 pairs of Quora. The best epoch was chosen "
     "on the dev set that is reported, by the paper as by us. With --limit N tasks are equally "
     "large, so that sampling by size is uniform, and claims about mixtures are not tested fairly.",
     cells=cells,

@@ -35,7 +35,7 @@ METHODS = {
 RIVALS = ("ce", "leam", "lsan", "cl", "scl")
 # Not in the paper: these two use all tokens, as fusion, LEAM and LSAN do.
 AT_MEAN = {"ce-mean": "CE at the mean", "lacon-mean": "LaCon-vanilla at the mean"}
-# The paper's public tasks; SST-2 and TREC replace tasks whose data are not available.
+# The paper's public tasks; TREC is ours.
 TASKS = (
     *("sst2", "cola", "mrpc", "rte", "qnli", "trec", "qqp", "mnli", "yelp2", "dbpedia"),
     *("tnews", "afqmc", "ocnli", "iflytek"),

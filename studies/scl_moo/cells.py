@@ -122,7 +122,7 @@ class Experiments:
 
     @cached_property
     def searches(self) -> list[Search]:
-        """Return the grids of rate, temperature, weight and preference (section 4.1) by cell."""
+        """Return the grids by cell: rate, temperature, weight (4.1), preference (Figure 5a)."""
         every = METHODS | CONTROLS
         cells = [(self.few_shot(task, TUNED_SHOTS, m), m) for task in TASKS for m in every]
         cells += [(self.full(task, m), m) for task in FULL for m in every]

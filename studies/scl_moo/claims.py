@@ -51,7 +51,7 @@ def method_claim(
     for (one, other), pairs in differences.items():
         line = f"{TITLES[one]} - {TITLES[other]}"
         lines[line], further[line] = pairs, partial(unfair, results, one, other, few)
-    what, table = ("few-shot", "Table 2") if few else ("all data", "Table 3")
+    what, table = ("few-shot", "Table 2") if few else ("all data, several sets", "Table 3")
     text = f"LS and EPO are better than the baselines, {what}"
     printed = PRINTED["few_shot" if few else "full"]
     return claim_of(text, table, lines, (), learnt(results, every), further, printed)

@@ -153,7 +153,7 @@ def test_metrics_are_those_of_the_leaderboard(name, main, predictions, targets, 
 
 
 def test_the_scale_of_similarities_multiplies_loss_and_divergence_and_nothing_else():
-    """BEES, Eq. 4: the squared error on the scale from 0 to 5 is 25 times that from 0 to 1."""
+    """BEES, Figure 1: the squared error on the scale from 0 to 5 is 25 times that from 0 to 1."""
     kind = build_task("sts").kind
     values, targets = torch.tensor([1.0, 4.5, 2.0]), torch.tensor([0.5, 5.0, 2.0])
     wide = on_scale(kind, 5.0)
