@@ -42,7 +42,6 @@ from tasks.data import Splits, fingerprint
 from tasks.metrics import overall
 
 SKIPPED = "left out: not finite"  # status of a step
-CURE = "a lower learning rate, or precision fp32, may help"
 
 
 class Trainer:
@@ -131,9 +130,7 @@ class Trainer:
                 self.train_epoch(self.progress.epoch + 1)
             self.stop_if_requested()
         if 0 < self.progress.step <= self.progress.skipped:
-            raise RunError(
-                f"all {self.progress.step} steps were skipped; {self.skip_reason}; {CURE}"
-            )
+            raise RunError(f"all {self.progress.step} steps were skipped; {self.skip_reason}")
 
     def epoch_end(self, better: bool) -> EpochEnd:
         """Return the last evaluated epoch; `better` says that its weights are kept."""
@@ -193,8 +190,7 @@ class Trainer:
         if progress.skipped >= self.control.skip_limit:
             self.save()
             self.processes.gather(None)
-            line = f"{progress.skipped} steps in a row were skipped"
-            raise RunError(f"{line}; {self.skip_reason}; {CURE}")
+            raise RunError(f"{progress.skipped} steps in a row were skipped; {self.skip_reason}")
         if self.control.checkpoint_every.due(progress.step - self.saved_position[0], self.saved_at):
             self.save()
         return result
@@ -237,7 +233,7 @@ class Trainer:
         self.skip_reason = f"step {self.progress.step}: {error}"
         print(f"skipped {self.skip_reason}", flush=True)
         if not self.model.finite:
-            raise RunError(f"the weights are no longer finite; {self.skip_reason}; {CURE}")
+            raise RunError(f"the weights are no longer finite; {self.skip_reason}")
         return StepResult((), np.zeros(0), Combined(np.zeros(0), SKIPPED), {}, examples_of(batches))
 
     def stop_if_requested(self) -> None:

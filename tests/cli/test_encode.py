@@ -96,7 +96,7 @@ def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_pat
         (1, "--input same.npy --output same.npy --overwrite", "another --output than"),
         (1, "--input s.jsonl --column s --output a.npy", "line 2: expected text"),
         (1, "--input empty.txt --output a.npy", "expected at least one sentence"),
-        (1, "--input a.txt --output a.npy --column x", "a file with columns"),
+        (1, "--input a.txt --output a.npy --column x", "expected a column 'x'"),
         (1, "--input a.txt --output a.npy --width 33", "width: expected from 1 to 32"),
         (1, "--input a.txt --output a.npy --layers 3", "layers: expected from 1 to 2"),
         (2, "--input a.txt --output a.npy --width 0", "--width: expected a whole number from 1"),

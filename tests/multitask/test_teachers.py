@@ -200,7 +200,7 @@ def test_a_teacher_that_changes_while_a_student_starts_is_refused(teacher, tmp_p
 
     shutil.rmtree(tmp_path / "teacher" / "soft-targets", ignore_errors=True)
     monkeypatch.setattr(soft_target_files, "computed", replaced)
-    with pytest.raises(RunError, match="changed while this run read it"):
+    with pytest.raises(RunError, match="a run changed while it was read"):
         train(student(tmp_path / "teacher"), tmp_path / "student")
     assert not (tmp_path / "student" / "config.json").exists()
 
