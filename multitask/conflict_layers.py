@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -101,7 +101,7 @@ def with_conflict_layers(
 
 
 def chosen_layers(
-    config: RunConfig, wanted: Literal["auto"] | int, cosines: Sequence[LayerCosine], file: Path
+    config: RunConfig, wanted: Literal["auto"] | int, cosines: list[LayerCosine], file: Path
 ) -> list[LayerCosine]:
     """Return the layers that `conflict_layers` asks for, of those in order of their mean cosine.
 
@@ -111,7 +111,7 @@ def chosen_layers(
         layers = affordable(config, [one.layer for one in cosines if one.conflicts])
         chosen = [one for one in cosines if one.layer in layers]
     elif wanted <= len(cosines):
-        chosen = [*cosines[:wanted]]
+        chosen = cosines[:wanted]
     else:
         expected = f"at most {len(cosines)}, the number of measured layers"
         raise SettingsError(f"adapter_conflict_layers: expected {expected}, found {wanted}")

@@ -242,6 +242,21 @@ def learnt_tasks(figures: Iterable[tuple[str, Mapping[int, float]]]) -> set[str]
     return {task for task, found in figures if exceeds(found.values(), MAJORITY.get(task, 1.0))}
 
 
+def learnt_by(
+    results: Results,
+    cells: Iterable[Cell],
+    of: Callable[[Cell], Mapping[int, float]],
+    place: Sequence[str] = ("test",),
+) -> set[str]:
+    """Return the tasks of which a cell has learnt something, by accuracy or by correlation.
+
+    `of` returns accuracies by seed; the correlations are at `place` in the stored figures.
+    """
+    every = [*cells]
+    by_accuracy = learnt_tasks((one.config.tasks[0], of(one)) for one in every)
+    return by_accuracy | {one.config.tasks[0] for one in every if correlates(results, one, place)}
+
+
 def unlearnt_last(tests: Iterable[Test]) -> list[Test]:
     """Return the tests in their order, those of tasks that are not learnt at the end."""
     return sorted(tests, key=lambda test: NOT_LEARNT in test.reasons)
@@ -251,6 +266,12 @@ def pooling_reason(config: RunConfig) -> list[str]:
     """Return a reason if [CLS] is pooled from an encoder that was trained to average its tokens."""
     averages = config.encoder == "minilm" and config.pooling == "cls"
     return ["[CLS] of an encoder that averages its tokens"] * averages
+
+
+def balance_reason(ours: RunConfig, other: RunConfig, subject: str) -> list[str]:
+    """Return a reason, which begins with `subject`, if only one run has class-balanced batches."""
+    unlike = ours.class_balanced != other.class_balanced
+    return [f"only {subject} class-balanced batches"] * unlike
 
 
 def batch_reason(configs: Iterable[RunConfig]) -> list[str]:

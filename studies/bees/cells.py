@@ -28,11 +28,13 @@ PAPER = {"lr": 2e-5, "head_lr": 2e-5, "weight_decay": 0.01, "batch_size": 16}
 SCALE = 5.0  # scale of the similarities in the squared error (Figure 1)
 # Rates by encoder and tasks that are best, or within 0.2 points of the best, on a held-out tenth of
 # the training examples, of five from 2e-5 to 4e-4 (QQP: four from 2e-5 to 2e-4); for all tasks of
-# three from 5e-5 to 2e-4, with half of the examples (results/bees-rates). `rates` of a row are
-# chosen alike, with its own methods.
+# three from 5e-5 to 2e-4, with half of the examples (results/bees-rates).
 TUNED: dict[str, dict[tuple[str, ...], float]] = {
     "minilm": {SST: 1e-4, QQP: 5e-5, STS: 1e-4, ALL: 1e-4}
 }
+# Rates by encoder and row that are the best ones with the row's own methods, chosen alike: for a
+# sigmoid of seven from 1e-6 to 2e-4, for gradient surgery of three from 5e-5 to 2e-4.
+OWN_RATES: dict[str, dict[str, float]] = {"minilm": {"M6-sigmoid": 2e-6, "M7-surgery": 1e-4}}
 MULTITASK: dict[str, Any] = {"mode": "multitask", "batch_size": 8, "batches_per_step": len(ALL)}
 BASELINE = {"pooling": "cls"}
 HYBRID = MULTITASK | {"sampling": "hybrid"}
@@ -48,8 +50,8 @@ class Row:
     `pretraining` names the tasks whose sentences SimCSE pre-training reads (section 4.3), with
     embeddings pooled by `pretraining_pooling`. A row `until_flat` trains with its own rate
     until dev does not improve, whatever is requested. Other rows train for the requested epochs, or
-    their own, times `epochs_factor`; at the requested rate, or that of `rates` for the encoder, or
-    that of `TUNED`, or the paper's.
+    their own, times `epochs_factor`; at the requested rate, or that of `OWN_RATES`, or that of
+    `TUNED`, or the paper's.
     """
 
     title: str
@@ -60,7 +62,6 @@ class Row:
     pretraining_pooling: str = "cls"
     until_flat: bool = False
     epochs_factor: int = 1
-    rates: Mapping[str, float] = field(default_factory=dict)
 
 
 def baseline(task: str, head: str) -> dict[str, Any]:
@@ -110,7 +111,6 @@ FURTHER = {
     )
     for name in ("M7", "M8", "M9")
 }
-FURTHER["M7-surgery"] = replace(FURTHER["M7-surgery"], rates={"minilm": 1e-4})
 # The scale of the similarities decides their weight where losses share a step.
 FURTHER |= {
     f"{name}-scale1": replace(
@@ -152,14 +152,11 @@ FURTHER |= {
         ("M17", "weight 3, similarity"),
     )
 }
-# Table 4 and single tasks beside M7 on equal terms: a sigmoid with a rate of its own, chosen like
-# those of `TUNED` (of seven from 1e-6 to 2e-4); M7's examples, steps and number of dev scores.
+# Table 4 and single tasks beside M7 on equal terms: a sigmoid with a rate of its own; M7's
+# examples, steps and number of dev scores.
 FURTHER |= {
     "M6-sigmoid": replace(
-        ROWS["M6"],
-        title="bi-encoder, similarity with a sigmoid",
-        settings=SIGMOID,
-        rates={"minilm": 2e-6},
+        ROWS["M6"], title="bi-encoder, similarity with a sigmoid", settings=SIGMOID
     ),
     "M6-equal": replace(
         ROWS["M6"],
@@ -227,8 +224,8 @@ def row_cell(
 
 def tuned_rate(name: str, encoder: str) -> float | None:
     """Return the rate chosen for a row and an encoder on held-out training examples, or None."""
-    row = EVERY[name]
-    return row.rates.get(encoder) or TUNED.get(encoder, {}).get(row.tasks)
+    own = OWN_RATES.get(encoder, {}).get(name)
+    return own or TUNED.get(encoder, {}).get(EVERY[name].tasks)
 
 
 def pretraining_cell(row: Row, base: RunConfig) -> Cell:

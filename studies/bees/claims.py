@@ -11,7 +11,7 @@ from multitask.combiners import PCGrad
 from multitask.regularizers import Smart
 from multitask.sampling import RoundRobin
 from multitask.settings.config import RunConfig
-from studies.bees.cells import EVERY, SIGMOID, tuned_rate
+from studies.bees.cells import EVERY, OWN_RATES, SIGMOID, tuned_rate
 from studies.claims import (
     MAJORITY,
     Claim,
@@ -198,7 +198,7 @@ def chosen_without(report: Report, rows: Sequence[str]) -> list[str]:
         for row, methods in by_row.items()
         if (own := methods - shared)
         and tuned_rate(row, encoder) is not None
-        and encoder not in EVERY[row].rates
+        and row not in OWN_RATES.get(encoder, {})
     ]
 
 

@@ -31,11 +31,10 @@ from studies.tuning import Search, searches_of
 OURS = ("lacon", "lacon-fusion")
 AT_TOKENS = ("leam", "lsan", "lacon-fusion")  # also compared with CE at the mean
 GAIN = "LaCon - CE"
-COMPARED = {  # ending of a line -> the two methods
-    GAIN: ("lacon", "ce"),
-    "LaCon-fusion - CE": ("lacon-fusion", "ce"),
-    "LaCon-fusion - CE + SCL": ("lacon-fusion", "scl"),
+OF_FUSION = {  # ending of a line -> the two methods
+    f"LaCon-fusion - {lacon.METHODS[rival]}": ("lacon-fusion", rival) for rival in ("ce", "scl")
 }
+COMPARED = {GAIN: ("lacon", "ce")} | OF_FUSION
 PARTS = ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection")
 
 
@@ -302,11 +301,9 @@ def class_differences(results: Scores) -> dict[str, Pairs]:
             m: [results.cells.first_classes(task, c, m) for c in counts]
             for m in lacon.CLASS_METHODS
         }
-        for ending, (one, rival) in COMPARED.items():
-            if one != "lacon-fusion":
-                continue
+        for ending, (fusion, rival) in OF_FUSION.items():
             title = f"{counts[0]} to {counts[-1]} classes: {ending}"
-            both = zip(cells[one], cells[rival], strict=True)
+            both = zip(cells[fusion], cells[rival], strict=True)
             found[title] = of_task(task, mean_per_seed(gain(results, *pair) for pair in both))
         for method in lacon.CLASS_METHODS:
             first, last = (results.of(cells[method][place]) for place in (0, -1))

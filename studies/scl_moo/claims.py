@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from studies.claims import (
     Claim,
     PairReasons,
     Pairs,
+    balance_reason,
     claim_of,
-    correlates,
     end_of_grid_reason,
-    learnt_tasks,
+    learnt_by,
     limit_reason,
     pooling_reason,
     tuning_reason,
 )
-from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
 from studies.scl_moo.tables import PRINTED, TITLES, Accuracies
-from studies.tuning import Search, searches_of
+from studies.tuning import searches_of
 
 OURS = ("ls", "epo")
 AGAINST = ("ce", "scl", *scl_moo.CONTROLS)
@@ -54,22 +53,8 @@ def method_claim(
     what, table = ("few-shot", "Table 2") if few else ("all data, several sets", "Table 3")
     text = f"LS and EPO are better than the baselines, {what}"
     printed = PRINTED["few_shot" if few else "full"]
-    return claim_of(text, table, lines, (), learnt(results, every), further, printed)
-
-
-def learnt(results: Accuracies, cells: Iterable[Cell]) -> set[str]:
-    """Return the tasks of which a method has learnt something, by accuracy or correlation."""
-    cells = [*cells]
-    by_accuracy = learnt_tasks((one.config.tasks[0], results.of(one)) for one in cells)
-    return by_accuracy | {one.config.tasks[0] for one in cells if correlates(results.stored, one)}
-
-
-def searches_of_two(
-    results: Accuracies, one: str, other: str, few: bool
-) -> tuple[list[Search], list[Search]]:
-    """Return the searches of two methods, with few examples or with all."""
-    every, kind = results.cells.searches, "few-shot" if few else "full"
-    return searches_of(every, kind, one), searches_of(every, kind, other)
+    known = learnt_by(results.stored, every, results.of)
+    return claim_of(text, table, lines, (), known, further, printed)
 
 
 def unfair(results: Accuracies, one: str, other: str, few: bool, pairs: Pairs) -> list[str]:
@@ -79,23 +64,18 @@ def unfair(results: Accuracies, one: str, other: str, few: bool, pairs: Pairs) -
         (cells.few_shot("sst2", 50, m) if few else cells.full("sst2", m)).config
         for m in (one, other)
     )
-    both = searches_of_two(results, one, other, few)
-    searched = [
-        search
-        for several in both
-        for search in several
-        if tasks.intersection(search.cell.config.tasks)
-    ]
-    tuned = any(name.startswith("few-shot" if few else "full") for name in cells.tuned)
+    kind = "few-shot" if few else "full"
+    mine, rivals = (searches_of(cells.searches, kind, method) for method in (one, other))
+    searched = [search for search in mine + rivals if tasks.intersection(search.cell.config.tasks)]
+    tuned = any(name.startswith(kind) for name in cells.tuned)
     of_control = tuned and other in scl_moo.CONTROLS
     untuned = scl_moo.CONTROL_NOT_TUNED if of_control else scl_moo.NOT_TUNED
     reasons = [
         *pooling_reason(plain),
         *limit_reason(plain, "task"),
         *tuning_reason(results.stored, searched, cells.tuned, untuned),
+        *balance_reason(ours, plain, "LS and EPO have"),
     ]
-    if plain.class_balanced != ours.class_balanced:
-        reasons.append("only LS and EPO have class-balanced batches")
     if few and plain.epochs <= scl_moo.EPOCHS:
         reasons.append(f"{plain.epochs} epochs, not until the loss is flat")
-    return [*reasons, *end_of_grid_reason(results.stored, *both, cells.tuned, pairs)]
+    return [*reasons, *end_of_grid_reason(results.stored, mine, rivals, cells.tuned, pairs)]

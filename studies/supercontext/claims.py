@@ -8,13 +8,13 @@ from studies.claims import (
     Claim,
     PairReasons,
     Pairs,
+    balance_reason,
     batch_reason,
     between,
     claim_of,
-    correlates,
     differences,
     end_of_grid_reason,
-    learnt_tasks,
+    learnt_by,
     limit_reason,
     mean_per_seed,
     tuning_reason,
@@ -60,10 +60,7 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
         }
     }
     every = [one for several in main.values() for one in several]
-    learnt = learnt_tasks((one.config.tasks[0], results.of(one)) for one in every)
-    learnt |= {
-        one.config.tasks[0] for one in every if correlates(results.stored, one, ("linear", "test"))
-    }
+    learnt = learnt_by(results.stored, every, results.of, ("linear", "test"))
     reasons = unfair(results, setting)
     own = searches_of(cells.searches, setting, "superloss")
     tuned = any(search.cell.name in cells.tuned for search in own)
@@ -85,12 +82,10 @@ def unlike(results: Accuracies, setting: str, rival: str, pairs: Pairs) -> list[
     ours, theirs = (
         cells.main(setting, supercontext.TASKS[0], loss).config for loss in ("superloss", rival)
     )
-    reasons = []
-    if ours.class_balanced != theirs.class_balanced:
-        reasons.append("only SuperLoss has class-balanced batches")
     own, others = (searches_of(cells.searches, setting, loss) for loss in ("superloss", rival))
     at_end = end_of_grid_reason(results.stored, own, others, cells.tuned, pairs)
-    return [*reasons, *batch_reason([ours, theirs]), *at_end]
+    unlike_batches = balance_reason(ours, theirs, "SuperLoss has") + batch_reason([ours, theirs])
+    return [*unlike_batches, *at_end]
 
 
 def unfair(results: Accuracies, setting: str) -> list[str]:

@@ -15,7 +15,7 @@ from multitask import task as own_task
 from multitask.settings.config import RunConfig
 from reports.cells import write_cell
 from studies import runner
-from studies.claims import MAJORITY, NOT_LEARNT, verdict_table
+from studies.claims import MAJORITY, NOT_LEARNT, learnt_by, verdict_table
 from studies.data_records import record_examples
 from studies.results import Results
 from studies.runner import run_cells
@@ -30,7 +30,7 @@ from studies.scl_moo.cells import (
     TUNED_SHOTS,
     Experiments,
 )
-from studies.scl_moo.claims import learnt, method_claims
+from studies.scl_moo.claims import method_claims
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
@@ -219,7 +219,8 @@ def test_a_correlation_above_chance_means_that_a_task_is_learnt(tmp_path):
         figures = {"test": {"mrpc": {"accuracy": 0.5, "matthews": matthews}}}
         seeds = {str(seed): figures for seed in SEEDS}
         keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
-        assert learnt(Accuracies(CELLS, Results(tmp_path)), [one]) == expected
+        results = Accuracies(CELLS, Results(tmp_path))
+        assert learnt_by(results.stored, [one], results.of) == expected
 
 
 def test_a_pair_needs_all_numbers_of_examples(tmp_path):
