@@ -63,8 +63,8 @@ class Experiments:
     """The cells of a base configuration, which sets data, encoder, precision and learning rate.
 
     `epochs` and `changes` (pooling, batch size) replace the study's values. Settings `tuned` with
-    `TUNED_SHOTS` examples hold for every number of examples. A control has those of its method
-    until it is tuned itself.
+    `TUNED_SHOTS` examples hold for another number of examples until it is tuned itself. A control
+    has those of its method until it is tuned itself.
     """
 
     base: RunConfig
@@ -78,7 +78,8 @@ class Experiments:
     def few_shot(self, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS) -> Cell:
         """Return a cell of a task, a number of examples and a method; the last epoch counts."""
         epochs = self.epochs or EPOCHS
-        config = self.config(task, method, f"few-shot-{task}-{TUNED_SHOTS}").changed(
+        beginnings = f"few-shot-{task}-{shots}", f"few-shot-{task}-{TUNED_SHOTS}"
+        config = self.config(task, method, *beginnings).changed(
             protocol="few-shot",
             shots=shots,
             limit=None,
@@ -124,16 +125,19 @@ class Experiments:
     def searches(self) -> list[Search]:
         """Return the grids by cell: rate, temperature, weight (4.1), preference (Figure 5a)."""
         every = METHODS | CONTROLS
-        cells = [(self.few_shot(task, TUNED_SHOTS, m), m) for task in TASKS for m in every]
+        cells = [(self.few_shot(task, n, m), m) for task in TASKS for n in SHOTS for m in every]
         cells += [(self.full(task, m), m) for task in FULL for m in every]
         return [
             Search(one, {"lr": rates(one.config), **grid_of(method)}, dev_of(one))
             for one, method in cells
         ]
 
-    def config(self, task: str, method: str, cell: str) -> RunConfig:
-        """Return the configuration of a method, made once, with the settings tuned for a cell."""
-        if (key := (task, method, cell)) in self.made:
+    def config(self, task: str, method: str, *cells: str) -> RunConfig:
+        """Return the configuration of a method, made once, with the settings tuned for a cell.
+
+        It is the first of these beginnings of cells with tuned settings of the method.
+        """
+        if (key := (task, method, *cells)) in self.made:
             return self.made[key]
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
         settings = PAPER | dict(self.changes) | method_settings(method)
@@ -144,8 +148,9 @@ class Experiments:
             leaks_of="own",
             **settings,
         )
-        of_method = self.tuned.get(f"{cell}-{method.removesuffix(BALANCED)}", {})
-        tuned = self.tuned.get(f"{cell}-{method}", of_method)
+        plain = method.removesuffix(BALANCED)
+        names = [f"{cell}-{m}" for m in dict.fromkeys((method, plain)) for cell in cells]
+        tuned = next((self.tuned[name] for name in names if name in self.tuned), {})
         return self.made.setdefault(key, config.changed(**changes_of(tuned)))
 
 

@@ -65,15 +65,22 @@ def unfair(results: Accuracies, one: str, other: str, few: bool, pairs: Pairs) -
         for m in (one, other)
     )
     kind = "few-shot" if few else "full"
-    mine, rivals = (searches_of(cells.searches, kind, method) for method in (one, other))
-    searched = [search for search in mine + rivals if tasks.intersection(search.cell.config.tasks)]
+    tested = tuple(
+        f"few-shot-{task}-{shots}-" if few else f"full-{task}-"
+        for task in tasks
+        for shots in results.tested_shots(task)
+    )
+    mine, rivals = (
+        [one for one in searches_of(cells.searches, kind, m) if one.cell.name.startswith(tested)]
+        for m in (one, other)
+    )
     tuned = any(name.startswith(kind) for name in cells.tuned)
     of_control = tuned and other in scl_moo.CONTROLS
     untuned = scl_moo.CONTROL_NOT_TUNED if of_control else scl_moo.NOT_TUNED
     reasons = [
         *pooling_reason(plain),
         *limit_reason(plain, "task"),
-        *tuning_reason(results.stored, searched, cells.tuned, untuned),
+        *tuning_reason(results.stored, mine + rivals, cells.tuned, untuned),
         *balance_reason(ours, plain, "LS and EPO have"),
     ]
     if few and plain.epochs <= scl_moo.EPOCHS:

@@ -47,12 +47,16 @@ class Accuracies:
     def tested_shots(self, task: str) -> tuple[int, ...]:
         """Return the numbers of examples that test the claims about a task.
 
-        If settings were chosen on dev, only the number that they were chosen with does: others
+        If settings were chosen on dev, only the numbers that they were chosen with do: others
         would say how well settings carry over, not which method is better.
         """
-        beginning = f"few-shot-{task}-{scl_moo.TUNED_SHOTS}-"
-        tuned = any(name.startswith(beginning) for name in self.cells.tuned)
-        return (scl_moo.TUNED_SHOTS,) if tuned else scl_moo.SHOTS
+        names = self.cells.tuned
+        tuned = (
+            shots
+            for shots in scl_moo.SHOTS
+            if any(name.startswith(f"few-shot-{task}-{shots}-") for name in names)
+        )
+        return tuple(tuned) or scl_moo.SHOTS
 
     def pairs(self, method: str, other: str) -> tuple[Pairs, Pairs]:
         """Return differences of two methods over (task, seed) pairs: few-shot, then all data.

@@ -21,6 +21,7 @@ from studies.results import Results
 from studies.runner import run_cells
 from studies.scl_moo.cells import (
     BALANCED,
+    CONTROL_NOT_TUNED,
     CONTROLS,
     METHODS,
     NOT_TUNED,
@@ -30,7 +31,7 @@ from studies.scl_moo.cells import (
     TUNED_SHOTS,
     Experiments,
 )
-from studies.scl_moo.claims import method_claims
+from studies.scl_moo.claims import method_claims, unfair
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
@@ -233,11 +234,28 @@ def test_a_pair_needs_all_numbers_of_examples(tmp_path):
     assert len(found) == 2 * len(SEEDS) - 1
 
 
-def test_only_the_number_of_examples_that_settings_were_chosen_with_tests_a_claim(tmp_path):
+def test_settings_hold_for_other_numbers_of_examples_until_these_are_tuned():
+    tuned = {
+        f"few-shot-sst2-{TUNED_SHOTS}-ce": {"lr": 1e-4},
+        f"few-shot-sst2-{TUNED_SHOTS}-ce-balanced": {"lr": 2e-4},
+        "few-shot-sst2-20-ce": {"lr": 3e-4},
+    }
+    cells = replace(CELLS, tuned=tuned)
+
+    def rate(shots, method):
+        return cells.few_shot("sst2", shots, method).config.optimizer.lr
+
+    assert [rate(shots, "ce") for shots in (20, 50, 100)] == [3e-4, 1e-4, 1e-4]
+    assert [rate(shots, "ce-balanced") for shots in (20, 50, 100)] == [2e-4] * 3
+    assert rate(20, "epo") == CELLS.base.optimizer.lr
+
+
+@pytest.mark.parametrize("tested", [(TUNED_SHOTS,), (20, TUNED_SHOTS)])
+def test_only_the_numbers_of_examples_that_settings_were_chosen_with_test_a_claim(tmp_path, tested):
     """Others would say how well settings carry over."""
-    tuned = {f"few-shot-sst2-{TUNED_SHOTS}-epo": {"lr": 1e-4}}
+    tuned = {f"few-shot-sst2-{shots}-epo": {"lr": 1e-4} for shots in tested}
     results = Accuracies(replace(CELLS, tuned=tuned), Results(tmp_path))
-    assert results.tested_shots("sst2") == (TUNED_SHOTS,)
+    assert results.tested_shots("sst2") == tested
     assert results.tested_shots("rte") == SHOTS
     for shots, better in zip(SHOTS, (0.3, 0.1, 0.2), strict=True):
         for method, accuracy in (("ce", 0.5), ("epo", 0.5 + better)):
@@ -246,7 +264,24 @@ def test_only_the_number_of_examples_that_settings_were_chosen_with_tests_a_clai
                 figures = {"1": {"test": {task: {"accuracy": accuracy}}}}
                 keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), figures)
     found, _ = results.pairs("epo", "ce")
-    assert found == pytest.approx({("sst2", 1): 0.1, ("rte", 1): 0.2})
+    of_sst2 = {(TUNED_SHOTS,): 0.1, (20, TUNED_SHOTS): 0.2}[tested]
+    assert found == pytest.approx({("sst2", 1): of_sst2, ("rte", 1): 0.2})
+
+
+def test_numbers_of_examples_that_are_not_tested_need_no_tuning(tmp_path):
+    """Figures with another number of examples are no reason against the tested ones."""
+    names = [f"few-shot-sst2-{TUNED_SHOTS}-{method}" for method in METHODS | CONTROLS]
+    cells = replace(CELLS, tuned={name: {"lr": 1e-4} for name in names})
+    for shots in (20, TUNED_SHOTS):
+        for method in METHODS | CONTROLS:
+            one = cells.few_shot("sst2", shots, method)
+            figures = {"1": {"test": {"sst2": {"accuracy": 0.9}}}}
+            keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), figures)
+    results = Accuracies(cells, Results(tmp_path))
+    pairs, _ = results.pairs("epo", "ce-balanced")
+    assert pairs
+    reasons = unfair(results, "epo", "ce-balanced", few=True, pairs=pairs)
+    assert CONTROL_NOT_TUNED not in reasons
 
 
 @pytest.mark.parametrize("better", [0.05, -0.05])
