@@ -23,6 +23,7 @@ from studies.tuning import (
     point_beyond,
     points_tried,
     rates_tried,
+    searches_of,
     tune,
     tuned_settings,
     tuning_table,
@@ -259,7 +260,7 @@ def test_tune_is_refused_where_nothing_can_be_chosen(reproducing, data):
         "--tune: expected table scl-moo, supercontext or lacon, found bees" in said.err,
     ) == (2, True)
     call = reproducing("scl-moo", "--data", data, "--encoder", "tiny")
-    status, said = call("--rows", "few-shot-sst2-20-ce", "--tune", 2)
+    status, said = call("--rows", "sweep-tau-0.1-ls", "--tune", 2)
     assert (status, "--tune: expected rows with settings to choose" in said.err) == (1, True)
 
 
@@ -322,7 +323,10 @@ def test_stored_cells_are_not_made_stale_by_a_later_choice(reproducing, data, mo
 def test_cells_without_the_chosen_settings_do_not_prevent_tuning(data):
     request = StudyRequest(BASE, data, data)
     study = find_study("scl-moo")
-    search = next(one for one in study.searches(request) if "sst2" in one.cell.name)
+    (search,) = searches_of(study.searches(request), "few-shot-sst2-50", "ce")
     found = {one.name for one in cells_with_settings_of([search], study, request)}
     assert {"few-shot-sst2-20-ce", "few-shot-sst2-50-ce"} <= found
     assert not any("cola" in name for name in found)
+    (search,) = searches_of(study.searches(request), "few-shot-sst2-20", "ce")
+    found = {one.name for one in cells_with_settings_of([search], study, request)}
+    assert {name for name in found if name.endswith("-ce")} == {"few-shot-sst2-20-ce"}
