@@ -76,6 +76,22 @@ class Accuracies:
         )
         return means, differences(self.of, first, second)
 
+    def falls(self, method: str, other: str) -> dict[tuple[str, int], float]:
+        """Return by how much a gain with the fewest tested examples is above that with the most.
+
+        Tasks that are tested with one number of examples have no such pair.
+        """
+        found: dict[tuple[str, int], float] = {}
+        for task in scl_moo.TASKS:
+            tested = self.tested_shots(task)
+            if len(tested) > 1:
+                gains = (
+                    between(*(self.few_shot(task, shots, name) for name in (method, other)))
+                    for shots in (tested[0], tested[-1])
+                )
+                found |= {(task, seed): gain for seed, gain in between(*gains).items()}
+        return found
+
     def swept(self) -> bool:
         """Return whether a cell of Figure 5 is finished, other than those of the tables."""
         return any(

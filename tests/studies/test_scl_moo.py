@@ -185,7 +185,8 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     found, full = results.pairs("epo", "ce")
     assert (len(found), full) == (2 * len(SEEDS), {})
     assert np.mean(list(found.values())) == pytest.approx(better, abs=0.01)
-    few, whole = method_claims(results)
+    few, whole, falls = method_claims(results)
+    assert [test.seeds for test in falls.tests if "balanced" not in test.what] == [len(SEEDS)] * 2
     fair = replace(few, tests=[replace(test, reasons=()) for test in few.tests])
     verdicts = {row[0].split(": ")[1]: row[1] for row in verdict_table([fair])[1]}
     expected = "holds" if better > 0 else "does not hold"
@@ -202,7 +203,7 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     assert data_table(without_data)[1] == []
     assert data_notice(without_data).startswith(" The files of sst2, rte are not here")
     monkeypatch.setitem(MAJORITY, "rte", 1.0)
-    few, _ = method_claims(results)
+    few, *_ = method_claims(results)
     with_pairs = [test for test in few.tests if test.seeds]
     tasks = {test.what.rpartition(" on ")[2]: NOT_LEARNT in test.reasons for test in with_pairs}
     assert tasks == {"sst2": False, "rte (not in the paper's table)": True}
@@ -266,6 +267,8 @@ def test_only_the_numbers_of_examples_that_settings_were_chosen_with_test_a_clai
     found, _ = results.pairs("epo", "ce")
     of_sst2 = {(TUNED_SHOTS,): 0.1, (20, TUNED_SHOTS): 0.2}[tested]
     assert found == pytest.approx({("sst2", 1): of_sst2, ("rte", 1): 0.2})
+    fall = {("sst2", 1): 0.3 - 0.1} if len(tested) > 1 else {}
+    assert results.falls("epo", "ce") == pytest.approx(fall | {("rte", 1): 0.3 - 0.2})
 
 
 def test_numbers_of_examples_that_are_not_tested_need_no_tuning(tmp_path):
