@@ -132,7 +132,7 @@ def tune_requested(study: Study, request: StudyRequest) -> list[str]:
     if there := stored_cells(unfinished, study, request):
         raise UserError(
             "--tune: expected a --results without cells whose settings could change; found "
-            f"{there[0]}"
+            f"{there[0]}; leave out --tune to keep its settings, or name other --rows"
         )
     found = [one for one in found if next_points(one, study, request)]
     return tune(found, count, request.results, request.runs)

@@ -62,9 +62,9 @@ def method_settings(method: str) -> dict[str, Any]:
 class Experiments:
     """The cells of a base configuration, which sets data, encoder, precision and learning rate.
 
-    `epochs` and `changes` (pooling, batch size) replace the study's values. Settings `tuned` with
-    `TUNED_SHOTS` examples hold for another number of examples until it is tuned itself. A control
-    has those of its method until it is tuned itself.
+    `epochs` and `changes` (pooling, batch size) replace the study's values. A few-shot cell has the
+    first settings that were `tuned` for: the method with as many examples, the method with
+    `TUNED_SHOTS`, the method of a control with as many, the method of a control with `TUNED_SHOTS`.
     """
 
     base: RunConfig
@@ -78,8 +78,8 @@ class Experiments:
     def few_shot(self, task: str, shots: int, method: str, seeds: tuple[int, ...] = SEEDS) -> Cell:
         """Return a cell of a task, a number of examples and a method; the last epoch counts."""
         epochs = self.epochs or EPOCHS
-        beginnings = f"few-shot-{task}-{shots}", f"few-shot-{task}-{TUNED_SHOTS}"
-        config = self.config(task, method, *beginnings).changed(
+        prefixes = f"few-shot-{task}-{shots}", f"few-shot-{task}-{TUNED_SHOTS}"
+        config = self.config(task, method, *prefixes).changed(
             protocol="few-shot",
             shots=shots,
             limit=None,
@@ -132,12 +132,13 @@ class Experiments:
             for one, method in cells
         ]
 
-    def config(self, task: str, method: str, *cells: str) -> RunConfig:
-        """Return the configuration of a method, made once, with the settings tuned for a cell.
+    def config(self, task: str, method: str, *prefixes: str) -> RunConfig:
+        """Return the configuration of a method, made once.
 
-        It is the first of these beginnings of cells with tuned settings of the method.
+        Its tuned settings are the first ones of a cell whose name is one of `prefixes` and the
+        method, or the method of a control.
         """
-        if (key := (task, method, *cells)) in self.made:
+        if (key := (task, method, *prefixes)) in self.made:
             return self.made[key]
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
         settings = PAPER | dict(self.changes) | method_settings(method)
@@ -149,7 +150,7 @@ class Experiments:
             **settings,
         )
         plain = method.removesuffix(BALANCED)
-        names = [f"{cell}-{m}" for m in dict.fromkeys((method, plain)) for cell in cells]
+        names = [f"{prefix}-{m}" for m in (method, plain) for prefix in prefixes]
         tuned = next((self.tuned[name] for name in names if name in self.tuned), {})
         return self.made.setdefault(key, config.changed(**changes_of(tuned)))
 

@@ -51,9 +51,10 @@ def page(report: Report) -> list[str]:
     found = accuracies(report)
     return [
         "## The claims",
-        f"{READING} A few-shot pair is the mean over the numbers of examples N that settings were "
-        "chosen with on dev, and over all N for tasks without such settings; methods share a "
-        "seed's examples.",
+        f"{READING} A few-shot pair is the mean over the numbers of examples N that settings of "
+        "both methods were chosen with on dev, and over all N for tasks without such settings; "
+        "methods share a seed's examples. Other N have the settings that were chosen with "
+        f"{scl_moo.TUNED_SHOTS} examples.",
         markdown_table(*verdict_table(method_claims(found))),
         f"{progress_notice(report)} Every cell: the paper's figure (RoBERTa base) "
         "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",

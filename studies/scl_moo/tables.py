@@ -44,19 +44,29 @@ class Accuracies:
     def full(self, task: str, method: str) -> dict[int, float]:
         return self.of(self.cells.full(task, method))
 
-    def tested_shots(self, task: str) -> tuple[int, ...]:
-        """Return the numbers of examples that test the claims about a task.
+    def tested_shots(self, task: str, *methods: str) -> tuple[int, ...]:
+        """Return the numbers of examples that test the claims about a task and these methods.
 
-        If settings were chosen on dev, only the numbers that they were chosen with do: others
-        would say how well settings carry over, not which method is better.
+        If settings were chosen on dev, only the numbers that they were chosen with for each method
+        do, or else for one of them: others would say how well settings carry over, not which method
+        is better.
         """
-        names = self.cells.tuned
-        tuned = (
-            shots
-            for shots in scl_moo.SHOTS
-            if any(name.startswith(f"few-shot-{task}-{shots}-") for name in names)
-        )
-        return tuple(tuned) or scl_moo.SHOTS
+        chosen = [
+            {n for n in scl_moo.SHOTS if f"few-shot-{task}-{n}-{method}" in self.cells.tuned}
+            for method in methods
+        ]
+        own = set.intersection(*chosen) or set.union(*chosen)
+        return tuple(sorted(own)) or scl_moo.SHOTS
+
+    def ends(self, task: str, method: str, other: str) -> tuple[int, int]:
+        """Return the fewest and the most examples that test two methods; of all, if it is one."""
+        tested = self.tested_shots(task, method, other)
+        fewest, *_, most = tested if len(tested) > 1 else scl_moo.SHOTS
+        return fewest, most
+
+    def gain(self, task: str, shots: int, method: str, other: str) -> dict[int, float]:
+        """Return by how much a method is above another one with a number of examples, by seed."""
+        return between(*(self.few_shot(task, shots, name) for name in (method, other)))
 
     def pairs(self, method: str, other: str) -> tuple[Pairs, Pairs]:
         """Return differences of two methods over (task, seed) pairs: few-shot, then all data.
@@ -66,31 +76,13 @@ class Accuracies:
         """
         means: dict[tuple[str, int], float] = {}
         for task in scl_moo.TASKS:
-            by_shots = (
-                between(*(self.few_shot(task, shots, name) for name in (method, other)))
-                for shots in self.tested_shots(task)
-            )
-            means |= {(task, seed): gain for seed, gain in mean_per_seed(by_shots).items()}
+            tested = self.tested_shots(task, method, other)
+            gains = mean_per_seed(self.gain(task, shots, method, other) for shots in tested)
+            means |= {(task, seed): gain for seed, gain in gains.items()}
         first, second = (
             [self.cells.full(t, name) for t in scl_moo.TASKS] for name in (method, other)
         )
         return means, differences(self.of, first, second)
-
-    def falls(self, method: str, other: str) -> dict[tuple[str, int], float]:
-        """Return by how much a gain with the fewest tested examples is above that with the most.
-
-        Tasks that are tested with one number of examples have no such pair.
-        """
-        found: dict[tuple[str, int], float] = {}
-        for task in scl_moo.TASKS:
-            tested = self.tested_shots(task)
-            if len(tested) > 1:
-                gains = (
-                    between(*(self.few_shot(task, shots, name) for name in (method, other)))
-                    for shots in (tested[0], tested[-1])
-                )
-                found |= {(task, seed): gain for seed, gain in between(*gains).items()}
-        return found
 
     def swept(self) -> bool:
         """Return whether a cell of Figure 5 is finished, other than those of the tables."""

@@ -31,7 +31,7 @@ from studies.scl_moo.cells import (
     TUNED_SHOTS,
     Experiments,
 )
-from studies.scl_moo.claims import method_claims, unfair
+from studies.scl_moo.claims import method_claims, unfair, unfair_ends
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
@@ -42,6 +42,7 @@ from studies.scl_moo.tables import (
     full_table,
 )
 from studies.study import StudyRequest, printed
+from studies.tuning import FOLDER
 from tasks.objectives import LS, ContrastiveEPO
 from tasks.protocols import FewShots
 
@@ -187,6 +188,7 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     assert np.mean(list(found.values())) == pytest.approx(better, abs=0.01)
     few, whole, falls = method_claims(results)
     assert [test.seeds for test in falls.tests if "balanced" not in test.what] == [len(SEEDS)] * 2
+    assert "CE + EPO - CE on sst2, gain with 20 - with 100" in [test.what for test in falls.tests]
     fair = replace(few, tests=[replace(test, reasons=()) for test in few.tests])
     verdicts = {row[0].split(": ")[1]: row[1] for row in verdict_table([fair])[1]}
     expected = "holds" if better > 0 else "does not hold"
@@ -254,10 +256,12 @@ def test_settings_hold_for_other_numbers_of_examples_until_these_are_tuned():
 @pytest.mark.parametrize("tested", [(TUNED_SHOTS,), (20, TUNED_SHOTS)])
 def test_only_the_numbers_of_examples_that_settings_were_chosen_with_test_a_claim(tmp_path, tested):
     """Others would say how well settings carry over."""
-    tuned = {f"few-shot-sst2-{shots}-epo": {"lr": 1e-4} for shots in tested}
+    names = [f"few-shot-sst2-{shots}-{method}" for shots in tested for method in ("epo", "ce")]
+    tuned = {name: {"lr": 1e-4} for name in [*names, "few-shot-sst2-100-ls"]}
     results = Accuracies(replace(CELLS, tuned=tuned), Results(tmp_path))
-    assert results.tested_shots("sst2") == tested
-    assert results.tested_shots("rte") == SHOTS
+    assert results.tested_shots("sst2", "epo", "ce") == tested
+    assert results.tested_shots("sst2", "ls", "scl") == (100,)  # one of them has its own
+    assert results.tested_shots("rte", "epo", "ce") == SHOTS
     for shots, better in zip(SHOTS, (0.3, 0.1, 0.2), strict=True):
         for method, accuracy in (("ce", 0.5), ("epo", 0.5 + better)):
             for task in ("sst2", "rte"):
@@ -267,8 +271,9 @@ def test_only_the_numbers_of_examples_that_settings_were_chosen_with_test_a_clai
     found, _ = results.pairs("epo", "ce")
     of_sst2 = {(TUNED_SHOTS,): 0.1, (20, TUNED_SHOTS): 0.2}[tested]
     assert found == pytest.approx({("sst2", 1): of_sst2, ("rte", 1): 0.2})
-    fall = {("sst2", 1): 0.3 - 0.1} if len(tested) > 1 else {}
-    assert results.falls("epo", "ce") == pytest.approx(fall | {("rte", 1): 0.3 - 0.2})
+    assert results.ends("sst2", "epo", "ce") == (20, 50 if len(tested) > 1 else 100)
+    assert results.ends("rte", "epo", "ce") == (20, 100)
+    assert results.gain("sst2", 20, "epo", "ce") == pytest.approx({1: 0.3})
 
 
 def test_numbers_of_examples_that_are_not_tested_need_no_tuning(tmp_path):
@@ -285,6 +290,38 @@ def test_numbers_of_examples_that_are_not_tested_need_no_tuning(tmp_path):
     assert pairs
     reasons = unfair(results, "epo", "ce-balanced", few=True, pairs=pairs)
     assert CONTROL_NOT_TUNED not in reasons
+    reasons = unfair_ends(results, "epo", "ce-balanced", (20, 100), {})
+    assert f"settings were chosen with {TUNED_SHOTS} examples" in reasons
+
+
+@pytest.mark.parametrize(
+    ("change", "at_end"), [(0.1, ("20-ce", "50-epo")), (-0.1, ("20-epo", "50-ce"))]
+)
+def test_settings_that_could_turn_a_change_of_a_gain_are_a_reason(tmp_path, change, at_end):
+    """A better baseline with the fewest examples would lower it, a better EPO there raise it."""
+    ends = [f"few-shot-sst2-{n}-{method}" for n in (20, 50) for method in ("epo", "ce")]
+    (tmp_path / FOLDER).mkdir()
+    rates = (1e-5, 1e-4, 1e-3)
+    points = [{"settings": {"lr": rate}, "dev": {"1": 0.5}} for rate in rates]
+    for name in ends:
+        write_cell(tmp_path / FOLDER / f"{name}.json", {"config": {}, "points": points})
+    for highest in ends:
+        tuned = {name: {"lr": 1e-3 if name == highest else 1e-4} for name in ends}
+        results = Accuracies(replace(CELLS, tuned=tuned), Results(tmp_path))
+        reasons = unfair_ends(results, "epo", "ce", (20, 50), {("sst2", 1): change})
+        line = f"the rate of {highest} is at an end of those tried"
+        assert (line in reasons) == highest.endswith(at_end)
+
+
+def test_a_gain_with_few_examples_needs_a_method_that_learns_from_them(tmp_path):
+    for shots, accuracy in ((20, 0.4), (100, 0.9)):
+        for method in ("epo", "ce"):
+            one = CELLS.few_shot("sst2", shots, method)
+            seeds = {str(s): {"test": {"sst2": {"accuracy": accuracy}}} for s in SEEDS}
+            keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
+    reasons = unfair_ends(Accuracies(CELLS, Results(tmp_path)), "epo", "ce", (20, 100), {})
+    assert f"with 20 examples, {NOT_LEARNT}" in reasons
+    assert f"with 100 examples, {NOT_LEARNT}" not in reasons
 
 
 @pytest.mark.parametrize("better", [0.05, -0.05])
