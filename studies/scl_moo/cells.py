@@ -87,7 +87,7 @@ class Experiments:
             evaluate_every=epochs,  # dev chooses settings, not epochs
             keep="last",
         )
-        return Cell(f"few-shot-{task}-{shots}-{method}", config, seeds, training)
+        return Cell(few_shot_name(task, shots, method), config, seeds, training)
 
     def full(self, task: str, method: str) -> Cell:
         """Return a cell with all examples; a tenth is held out as dev, which selects the epoch."""
@@ -153,6 +153,11 @@ class Experiments:
         names = [f"{prefix}-{m}" for m in (method, plain) for prefix in prefixes]
         tuned = next((self.tuned[name] for name in names if name in self.tuned), {})
         return self.made.setdefault(key, config.changed(**changes_of(tuned)))
+
+
+def few_shot_name(task: str, shots: int, method: str) -> str:
+    """Return the name of a few-shot cell, which settings that are tuned for it have, too."""
+    return f"few-shot-{task}-{shots}-{method}"
 
 
 def grid_of(method: str) -> dict[str, Sequence[Any]]:

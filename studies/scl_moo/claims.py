@@ -140,5 +140,6 @@ def unfair_ends(
 
 def search_of(results: Accuracies, task: str, shots: int | None, method: str) -> Search:
     """Return the search of a method's settings with a number of examples, or with all of them."""
-    name = f"full-{task}-{method}" if shots is None else f"few-shot-{task}-{shots}-{method}"
-    return next(one for one in results.cells.searches if one.cell.name == name)
+    cells = results.cells
+    one = cells.full(task, method) if shots is None else cells.few_shot(task, shots, method)
+    return next(search for search in cells.searches if search.cell.name == one.name)

@@ -52,8 +52,8 @@ class Accuracies:
         is better.
         """
         chosen = [
-            {n for n in scl_moo.SHOTS if f"few-shot-{task}-{n}-{method}" in self.cells.tuned}
-            for method in methods
+            {n for n in scl_moo.SHOTS if scl_moo.few_shot_name(task, n, m) in self.cells.tuned}
+            for m in methods
         ]
         own = set.intersection(*chosen) or set.union(*chosen)
         return tuple(sorted(own)) or scl_moo.SHOTS
