@@ -57,8 +57,13 @@ def bfloat16_support(device: torch.device) -> tuple[bool, str]:
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Autocast matrix products to bfloat16 for `bf16` only; weights stay float32."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+    """Autocast matrix products to bfloat16 for `bf16` only; weights stay float32.
+
+    Converted weights are not kept: inside another autocast, even one that is not enabled, PyTorch
+    would keep them after the weights have changed.
+    """
+    used = precision == "bf16"
+    return torch.autocast(device.type, torch.bfloat16, enabled=used, cache_enabled=False)
 
 
 def in_bfloat16(encoder: AnyEncoder) -> Encoder | AdaptedEncoder:

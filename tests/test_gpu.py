@@ -10,6 +10,7 @@ from multitask import RunConfig
 from multitask.loop.streams import next_batches
 from multitask.run import complete, make_trainer
 from multitask.settings.methods import methods
+from multitask.torch_state import independent_of_caller
 from serving import MultiTaskModel
 from tasks import CS224N, build_task, data_folder
 
@@ -57,6 +58,21 @@ def test_gradient_of_a_step(tmp_path, combiner):
         assert (expected is None) == (found[1][name] is None), name
         if expected is not None:
             assert_near(found[1][name].to_dense(), expected.to_dense(), terms, scale=scale)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_step_sees_the_weights_of_the_step_before(tmp_path, precision):
+    config = RunConfig(
+        mode="single", tasks=("sst",), encoder="tiny", precision=precision, device="cuda", limit=32
+    )
+    with independent_of_caller():
+        trainer = make_trainer(config, tmp_path)
+        batch = trainer.splits["sst"]["train"].batch(np.arange(4))
+        found = []
+        for step in trainer.plan.steps(1)[:2]:
+            found.append(trainer.model.eval().embed(batch)[0].detach().cpu())
+            trainer.train_step(step)
+        assert not torch.equal(*found)
 
 
 def test_a_run_on_a_gpu_is_used_on_the_cpu(tmp_path):

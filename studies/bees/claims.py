@@ -68,6 +68,7 @@ PAIRS = {
         ("M5", "M7", "qqp"),
         ("M5", "M8", "qqp"),
         ("M6", "M7", "sts"),
+        ("M4-equal", "M7", "sst"),
         ("M6-equal", "M7", "sts"),
     ),
     ("training the largest task first is better overall", "section 5.4"): (

@@ -25,6 +25,10 @@ LOSSES = {
     "supcon": "SupCon",
     "superloss": "SuperLoss",
 }
+BALANCED = "-balanced"
+# Cross-entropy with the batches of the other losses, so that a difference is not that of batches.
+CONTROLS = {f"ce{BALANCED}": "Cross-entropy, balanced"}
+COMPARED = LOSSES | CONTROLS
 TASKS = (
     *("sst2", "sst", "trec", "cfimdb"),
     *("imdb", "yelp2", "yelp5", "amazon2", "amazon5", "msac", "asac"),
@@ -144,7 +148,7 @@ class Experiments:
 
     def every(self) -> list[Cell]:
         """Return all cells, in the order of the tables and figures."""
-        found = [self.main(s, t, loss) for s in SETTINGS for t in TASKS for loss in LOSSES]
+        found = [self.main(s, t, loss) for s in SETTINGS for t in TASKS for loss in COMPARED]
         for setting in SETTINGS:
             found += [self.head(setting, task, head) for task in ABLATED for head in HEADS]
             found += [
@@ -166,7 +170,7 @@ class Experiments:
             (self.main(s, t, loss, fine_tuned=False), t, loss)
             for s in SETTINGS
             for t in TASKS
-            for loss in LOSSES
+            for loss in COMPARED
         ]
         return [
             Search(
@@ -198,11 +202,11 @@ class Experiments:
             "batch_size": numbers.ce_batch_size,
         }
         if loss != "ce":
+            settings |= {"batch_size": numbers.batch_size, "class_balanced": True}
+        if loss in LOSSES and loss != "ce":
             settings |= {
                 "mode": "pretrain",
                 "objective": loss,
-                "batch_size": numbers.batch_size,
-                "class_balanced": True,
                 "projection_head": "nonlinear",
             }
             if "contrast_temperature" in methods("objective")[loss].by_key():

@@ -33,10 +33,10 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
     cells = results.cells
     main = {
         loss: [cells.main(setting, task, loss) for task in supercontext.TASKS]
-        for loss in supercontext.LOSSES
+        for loss in supercontext.COMPARED
     }
     rivals, ends = dict[str, Pairs](), dict[str, PairReasons]()
-    for loss, title in supercontext.LOSSES.items():
+    for loss, title in supercontext.COMPARED.items():
         if loss != "superloss":
             line = f"SuperLoss - {title}"
             rivals[line] = differences(results.of, main["superloss"], main[loss])

@@ -38,17 +38,17 @@ def losses_table(results: Accuracies, setting: str, how: str) -> Table:
         known = dict(zip(supercontext.LOSSES, PRINTED["losses"].get(task, ()), strict=False))
         found = {
             loss: results.of(results.cells.main(setting, task, loss), how)
-            for loss in supercontext.LOSSES
+            for loss in supercontext.COMPARED
         }
         own = known if how == "linear" else {}
         if own or any(found.values()):
             rows.append(
                 [
                     task,
-                    *(beside_paper(own.get(loss), found[loss], 2) for loss in supercontext.LOSSES),
+                    *(beside_paper(own.get(loss), figures, 2) for loss, figures in found.items()),
                 ]
             )
-    return ["", *supercontext.LOSSES.values()], rows
+    return ["", *supercontext.COMPARED.values()], rows
 
 
 def frozen_or_tuned_table(results: Accuracies, setting: str) -> Table:

@@ -9,6 +9,7 @@ from minbert import linear as kernels
 from minbert.config import LINEARS
 from minbert.kernel_choice import forward_backward, layer_inputs
 from minbert.linear import Linear, linear
+from minbert.precision import autocast
 
 SHAPES = [(1, 3, 5), (7, 384, 1152), (300, 64, 48), (2, 1, 1)]
 needs_onednn = pytest.mark.skipif(not kernels.has_onednn(), reason="this PyTorch lacks oneDNN")
@@ -81,6 +82,19 @@ def test_autocast_keeps_master_weights_and_their_gradients_in_float32(native, mo
     for tensor in (x, layer.weight, layer.bias):
         assert tensor.grad.dtype == torch.float32
     assert relative_error(layer.weight.grad, x.detach().sum(0).expand(4, 8)) <= 2**-6
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_products_follow_the_weights_inside_an_autocast_of_the_caller(enabled):
+    layer, x = torch.nn.Linear(8, 4), torch.ones(2, 8)
+    found = []
+    with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+        for _ in range(2):
+            with autocast(torch.device("cpu"), "bf16"):
+                found.append(layer(x).detach())
+            with torch.no_grad():
+                layer.weight += 1
+    assert (found[1] - found[0] > 4).all()
 
 
 def test_bfloat16_products_do_without_a_kernel_of_onednn(monkeypatch):
