@@ -145,7 +145,7 @@ def setting_parts(results: Accuracies, setting: str) -> list[str]:
     return [
         f"## {setting}: {encoder}, {epochs} + {epochs} epochs, batches of {numbers.batch_size} "
         f"(cross-entropy {numbers.ce_batch_size})",
-        "Five losses, linear evaluation (Table 4):",
+        "Five losses, the last column a control, linear evaluation (Table 4):",
         markdown_table(*losses_table(results, setting, "linear")),
         "The same encoders fine-tuned with cross-entropy:",
         markdown_table(*losses_table(results, setting, "tuned")),

@@ -54,7 +54,12 @@ def test_rates_chosen_on_held_out_examples_replace_the_papers():
     assert rates == {"M4": 1e-4, "M5": 5e-5, "M6": 5e-5, "M7": 1e-4}
     rates = {n: row_cell(n, tuned).config.optimizer.lr for n in ("M3", "M6-sigmoid", "M6-equal")}
     assert rates == {"M3": 1e-4, "M6-sigmoid": 2e-6, "M6-equal": 1e-4}
+    rates = {n: row_cell(n, tuned).config.optimizer.lr for n in ("M11-mean", "M16-projected")}
+    assert rates == {"M11-mean": 1e-4, "M16-projected": 5e-5}
     assert row_cell("M5", tuned, lr=3e-4).config.optimizer.lr == 3e-4
+
+
+EQUAL = {"M4-equal": 20, "M6-equal": 30}  # epochs
 
 
 def test_hyper_parameters_are_the_papers():
@@ -63,8 +68,8 @@ def test_hyper_parameters_are_the_papers():
         head_lr = 1e-3 if EVERY[name].until_flat else 2e-5
         assert config.optimizer == AdamW(lr=2e-5, head_lr=head_lr, weight_decay=0.01)
         usual = 8 if config.mode == "multitask" else 16
-        assert config.batch_size == (24 if name == "M6-equal" else usual)
-        assert config.epochs == (30 if name == "M6-equal" else EVERY[name].epochs)
+        assert config.batch_size == (24 if name in EQUAL else usual)
+        assert config.epochs == EQUAL.get(name, EVERY[name].epochs)
     assert row_cell("M8", BASE).config.first().epochs == 3
     assert row_cell("M16", BASE).config.regularizers == (Smart({"sts": 1.0}),)
     assert row_cell("M1", BASE).config.freeze_encoder
