@@ -36,7 +36,9 @@ SETTING = (
     "training examples (those of SimCSE are not counted), a pooling that suits the encoder (in "
     "SimCSE too, unless both models begin with it), three seeds, and two models that are better "
     "than always saying the most frequent class and gain at most half a point in their last epoch, "
-    "on average. It is a test with this encoder and this part of Quora, not with the paper's."
+    "on average. A model with the batches of another may be ahead, but not behind, with a rate "
+    "that was chosen for smaller batches. "
+    "It is a test with this encoder and this part of Quora, not with the paper's."
 )
 
 

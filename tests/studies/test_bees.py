@@ -19,7 +19,16 @@ from multitask.storage.stored_config import without_paths
 from reports.cells import write_cell
 from studies.bees.analysis import analysed_training, has_negation, negation_errors
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
-from studies.bees.claims import ERRORS, PAIRS, chosen_without, claims, error_test, last_gain, unfair
+from studies.bees.claims import (
+    ERRORS,
+    PAIRS,
+    chosen_with_other_batches,
+    chosen_without,
+    claims,
+    error_test,
+    last_gain,
+    unfair,
+)
 from studies.bees.claims import test_of as pair_test
 from studies.bees.study import PRINTED, overall_of
 from studies.results import Results, is_merged_from
@@ -265,6 +274,13 @@ def test_a_method_needs_a_rate_that_was_chosen_with_it(tmp_path):
     for rows in (("M13-mean", "M6"), ("M17-projected", "M13-mean"), ("M6", "M6-sigmoid")):
         assert reasons(*rows) == []  # they have their own
     assert reasons("M6-equal", "M7") == []
+    line = "the rate of M4-equal was chosen with batches of 16"
+    for gain in (-0.1, 0.1):
+        for row, score in (("M4-equal", 0.5 + gain), ("M7", 0.5)):
+            stored = {"dev": {"sst": {"accuracy": score}}}
+            report.results.add(report.cell(row), 1, stored, tmp_path)
+        assert (line in pair_test(report, "M4-equal", "M7", "sst").reasons) == (gain < 0)
+    assert chosen_with_other_batches(report, "M7") == []
     of_tiny = replace(base, encoder="tiny")
     cells = [row_cell(name, of_tiny, 3) for name in EVERY]
     with_tiny = Report(Results(tmp_path), replace(request, base=of_tiny), cells, ())
