@@ -12,6 +12,7 @@ from multitask.combiners import Combined, Combiner
 from multitask.optimizer import Linear
 from multitask.storage.checkpoint_folders import CheckpointError, newest_first, seal
 from multitask.storage.run_folder import RunFolder
+from multitask.torch_state import independent_of_caller
 
 
 def test_combiner_statuses_and_conflicts_are_counted(make_trainer):
@@ -149,3 +150,20 @@ def test_only_heads_learn_while_the_encoder_is_frozen(make_trainer, changes):
     assert not any(torch.equal(now, earlier) for now, earlier in pairs)
     trainer.train_epoch(2)
     assert torch.equal(weights(encoder), before[0]) == ("freeze_encoder" in changes)
+
+
+@pytest.mark.parametrize("adapter", [None, "lora"])
+@pytest.mark.parametrize("native", [True, False])
+def test_a_step_in_bfloat16_sees_the_weights_of_the_step_before(
+    adapter, native, make_trainer, monkeypatch
+):
+    for module in ("linear", "fused_layer"):
+        monkeypatch.setattr(f"minbert.{module}.has_bfloat16", lambda: native)
+    with independent_of_caller():
+        trainer = make_trainer(only="sst", precision="bf16", adapter=adapter)
+        batch = trainer.splits["sst"]["train"].batch(np.arange(4))
+        for step in trainer.plan.steps(1)[:2]:
+            trainer.model.train()
+            trainer.train_step(step)
+        during = trainer.model.eval().embed(batch, "sst")[0]
+    assert torch.equal(during, trainer.model.embed(batch, "sst")[0])
