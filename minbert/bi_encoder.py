@@ -293,7 +293,8 @@ class BiEncoder(nn.Module):
             if precision == "bf16":
                 copy: nn.Module = in_bfloat16(self.encoder)
             else:
-                copy = in_int8(self.encoder, self.tokenizer, self.whole, self.pooling)
+                with torch.autocast(self.device.type, enabled=False):  # also without the caller's
+                    copy = in_int8(self.encoder, self.tokenizer, self.whole, self.pooling)
             self.copies[precision] = state, copy
         return self.copies[precision][1]
 

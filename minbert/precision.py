@@ -127,10 +127,11 @@ def in_int8(encoder: AnyEncoder, tokenize: Tokenize, embed: Embed, pooling: str)
 
 
 def weights_state(encoder: nn.Module) -> tuple[object, ...]:
-    """Return a checksum of each weight, and what else a copy of the encoder depends on."""
+    """Return device and checksum of each weight, and what else a copy of the encoder depends on."""
     settings = [(m.kernel,) for m in encoder.modules() if isinstance(m, Linear)][:1]
     compiled = [getattr(m, "compiled", None) is not None for m in encoder.modules()]
-    weights = [(name, tensor_checksum(p.detach())) for name, p in encoder.named_parameters()]
+    tensors = [(name, p.detach()) for name, p in encoder.named_parameters()]
+    weights = [(name, str(tensor.device), tensor_checksum(tensor)) for name, tensor in tensors]
     return *settings, *compiled, *weights
 
 

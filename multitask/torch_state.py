@@ -14,6 +14,8 @@ from common.errors import RunError
 def independent_of_caller() -> Iterator[None]:
     """Train with gradients and without autocast, whatever the caller of `train` has chosen.
 
+    Inside, an autocast of a user's method keeps no converted weights: PyTorch would use them after
+    the weights have changed.
     Raise RunError if new tensors have another type or device than in a new process.
     """
     if (dtype := torch.get_default_dtype()) != torch.float32:
@@ -24,5 +26,5 @@ def independent_of_caller() -> Iterator[None]:
     kinds = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     with torch.inference_mode(False), torch.enable_grad(), ExitStack() as stack:
         for kind in kinds:
-            stack.enter_context(torch.autocast(kind, enabled=False))
+            stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
         yield

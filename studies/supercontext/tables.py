@@ -147,7 +147,7 @@ def setting_parts(results: Accuracies, setting: str) -> list[str]:
         f"(cross-entropy {numbers.ce_batch_size})",
         "Five losses, the last column a control, linear evaluation (Table 4):",
         markdown_table(*losses_table(results, setting, "linear")),
-        "The same encoders fine-tuned with cross-entropy:",
+        "The same encoders fine-tuned with cross-entropy, the last column a control:",
         markdown_table(*losses_table(results, setting, "tuned")),
         "SuperLoss, frozen or fine-tuned (Table 3):",
         markdown_table(*frozen_or_tuned_table(results, setting)),

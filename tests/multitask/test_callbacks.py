@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from common.errors import RunError, SettingsError
 from multitask import STOP, RunConfig, train
@@ -175,3 +176,19 @@ def test_a_tracker_that_is_not_installed_is_reported(tmp_path, monkeypatch, name
 def test_an_unknown_tracker_is_refused(tmp_path):
     with pytest.raises(SettingsError, match=r"tracker: expected one of .*, found 'tensorbord'"):
         trackers("tensorbord", tmp_path)
+
+
+def test_an_autocast_of_a_callback_sees_the_present_weights(tmp_path):
+    found = []
+
+    def outputs(end):
+        head = end.model.heads["sst"].eval()
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            found.append(head(torch.ones(1, end.model.bi_encoder.width)))
+        with torch.no_grad():
+            (layer, *_) = (one for one in head.modules() if isinstance(one, torch.nn.Linear))
+            layer.weight += 1
+
+    train(CONFIG, tmp_path / "run", callbacks=[outputs], tracker="none")
+    assert len(found) == CONFIG.epochs > 1
+    assert not torch.equal(*found[:2])
