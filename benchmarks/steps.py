@@ -153,7 +153,8 @@ def plain_side(
     def forward() -> tuple[Tensor, int]:
         rows = next(batches)
         chosen = [[column[row] for row in rows] for column in texts]
-        with autocast(device, precision):
+        # PyTorch's own, which converts a weight once for both passes; ours converts it in each.
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
             u, v = plain_embeddings(model, tokenizer, chosen, one_pass)
         return loss_of(rows)(u, v), len(rows)
 
