@@ -140,8 +140,9 @@ def tensor_checksum(tensor: Tensor) -> int:
 
     The bits of the numbers are added as integers, each row with a factor of its own, so that an
     exchange of rows changes it, too. Changes of several numbers can cancel each other, such as new
-    signs of a whole row or an exchange of columns; training makes no such changes. It is much faster than a cryptographic hash, and with integers
-    of two numbers each, ten times as fast as with those of one, which would have to be converted.
+    signs of a whole row or an exchange of columns; training makes no such changes. It is much
+    faster than a cryptographic hash, and with integers of two numbers each, ten times as fast as
+    with those of one, which would have to be converted.
     """
     bits = tensor.float().contiguous().view(torch.int32).view(len(tensor), -1)
     if bits.shape[1] % 2 == 0:
