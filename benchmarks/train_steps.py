@@ -274,12 +274,11 @@ def smart_peer(smart: bool, args: argparse.Namespace) -> Callable[[], float]:
             states = encoder.encoder(embedded, attention_mask=visible).last_hidden_state
             return head(peers.mean_pooled(states, mask))
 
-        with autocast(device, "fp32"):
-            embedded = encoder.embeddings(inputs["input_ids"])
-            clean = logits(embedded)
-            loss = F.cross_entropy(clean, targets[rows].to(device))
-            if smart:
-                loss = loss + SMARTLoss(logits, kl_loss, sym_kl_loss)(embedded, clean)
+        embedded = encoder.embeddings(inputs["input_ids"])
+        clean = logits(embedded)
+        loss = F.cross_entropy(clean, targets[rows].to(device))
+        if smart:
+            loss = loss + SMARTLoss(logits, kl_loss, sym_kl_loss)(embedded, clean)
         return loss, len(rows)
 
     step = stepper(model, forward)

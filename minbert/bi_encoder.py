@@ -293,7 +293,7 @@ class BiEncoder(nn.Module):
             if precision == "bf16":
                 copy: nn.Module = in_bfloat16(self.encoder)
             else:
-                with torch.autocast(self.device.type, enabled=False):  # also without the caller's
+                with torch.autocast(self.device.type, enabled=False):  # not the caller's
                     copy = in_int8(self.encoder, self.tokenizer, self.whole, self.pooling)
             self.copies[precision] = state, copy
         return self.copies[precision][1]

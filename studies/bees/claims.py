@@ -211,10 +211,11 @@ def chosen_with_other_batches(report: Report, row: str) -> list[str]:
     Asked only of the row that is behind: with a better rate it could be ahead.
     """
     config, usual = report.cell(row).config, PAPER["batch_size"]
-    if config.mode == "multitask" or config.batch_size == usual or report.request.changes:
-        return []
+    same = config.mode == "multitask" or config.batch_size == usual
     tuned = tuned_rate(row, report.request.base.encoder) is not None
-    return [f"the rate of {row} was chosen with batches of {usual}"] if tuned else []
+    if same or not tuned or "batch_size" in report.request.changes:  # `unfair` names the change
+        return []
+    return [f"the rate of {row} was chosen with batches of {usual}"]
 
 
 def methods_of(cell: Cell) -> set[str]:

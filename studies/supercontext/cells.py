@@ -25,9 +25,8 @@ LOSSES = {
     "supcon": "SupCon",
     "superloss": "SuperLoss",
 }
-BALANCED = "-balanced"
 # Cross-entropy with the batches of the other losses, so that a difference is not that of batches.
-CONTROLS = {f"ce{BALANCED}": "Cross-entropy, balanced"}
+CONTROLS = {"ce-balanced": "Cross-entropy, balanced"}
 COMPARED = LOSSES | CONTROLS
 TASKS = (
     *("sst2", "sst", "trec", "cfimdb"),
@@ -203,7 +202,7 @@ class Experiments:
         }
         if loss != "ce":
             settings |= {"batch_size": numbers.batch_size, "class_balanced": True}
-        if loss in LOSSES and loss != "ce":
+        if loss not in ("ce", *CONTROLS):
             settings |= {
                 "mode": "pretrain",
                 "objective": loss,
