@@ -22,7 +22,7 @@ from reports.tables import markdown_table
 from studies.claims import READING, verdict_table
 from studies.figures import EmbeddingSpace, Line, complete_map_run, draw_lines, draw_spaces
 from studies.lacon import cells as lacon
-from studies.lacon import claims, tables
+from studies.lacon import claims, sentences, tables
 from studies.study import Report, Study, StudyRequest, notes_of, progress_notice, tuning_part
 from tasks.lacon import Anchored
 from tasks.objectives import LaCon
@@ -85,7 +85,7 @@ def page(report: Report) -> list[str]:
         "parts of them.",
         "## Seven methods (Tables 2 and 7)",
         markdown_table(*tables.main_table(found)),
-        claims.lead_text(found),
+        sentences.lead_text(found),
         "Not the paper's questions: what is left of a gain where both look at all tokens, and "
         "whether labels that begin at their names help.",
         markdown_table(*verdict_table([claims.own_claims(found)])),
@@ -93,7 +93,7 @@ def page(report: Report) -> list[str]:
         markdown_table(*tables.ablation_table(found)),
         "## Few-shot: 20 examples per class (Table 4), of one task more and fewer (Figure 2)",
         markdown_table(*tables.few_shot_table(found)),
-        claims.stability_text(found),
+        sentences.stability_text(found),
         "## Imbalance: 32 examples of the rarest class (Figure 3)",
         markdown_table(*tables.imbalance_table(found)),
         "F1 of each class at a ratio of 10 (Table 5):",
@@ -102,7 +102,7 @@ def page(report: Report) -> list[str]:
         markdown_table(*tables.classes_table(found)),
         "## Temperature, heads, weight of the regulariser (Figure 5)",
         markdown_table(*tables.sweep_table(found)),
-        claims.best_settings_text(found),
+        sentences.best_settings_text(found),
         "Nothing was chosen by these.",
     ]
     if any(found.ranks(task) for task in lacon.MAPPED):

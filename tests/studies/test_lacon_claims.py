@@ -14,17 +14,15 @@ from reports.cells import write_cell
 from studies.claims import NOT_LEARNT, verdict_table
 from studies.lacon.cells import SHOTS, Experiments
 from studies.lacon.claims import (
-    best_settings_text,
     class_claims,
     end_of_grid,
     few_shot_claims,
     imbalance_claims,
-    lead_text,
     method_claims,
     own_claims,
     part_claims,
-    stability_text,
 )
+from studies.lacon.sentences import best_settings_text, lead_text, stability_text
 from studies.lacon.study import STUDY
 from studies.lacon.tables import (
     Scores,
