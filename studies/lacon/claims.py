@@ -33,6 +33,12 @@ OF_FUSION = {  # ending of a line -> the two methods
     f"LaCon-fusion - {lacon.METHODS[rival]}": ("lacon-fusion", rival) for rival in ("ce", "scl")
 }
 COMPARED = {GAIN: ("lacon", "ce")} | OF_FUSION
+BETTER_SETTINGS = "a low temperature and middle values of other settings are better"
+BETTER_VALUES: tuple[tuple[str, float, float], ...] = (  # setting, better value, worse value
+    *(("tau", 0.1, 0.5), ("heads", 6, 1), ("heads", 6, 48)),
+    *(("lambda", 0.5, 0), ("lambda", 0.5, 1)),  # the text does not say what is too large
+)
+PRINTED_SWEEP = ("rte",)  # "other datasets are similar" without figures
 PARTS = ("single-head", "no-icl", "no-lcl", "no-ler", "no-projection")
 
 
@@ -171,6 +177,24 @@ def class_claims(results: Scores) -> Claim:
     lines, searched = class_differences(results), searches_of(results.cells.searches, "main")
     printed = tables.PRINTED["main"]
     return gain_claim(results, "numbers of classes", "4.5", classes, printed, lines, searched)
+
+
+def setting_claims(results: Scores) -> Claim:
+    """Return whether a low temperature and middle values of other settings are better."""
+
+    def points(what: str, value: float) -> list[Cell]:
+        return [results.cells.sweep(task, what, value) for task in lacon.SWEPT]
+
+    found = {
+        f"{what}: {good:g} - {bad:g}": differences(
+            results.of, *(points(what, v) for v in (good, bad))
+        )
+        for what, good, bad in BETTER_VALUES
+    }
+    every = [one for what, *both in BETTER_VALUES for value in both for one in points(what, value)]
+    reasons = unfair(results, searches_of(results.cells.searches, "main", "lacon"))
+    learnt = results.learnt(every)
+    return claim_of(BETTER_SETTINGS, "4.4", found, reasons, learnt, printed=PRINTED_SWEEP)
 
 
 def gain_claim(

@@ -65,6 +65,7 @@ def page(report: Report) -> list[str]:
     tested = (
         *(claims.method_claims, claims.part_claims),
         *(claims.few_shot_claims, claims.imbalance_claims, claims.class_claims),
+        claims.setting_claims,
     )
     parts = [
         "## The claims",

@@ -46,6 +46,7 @@ PAPER: dict[str, Any] = {
 }
 NOT_TUNED = "temperature, weight and preference are the paper's, not tuned for this encoder"
 CONTROL_NOT_TUNED = "settings of the control were chosen with other batches"
+SWEPT = "sst2", 50  # task and number of examples of Figure 5 (section 6)
 SWEEPS = {"scl_temperature": "tau", "scl_weight": "lambda", "scl_preference": "r1"}
 
 
@@ -96,14 +97,14 @@ class Experiments:
         return Cell(f"full-{task}-{method}", config, FULL_SEEDS, training)
 
     def sweep(self, setting: str, value: float, method: str) -> Cell:
-        """Return a cell with another value of one setting: SST-2, 50 examples (section 6).
+        """Return a cell of `SWEPT` with another value of one setting.
 
         With the default value it is the few-shot cell.
         """
-        one = self.few_shot("sst2", 50, method, SWEEP_SEEDS)
+        one = self.few_shot(*SWEPT, method, SWEEP_SEEDS)
         changed: Any = (value, 1 - value) if setting == "scl_preference" else value
         if changed == one.config.flat().get(setting):
-            return self.few_shot("sst2", 50, method)
+            return self.few_shot(*SWEPT, method)
         name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
         return Cell(name, one.config.changed(**{setting: changed}), one.seeds, training)
 

@@ -17,6 +17,7 @@ from studies.claims import (
     learnt_by,
     limit_reason,
     pooling_reason,
+    shared_seeds,
     tuning_reason,
 )
 from studies.scl_moo import cells as scl_moo
@@ -29,6 +30,9 @@ OF_CE = ("ce", f"ce{scl_moo.BALANCED}")
 BETTER = "LS and EPO are better than the baselines"
 LARGER = "the gain over cross-entropy is larger with fewer examples"
 FALLING = "sst2"  # the task of the paper's figures for this claim
+PUSH = "minimising the similarity between classes is crucial"
+STABLE = "the temperature changes accuracy less than with CE + SCL"
+LITTLE = "a small weight of the objectives is better, unlike with CE + SCL"
 
 
 def method_claims(results: Accuracies) -> list[Claim]:
@@ -136,6 +140,56 @@ def unfair_ends(
     lower, higher = [theirs[0], mine[1]], [mine[0], theirs[1]]
     tuned = results.cells.tuned
     return [*reasons, *end_of_grid_reason(results.stored, higher, lower, tuned, pairs)]
+
+
+def sweep_claims(results: Accuracies) -> list[Claim]:
+    """Return whether single settings matter as in section 6, by the accuracies of Figure 5."""
+    push, stable, little = dict[str, Pairs](), dict[str, Pairs](), dict[str, Pairs]()
+    further = dict[str, PairReasons]()
+    low, *_, high = scl_moo.GRID
+    for one in OURS:
+        alone, beside = (partial(unfair_sweep, results, both) for both in ((one,), (one, "scl")))
+        title, other = TITLES[one], TITLES["scl"]
+
+        line = f"{title}, r1 {low:g} - {high:g}"
+        push[line], further[line] = ends_of_sweep(results, "scl_preference", one), alone
+
+        line = f"{title}, lambda {low:g} - {high:g}"
+        gain = ends_of_sweep(results, "scl_weight", one)
+        little[line], further[line] = gain, alone
+        line = f"{title} - {other}, {line.rpartition(', ')[-1]}"
+        gain_of_scl = ends_of_sweep(results, "scl_weight", "scl")
+        little[line], further[line] = between(gain, gain_of_scl), beside
+
+        line = f"{other} - {title}, range over tau"
+        ranges = (range_of_sweep(results, "scl_temperature", name) for name in ("scl", one))
+        stable[line], further[line] = between(*ranges), beside
+    return [
+        claim_of(text, f"Figure 5{letter}, on dev", lines, further=further)
+        for text, letter, lines in ((PUSH, "a", push), (STABLE, "b", stable), (LITTLE, "c", little))
+    ]
+
+
+def ends_of_sweep(results: Accuracies, setting: str, method: str) -> dict[int, float]:
+    """Return the accuracy with the lowest value of a setting less that with the highest one."""
+    low, *_, high = (results.sweep(setting, value, method) for value in scl_moo.GRID)
+    return between(low, high)
+
+
+def range_of_sweep(results: Accuracies, setting: str, method: str) -> dict[int, float]:
+    """Return the range of accuracies over a setting's values, of each seed that has all of them."""
+    points = [results.sweep(setting, value, method) for value in scl_moo.GRID]
+    figures = {seed: [one[seed] for one in points] for seed in shared_seeds(points)}
+    return {seed: max(several) - min(several) for seed, several in figures.items()}
+
+
+def unfair_sweep(results: Accuracies, methods: Sequence[str], pairs: Pairs) -> list[str]:
+    """Return the conditions of a fair test that sweeps of a method, or of two, do not meet."""
+    searched = [search_of(results, *scl_moo.SWEPT, method) for method in methods]
+    reasons = unlike(results, methods[0], methods[-1], few=True, searched=searched)
+    cells = [results.cells.few_shot(*scl_moo.SWEPT, method) for method in methods]
+    learnt = learnt_by(results.stored, cells, results.of)
+    return [*reasons, *[NOT_LEARNT] * (not learnt)]
 
 
 def search_of(results: Accuracies, task: str, shots: int | None, method: str) -> Search:

@@ -9,7 +9,7 @@ from studies.figures import complete_map_run, draw_lines, draw_maps
 from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
 from studies.scl_moo import tables
-from studies.scl_moo.claims import method_claims
+from studies.scl_moo.claims import method_claims, sweep_claims
 from studies.study import Report, Study, StudyRequest, notes_of, progress_notice, tuning_part
 from tasks import data_folder
 
@@ -55,7 +55,7 @@ def page(report: Report) -> list[str]:
         "both methods were chosen with on dev, and over all N for tasks without such settings; "
         "methods share a seed's examples. Other N have the settings that were chosen with "
         f"{scl_moo.TUNED_SHOTS} examples.",
-        markdown_table(*verdict_table(method_claims(found))),
+        markdown_table(*verdict_table([*method_claims(found), *sweep_claims(found)])),
         f"{progress_notice(report)} Every cell: the paper's figure (RoBERTa base) "
         "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",
         f"{notes_of(STUDY, report.request)} Learning rate {report.request.lr or RATE:g}, where dev "

@@ -181,7 +181,9 @@ def chosen_table(results: Accuracies) -> Table:
 
     CE has no setting to choose.
     """
-    plain = select_seeds(results.of(results.cells.few_shot("sst2", 50, "ce")), scl_moo.SWEEP_SEEDS)
+    plain = select_seeds(
+        results.of(results.cells.few_shot(*scl_moo.SWEPT, "ce")), scl_moo.SWEEP_SEEDS
+    )
     rows = []
     for method in scl_moo.METHODS:
         if method == "ce":

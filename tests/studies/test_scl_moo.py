@@ -23,15 +23,17 @@ from studies.scl_moo.cells import (
     BALANCED,
     CONTROL_NOT_TUNED,
     CONTROLS,
+    GRID,
     METHODS,
     NOT_TUNED,
     SEEDS,
     SHOTS,
+    SWEEP_SEEDS,
     TASKS,
     TUNED_SHOTS,
     Experiments,
 )
-from studies.scl_moo.claims import method_claims, unfair, unfair_ends
+from studies.scl_moo.claims import method_claims, sweep_claims, unfair, unfair_ends
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
@@ -362,6 +364,44 @@ def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):
     _, rows = chosen_table(Accuracies(CELLS, Results(tmp_path)))
     cells = [f"{mean} ± 0.0 (5)" for mean in ("70.0", "55.0", "50.0")]
     assert rows == [["CE + LS", "r1 0.9", *cells, "5 of 5"]]
+
+
+def test_single_settings_are_tested_as_in_the_ablation(tmp_path):
+    """From one value to the next, dev accuracy changes by so many points; the default has 0.7."""
+    points = {  # setting, method -> points
+        ("scl_preference", "ls"): -2,
+        ("scl_temperature", "scl"): 1,
+        ("scl_temperature", "ls"): -3,
+        ("scl_weight", "scl"): 1,
+        ("scl_weight", "ls"): -4,
+    }
+    for (setting, method), change in points.items():
+        for place, value in enumerate(GRID):
+            one = CELLS.sweep(setting, value, method)
+            gain = change * (place - (0 if setting == "scl_preference" else 1))
+            seeds = {
+                str(seed): {
+                    "dev": {"sst2": {"accuracy": 0.7 + (seed + gain) / 100}},
+                    "test": {"sst2": {"accuracy": 0.7 + seed / 100}},
+                }
+                for seed in SWEEP_SEEDS
+            }
+            keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
+    tests = [t for one in sweep_claims(Accuracies(CELLS, Results(tmp_path))) for t in one.tests]
+    found = {test.what: 100 * np.mean([*test.differences.values()]) for test in tests if test.seeds}
+    assert found == pytest.approx(
+        {
+            "CE + LS, r1 0.1 - 0.9": 8,
+            "CE + SCL - CE + LS, range over tau": 4 - 12,
+            "CE + LS, lambda 0.1 - 0.9": 16,
+            "CE + LS - CE + SCL, lambda 0.1 - 0.9": 16 + 4,
+        }
+    )
+    assert {test.what.replace("EPO", "LS") for test in tests if not test.seeds} == set(found)
+    for test in tests:
+        assert NOT_TUNED in test.reasons
+        unlike = "only LS and EPO have class-balanced batches" in test.reasons
+        assert unlike == ("CE + SCL" in test.what)
 
 
 # Runs of several workers
