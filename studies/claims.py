@@ -11,6 +11,8 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from multitask.settings.config import RunConfig
 from reports.significance import holm, p_text, paired_p
 from reports.tables import Table, beside, mean_and_spread
@@ -304,14 +306,39 @@ def end_of_grid_reason(
 
     A rate beyond that end could have changed the sign of the differences, by (task, seed).
     """
-    tasks, names = {task for task, _ in pairs}, []
-    for search in rivals if pairs and fmean(pairs.values()) > 0 else ours:
+    tasks = {task for task, _ in pairs}
+    behind = rivals if pairs and fmean(pairs.values()) > 0 else ours
+    tested = [search for search in behind if tasks.intersection(search.cell.config.tasks)]
+    return at_end_reason(results, tested, tuned)
+
+
+def at_end_reason(results: Results, searches: Iterable[Search], tuned: Tuned) -> list[str]:
+    """Return a reason if dev chose the lowest or the highest rate that was tried."""
+    names = []
+    for search in searches:
         tried = rates_tried(search, results.folder)
         ends = (min(tried), max(tried)) if tried else ()
-        rate = tuned.get(search.cell.name, {}).get("lr")
-        if tasks.intersection(search.cell.config.tasks) and rate in ends:
+        if tuned.get(search.cell.name, {}).get("lr") in ends:
             names.append(search.cell.name)
     return [f"the rate of {', '.join(names)} is at an end of those tried"] if names else []
+
+
+def chosen_value_reason(
+    searches: Iterable[Search], tuned: Tuned, setting: str, compared: Sequence[Any]
+) -> list[str]:
+    """Return a reason if dev chose one of the compared values of a setting.
+
+    The other settings are then the best ones beside this value, and not beside the others.
+    """
+    names = [
+        search.cell.name
+        for search in searches
+        for value in compared
+        if setting in tuned.get(search.cell.name, {})
+        and np.allclose(tuned[search.cell.name][setting], value)
+    ]
+    what = "a compared value was chosen on dev, together with other settings"
+    return [f"{what} ({', '.join(names)})"] if names else []
 
 
 def limit_reason(config: RunConfig, unit: str) -> list[str]:

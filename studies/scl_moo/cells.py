@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from multitask.settings.config import RunConfig
 from studies.results import Cell
 from studies.runner import training
@@ -103,7 +105,7 @@ class Experiments:
         """
         one = self.few_shot(*SWEPT, method, SWEEP_SEEDS)
         changed: Any = (value, 1 - value) if setting == "scl_preference" else value
-        if changed == one.config.flat().get(setting):
+        if np.allclose(changed, one.config.flat()[setting]):
             return self.few_shot(*SWEPT, method)
         name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
         return Cell(name, one.config.changed(**{setting: changed}), one.seeds, training)
@@ -183,6 +185,6 @@ def swept_methods() -> list[tuple[str, str]]:
     return [
         (setting, method)
         for setting in SWEEPS
-        for method in ("scl", "ls", "epo")
-        if not (setting == "scl_preference" and method == "scl")
+        for method in ("scl", f"scl{BALANCED}", "ls", "epo")
+        if setting in grid_of(method)
     ]

@@ -36,7 +36,7 @@ def is_wanted(one: Cell, request: StudyRequest) -> bool:
     rows = request.rows
     if rows is None or one.name.startswith(rows):
         return True
-    swept = [f"few-shot-sst2-50-{method}" for method in ("scl", "ls", "epo")]
+    swept = [scl_moo.few_shot_name(*scl_moo.SWEPT, m) for _, m in scl_moo.swept_methods()]
     compared = [
         f"few-shot-{task}-50-epo"
         for task in scl_moo.VARIED
@@ -104,7 +104,7 @@ def draw(report: Report) -> None:
     draw_lines(lines, folder / "shots.png", label, "SST-2 test accuracy", xticks=scl_moo.SHOTS)
     for setting, name in scl_moo.SWEEPS.items():
         lines = {
-            scl_moo.METHODS[method]: {
+            tables.TITLES[method]: {
                 value: found.sweep(setting, value, method) for value in scl_moo.GRID
             }
             for where, method in scl_moo.swept_methods()

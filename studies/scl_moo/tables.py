@@ -172,7 +172,7 @@ def sweep_table(results: Accuracies) -> Table:
     rows = []
     for setting, method in scl_moo.swept_methods():
         cells = [shown(results.sweep(setting, value, method).values()) for value in scl_moo.GRID]
-        rows.append([scl_moo.SWEEPS[setting], scl_moo.METHODS[method], *cells])
+        rows.append([scl_moo.SWEEPS[setting], TITLES[method], *cells])
     return ["", "", *(f"{value:g}" for value in scl_moo.GRID)], rows
 
 
@@ -185,9 +185,7 @@ def chosen_table(results: Accuracies) -> Table:
         results.of(results.cells.few_shot(*scl_moo.SWEPT, "ce")), scl_moo.SWEEP_SEEDS
     )
     rows = []
-    for method in scl_moo.METHODS:
-        if method == "ce":
-            continue
+    for method, title in TITLES.items():
         points = [(s, v) for s, m in scl_moo.swept_methods() if m == method for v in scl_moo.GRID]
         dev = {p: found for p in points if (found := results.sweep(*p, method))}
         if not dev:
@@ -197,9 +195,7 @@ def chosen_table(results: Accuracies) -> Table:
         gains = between(test, plain)
         above = f"{sum(gain > 0 for gain in gains.values())} of {len(gains)}"
         cells = [shown(found.values()) for found in (dev[best], test, plain)]
-        rows.append(
-            [scl_moo.METHODS[method], f"{scl_moo.SWEEPS[best[0]]} {best[1]:g}", *cells, above]
-        )
+        rows.append([title, f"{scl_moo.SWEEPS[best[0]]} {best[1]:g}", *cells, above])
     return ["", "chosen on dev", "dev", "test", "CE: test", "seeds above CE"], rows
 
 

@@ -33,7 +33,7 @@ from studies.scl_moo.cells import (
     TUNED_SHOTS,
     Experiments,
 )
-from studies.scl_moo.claims import method_claims, sweep_claims, unfair, unfair_ends
+from studies.scl_moo.claims import effect, method_claims, sweep_claims, unfair, unfair_ends
 from studies.scl_moo.study import is_wanted
 from studies.scl_moo.tables import (
     Accuracies,
@@ -366,42 +366,93 @@ def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):
     assert rows == [["CE + LS", "r1 0.9", *cells, "5 of 5"]]
 
 
-def test_single_settings_are_tested_as_in_the_ablation(tmp_path):
-    """From one value to the next, dev accuracy changes by so many points; the default has 0.7."""
-    points = {  # setting, method -> points
-        ("scl_preference", "ls"): -2,
-        ("scl_temperature", "scl"): 1,
-        ("scl_temperature", "ls"): -3,
-        ("scl_weight", "scl"): 1,
-        ("scl_weight", "ls"): -4,
-    }
+def swept(cells, folder, points):
+    """Keep sweeps in which accuracy changes by so many points from one value to the next."""
     for (setting, method), change in points.items():
         for place, value in enumerate(GRID):
-            one = CELLS.sweep(setting, value, method)
-            gain = change * (place - (0 if setting == "scl_preference" else 1))
+            one = cells.sweep(setting, value, method)
+            gain = change * (place - (0 if setting == "scl_preference" else 1)) / 100
             seeds = {
                 str(seed): {
-                    "dev": {"sst2": {"accuracy": 0.7 + (seed + gain) / 100}},
-                    "test": {"sst2": {"accuracy": 0.7 + seed / 100}},
+                    "dev": {"sst2": {"accuracy": 0.7 - gain}},  # has no part in the tests
+                    "test": {"sst2": {"accuracy": 0.7 + seed / 100 + gain}},
                 }
                 for seed in SWEEP_SEEDS
             }
-            keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
-    tests = [t for one in sweep_claims(Accuracies(CELLS, Results(tmp_path))) for t in one.tests]
+            keep_seeds(folder / f"{one.name}.json", one.config.to_json(), seeds)
+    results = Accuracies(cells, Results(folder))
+    return [test for one in sweep_claims(results) for test in one.tests]
+
+
+POINTS = {
+    ("scl_preference", "ls"): -2,
+    ("scl_temperature", "scl"): 1,
+    ("scl_temperature", "ls"): -3,
+    ("scl_weight", "scl"): 1,
+    ("scl_weight", "ls"): -4,
+}
+
+
+def test_single_settings_are_tested_as_in_the_ablation(tmp_path):
+    tests = swept(CELLS, tmp_path, POINTS)
     found = {test.what: 100 * np.mean([*test.differences.values()]) for test in tests if test.seeds}
     assert found == pytest.approx(
         {
             "CE + LS, r1 0.1 - 0.9": 8,
-            "CE + SCL - CE + LS, range over tau": 4 - 12,
+            "CE + SCL - CE + LS, effect of tau": 4 - 12,
             "CE + LS, lambda 0.1 - 0.9": 16,
-            "CE + LS - CE + SCL, lambda 0.1 - 0.9": 16 + 4,
+            "CE + LS - CE + SCL, gain of lambda 0.1 over 0.9": 16 + 4,
         }
     )
-    assert {test.what.replace("EPO", "LS") for test in tests if not test.seeds} == set(found)
+    alike = {one.what.replace("EPO", "LS").replace(", balanced", "") for one in tests}
+    assert alike == set(found)
     for test in tests:
         assert NOT_TUNED in test.reasons
         unlike = "only LS and EPO have class-balanced batches" in test.reasons
-        assert unlike == ("CE + SCL" in test.what)
+        assert unlike == ("CE + SCL" in test.what and "balanced" not in test.what)
+
+
+@pytest.mark.parametrize(
+    ("preference", "rate", "reasons"),
+    [
+        ((0.1, 0.9), 1e-4, ["a compared value was chosen on dev"]),
+        ((0.5, 0.5), 1e-4, []),
+        ((0.5, 0.5), 3e-4, ["the rate of few-shot-sst2-50-ls is at an end of those tried"]),
+    ],
+)
+def test_a_sweep_around_settings_chosen_on_dev_is_fair_if_dev_chose_no_end(
+    tmp_path, preference, rate, reasons
+):
+    point = {"lr": rate, "scl_temperature": 0.3, "scl_weight": 0.5, "scl_preference": preference}
+    cells = replace(CELLS, changes={"pooling": "mean"}, tuned={"few-shot-sst2-50-ls": point})
+    cells = replace(cells, epochs=30)
+    search = next(one for one in cells.searches if one.cell.name == "few-shot-sst2-50-ls")
+    points = [
+        {"settings": {"lr": tried}, "beyond": False, "dev": {"1": 0.5}}
+        for tried in (3.33e-5, 1e-4, 3e-4)
+    ]
+    (tmp_path / FOLDER).mkdir()
+    content = {"config": search.cell.config.to_json(), "points": points}
+    write_cell(tmp_path / FOLDER / f"{search.cell.name}.json", content)
+    tests = swept(cells, tmp_path, {("scl_preference", "ls"): -2})
+    (own,) = (test for test in tests if test.seeds)
+    assert len(own.reasons) == len(reasons), own.reasons
+    assert all(why.startswith(said) for why, said in zip(own.reasons, reasons, strict=True))
+    assert own.fair == (not reasons)
+
+
+def test_the_effect_of_a_setting_is_measured_on_other_seeds_than_its_best_value(tmp_path):
+    """Each seed has another best temperature, by chance: there is no effect."""
+    for place, value in enumerate(GRID):
+        one = CELLS.sweep("scl_temperature", value, "ls")
+        seeds = {
+            str(seed): {"test": {"sst2": {"accuracy": 0.7 + 0.1 * (seed == SWEEP_SEEDS[place])}}}
+            for seed in SWEEP_SEEDS
+        }
+        keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
+    found = effect(Accuracies(CELLS, Results(tmp_path)), "scl_temperature", "ls")
+    assert set(found) == set(SWEEP_SEEDS)
+    assert max(found.values()) <= 0
 
 
 # Runs of several workers
