@@ -324,20 +324,21 @@ def at_end_reason(results: Results, searches: Iterable[Search], tuned: Tuned) ->
 
 
 def chosen_value_reason(
-    searches: Iterable[Search], tuned: Tuned, setting: str, compared: Sequence[Any]
+    searches: Iterable[Search], tuned: Tuned, setting: str, compared: Sequence[float]
 ) -> list[str]:
-    """Return a reason if dev chose one of the compared values of a setting.
+    """Return a reason if the value that dev chose is nearer to one of the compared values.
 
-    The other settings are then the best ones beside this value, and not beside the others.
+    The other settings are the best ones beside the chosen value, which favours those near it. A
+    preference is compared by its first weight.
     """
-    names = [
-        search.cell.name
-        for search in searches
-        for value in compared
-        if setting in tuned.get(search.cell.name, {})
-        and np.allclose(tuned[search.cell.name][setting], value)
-    ]
-    what = "a compared value was chosen on dev, together with other settings"
+    names = []
+    for search in searches:
+        chosen = tuned.get(search.cell.name, {}).get(setting)
+        if chosen is not None:
+            value = chosen if isinstance(chosen, int | float) else chosen[0]
+            if np.ptp([abs(value - one) for one in compared]) > 1e-6:
+                names.append(search.cell.name)
+    what = "other settings were chosen with a value near one of the compared ones"
     return [f"{what} ({', '.join(names)})"] if names else []
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.environment import environment
 from common.errors import UserError
 from common.json_files import digest
 from minbert.words import build_bilstm
@@ -86,7 +85,7 @@ def pretrain_and_evaluate(
         found["tuned"] = {key: metrics[key] for key in kept}
     return found | {
         "seconds": round(time.perf_counter() - begin, 1),
-        "environment": environment(),
+        "environment": pretrained["environment"],
     }
 
 
