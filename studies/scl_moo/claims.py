@@ -191,14 +191,9 @@ def tests_of_sweeps(results: Accuracies, method: str) -> Iterator[SweptTest]:
         yield SweptTest(STABLE, f"{other} - {title}, effect of tau", "scl_temperature", both, less)
 
 
-def swept_points(results: Accuracies, setting: str, method: str) -> list[dict[int, float]]:
-    """Return the test accuracies by seed of each value of a sweep."""
-    return [results.sweep(setting, value, method, split="test") for value in scl_moo.GRID]
-
-
 def gain_of_low(results: Accuracies, setting: str, method: str) -> dict[int, float]:
     """Return the accuracy with the lowest value of a setting less that with the highest one."""
-    low, *_, high = swept_points(results, setting, method)
+    low, high = (results.sweep(setting, value, method, split="test") for value in (LOW, HIGH))
     return between(low, high)
 
 
@@ -209,7 +204,7 @@ def effect(results: Accuracies, setting: str, method: str) -> dict[int, float]:
     expectation is zero. The figures of two seeds depend on each other, and noise hides a small
     effect, so that a test of them is not fair. All values must have a seed.
     """
-    points = swept_points(results, setting, method)
+    points = [results.sweep(setting, value, method, split="test") for value in scl_moo.GRID]
     found, seeds = dict[int, float](), shared_seeds(points)
     for seed in seeds if len(seeds) > 1 else ():
         means = [fmean(point[other] for other in seeds - {seed}) for point in points]

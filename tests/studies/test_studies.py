@@ -91,7 +91,7 @@ BASE_OF_A_PAPER = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl
     [
         (regularisation.cells(request()), 4 * 3 + 2 * 3),
         *((paper.Experiments(BASE_OF_A_PAPER).every(), None) for paper in (lacon, supercontext)),
-        (scl_moo.Experiments(BASE_OF_A_PAPER).every(), 6 * 3 * 6 + 6 * 6 + 8 * 4 + 4),
+        (scl_moo.Experiments(BASE_OF_A_PAPER).every(), 6 * 3 * 6 + 6 * 6 + 10 * 4 + 4),
     ],
     ids=["regularisation", "lacon", "supercontext", "scl_moo"],
 )
