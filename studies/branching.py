@@ -20,16 +20,9 @@ from common.errors import SettingsError
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 from reports.tables import markdown_table, mean_and_spread
-from studies.claims import (
-    READING,
-    Pairs,
-    batch_reason,
-    between,
-    claim_of,
-    limit_reason,
-    verdict_table,
-)
+from studies.claims import READING, Pairs, between, claim_of, verdict_table
 from studies.cost import encoder_config
+from studies.fairness import batch_reason, limit_reason
 from studies.results import Cell
 from studies.runner import training
 from studies.study import Report, Study, StudyRequest, notes_of

@@ -12,15 +12,8 @@ from multitask.regularizers import Smart
 from multitask.sampling import RoundRobin
 from multitask.settings.config import RunConfig
 from studies.bees.cells import EVERY, OWN_RATES, PAPER, SIGMOID, tuned_rate
-from studies.claims import (
-    MAJORITY,
-    Claim,
-    Test,
-    batch_reason,
-    between,
-    limit_reason,
-    pooling_reason,
-)
+from studies.claims import Claim, Test, between
+from studies.fairness import MAJORITY, batch_reason, limit_reason, pooling_reason
 from studies.results import Cell
 from studies.study import Report
 from tasks.metrics import LEADERBOARD

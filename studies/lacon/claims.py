@@ -7,18 +7,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from studies.claims import (
-    Claim,
-    PairReasons,
-    Pairs,
+from studies.claims import Claim, PairReasons, Pairs, between, claim_of, differences, mean_per_seed
+from studies.fairness import (
     at_end_reason,
-    between,
     chosen_value_reason,
-    claim_of,
-    differences,
     end_of_grid_reason,
     limit_reason,
-    mean_per_seed,
     pooling_reason,
     tuning_reason,
 )

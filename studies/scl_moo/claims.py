@@ -7,21 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from studies.claims import (
-    NOT_LEARNT,
-    Claim,
-    PairReasons,
-    Pairs,
+from studies.claims import NOT_LEARNT, Claim, PairReasons, Pairs, between, claim_of, shared_seeds
+from studies.fairness import (
     at_end_reason,
     balance_reason,
-    between,
     chosen_value_reason,
-    claim_of,
     end_of_grid_reason,
     learnt_by,
     limit_reason,
     pooling_reason,
-    shared_seeds,
     tuning_reason,
 )
 from studies.scl_moo import cells as scl_moo

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from studies.claims import (
-    Claim,
-    PairReasons,
-    Pairs,
+from studies.claims import Claim, PairReasons, Pairs, between, claim_of, differences, mean_per_seed
+from studies.fairness import (
     balance_reason,
     batch_reason,
-    between,
-    claim_of,
-    differences,
     end_of_grid_reason,
     learnt_by,
     limit_reason,
-    mean_per_seed,
     tuning_reason,
 )
 from studies.supercontext import cells as supercontext

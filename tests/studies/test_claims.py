@@ -4,19 +4,8 @@ import pytest
 
 from multitask.settings.config import RunConfig
 from reports.significance import paired_p
-from studies.claims import (
-    NOT_LEARNT,
-    Claim,
-    Test,
-    between,
-    claim_of,
-    exceeds,
-    learnt_tasks,
-    limit_reason,
-    pooling_reason,
-    split_by_task,
-    verdict_table,
-)
+from studies.claims import NOT_LEARNT, Claim, Test, between, claim_of, split_by_task, verdict_table
+from studies.fairness import exceeds, learnt_tasks, limit_reason, pooling_reason
 
 UP = (0.020, 0.021, 0.019)
 

@@ -15,8 +15,9 @@ from multitask import task as own_task
 from multitask.settings.config import RunConfig
 from reports.cells import write_cell
 from studies import runner
-from studies.claims import MAJORITY, NOT_LEARNT, learnt_by, verdict_table
+from studies.claims import NOT_LEARNT, verdict_table
 from studies.data_records import record_examples
+from studies.fairness import MAJORITY, learnt_by
 from studies.results import Results
 from studies.runner import run_cells
 from studies.scl_moo.cells import (

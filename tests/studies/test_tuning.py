@@ -10,7 +10,7 @@ from cell_files import few_words, keep_seeds
 from common.errors import UserError
 from multitask.settings.config import RunConfig
 from studies import STUDIES, find_study
-from studies.claims import end_of_grid_reason, tuning_reason
+from studies.fairness import end_of_grid_reason, tuning_reason
 from studies.lacon import cells as lacon
 from studies.reproduce import cells_with_settings_of, check_tuned
 from studies.results import Results
