@@ -20,7 +20,7 @@ from common.errors import SettingsError
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 from reports.tables import markdown_table, mean_and_spread
-from studies.claims import READING, Pairs, between, claim_of, verdict_table
+from studies.claims import Claim, Pairs, between, claim_of
 from studies.cost import encoder_config
 from studies.fairness import batch_reason, limit_reason
 from studies.results import Cell
@@ -160,7 +160,7 @@ def table(report: Report) -> str:
     return markdown_table(header, rows)
 
 
-def claims_table(report: Report) -> str:
+def claims(report: Report) -> list[Claim]:
     """Return whether branches help, and whether conflicts choose better layers."""
     by_row = {row: scores(report, row) for row in TITLES}
 
@@ -170,7 +170,7 @@ def claims_table(report: Report) -> str:
     part = "".join(f", with {one}" for one in limit_reason(report.request.base, "task"))
     untuned = ["rates are the defaults"]
     unlike = batch_reason(report.cell(row).config for row in (SINGLE, SHARED))
-    claims = [
+    return [
         claim_of(text + part, "ours", several, reasons)
         for text, several, reasons in (
             ("a model of its own is better", lines(SINGLE, SHARED), [*untuned, *unlike]),
@@ -178,7 +178,6 @@ def claims_table(report: Report) -> str:
             ("conflicts choose better layers", lines(CONFLICT, RANDOM, TOP), untuned),
         )
     ]
-    return markdown_table(*verdict_table(claims))
 
 
 def page(report: Report) -> list[str]:
@@ -191,9 +190,6 @@ def page(report: Report) -> list[str]:
         f"closed* is (row - shared) / (single - shared), of the mean {TASK} scores. Mean ± "
         "standard deviation on dev, in per cent; the best epoch was chosen on the same dev.",
         table(report),
-        f"## Differences of {TASK}",
-        READING,
-        claims_table(report),
     ]
 
 
@@ -204,6 +200,7 @@ STUDY = Study(
     "the defaults.",
     cells=cells,
     page=page,
+    claims=claims,
     wanted=is_wanted,
     check=check,
     precision="bf16",

@@ -11,21 +11,24 @@ from types import MappingProxyType
 from typing import Any
 
 from reports.significance import holm, p_text, paired_p
-from reports.tables import Table, beside, mean_and_spread
+from reports.tables import Table, beside, markdown_table, mean_and_spread
 from studies.results import Cell
 
 LEVEL = 0.05
 FEWEST_SEEDS = 3
-READING = (
-    "The figure is the mean difference in points, in the direction of the claim. Seeds are paired. "
-    "With three to nine pairs the test is a paired t-test, with more Wilcoxon's signed-rank test, "
-    "both two-sided at 5 %, adjusted after Holm over the fair tests of a claim, those on data sets "
-    "that the paper's table does not have included, but not over several claims. It is a test over "
-    "seeds: all runs are scored on the same examples. *Holds* and *does "
-    "not hold* mean a difference in the direction of the claim and in the other one. *Not shown* "
-    "means no significant difference. *Not tested fairly* means that the figure may say nothing "
-    "about the claim, for the reason in the last column."
-)
+HEADING = "## The claims"
+READING = """Fair tests come first.
+
+- *Figure*: the mean difference in points, above 0 in the direction of the claim. The runs of a pair
+  have the same seed.
+- *Holds*: a significant difference in the direction of the claim. *Does not hold*: one in the other
+  direction. *Not shown*: no significant difference.
+- *Not tested fairly*: the figure may say nothing about the claim, for the reason in the last
+  column.
+- The test is two-sided at 5 %: a paired t-test with three to nine pairs, Wilcoxon's signed-rank
+  test with more. *p* is adjusted (Holm) over the fair tests of one claim, those on data sets that
+  the paper's table does not have included, but not over several claims. It is a test over seeds:
+  all runs are scored on the same examples."""
 NOT_LEARNT = "no method is above always saying the most frequent class"
 Pairs = Mapping[Any, float]  # difference by seed, or by task and seed
 PairReasons = Callable[[Pairs], Sequence[str]]  # why a test of these pairs is not fair
@@ -228,10 +231,10 @@ def with_one_not_run(tests: Sequence[Test]) -> list[Test]:
 def verdict_table(claims: Sequence[Claim]) -> Table:
     """Return the table claim, verdict, figure, seeds, test of fairness: one line per test.
 
-    Only fair tests have a p, and count in the adjustment. The tests of a claim that are not run yet
-    have one line together, after the others.
+    Only fair tests have a p, and count in the adjustment. Fair tests come first, tests that are not
+    run yet last; those of a claim have one line together.
     """
-    rows = []
+    rows = list[tuple[tuple[bool, bool], list[str]]]()
     for claim in claims:
         tests = with_one_not_run(claim.tests)
         adjusted = holm(
@@ -244,7 +247,13 @@ def verdict_table(claims: Sequence[Claim]) -> Table:
                 figure = f"{100 * fmean(test.differences.values()):+.2f}"
                 figure += f" (p {p_text(p, digits=3)})" if p is not None else ""
             seeds = f"{test.seeds} ({pairs} pairs)" if pairs > test.seeds else str(test.seeds)
-            rows.append(
-                [f"{name} ({claim.source})", verdict(test, p), figure, seeds, fairness(test)]
-            )
-    return ["claim", "verdict", "figure", "seeds", "test of fairness"], rows
+            row = [f"{name} ({claim.source})", verdict(test, p), figure, seeds, fairness(test)]
+            rows.append(((not test.fair, not pairs), row))
+    rows.sort(key=lambda one: one[0])
+    header = ["claim", "verdict", "figure", "seeds", "test of fairness"]
+    return header, [row for _, row in rows]
+
+
+def claims_part(claims: Sequence[Claim], note: str) -> list[str]:
+    """Return the part of a page with the claims: the table, how to read it, and a study's note."""
+    return [HEADING, markdown_table(*verdict_table(claims)), READING, note] if claims else []

@@ -13,6 +13,7 @@ from common.atomic_files import atomic_write_text, check_regular
 from common.errors import SettingsError, UserError
 from common.text import any_of
 from studies import STUDIES, find_study
+from studies.claims import claims_part
 from studies.data_records import record_data, write_leaks
 from studies.results import Cell, Results
 from studies.runner import run_cells
@@ -195,16 +196,19 @@ def raise_if_failed(failed: Sequence[str]) -> None:
 
 
 def page_of(study: Study, report: Report) -> str:
-    """Return the page: title, command, notes of the results folder, and the study's parts."""
+    """Return the page: title, command, claims, notes of the results folder, and other parts."""
     title, notes = title_and_notes(study, report.results.folder)
-    parts = [f"# {title}", f"`{report.request.command}`", notes, *study.page(report)]
+    parts = [f"# {title}", f"`{report.request.command}`"]
+    if tested := claims_part(study.claims(report), study.claims_note):
+        parts += [*tested, "## How it was measured"]
+    parts += [notes, *study.page(report)]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
 def title_and_notes(study: Study, results: Path) -> tuple[str, str]:
     """Return the title of a page and the notes in the folder of results, if there are any.
 
-    Notes are what a page says below its command and its study does not write, such as the machine.
+    Notes are what a page says and its study does not write, such as the machine.
     A heading in the first line of the file replaces the title of the study. Raise UserError for
     anything but a file of UTF-8 text.
     """

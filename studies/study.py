@@ -21,6 +21,7 @@ from multitask.assembly import plain_tasks
 from multitask.settings.config import RunConfig
 from reports.cells import read_cell, write_cell
 from reports.tables import markdown_table
+from studies.claims import Claim
 from studies.results import Cell, Content, Results, is_merged_from
 from studies.tuning import Search, Tuned, tuning_table
 from tasks import data_folder
@@ -114,15 +115,15 @@ class Report:
 class Study:
     """A study.
 
-    `cells` returns all cells, requested or not, in the order of the tables. `page` returns the
-    parts of the page below title and command. `wanted` returns whether a cell is requested, by
-    default if its name begins with a row; where a row is a cell's whole name, `selected` leaves out
-    longer names. `draw` draws figures of stored cells. `train_and_draw`
-    draws figures of additional runs after the page, and returns whether the page shows them.
-    `searches` returns the cells whose settings can be chosen on dev, with their grids. `options`
-    are flags that only some studies accept. `data` describes the training data of a request without
-    a limit. An `audited` study records hashes of its data files and a leak audit, any other study
-    the examples that each run drew.
+    `cells` returns all cells, requested or not, in the order of the tables. A page has a title, the
+    command, what `claims` returns, with `claims_note`, the notes of the results folder, and the
+    parts that `page` returns. `wanted` returns whether a cell is requested, by default if its name
+    begins with a row; where a row is a cell's whole name, `selected` leaves out longer names.
+    `draw` draws figures of stored cells. `train_and_draw` draws figures of additional runs after
+    the page, and returns whether the page shows them. `searches` returns the cells whose settings
+    can be chosen on dev, with their grids. `options` are flags that only some studies accept.
+    `data` describes the training data of a request without a limit. An `audited` study records
+    hashes of its data files and a leak audit, any other study the examples that each run drew.
     """
 
     name: str
@@ -130,6 +131,8 @@ class Study:
     notes: str
     cells: Callable[[StudyRequest], list[Cell]]
     page: Callable[[Report], list[str]]
+    claims: Callable[[Report], Sequence[Claim]] = lambda report: ()
+    claims_note: str = ""
     wanted: Callable[[Cell, StudyRequest], bool] | None = None
     check: Callable[[StudyRequest], None] = lambda request: None
     draw: Callable[[Report], None] = lambda report: None

@@ -328,26 +328,25 @@ def quoted_of_scl_moo() -> Iterator[tuple[str, str]]:
         runs = read_cell(RESULTS / f"scl_moo/few-shot-{task}-{shots}-{method}.json")["seeds"]
         return fmean(100 * one["test"][task]["accuracy"] for one in runs.values())
 
-    def gains(task: str, *several: int, other: str = "ce-balanced") -> str:
+    def gains(task: str, *several: int, other: str = "ce-balanced", sign: str = "-") -> str:
         means = (
             fmean(accuracy(task, shots, one) - accuracy(task, shots, other) for shots in several)
             for one in ("ls", "epo")
         )
-        return " and ".join(f"{gain:.1f}" for gain in means)
+        return " and ".join(f"{gain:{sign}.1f}" for gain in means)
 
-    page, line = "results/scl_moo/notes.md", "{} points above CE, balanced, on SST-2, and {} points"
-    yield page, line.format(gains("sst2", 50), gains("mrpc", 50))
     every = 20, 50, 100
+    for name, task, shots in (
+        *((f"SST-2, {count}", "sst2", (count,)) for count in every),
+        ("SST-2, mean", "sst2", every),
+        ("MRPC, 50", "mrpc", (50,)),
+    ):
+        above = gains(task, *shots, sign="+"), gains(task, *shots, other="scl-balanced", sign="+")
+        line = f"| {name} | {' | '.join(one.replace(' and ', ', ') for one in above)} |"
+        yield "results/scl_moo/notes.md", line
     ce, scl = gains("sst2", *every), gains("sst2", *every, other="scl-balanced")
     line = f"{ce} points above CE, and {scl} points above CE with a plain contrastive loss"
     yield "README.md", f"{line} (*not shown*"
-    for shots, said in (
-        (20, "With 20 examples of SST-2, CE + LS and CE + EPO"),
-        (100, "with 100, they"),
-    ):
-        above = gains("sst2", shots), gains("sst2", shots, other="scl-balanced")
-        line = f"{said} are {above[0]} points above CE, balanced, and {above[1]} points above"
-        yield page, f"{line} CE + SCL, balanced"
     p_of = verdicts_of_scl_moo()
     of_ce, of_scl = (
         [f"CE + {one} - CE{other}, balanced on sst2" for one in ("LS", "EPO")]

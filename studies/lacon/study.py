@@ -19,10 +19,11 @@ from pretrain.probe import Embedding
 from reports.cells import write_cell
 from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import markdown_table
-from studies.claims import READING, verdict_table
+from studies.claims import Claim, verdict_table
 from studies.figures import EmbeddingSpace, Line, complete_map_run, draw_lines, draw_spaces
 from studies.lacon import cells as lacon
-from studies.lacon import claims, sentences, tables
+from studies.lacon import claims as tested
+from studies.lacon import sentences, tables
 from studies.study import Report, Study, StudyRequest, notes_of, progress_notice, tuning_part
 from tasks.lacon import Anchored
 from tasks.objectives import LaCon
@@ -58,21 +59,24 @@ def experiments(request: StudyRequest) -> lacon.Experiments:
     return lacon.Experiments(request.base, request.epochs, rate, request.changes, request.tuned)
 
 
+def claims(report: Report) -> list[Claim]:
+    """Return what is tested of the paper, in its order."""
+    found = tables.Scores(experiments(report.request), report.results)
+    return [
+        tested.method_claims(found),
+        tested.part_claims(found),
+        tested.few_shot_claims(found),
+        tested.imbalance_claims(found),
+        tested.class_claims(found),
+        tested.setting_claims(found),
+    ]
+
+
 def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order."""
     found = tables.Scores(experiments(report.request), report.results)
     metrics = ", ".join(f"{task} {metric}" for task, metric in lacon.METRICS.items())
-    tested = (
-        *(claims.method_claims, claims.part_claims),
-        *(claims.few_shot_claims, claims.imbalance_claims, claims.class_claims),
-        claims.setting_claims,
-    )
     parts = [
-        "## The claims",
-        f"{READING} A gain is LaCon's figure less that of CE with the same seed; over ratios and "
-        "numbers of classes it is one mean per seed. The paper calls the projection head useless "
-        "for CE: no difference, or CE ahead of it, agrees.",
-        markdown_table(*verdict_table([claim(found) for claim in tested])),
         f"{progress_notice(report)} Every cell: the paper's figure (BERT base) / "
         f"ours, on test, in per cent, mean ± standard deviation (seeds): {metrics}, the others "
         "accuracy.",
@@ -89,7 +93,7 @@ def page(report: Report) -> list[str]:
         sentences.lead_text(found),
         "Not the paper's questions: what is left of a gain where both look at all tokens, and "
         "whether labels that begin at their names help.",
-        markdown_table(*verdict_table([claims.own_claims(found)])),
+        markdown_table(*verdict_table([tested.own_claims(found)])),
         "## Without a part (Tables 3 and 6)",
         markdown_table(*tables.ablation_table(found)),
         "## Few-shot: 20 examples per class (Table 4), of one task more and fewer (Figure 2)",
@@ -234,6 +238,10 @@ STUDY = Study(
     "chance or of their most frequent class do not test the claims fairly.",
     cells=lambda request: experiments(request).every(),
     page=page,
+    claims=claims,
+    claims_note="A gain is LaCon's figure less that of CE with the same seed; over ratios and "
+    "numbers of classes it is one mean per seed. The paper calls the projection head useless for "
+    "CE: no difference, or CE ahead of it, agrees.",
     draw=draw,
     searches=lambda request: experiments(request).searches,
     train_and_draw=draw_maps_of_runs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from multitask.assembly import plain_tasks
 from reports.tables import markdown_table
-from studies.claims import READING, verdict_table
+from studies.claims import Claim
 from studies.figures import complete_map_run, draw_lines, draw_maps
 from studies.results import Cell
 from studies.scl_moo import cells as scl_moo
@@ -26,6 +26,12 @@ def experiments(request: StudyRequest) -> scl_moo.Experiments:
 
 def accuracies(report: Report) -> tables.Accuracies:
     return tables.Accuracies(experiments(report.request), report.results)
+
+
+def claims(report: Report) -> list[Claim]:
+    """Return what is tested of the paper: its methods, and the values of its settings."""
+    found = accuracies(report)
+    return [*method_claims(found), *sweep_claims(found)]
 
 
 def is_wanted(one: Cell, request: StudyRequest) -> bool:
@@ -50,12 +56,6 @@ def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order."""
     found = accuracies(report)
     return [
-        "## The claims",
-        f"{READING} A few-shot pair is the mean over the numbers of examples N that settings of "
-        "both methods were chosen with on dev, and over all N for tasks without such settings; "
-        "methods share a seed's examples. Other N have the settings that were chosen with "
-        f"{scl_moo.TUNED_SHOTS} examples.",
-        markdown_table(*verdict_table([*method_claims(found), *sweep_claims(found)])),
         f"{progress_notice(report)} Every cell: the paper's figure (RoBERTa base) "
         "/ ours, test accuracy in per cent, mean ± standard deviation (seeds).",
         f"{notes_of(STUDY, report.request)} Learning rate {report.request.lr or RATE:g}, where dev "
@@ -136,6 +136,11 @@ STUDY = Study(
     "chosen on test.",
     cells=lambda request: experiments(request).every(),
     page=page,
+    claims=claims,
+    claims_note="A few-shot pair is the mean over the numbers of examples N that settings of both "
+    "methods were chosen with on dev, and over all N for tasks without such settings; methods "
+    "share a seed's examples. Other N have the settings that were chosen with "
+    f"{scl_moo.TUNED_SHOTS} examples.",
     wanted=is_wanted,
     draw=draw,
     searches=lambda request: experiments(request).searches,

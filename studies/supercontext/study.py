@@ -9,7 +9,7 @@ from common.atomic_files import file_lock
 from common.errors import UserError
 from multitask.assembly import plain_tasks
 from reports.tables import markdown_table
-from studies.claims import READING, verdict_table
+from studies.claims import Claim
 from studies.figures import draw_lines, draw_maps, map_folder
 from studies.results import Cell
 from studies.study import Report, Study, StudyRequest, notes_of, progress_notice, tuning_part
@@ -53,6 +53,13 @@ def check(request: StudyRequest) -> None:
         raise UserError("--vectors: expected rows of BiLSTMs, found only rows of the setting given")
 
 
+def claims(report: Report) -> list[Claim]:
+    """Return what is tested of the paper, of each setting and of the sweeps."""
+    found = tables.Accuracies(experiments(report.request), report.results)
+    tested = [one for setting in supercontext.SETTINGS for one in setting_claims(found, setting)]
+    return [*tested, *sweep_claims(found)]
+
+
 def is_wanted(one: Cell, request: StudyRequest) -> bool:
     """Return whether a cell is requested: by default all but the setting `large`.
 
@@ -70,11 +77,7 @@ def is_wanted(one: Cell, request: StudyRequest) -> bool:
 def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order for each kind of encoder."""
     found = tables.Accuracies(experiments(report.request), report.results)
-    tested = [one for setting in supercontext.SETTINGS for one in setting_claims(found, setting)]
     parts = [
-        "## The claims",
-        READING,
-        markdown_table(*verdict_table([*tested, *sweep_claims(found)])),
         f"{progress_notice(report)} Every cell: the paper's figure (BiLSTM of "
         "three layers of 512 over GloVe, 60 epochs; MSAC and ASAC one of 128, 15 epochs) / ours, "
         "test accuracy in per cent, mean ± standard deviation (seeds).",
@@ -146,6 +149,7 @@ STUDY = Study(
     "settings that are not tuned for each loss.",
     cells=lambda request: experiments(request).every(),
     page=page,
+    claims=claims,
     wanted=is_wanted,
     check=check,
     draw=draw,
