@@ -88,6 +88,11 @@ def markdown_table(
     )
 
 
+def titled_table(title: str, table: Table) -> list[str]:
+    """Return a title and a table in Markdown; nothing for a table without rows."""
+    return [title, markdown_table(*table)] if table[1] else []
+
+
 def latex_table(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],

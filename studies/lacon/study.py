@@ -18,7 +18,7 @@ from multitask.storage.run_folder import RunFolder
 from pretrain.probe import Embedding
 from reports.cells import write_cell
 from reports.figures import heading, new_figure, save_figure, styled
-from reports.tables import markdown_table
+from reports.tables import markdown_table, titled_table
 from studies.claims import Claim, verdict_table
 from studies.figures import EmbeddingSpace, Line, complete_map_run, draw_lines, draw_spaces
 from studies.lacon import cells as lacon
@@ -84,8 +84,7 @@ def page(report: Report) -> list[str]:
         "did not choose another.",
         f"{UNTUNED} {pooling_text(found.cells.main('sst2', 'ce').config.pooling)} {STOPPED}",
         *tuning_part(STUDY, report),
-        "## Data (Table 1)",
-        markdown_table(*tables.data_table(found)),
+        *titled_table("## Data (Table 1)", tables.data_table(found)),
         "The paper's test sets are GLUE's and CLUE's dev files, ours those of DIR, which may be "
         "parts of them.",
         "## Seven methods (Tables 2 and 7)",
@@ -103,13 +102,14 @@ def page(report: Report) -> list[str]:
         markdown_table(*tables.imbalance_table(found)),
         "F1 of each class at a ratio of 10 (Table 5):",
         markdown_table(*tables.by_class_table(found)),
-        "## Number of classes (Figure 6)",
-        markdown_table(*tables.classes_table(found)),
-        "## Temperature, heads, weight of the regulariser (Figure 5)",
-        markdown_table(*tables.sweep_table(found)),
-        sentences.best_settings_text(found),
-        "Nothing was chosen by these.",
+        *titled_table("## Number of classes (Figure 6)", tables.classes_table(found)),
     ]
+    if (swept := tables.sweep_table(found))[1]:
+        parts += [
+            *titled_table("## Temperature, heads, weight of the regulariser (Figure 5)", swept),
+            sentences.best_settings_text(found),
+            "Nothing was chosen by these.",
+        ]
     if any(found.ranks(task) for task in lacon.MAPPED):
         parts += [
             f"## Effective rank of the test embeddings, seed {lacon.SEEDS[0]} (appendix A.3)",

@@ -14,7 +14,7 @@ from studies.fairness import (
     tuning_reason,
 )
 from studies.supercontext import cells as supercontext
-from studies.supercontext.tables import PRINTED, Accuracies, best_hard, swept
+from studies.supercontext.tables import PRINTED, Accuracies, best_hard, encoder_title, swept
 from studies.tuning import searches_of
 
 LOWER = ("tau",)  # the paper finds smaller values better
@@ -55,12 +55,12 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
     }
     every = [one for several in main.values() for one in several]
     learnt = learnt_by(results.stored, every, results.of, ("linear", "test"))
-    reasons = unfair(results, setting)
+    reasons, encoder = unfair(results, setting), encoder_title(results, setting)
     own = searches_of(cells.searches, setting, "superloss")
     tuned = any(search.cell.name in cells.tuned for search in own)
     of_frozen = [*reasons, *(["settings were chosen for frozen encoders"] if tuned else [])]
     return [
-        claim_of(f"{setting}: {text}", source, lines, why, learnt, further, PRINTED[table])
+        claim_of(f"{encoder}: {text}", source, lines, why, learnt, further, PRINTED[table])
         for text, source, table, lines, why, further in (
             ("SuperLoss is better than other losses", "Table 4", "losses", rivals, reasons, ends),
             ("a non-linear projection head is better", "Table 2", "heads", above, reasons, {}),

@@ -8,7 +8,7 @@ from pathlib import Path
 from common.atomic_files import file_lock
 from common.errors import UserError
 from multitask.assembly import plain_tasks
-from reports.tables import markdown_table
+from reports.tables import markdown_table, titled_table
 from studies.claims import Claim
 from studies.figures import draw_lines, draw_maps, map_folder
 from studies.results import Cell
@@ -91,8 +91,10 @@ def page(report: Report) -> list[str]:
         *parts,
         "## Table 5 as printed",
         markdown_table(*tables.printed_hard_table()),
-        "## Figures 4 and 5: layers, units, batch size, temperature, positives and negatives",
-        markdown_table(*tables.sweep_table(found)),
+        *titled_table(
+            "## Figures 4 and 5: layers, units, batch size, temperature, positives and negatives",
+            tables.sweep_table(found),
+        ),
     ]
 
 

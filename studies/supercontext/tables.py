@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.tables import markdown_table
+from reports.tables import titled_table
 from studies.claims import Table, beside_paper, points_text, select_seeds, shown
 from studies.results import Cell, Results
 from studies.study import printed
@@ -134,30 +134,38 @@ def best_hard_table(results: Accuracies, setting: str) -> Table:
     return ["", "SuperLoss", "SuperLoss*", "chosen on dev"], rows
 
 
+def encoder_title(results: Accuracies, setting: str) -> str:
+    """Return the name of a setting's encoder, such as `minilm` or `small BiLSTM`."""
+    is_bilstm = results.cells.words(setting) is not None
+    return f"{setting} BiLSTM" if is_bilstm else str(results.cells.base.encoder)
+
+
 def setting_parts(results: Accuracies, setting: str) -> list[str]:
     """Return the tables of one kind of encoder; empty without stored cells."""
     cells = [one for one in results.cells.every() if one.name.startswith(f"{setting}-")]
     if not any(map(results.stored.figures_by_seed, cells)):
         return []
     numbers = supercontext.SETTINGS[setting]
-    encoder = results.cells.main(setting, supercontext.TASKS[0], "ce").config.encoder
     epochs = results.cells.epochs or numbers.epochs
-    return [
-        f"## {setting}: {encoder}, {epochs} + {epochs} epochs, batches of {numbers.batch_size} "
-        f"(cross-entropy {numbers.ce_batch_size})",
-        "Five losses, the last column a control, linear evaluation (Table 4):",
-        markdown_table(*losses_table(results, setting, "linear")),
-        "The same encoders fine-tuned with cross-entropy, the last column a control:",
-        markdown_table(*losses_table(results, setting, "tuned")),
-        "SuperLoss, frozen or fine-tuned (Table 3):",
-        markdown_table(*frozen_or_tuned_table(results, setting)),
-        "Projection heads (Table 2):",
-        markdown_table(*heads_table(results, setting)),
+    title = encoder_title(results, setting)
+    encoder = results.cells.main(setting, supercontext.TASKS[0], "ce").config.encoder
+    tables = {
+        "Five losses, the last column a control, linear evaluation (Table 4):": losses_table(
+            results, setting, "linear"
+        ),
+        "The same encoders fine-tuned with cross-entropy, the last column a control:": losses_table(
+            results, setting, "tuned"
+        ),
+        "SuperLoss, frozen or fine-tuned (Table 3):": frozen_or_tuned_table(results, setting),
+        "Projection heads (Table 2):": heads_table(results, setting),
         f"Only hard negatives after {results.cells.hard_after(setting)} of {epochs} epochs "
-        "(Table 5), linear evaluation on test:",
-        markdown_table(*best_hard_table(results, setting)),
-        "All of them (Figure 5c):",
-        markdown_table(*hard_table(results, setting)),
+        "(Table 5), linear evaluation on test:": best_hard_table(results, setting),
+        "All of them (Figure 5c):": hard_table(results, setting),
+    }
+    return [
+        f"## {title if title == encoder else f'{title} ({encoder})'}, {epochs} + {epochs} epochs, "
+        f"batches of {numbers.batch_size} (cross-entropy {numbers.ce_batch_size})",
+        *(part for text, table in tables.items() for part in titled_table(text, table)),
     ]
 
 

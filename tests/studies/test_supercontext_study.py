@@ -209,9 +209,11 @@ def test_claims_are_tested(tmp_path, better):
     verdicts = {row[0]: row[1] for row in verdict_table(fair)[1]}
     on = " on sst2, sst (sst not in the paper's table)"
     verdicts = {row.replace(on, ""): verdict for row, verdict in verdicts.items()}
-    best = "small: SuperLoss is better than other losses: SuperLoss - Cross-entropy (Table 4)"
+    best = (
+        "small BiLSTM: SuperLoss is better than other losses: SuperLoss - Cross-entropy (Table 4)"
+    )
     assert verdicts[best] == ("holds" if better > 0 else "does not hold")
-    frozen = "small: a frozen encoder is better than a fine-tuned one: SuperLoss (Table 3)"
+    frozen = "small BiLSTM: a frozen encoder is better than a fine-tuned one: SuperLoss (Table 3)"
     assert verdicts[frozen] == "not shown"
     assert not [reason for reason in tested[-1].tests[0].reasons if "chosen" in reason]
     chosen = replace(CELLS, tuned={"small-sst2-superloss": {"lr": 1e-3}})
