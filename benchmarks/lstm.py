@@ -33,7 +33,7 @@ PEER = "PyTorch, packed"
 def measure(args: argparse.Namespace) -> dict[str, Any]:
     device = torch.device(args.device)
     texts = build_task("sst").read(data_folder(args.data), "train").texts[0][: args.texts]
-    words = build_vocabulary(texts)
+    words = [*build_vocabulary(texts)]
     tokens = word_tokenizer(words, 512)(texts)
     groups = {}
     for shape, (layers, units) in SHAPES.items():

@@ -29,7 +29,6 @@ from tasks import data_folder
 from tasks.heads import HiddenClassifier
 
 ROOT = Path(__file__).parents[1]
-BELOW = PACKAGES[PACKAGES.index("ensemble") :]
 PICTURES = {
     name: Path(__file__).with_name(f"architecture-{name}.svg") for name in ("packages", "step")
 }

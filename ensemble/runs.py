@@ -68,16 +68,18 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def classes_of(task: str, runs: Sequence[Path]) -> str | None:
-    """Return the common number of classes of a task, or None for all of its classes."""
-    found = {run: read_run(run).classes(task) for run in runs if RunFolder(run).has_config()}
-    known = next(iter(found.values()), None)
-    for run, count in found.items():
-        if count != known:
-            raise PredictionError(
-                f"{run}: {task}: expected {known or 'all'} classes, as in another run, "
-                f"found {count or 'all'}"
-            )
+def output_options_of(task: str, runs: Sequence[Path]) -> dict[str, str]:
+    """Return the options of a task that decide its outputs, which all runs share."""
+    stored = [run for run in runs if RunFolder(run).has_config()]
+    found = {run: read_run(run).output_options(task) for run in stored}
+    known = next(iter(found.values()), {})
+    for run, options in found.items():
+        for key in (*known, *options):
+            if options.get(key) != known.get(key):
+                raise PredictionError(
+                    f"{run}: {task}: expected {known.get(key, 'all')} {key}, as in another run, "
+                    f"found {options.get(key, 'all')}"
+                )
     return known
 
 
@@ -122,8 +124,8 @@ def ensemble_runs(
     every = list(dict.fromkeys(run for runs in members.values() for run in runs))
     own = own_tasks_of(every)
     own = {name: described for name, described in own.items() if name in members}
-    classes = {task: classes_of(task, runs) for task, runs in members.items()}
-    options = {task: {"classes": count} for task, count in classes.items() if count}
+    every_option = {task: output_options_of(task, runs) for task, runs in members.items()}
+    options = {task: found for task, found in every_option.items() if found}
     config = {
         "mode": "ensemble",
         "tasks": list(members),

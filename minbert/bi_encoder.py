@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -202,13 +202,17 @@ class BiEncoder(nn.Module):
         Raises:
             TypeError: for a value that is not a string, such as None or NaN, with its index, and
                 for a wrong `normalize`.
-            ValueError: for another precision, or a `batch_size` below 1.
+            ValueError: for another precision, or a `batch_size` that is no number from 1.
             EncoderError: for a size or precision that this encoder does not have.
 
         Warns:
             common.errors.TruncationWarning: with the number of sentences that were cut to
                 `tokenizer.longest`.
         """
+        check_column(sentences, batch_size)
+        if not isinstance(sentences, Sized):
+            found = type(sentences).__name__
+            raise TypeError(f"sentences: expected a list, found a {found}: use encode_stream")
         model = self if width is None and layers is None else self.smaller(width, layers)
         result = np.empty((len(sentences), model.width), np.float32)
         begin, cut = 0, 0

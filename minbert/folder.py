@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 
 import torch
@@ -165,10 +166,10 @@ def tokenizer_of(
     limit = min(settings.max_tokens or config.max_tokens, config.max_tokens)
     if max_tokens is not None:
         limit = max_tokens
-        if not 3 <= max_tokens <= config.max_tokens:
+        if not isinstance(max_tokens, Integral) or not 3 <= max_tokens <= config.max_tokens:
             raise EncoderError(
                 f"max_tokens: expected from 3 to {config.max_tokens}, the longest text of "
-                f"{name}, found {max_tokens}"
+                f"{name}, found {max_tokens!r:.40}"
             )
     tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long)
     if tokenizer.vocab_size > config.vocab_size:

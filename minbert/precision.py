@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -118,7 +119,8 @@ def in_int8(encoder: AnyEncoder, tokenize: Tokenize, embed: Embed, pooling: str)
     floats = frozen_copy(encoder, torch.bfloat16) if has_bfloat16() else encoder
     if not has_int8():
         used = "bf16" if has_bfloat16() else "fp32"
-        print(f"note: int8 products are not faster on this CPU; {used} is used instead", flush=True)
+        line = f"note: int8 products are not faster on this CPU; {used} is used instead"
+        print(line, file=sys.stderr, flush=True)
         return floats
     tokens = tokenize(SENTENCES.read_text("utf-8").splitlines())
     inputs = input_magnitudes(encoder, pack([tokens], np.arange(len(tokens))))

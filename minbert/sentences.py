@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypeVar
 
 # Characters of the texts that are tokenised at once, and of those that are held at once.
@@ -18,8 +19,8 @@ def check_column(sentences: object, batch_size: int | None) -> None:
         raise TypeError(f"sentences: expected a list, found a {type(sentences).__name__}")
     if (dimensions := getattr(sentences, "ndim", 1)) != 1:
         raise TypeError(f"sentences: expected one column, found {dimensions} dimensions")
-    if batch_size is not None and batch_size < 1:
-        raise ValueError(f"batch_size: expected a number from 1, found {batch_size}")
+    if batch_size is not None and not (isinstance(batch_size, Integral) and batch_size >= 1):
+        raise ValueError(f"batch_size: expected a whole number from 1, found {batch_size!r:.40}")
 
 
 def check_texts(texts: Sequence[Any], before: int = 0) -> None:

@@ -59,8 +59,8 @@ def word_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
     return Tokenizer(backend, max_tokens, settings={"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
-def build_vocabulary(texts: Iterable[str], least: int = 1, most: int = MOST_WORDS) -> list[str]:
-    """Return at most `most` words that occur at least `least` times, the most frequent first.
+def build_vocabulary(texts: Iterable[str]) -> dict[str, int]:
+    """Return how often each of the `MOST_WORDS` most frequent words occurs, those first.
 
     Words are those of `word_tokenizer`; equally frequent words are in alphabetical order.
     """
@@ -69,7 +69,7 @@ def build_vocabulary(texts: Iterable[str], least: int = 1, most: int = MOST_WORD
         pieces = SPLITTER.pre_tokenize_str(NORMALIZER.normalize_str(text))
         counts.update(word for word, _ in pieces)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [word for word, count in ranked[:most] if count >= least and word not in SPECIAL]
+    return {word: count for word, count in ranked[:MOST_WORDS] if word not in SPECIAL}
 
 
 def build_bilstm(
@@ -90,13 +90,11 @@ def build_bilstm(
     normal distribution with the others' standard deviation. Without `vectors`, all words are drawn.
     A word that occurs once and has no vector is left out: it trains the embedding of `[UNK]`.
     """
-    texts = list(texts)
-    words = build_vocabulary(texts)
-    if not words:
+    counts = build_vocabulary(texts)
+    if not counts:
         raise EncoderError("expected texts with words, found none")
-    known = read_vectors(vectors, words) if vectors else {}
-    frequent = set(build_vocabulary(texts, least=2))
-    words = [word for word in words if word in frequent or word in known] or words
+    known = read_vectors(vectors, counts) if vectors else {}
+    words = [word for word, count in counts.items() if count > 1 or word in known] or [*counts]
     width = len(next(iter(known.values()))) if known else embedding_size
     size = len(SPECIAL) + len(words)
     config = BiLSTMConfig(size, width, units, num_layers, dropout, max_tokens)

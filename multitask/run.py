@@ -136,7 +136,7 @@ def run(
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
-            if control.resume and not control.overwrite and run_folder.has_results():
+            if control.resume and run_folder.has_results():
                 check_encoder(run_folder, config)
             if source_content(config) != needed:
                 raise RunError(

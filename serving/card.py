@@ -137,16 +137,14 @@ def example(model: MultiTaskModel) -> str:
 def settings(model: MultiTaskModel) -> list[list[str]]:
     """Return rows with the main settings, the data, and other settings that are not defaults."""
     config = model.config
-    flat, follows, values = config.flat(), following_defaults(vars(config)), without_paths(config)
+    flat, values = config.flat(), without_paths(config)
     rows = [[name.replace("_", " "), str(flat[name])] for name in ALWAYS]
     rows[1:1] = data(config)
-    plain, others = default_values(), flat.keys() - {*ALWAYS, *ELSEWHERE}
+    plain = default_values() | following_defaults(vars(config))
     return rows + [
         [name.replace("_", " "), shown(values[name])]
-        for name, value in flat.items()
-        if name in others
-        and values[name] not in (None, plain.get(name))
-        and value != follows.get(name)
+        for name in flat
+        if name not in (*ALWAYS, *ELSEWHERE) and values[name] not in (None, plain.get(name))
     ]
 
 

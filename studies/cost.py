@@ -139,7 +139,7 @@ def size_and_tokens(task: Task, folder: Path, limit: Limit) -> tuple[int, float]
 
 
 def encoder_config(encoder: str) -> EncoderConfig:
-    """Return the shape of an encoder, without a download."""
+    """Return the shape of an encoder; a model of the hub other than `HUB_IDS` is downloaded."""
     if encoder.partition("@")[0] in HUB_IDS:  # both are base models
         return EncoderConfig()
     file = Path(find_folder(encoder)) / "config.json"

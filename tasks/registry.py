@@ -212,8 +212,8 @@ def catalog_task(name: str, texts: int, classes: int) -> type[CatalogTask]:
 CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
 # Tasks whose labels say which pairs have the same meaning: the lowest label of those.
 SAME_MEANING = {"qqp": 1, "sts": 4.0}
-REVIEWS = {"cfimdb": 2, **{name: len(one.names) for name, one in catalog.REVIEWS.items()}}
-CLASSES = {name: len(one.labels) for name, one in DECLARED.items()} | REVIEWS
+REVIEW_CLASSES = {"cfimdb": 2, **{name: len(one.names) for name, one in catalog.REVIEWS.items()}}
+CLASSES = {name: len(one.labels) for name, one in DECLARED.items()} | REVIEW_CLASSES
 # Tasks that may be restricted to their first classes.
 MANY_CLASSES = {name: classes for name, classes in CLASSES.items() if classes > 2}
 # Objectives of a task with separate contrastive terms (SCL-MOO).
@@ -221,7 +221,7 @@ PULL_PUSH = ("cross_entropy", "pull", "push")
 TASKS: dict[str, type[TaskOptions]] = {
     **{one.name: one for one in (SST, QQP, STS)},
     **{name: catalog_task(name, len(d.texts), len(d.labels)) for name, d in DECLARED.items()},
-    **{name: catalog_task(name, 1, classes) for name, classes in REVIEWS.items()},
+    **{name: catalog_task(name, 1, classes) for name, classes in REVIEW_CLASSES.items()},
     ETPC.name: ETPC,
 }
 TASK_NAMES = tuple(TASKS)

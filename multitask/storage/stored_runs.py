@@ -57,11 +57,14 @@ class StoredRun:
         return tuple(name for name in self.config["tasks"] if name not in auxiliary)
 
     def task(self, name: str) -> Task:
-        """Return the task of this name with the description and the classes of the run."""
-        stored = self.config.get("task_options", {}).get(name, {})
-        options = {key: stored[key] for key in ("classes", "types") if stored.get(key)}
+        """Return the task of this name with the description and the outputs of the run."""
         with stored_run_errors(self.folder):
-            return find_task(name, self.own_tasks, **options)
+            return find_task(name, self.own_tasks, **self.output_options(name))
+
+    def output_options(self, task: str) -> dict[str, str]:
+        """Return the options of a task that decide the number of its outputs, if they are set."""
+        stored = self.config.get("task_options", {}).get(task, {})
+        return {key: stored[key] for key in ("classes", "types") if stored.get(key)}
 
     def main_metric(self, task: str) -> str:
         """Return the main metric of a task without importing PyTorch."""
@@ -87,10 +90,6 @@ class StoredRun:
         }
         values = {task: dev[task][m] for task, m in names.items() if m in dev[task]}
         return mean_score(values, {task: names[task] for task in values}) if values else None
-
-    def classes(self, task: str) -> str | None:
-        """Return the number of classes in use, or None for all of them."""
-        return self.config.get("task_options", {}).get(task, {}).get("classes")
 
     @property
     def state(self) -> str:

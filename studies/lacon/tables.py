@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from reports.cells import read_cell
-from reports.tables import beside
-from studies.claims import Table, beside_paper, points_text, select_seeds, shared_seeds, shown
+from reports.tables import Table, beside
+from studies.claims import beside_paper, points_text, select_seeds, shared_seeds, shown
 from studies.fairness import correlates, exceeds
 from studies.lacon import cells as lacon
 from studies.results import Cell, Results

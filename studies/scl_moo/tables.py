@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from multitask.assembly import plain_tasks
-from reports.tables import beside
+from reports.tables import Table, beside
 from studies.claims import (
     Pairs,
-    Table,
     beside_paper,
     between,
     differences,

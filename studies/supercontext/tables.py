@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reports.tables import titled_table
-from studies.claims import Table, beside_paper, points_text, select_seeds, shown
+from reports.tables import Table, titled_table
+from studies.claims import beside_paper, points_text, select_seeds, shown
 from studies.results import Cell, Results
 from studies.study import printed
 from studies.supercontext import cells as supercontext

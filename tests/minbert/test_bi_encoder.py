@@ -153,8 +153,16 @@ def test_a_batch_size_limits_the_sentences_of_a_pass(tiny, batch_size, monkeypat
     assert sum(sizes) == len(TEXTS)
     if batch_size == 1:
         assert len(sizes) == len(TEXTS)
-    with pytest.raises(ValueError, match="batch_size: expected a number from 1, found 0"):
-        tiny.encode(TEXTS, batch_size=0)
+    for wrong in (0, 1.5, "3"):
+        with pytest.raises(ValueError, match=f"batch_size: expected a whole number .* {wrong!r}"):
+            tiny.encode(TEXTS, batch_size=wrong)
+
+
+def test_wrong_types_are_named(tiny):
+    with pytest.raises(TypeError, match="expected a list, found a generator: use encode_stream"):
+        tiny.encode(text for text in TEXTS)
+    with pytest.raises(EncoderError, match=r"max_tokens: expected from 3 to 128, .* found 10\.5"):
+        BiEncoder.from_pretrained("tiny", max_tokens=10.5)
 
 
 @pytest.mark.parametrize("wrong", ["no", 1, []])

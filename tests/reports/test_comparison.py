@@ -10,7 +10,9 @@ import pytest
 from matplotlib.text import Text
 
 from common.errors import UserError
+from common.json_files import write_json
 from ensemble.runs import ensemble_runs
+from multitask.settings.config import RunConfig
 from multitask.storage.stored_runs import StoredRun, read_run
 from reports.comparison import (
     compare,
@@ -297,6 +299,23 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
     other = make_run("other", ["trec"], 0.3, 9, task_options={"trec": {"classes": "4"}})
     with pytest.raises(PredictionError, match="trec: expected 3 classes, as in another run, fo"):
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
+
+
+def test_runs_with_a_version_of_their_labels_are_merged(tmp_path):
+    def run(name, options):
+        config = RunConfig(mode="single", tasks=("etpc",), task_options=options)
+        file = tmp_path / name / "predictions" / scores_name("etpc", "dev")
+        file.parent.mkdir(parents=True)
+        write_json(tmp_path / name / "config.json", config.to_json())
+        ids, labels = np.array(["a", "b"]), np.eye(2, 7)
+        write_scores(file, Scores(ids, labels, labels))
+        return tmp_path / name
+
+    runs = [run(name, {"etpc": {"types": "7"}}) for name in "ab"]
+    found = ensemble_runs({"etpc": runs}, "average", 1, tmp_path / "together")
+    assert found["dev"]["etpc"]["micro_f1"] == 1
+    with pytest.raises(PredictionError, match="etpc: expected 7 types, as in another run, found a"):
+        ensemble_runs({"etpc": [*runs, run("other", {})]}, "average", 1, tmp_path / "mixed")
 
 
 class Screen(io.StringIO):

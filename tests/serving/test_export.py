@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ import cli
 from common.atomic_files import OLD, temporary_name
 from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
+from multitask.settings.config import RunConfig
 from serving import MultiTaskModel
-from serving.card import without_places
+from serving.card import settings, without_places
 from serving.export import export
 from serving.export_kinds import KINDS
 
@@ -135,6 +137,19 @@ def test_the_card_has_the_objective_and_heads_with_their_own_pooling(tmp_path):
     text = (tmp_path / "out" / "README.md").read_text()
     assert "| objective | lacon-fusion |" in text
     assert "a head for each of sst, sts. The head of sst pools the tokens itself" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"tasks": ("sts",), "similarity_scale": 1.0}, ["similarity scale"]),
+        ({"tasks": ("sst", "sts"), "batches_per_step": 1}, ["batches per step"]),
+        ({"tasks": ("sst", "sts")}, []),
+    ],
+)
+def test_the_card_has_settings_that_are_not_the_defaults_of_their_run(changes, shown):
+    rows = settings(SimpleNamespace(config=RunConfig(**changes)))
+    assert [name for name, _ in rows if name in ("similarity scale", "batches per step")] == shown
 
 
 def test_other_content_is_not_replaced(exported, trained, tmp_path):

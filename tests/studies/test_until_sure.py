@@ -280,6 +280,7 @@ def widen(content):
         (change_score, ["scores"]),
         (leave_out_a_seed, ["scores", "intervals"]),
         (widen, ["intervals"]),
+        (lambda c: c["covariance"][0].pop(), ["intervals"]),
         (lambda c: c.update(verdict=A_BETTER), ["verdict"]),
         (lambda c: c.update(reason="budget"), ["reason"]),
         (lambda c: c["method"].update(error=0.2), ["method"]),
@@ -293,7 +294,7 @@ def widen(content):
         (lambda c: c["leaks"]["A"]["pairs"].clear(), ["leaks"]),
         (lambda c: c["configurations"]["A"].update(tasks=["nope"]), ["data"]),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_a_result_that_was_edited_and_sealed_again_fails(sealed, change, checks):
     assert list(wrong(sealed(change), "sample")) == checks
