@@ -11,7 +11,9 @@ RESULTS = Path(__file__).parents[2] / "results"
 AGAIN = RESULTS / "again"
 FIGURES = {  # study -> keys of the compared figure
     "bees": ("dev", "sts", "pearson"),
+    "scl_moo": ("test", "sst2", "accuracy"),
     "scl_moo-cls": ("test", "sst2", "accuracy"),
+    "lacon": ("test", "sst2", "accuracy"),
     "lacon-200": ("test", "trec", "accuracy"),
     "supercontext-2000": ("linear", "test", "trec", "accuracy"),
 }
