@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
+from itertools import compress, groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tokenizers
@@ -21,6 +23,15 @@ from minbert.long_texts import AMPLE, MOST_CHUNKS, READERS, beginning, ending
 from minbert.sentences import check_texts, portions
 
 CHUNK = 2048  # texts tokenised at once; limits the memory of the library's result objects
+LONG_PAIR = 4  # characters of a pair for each token of the limit, from which `joined` encodes it
+
+
+class PairTokens(NamedTuple):
+    """The tokens of a pair in one sequence, with the names of the library's `Encoding`."""
+
+    ids: list[int]
+    type_ids: list[int]
+    overflowing: bool
 
 
 class Tokenizer:
@@ -45,6 +56,7 @@ class Tokenizer:
         backend.no_padding()
         backend.no_truncation()
         self.begin, self.end = special_tokens(backend)
+        self.pair_template = pair_template(backend)
         self.backend, self.max_tokens, self.lower = backend, max_tokens, lower
         self.settings, self.long = settings or {}, long
         self.limit()
@@ -91,8 +103,7 @@ class Tokenizer:
             if pairs is None:
                 chunk = self.heads(inputs)
             else:
-                both = list(zip(inputs, self.cased(pairs[some]), strict=True))
-                chunk = self.backend.encode_batch_fast(both)
+                chunk = self.pairs(inputs, self.cased(pairs[some]))
             ids.append(np.concatenate([np.array(one.ids, np.int32) for one in chunk]))
             lengths.append(np.array([len(one.ids) for one in chunk], np.int64))
             truncated.append(np.array([bool(one.overflowing) for one in chunk]))
@@ -135,6 +146,34 @@ class Tokenizer:
                 found[number] = self.backend.encode_batch_fast([text])[0]
         return found
 
+    def pairs(self, firsts: Sequence[str], seconds: Sequence[str]) -> list[Any]:
+        """Encode pairs of cased texts, each in one sequence."""
+        both = list(zip(firsts, seconds, strict=True))
+        most = LONG_PAIR * self.max_tokens
+        short = [len(first) + len(second) <= most for first, second in both]
+        found = iter(self.backend.encode_batch_fast(list(compress(both, short))))
+        return [
+            next(found) if is_short else self.joined(*pair)
+            for pair, is_short in zip(both, short, strict=True)
+        ]
+
+    def joined(self, first: str, second: str) -> PairTokens:
+        """Encode a pair like the library, in memory that grows with the sum of both lengths.
+
+        The library also keeps every combination of the parts that it cuts off the two texts.
+        """
+        found = self.backend.encode_batch_fast([first, second], add_special_tokens=False)
+        texts = [[*one.ids, *(i for part in one.overflowing for i in part.ids)] for one in found]
+        special = sum(len(ids) for side, ids, _ in self.pair_template if side is None)
+        lengths = [len(text) for text in texts]
+        kept = longest_first(lengths, max(0, self.max_tokens - special))
+        pair = PairTokens([], [], kept != lengths)
+        for side, ids, types in self.pair_template:
+            several = ids if side is None else texts[side][: kept[side]]
+            pair.ids.extend(several)
+            pair.type_ids.extend(types if side is None else types[:1] * len(several))
+        return pair
+
     def plain(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Return the tokens of cased texts without special tokens."""
         found = self.backend.encode_batch_fast(texts, add_special_tokens=False)
@@ -170,6 +209,30 @@ def special_tokens(backend: tokenizers.Tokenizer) -> tuple[np.ndarray, np.ndarra
     begin = next((i for i in places if complete[i : i + len(plain)] == plain), 0)
     parts = complete[:begin], complete[begin + len(plain) :]
     return np.array(parts[0], np.int32), np.array(parts[1], np.int32)
+
+
+def pair_template(backend: tokenizers.Tokenizer) -> list[tuple[int | None, list[int], list[int]]]:
+    """Return the parts of a pair in one sequence: side, ids and segments.
+
+    The side is 0 or 1 for a text, here of one letter, and None for special tokens.
+    """
+    example = backend.encode("a", "a")
+    tokens = zip(example.sequence_ids, example.ids, example.type_ids, strict=True)
+    groups = [(side, [*group]) for side, group in groupby(tokens, key=itemgetter(0))]
+    return [(side, [i for _, i, _ in part], [t for *_, t in part]) for side, part in groups]
+
+
+def longest_first(lengths: Sequence[int], room: int) -> list[int]:
+    """Return the lengths of two texts after the longer ones' ends are cut off, to `room` in all.
+
+    If both are cut, and `room` is odd, the longer text keeps one token more, the second of equally
+    long ones, as in the library.
+    """
+    if sum(lengths) <= room:
+        return [*lengths]
+    shorter = min(min(lengths), room // 2)
+    kept = [shorter, room - shorter]
+    return kept[::-1] if lengths[0] > lengths[1] else kept
 
 
 def load_tokenizer(

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -170,6 +172,40 @@ def test_texts_longer_than_the_limit_are_marked_as_truncated(folder, monkeypatch
     assert 0 < short.truncated.sum() < len(texts)
     rows = np.array([len(texts) - 1, 0, 3])
     assert short.select(rows).truncated.tolist() == short.truncated[rows].tolist()
+
+
+@pytest.mark.parametrize("limit", [3, 4, 5, 12, 13])
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_long_pairs_are_joined_as_the_library_does(folder, family, limit):
+    write = peer_models.write_wordpiece if family == "bert" else peer_models.write_bpe
+    write(folder)
+    ours = load_tokenizer(folder, family, limit + (family == "roberta"))
+    texts = ["cat " * n + "sleeps" * (n % 2) for n in (0, 1, 2, 4, 5, 6, 7, 11, 13, 40, 41)]
+    for first in texts:
+        for second in texts:
+            exact, found = ours.backend.encode(first, second), ours.joined(first, second)
+            assert (found.ids, found.type_ids) == (exact.ids, exact.type_ids)
+            assert found.overflowing == bool(exact.overflowing)
+
+
+MEMORY = """
+import resource, sys
+from pathlib import Path
+from minbert.tokenizer import load_tokenizer
+
+ours = load_tokenizer(Path(sys.argv[1]), "bert", 12)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert len(ours(["cat " * 3000], ["a cat " * 3000]).ids) == 12
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / before)
+"""
+
+
+def test_memory_for_long_pairs_grows_with_the_sum_of_their_lengths(folder):
+    """The library keeps each of about a million combinations of parts: more than a gigabyte."""
+    peer_models.write_wordpiece(folder)
+    command = [sys.executable, "-c", MEMORY, str(folder)]
+    grown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert float(grown) < 0.5  # of what PyTorch and the tokenizer take
 
 
 PARTS = [np.arange(5), np.zeros(0, np.int64), np.array([7, 8])]
