@@ -146,7 +146,10 @@ def tensor_checksum(tensor: Tensor) -> int:
     faster than a cryptographic hash, and with integers of two numbers each, ten times as fast as
     with those of one, which would have to be converted.
     """
-    bits = tensor.float().contiguous().view(torch.int32).view(len(tensor), -1)
+    if not tensor.numel():
+        return 0
+    rows = torch.atleast_1d(tensor.float())
+    bits = rows.contiguous().view(torch.int32).view(len(rows), -1)
     if bits.shape[1] % 2 == 0:
         bits = bits.view(torch.int64)
     factors = torch.arange(1, 2 * len(bits), 2, device=bits.device)

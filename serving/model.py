@@ -17,7 +17,7 @@ from common.sequences import no_sequence
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW
-from minbert.precision import autocast
+from minbert.precision import autocast, weights_state
 from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import build_tasks, load_trained
@@ -61,6 +61,7 @@ class MultiTaskModel:
         self.calibrations = calibrations or {}
         self.tasks_by_name = build_tasks(config) if tasks is None else tasks
         self.encoders: dict[tuple[str, str | None], nn.Module] = {}
+        self.copied: tuple[object, ...] | None = None  # the weights that `encoders` are copies of
 
     @classmethod
     def load(
@@ -142,6 +143,7 @@ class MultiTaskModel:
             raise ValueError("texts: expected only texts or only pairs, found both")
         columns = [[row[place] for row in pairs] for place in range(width)]
         names = self.chosen(tasks, width)
+        self.renew_copies(precision)
         parts = []
         for begin in range(0, max(1, len(pairs)), WINDOW):
             window = [column[begin : begin + WINDOW] for column in columns]
@@ -218,6 +220,7 @@ class MultiTaskModel:
         progress bar. The warnings of `predict` are issued after the last row.
         """
         done, cut, empty = 0, 0, 0
+        self.renew_copies(precision)
         for window in windows(rows, WINDOW, size):
             for number, row in enumerate(window, done + 1):
                 if isinstance(row, str):
@@ -229,6 +232,12 @@ class MultiTaskModel:
                         f"row {number}: expected as many texts as in the rows before, "
                         f"{len(window[0])}, found {len(row)}"
                     )
+                if len(row) not in (1, 2):
+                    raise ValueError(
+                        f"row {number}: expected a text or a pair, found {len(row)} texts"
+                    )
+                for text in row:
+                    check_texts([text], number - 1)
             columns = list(zip(*window, strict=True))
             names = self.chosen(tasks, len(columns))
             found = self.predict_window(columns, names, precision, coverage)
@@ -321,8 +330,17 @@ class MultiTaskModel:
 
         return {name: of_task(self.tasks_by_name[name]) for name in names}
 
+    def renew_copies(self, precision: str) -> None:
+        """Forget the copies of the encoder in other precisions if a weight has changed."""
+        if precision != "fp32" and (state := weights_state(self.model)) != self.copied:
+            self.encoders.clear()
+            self.copied = state
+
     def encoder(self, precision: str, task: str | None = None) -> nn.Module:
-        """Return the encoder in a precision, with the adapter of a task if it has one."""
+        """Return the encoder in a precision, with the adapter of a task if it has one.
+
+        A copy is kept until `renew_copies`, which reads all weights and takes longer than a text.
+        """
         key = precision, task if task is not None and task in self.model.adapters else None
         if key not in self.encoders:
             self.encoders[key] = self.model.bi_encoder_of(key[1]).encoder_in(precision)

@@ -204,6 +204,12 @@ def test_a_copy_is_made_once_and_anew_after_a_change(own_cache):
     assert all(model.encoder_in(name) is not one for name, one in copies.items())
 
 
+def test_weights_of_any_shape_have_a_checksum():
+    scalar, empty = torch.tensor(0.5), torch.zeros(0, 3)
+    assert precision.tensor_checksum(scalar) != precision.tensor_checksum(scalar + 1)
+    assert precision.tensor_checksum(empty) == 0
+
+
 def test_a_change_behind_the_back_of_autograd_and_copies_of_the_model(own_cache):
     model = BiEncoder.from_pretrained("tiny")
     first = model.encode(["a text"], "bf16")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from pandas import DataFrame
 from tolerances import assert_near, model_terms
 
@@ -98,6 +99,10 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
             model.encode(wrong)
     with pytest.raises(TypeError, match=r"row 1: expected a tuple of texts, found one string"):
         list(model.predict_stream(["ab", "cd"]))
+    with pytest.raises(ValueError, match="row 1: expected a text or a pair, found 3 texts"):
+        list(model.predict_stream([("a", "b", "c")]))
+    with pytest.raises(TypeError, match="expected strings, found None at index 1, counted from 0"):
+        list(model.predict_stream([("a",), (None,)]))
     assert list(model.predict(["a"], tasks=iter(["sst"]))) == ["sst"]
     with pytest.raises(TypeError, match="expected strings, found nan at index 1"):
         model.predict(["a", float("nan")])
@@ -109,6 +114,23 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
         model.predict(["a"], precision="fp8")
     with pytest.raises(RunError, match="expected a run with checkpoint/best"):
         MultiTaskModel.load(tmp_path)
+
+
+def test_copies_follow_a_change_of_the_weights(trained):
+    model, pairs = MultiTaskModel.load(trained), [("a film to love", "a film to hate")]
+
+    def scores():
+        (window,) = model.predict_stream(iter(pairs), ["sts"], precision="bf16")
+        once = model.predict(pairs, ["sts"], precision="bf16")["sts"].values
+        assert np.array_equal(window[1]["sts"].values, once)
+        return once
+
+    first, copy = scores(), model.encoder("bf16")
+    assert np.array_equal(scores(), first)
+    assert model.encoder("bf16") is copy
+    with torch.no_grad():
+        model.model.encoder.embeddings.word.weight.data.mul_(-3)
+    assert not np.array_equal(scores(), first)
 
 
 def test_a_head_that_pools_tokens_itself(tmp_path):
