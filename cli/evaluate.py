@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.settings_flags import path
-from common.errors import one_line
-from multitask.storage.run_folder import run_of_predictions
+from common.errors import OtherRunError, one_line
+from multitask.storage.run_folder import RunFolder, run_of_predictions
 from multitask.storage.stored_config import stored_run_errors
 from tasks import CS224N, SAMPLE, build_task, data_folder, find_task, task_suggestion
 from tasks.text_files import file_exists
@@ -132,7 +132,8 @@ def check_tasks(
 def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
     """Return the own tasks of a run that have prediction files; none for another folder.
 
-    Print a line for a task whose data are gone, and leave it out unless --tasks names it.
+    Print a line for a task whose data are gone, and leave it out unless --tasks names it. Raise
+    OtherRunError for a file that has changed, if its rows are known by their numbers only.
     """
     run = run_of_predictions(Path(args.predictions))
     stored = run.settings_if_any() or {}
@@ -145,7 +146,22 @@ def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
         if gone and name not in (args.tasks or ()):
             print(one_line(f"{name} is not checked: its file {gone[0]} does not exist"))
             del found[name]
+        elif own[name].get("id") is None:
+            check_unchanged(run, task)
     return found
+
+
+def check_unchanged(run: RunFolder, task: Task) -> None:
+    """Raise OtherRunError if a file with predictions of a task has changed since its run."""
+    from multitask.storage.data_files import has_changed
+
+    for split in task.source.splits:
+        file = Path(task.source.where(Path(), split))
+        if split != "train" and has_changed(run, task.name, split, file):
+            raise OtherRunError(
+                f"{file}: expected the rows that {run.path} has predicted, found a file that has "
+                "changed since; train again, or use a column with ids (id=COLUMN)"
+            )
 
 
 def data_of(args: argparse.Namespace) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
 from ensemble.alignment import Aligned, aligned
+from multitask.storage.data_files import has_changed
+from multitask.storage.run_folder import RunFolder
 from reports.systems import ScoredSystem, systems_with
+from tasks import data_folder
 from tasks.base import Task
 from tasks.data import dev_if_here
 from tasks.readers import Examples
@@ -45,7 +49,7 @@ def disagreements(
 
     They are sorted by the largest distance between two systems' probabilities (total variation)
     or similarities, from the first seed of each. Returns None if fewer than two systems have the
-    task, or if the data of the runs cannot be found.
+    task, or if the data of the runs cannot be found or has changed.
     """
     having = systems_with(systems, task)
     if len(having) < 2:
@@ -74,9 +78,18 @@ def disagreements(
 
 
 def dev_examples(systems: Sequence[ScoredSystem], task: Task) -> Examples | None:
-    """Return the dev examples of the first run that records its data; None if they are not here."""
-    known = [run.config.get("data") for one in systems for run in one.system.runs]
+    """Return the dev examples of the first run that records its data.
+
+    Return None if they are not here, or if their file has changed since a run began.
+    """
+    runs = [run for one in systems for run in one.system.runs]
+    known = [run.config.get("data") for run in runs]
     data = next((one for one in known if one is not None), None)  # merged runs record none
+    if data is None:
+        return None
+    file = Path(task.source.where(data_folder(str(data)), "dev"))
+    if any(has_changed(RunFolder(run.folder), task.name, "dev", file) for run in runs):
+        return None
     return dev_if_here(task, data)
 
 

@@ -72,6 +72,12 @@ def write_digests(folder: RunFolder, config: RunConfig) -> None:
     write_json(folder.path / DATA, file_digests(config) | encoder_digest(config))
 
 
+def has_changed(folder: RunFolder, task: str, split: str, path: Path) -> bool:
+    """Return whether the file of a split has another checksum than when the run began."""
+    stored = folder.data_checksums().get(f"{task} {split}")
+    return stored is not None and digest_of(path) not in (None, stored)
+
+
 def check_digests(folder: RunFolder, config: RunConfig) -> None:
     """Raise OtherRunError if a file changed after the run began; missing files are no error."""
     if folder.data_checksums():

@@ -312,4 +312,6 @@ def test_a_finished_run_of_files_that_were_changed_is_refused(moods, tmp_path, r
     own.write_text("\n".join([header, *reversed(rows), ""]))
     line = "expected the files with which this run began, found another file of moods train"
     assert line in error_line(1, *command)
+    line = f"{own}: expected the rows that {folder} has predicted, found a file that has changed"
+    assert line in error_line(1, "--mode", "evaluate", "--predictions", folder)
     assert "data read and encoder loaded" in run_ok(*command, "--overwrite").stdout

@@ -219,6 +219,17 @@ def test_one_system_or_other_data_has_no_disagreements(pair, make_run):
     assert disagreements(strange, "sst") is None
 
 
+def test_texts_of_a_file_that_has_changed_are_not_shown(pair, tmp_path):
+    runs = [
+        shutil.copytree(one.system.runs[0].folder, tmp_path / str(n)) for n, one in enumerate(pair)
+    ]
+    assert disagreements(score_systems(group_runs([(str(r), read_run(r)) for r in runs])), "sst")
+    (runs[1] / "data.json").write_text(json.dumps({"sst dev": "0" * 64}))
+    changed = score_systems(group_runs([(str(r), read_run(r)) for r in runs]))
+    assert disagreements(changed, "sst") is None
+    assert disagreements(changed, "qqp")
+
+
 def write_nearly_alike(folder, number, differing):
     """What a run predicts of the sample's dev examples, another than the first run's on some.
 
