@@ -23,7 +23,7 @@ from multitask.callbacks import TrackerName
 from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.settings.config import RunConfig, settings_of_mode
-from multitask.settings.methods import methods
+from multitask.settings.methods import UserMethods, methods
 from multitask.settings.presets import preset_values
 from multitask.settings.rules import unused_faults
 from multitask.settings.settings_by_name import METHOD_ROLES
@@ -189,6 +189,7 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **mode:
         raise SettingsError(f"config: expected mode {mode['mode']}, found {from_file['mode']}")
     check_preset(given.get("preset"), from_file, mode["mode"])
     add_short_forms(given, args)
+    from_file = without_replaced(from_file, given, parser.outside)
     if leaks := getattr(args, "drop_leaks", None):
         given |= {"drop_leaks": True, "leaks_of": leaks}
     stored = from_file.get("own_tasks", {})
@@ -202,6 +203,19 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **mode:
     for fault in unused_faults(config, given):
         raise SettingsError(fault)
     return config
+
+
+def without_replaced(
+    from_file: Mapping[str, Any], given: Mapping[str, Any], user_methods: UserMethods
+) -> dict[str, Any]:
+    """Return the settings of a file without those of methods that flags replace by others."""
+    gone = set[str]()
+    for role in (one for one in METHOD_ROLES if one != "regularizers" and one in given):
+        known = methods(role, user_methods)
+        old, new = (known.get(str(settings.get(role))) for settings in (from_file, given))
+        if old is not None and old is not new:
+            gone |= old.by_key().keys() - (new.by_key().keys() if new is not None else set())
+    return {key: value for key, value in from_file.items() if key not in gone}
 
 
 def check_preset(name: Any, from_file: Mapping[str, Any], mode: str) -> None:

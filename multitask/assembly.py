@@ -23,6 +23,7 @@ from multitask.settings.imbalance_rules import imbalance_of
 from multitask.settings.methods import UserMethods
 from multitask.settings.objective_rules import smoothing_of
 from multitask.settings.rules import reading_rules
+from multitask.settings.run_settings import READING
 from multitask.splits import load_splits
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
@@ -239,9 +240,14 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
 
 def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
     """Return the folder or name of the encoder that a run starts from, and this encoder."""
-    source = config.encoder
-    if config.init is not None:
-        source = str(RunFolder(Path(config.init)).weights())
+    if config.init is None:
+        return config.encoder, open_bi_encoder(config.encoder, config)
+    folder = RunFolder(Path(config.init))
+    long = (folder.settings_if_any() or {}).get("long", config.long)
+    if long != config.long:
+        line = f"{config.init} was trained with long {long}, this run reads long texts with long "
+        print(f"{line}{config.long}; --long {long} reads them as before", flush=True)
+    source = str(folder.weights())
     return source, open_bi_encoder(source, config)
 
 
@@ -270,9 +276,11 @@ def load_trained(
     """Return configuration, tasks and model (fp32) of a run's best epoch, or of an exported run.
 
     `linear` replaces the run's kernel, and `reading` its settings `max_tokens` and `long`. Raise
-    RunError or EncoderError in one line, and warn if the run has not finished.
+    RunError, SettingsError or EncoderError in one line, and warn if the run has not finished.
     """
     config, best = RunFolder(folder).model_config(use), RunFolder(folder).weights()
+    if unknown := [key for key in reading if key not in READING]:
+        raise SettingsError(f"reading: expected only {' and '.join(READING)}, found {unknown[0]}")
     if reading:
         config = RunConfig.from_json(config.to_json() | dict(reading), config.user_methods)
     for fault in reading_rules(config):

@@ -113,6 +113,9 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
             line = f"expected a number from 0 to {2**32 - 1}, a numpy.random.RandomState or None"
             raise ValueError(f"random_state: {line}, found {short_repr(self.random_state)}")
+        if not isinstance(self.settings, Mapping | None):
+            found = short_repr(self.settings)
+            raise TypeError(f"settings: expected a mapping of names to values, found {found}")
         if wrong := (self.settings or {}).keys() & OWN_ARGUMENTS.keys():
             key = min(wrong)
             line = f"expected {key} as {OWN_ARGUMENTS[key]}, found it among the settings"

@@ -167,7 +167,8 @@ def normalise_value(name: str, key: str, value: Any) -> Any:
         if any(isinstance(one, bool) for one in value):  # true and false in YAML
             raise DescriptionError(f"{name}: {key}: expected texts, in quotes, found {value}")
         texts = [to_text(one) if isinstance(one, int | float) else one for one in value]
-        value = [one.strip() if isinstance(one, str) else one for one in texts]
+        strips = key == "labels"  # the name of a column may begin or end with a space
+        value = [one.strip() if strips and isinstance(one, str) else one for one in texts]
     return value
 
 

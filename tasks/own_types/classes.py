@@ -118,6 +118,8 @@ def lines(described: TaskDescription) -> Iterator[str]:
             f"labels are numbers and words ({len(numbers)} numbers; {first_names(words)}): each is "
             "a class of its own; correct the column if that is not meant"
         )
+    elif not words and (twice := spelled_twice(described.labels)):
+        yield f"labels {twice} are the same number, but two classes: correct the column"
     elif len(numbers) > MANY_NUMBERS or not all(one.is_integer() for one in numbers):
         pairs = len(described.texts) == 2
         cure = f"type={'similarity' if pairs else 'regression'} learns them as numbers"

@@ -9,7 +9,7 @@ from run_files import metrics
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.errors import TruncationWarning
+from common.errors import SettingsError, TruncationWarning
 from minbert import BiEncoder
 from serving import MultiTaskModel
 
@@ -58,6 +58,20 @@ def test_new_texts_are_read_as_in_training(run_of, trained):
     assert_near(found.probabilities, np.stack(list(expected.values())), terms)
     assert found.cut.any() == (run_of.name == "head-tail")
     assert bool(metrics(run_of)["cut_texts"]["notes"][0]) == (run_of.name == "head-tail")
+
+
+def test_another_reading_than_that_of_the_first_stage_is_named(trained, tmp_path, run_ok):
+    short = ("--mode", "single", "--task", "sst", "--limit", "16", "--epochs", "1")
+    second = (*short, "--init", trained / "chunks", "--output", tmp_path / "second")
+    line = f"{trained / 'chunks'} was trained with long chunks, this run reads long texts with long"
+    assert f"{line} head; --long chunks reads them as before" in run_ok(*second).stdout
+    assert line not in run_ok(*second, "--long", "chunks", "--overwrite").stdout
+
+
+def test_a_model_is_loaded_with_another_reading_only(trained):
+    assert MultiTaskModel.load(trained / "chunks", reading={"long": "head"}) is not None
+    with pytest.raises(SettingsError, match="reading: expected only max_tokens and long, found ep"):
+        MultiTaskModel.load(trained / "chunks", reading={"epochs": 3})
 
 
 @pytest.mark.parametrize("flag", [(), ("--long", "head"), ("--max-tokens", "100")])

@@ -313,6 +313,30 @@ def test_a_file_of_settings_and_the_configuration_of_a_run_train_it(run_ok, tmp_
     assert metrics(first)["dev"] == metrics(again)["dev"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "flags", "shown"),
+    [
+        ("combiner: linear\npreference: [1, 2]", ("--pcgrad",), {"combiner": "pcgrad"}),
+        (
+            "combiner: linear\npreference: [1, 3]",
+            ("--combiner", "epo"),
+            {"combiner": "epo", "preference": [0.25, 0.75]},
+        ),
+        ("adapter: lora\nadapter_rank: 4", ("--adapter", "none"), {}),
+    ],
+)
+def test_a_flag_replaces_a_method_of_a_file_with_its_settings(
+    settings, flags, shown, run_ok, tmp_path
+):
+    (tmp_path / "a.yaml").write_text(f"tasks: [sst, sts]\n{settings}\n", "utf-8")
+    small = ("--encoder", "tiny", "--limit", "16", "--dev-limit", "8", "--epochs", "1")
+    command = ("--mode", "multitask", "--config", tmp_path / "a.yaml", *small, *flags)
+    run_ok(*command, "--output", tmp_path / "run")
+    stored = config(tmp_path / "run")
+    assert {key: stored[key] for key in shown} == shown
+    assert not stored.keys() & ({"preference", "adapter_rank"} - shown.keys())
+
+
 def test_a_preset_that_a_file_of_settings_replaces_is_refused(run_ok, tmp_path, error_line):
     folder = tmp_path / "run"
     sizes = ("--limit", "16", "--dev-limit", "8", "--epochs", "1", "--encoder", "tiny")

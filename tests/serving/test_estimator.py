@@ -266,6 +266,7 @@ def test_equal_texts_are_held_out_together(tmp_path):
         ({}, ["a", "b"], None, "SentenceClassifier requires y to be passed"),
         ({"epochs": 0}, ["a", "b"], ["x", "y"], "epochs: expected a whole number"),
         ({"settings": {"epoch": 3}}, ["a", "b"], ["x", "y"], "epoch"),
+        ({"settings": [("lr", 1)]}, ["a", "b"], ["x", "y"], "settings: expected a mapping"),
         ({"settings": {"epochs": 3}}, ["a", "b"], ["x", "y"], "epochs as the argument epochs"),
         ({"settings": {"seed": 3}}, ["a", "b"], ["x", "y"], "seed as the argument random_state"),
         ({"settings": {"lr": 3e-4}, "lr": 1e-3}, ["a", "b"], ["x", "y"], "lr as the argument lr"),

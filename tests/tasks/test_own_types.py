@@ -207,6 +207,12 @@ def test_a_misspelt_label_among_others_gets_a_suggestion(split, tmp_path):
         own.read(tmp_path, split)
 
 
+def test_the_name_of_a_column_may_begin_or_end_with_a_space(tmp_path):
+    (tmp_path / "f.csv").write_text("t , y\na,x\nb,z\n")
+    own = built(described(f"m={tmp_path}/f.csv:type=classification,text=t ,label= y"))
+    assert own.kind.class_names == ("x", "z")
+
+
 def test_yaml_describes_several_labels_as_a_flag_does(tmp_path):
     (tmp_path / "f.csv").write_text("t,y\na,x;y\nb,y\nc,\n")
     keys = "type: multi-label\ntext: t\nlabel: y\nseparator: ;\nblank: unknown\n"
