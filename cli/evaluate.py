@@ -133,7 +133,7 @@ def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
     """Return the own tasks of a run that have prediction files; none for another folder.
 
     Print a line for a task whose data are gone, and leave it out unless --tasks names it. Raise
-    OtherRunError for a file that has changed, if its rows are known by their numbers only.
+    OtherRunError for a file that has changed, if its rows have no ids.
     """
     run = run_of_predictions(Path(args.predictions))
     stored = run.settings_if_any() or {}

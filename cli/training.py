@@ -208,13 +208,17 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **mode:
 def without_replaced(
     from_file: Mapping[str, Any], given: Mapping[str, Any], user_methods: UserMethods
 ) -> dict[str, Any]:
-    """Return the settings of a file without those of methods that flags replace by others."""
-    gone = set[str]()
-    for role in (one for one in METHOD_ROLES if one != "regularizers" and one in given):
-        known = methods(role, user_methods)
-        old, new = (known.get(str(settings.get(role))) for settings in (from_file, given))
-        if old is not None and old is not new:
-            gone |= old.by_key().keys() - (new.by_key().keys() if new is not None else set())
+    """Return the settings of a file without those that only methods have which flags replace.
+
+    Regularisers stay: a run may have several, and a flag adds one.
+    """
+    roles = [role for role in METHOD_ROLES if role != "regularizers"]
+
+    def keys(settings: Mapping[str, Any]) -> set[str]:
+        used = (methods(role, user_methods).get(str(settings.get(role))) for role in roles)
+        return {key for one in used if one is not None for key in one.by_key()}
+
+    gone = keys(from_file) - keys({**from_file, **given})
     return {key: value for key, value in from_file.items() if key not in gone}
 
 

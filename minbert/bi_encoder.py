@@ -201,8 +201,8 @@ class BiEncoder(nn.Module):
 
         Raises:
             TypeError: for a value that is not a string, such as None or NaN, with its index, and
-                for a wrong `normalize`.
-            ValueError: for another precision, or a `batch_size` that is no number from 1.
+                for a wrong `normalize`, and for a generator, which has no length.
+            ValueError: for another precision, or a `batch_size` that is not a whole number from 1.
             EncoderError: for a size or precision that this encoder does not have.
 
         Warns:

@@ -168,8 +168,8 @@ def tokenizer_of(
         limit = max_tokens
         if not isinstance(max_tokens, Integral) or not 3 <= max_tokens <= config.max_tokens:
             raise EncoderError(
-                f"max_tokens: expected from 3 to {config.max_tokens}, the longest text of "
-                f"{name}, found {max_tokens!r:.40}"
+                f"max_tokens: expected a whole number from 3 to {config.max_tokens}, the longest "
+                f"text of {name}, found {max_tokens!r:.40}"
             )
     tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long)
     if tokenizer.vocab_size > config.vocab_size:

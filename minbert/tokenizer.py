@@ -23,7 +23,7 @@ from minbert.long_texts import AMPLE, MOST_CHUNKS, READERS, beginning, ending
 from minbert.sentences import check_texts, portions
 
 CHUNK = 2048  # texts tokenised at once; limits the memory of the library's result objects
-LONG_PAIR = 4  # characters of a pair for each token of the limit, from which `joined` encodes it
+LONG_PAIR = 4  # pairs of more than so many characters per token of the limit use `joined`
 
 
 class PairTokens(NamedTuple):
@@ -214,7 +214,7 @@ def special_tokens(backend: tokenizers.Tokenizer) -> tuple[np.ndarray, np.ndarra
 def pair_template(backend: tokenizers.Tokenizer) -> list[tuple[int | None, list[int], list[int]]]:
     """Return the parts of a pair in one sequence: side, ids and segments.
 
-    The side is 0 or 1 for a text, here of one letter, and None for special tokens.
+    The side is 0 or 1 for a text, in this example one letter, and None for special tokens.
     """
     example = backend.encode("a", "a")
     tokens = zip(example.sequence_ids, example.ids, example.type_ids, strict=True)
@@ -223,10 +223,10 @@ def pair_template(backend: tokenizers.Tokenizer) -> list[tuple[int | None, list[
 
 
 def longest_first(lengths: Sequence[int], room: int) -> list[int]:
-    """Return the lengths of two texts after the longer ones' ends are cut off, to `room` in all.
+    """Return how many tokens of two texts are kept, at most `room` in all.
 
-    If both are cut, and `room` is odd, the longer text keeps one token more, the second of equally
-    long ones, as in the library.
+    The longer text is cut first. If both are cut and `room` is odd, the longer one keeps one token
+    more, or the second one if they are equally long, as in the library.
     """
     if sum(lengths) <= room:
         return [*lengths]

@@ -60,7 +60,7 @@ def word_tokenizer(words: Sequence[str], max_tokens: int) -> Tokenizer:
 
 
 def build_vocabulary(texts: Iterable[str]) -> dict[str, int]:
-    """Return how often each of the `MOST_WORDS` most frequent words occurs, those first.
+    """Return the count of each of the `MOST_WORDS` most frequent words, the most frequent first.
 
     Words are those of `word_tokenizer`; equally frequent words are in alphabetical order.
     """

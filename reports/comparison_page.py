@@ -16,6 +16,10 @@ from reports.tables import Section
 from reports.verdict import verdicts
 
 TEMPLATE = Path(__file__).with_name("page.html")
+LEFT_OUT = (
+    " Examples on which the systems disagree are left out for {}: the dev file is not here, or is "
+    "not that of the runs."
+)
 
 
 def class_sections(comparison: Comparison) -> Iterator[Section]:
@@ -31,10 +35,12 @@ def comparison_page(comparison: Comparison, drawings: Mapping[str, Sequence[Draw
     Text from data, names of runs and settings is escaped.
     """
     systems = comparison.systems
-    examples = []
+    examples, left_out = [], []
     for task in tasks_of(systems):
-        if (found := disagreements(systems, task)) is not None:
-            names = [one.system.name for one in systems_with(systems, task)]
+        names = [one.system.name for one in systems_with(systems, task)]
+        if (found := disagreements(systems, task)) is None:
+            left_out += [task] * (len(names) > 1)
+        else:
             similar = first_task(systems, task).kind.columns is None
             examples.append((f"Disagreements on {task}", names, found, similar))
     runs = sum(len(one.system.runs) for one in systems)
@@ -44,7 +50,7 @@ def comparison_page(comparison: Comparison, drawings: Mapping[str, Sequence[Draw
         summary=f"{len(systems)} systems, {runs} runs; scores on dev, which chose the best epochs.",
         verdicts=verdicts(comparison),
         tables=[*sections(comparison), *class_sections(comparison)],
-        notes=NOTES,
+        notes=NOTES + (LEFT_OUT.format(", ".join(left_out)) if left_out else ""),
         drawings=drawings,
         disagreements=examples,
     )

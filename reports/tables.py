@@ -88,9 +88,13 @@ def markdown_table(
     )
 
 
-def titled_table(title: str, table: Table) -> list[str]:
-    """Return a title and a table in Markdown; nothing for a table without rows."""
-    return [title, markdown_table(*table)] if table[1] else []
+def titled_table(title: str, table: Table, *notes: str) -> list[str]:
+    """Return a title, a table in Markdown and its notes; nothing for a table without figures.
+
+    Such a table has no rows, or no column beside that of the names.
+    """
+    header, rows = table
+    return [title, markdown_table(*table), *notes] if rows and len(header) > 1 else []
 
 
 def latex_table(

@@ -14,6 +14,7 @@ from torch import nn
 
 from common.errors import EncoderError, RunError, SettingsError
 from common.sequences import no_sequence
+from common.settings import short_repr
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW
@@ -237,7 +238,9 @@ class MultiTaskModel:
                         f"row {number}: expected a text or a pair, found {len(row)} texts"
                     )
                 for text in row:
-                    check_texts([text], number - 1)
+                    if not isinstance(text, str):
+                        found = short_repr(text)
+                        raise TypeError(f"row {number}: expected strings, found {found}")
             columns = list(zip(*window, strict=True))
             names = self.chosen(tasks, len(columns))
             found = self.predict_window(columns, names, precision, coverage)
@@ -339,7 +342,8 @@ class MultiTaskModel:
     def encoder(self, precision: str, task: str | None = None) -> nn.Module:
         """Return the encoder in a precision, with the adapter of a task if it has one.
 
-        A copy is kept until `renew_copies`, which reads all weights and takes longer than a text.
+        A copy is kept until `renew_copies` finds a change. That reads all weights and takes longer
+        than one text, so it is done once per call of `predict` and `predict_stream`.
         """
         key = precision, task if task is not None and task in self.model.adapters else None
         if key not in self.encoders:

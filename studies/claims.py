@@ -17,7 +17,7 @@ from studies.results import Cell
 LEVEL = 0.05
 FEWEST_SEEDS = 3
 HEADING = "## The claims"
-READING = """Fair tests come first.
+READING = """Fair tests are first in the table, and tests that are not run yet are last.
 
 - *Figure*: the mean difference in points, above 0 in the direction of the claim. The runs of a pair
   have the same seed.
@@ -26,9 +26,9 @@ READING = """Fair tests come first.
 - *Not tested fairly*: the figure may say nothing about the claim, for the reason in the last
   column.
 - The test is two-sided at 5 %: a paired t-test with three to nine pairs, Wilcoxon's signed-rank
-  test with more. *p* is adjusted (Holm) over the fair tests of one claim, those on data sets that
-  the paper's table does not have included, but not over several claims. It is a test over seeds:
-  all runs are scored on the same examples."""
+  test with more. *p* is adjusted (Holm) over all fair tests of a claim, also those on data sets
+  that are not in the paper's table. It is not adjusted over several claims. It is a test over
+  seeds: all runs are scored on the same examples."""
 NOT_LEARNT = "no method is above always saying the most frequent class"
 Pairs = Mapping[Any, float]  # difference by seed, or by task and seed
 PairReasons = Callable[[Pairs], Sequence[str]]  # why a test of these pairs is not fair
@@ -232,7 +232,7 @@ def verdict_table(claims: Sequence[Claim]) -> Table:
     """Return the table claim, verdict, figure, seeds, test of fairness: one line per test.
 
     Only fair tests have a p, and count in the adjustment. Fair tests come first, tests that are not
-    run yet last; those of a claim have one line together.
+    run yet last; those of one claim share a line.
     """
     rows = list[tuple[tuple[bool, bool], list[str]]]()
     for claim in claims:

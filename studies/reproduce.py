@@ -200,7 +200,7 @@ def page_of(study: Study, report: Report) -> str:
     title, notes = title_and_notes(study, report.results.folder)
     parts = [f"# {title}", f"`{report.request.command}`"]
     if tested := claims_part(study.claims(report), study.claims_note):
-        parts += [*tested, "## How it was measured"]
+        parts += [*tested, "## Notes"]
     parts += [notes, *study.page(report)]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 

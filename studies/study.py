@@ -212,7 +212,7 @@ def progress_notice(report: Report) -> str:
     every = dict.fromkeys(name for one in cells for name in one.config.tasks)
     none = [name for name in every if name not in begun]
     nothing = f" Nothing is measured yet on {', '.join(none)}." if begun and none else ""
-    return f"{done} of {len(cells)} cells are finished.{nothing}"
+    return f"{done} of {len(cells)} cells have all their seeds.{nothing}"
 
 
 def tuning_part(study: Study, report: Report) -> list[str]:

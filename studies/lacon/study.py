@@ -84,12 +84,17 @@ def page(report: Report) -> list[str]:
         "did not choose another.",
         f"{UNTUNED} {pooling_text(found.cells.main('sst2', 'ce').config.pooling)} {STOPPED}",
         *tuning_part(STUDY, report),
-        *titled_table("## Data (Table 1)", tables.data_table(found)),
-        "The paper's test sets are GLUE's and CLUE's dev files, ours those of DIR, which may be "
-        "parts of them.",
-        "## Seven methods (Tables 2 and 7)",
-        markdown_table(*tables.main_table(found)),
-        sentences.lead_text(found),
+        *titled_table(
+            "## Data (Table 1)",
+            tables.data_table(found),
+            "The paper's test sets are GLUE's and CLUE's dev files, ours those of DIR, which may "
+            "be parts of them.",
+        ),
+        *titled_table(
+            "## Seven methods (Tables 2 and 7)",
+            tables.main_table(found),
+            sentences.lead_text(found),
+        ),
         "Not the paper's questions: what is left of a gain where both look at all tokens, and "
         "whether labels that begin at their names help.",
         markdown_table(*verdict_table([tested.own_claims(found)])),
@@ -103,13 +108,13 @@ def page(report: Report) -> list[str]:
         "F1 of each class at a ratio of 10 (Table 5):",
         markdown_table(*tables.by_class_table(found)),
         *titled_table("## Number of classes (Figure 6)", tables.classes_table(found)),
-    ]
-    if (swept := tables.sweep_table(found))[1]:
-        parts += [
-            *titled_table("## Temperature, heads, weight of the regulariser (Figure 5)", swept),
+        *titled_table(
+            "## Temperature, heads, weight of the regulariser (Figure 5)",
+            tables.sweep_table(found),
             sentences.best_settings_text(found),
             "Nothing was chosen by these.",
-        ]
+        ),
+    ]
     if any(found.ranks(task) for task in lacon.MAPPED):
         parts += [
             f"## Effective rank of the test embeddings, seed {lacon.SEEDS[0]} (appendix A.3)",

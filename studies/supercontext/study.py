@@ -147,8 +147,8 @@ STUDY = Study(
     title="SuperConText, beside ours",
     notes="a tenth of train, --dev-limit of it at most, is dev; test is the files' dev, "
     "of reviews the published test file or a fixed share. Texts of dev and test are left out of "
-    "train. The claims are not tested fairly with few texts, without GloVe's vectors, and with "
-    "settings that are not tuned for each loss.",
+    "train. Claims are not tested fairly with few texts, with BiLSTMs without GloVe's vectors, "
+    "or with settings that are not tuned for each loss.",
     cells=lambda request: experiments(request).every(),
     page=page,
     claims=claims,

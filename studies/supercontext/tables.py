@@ -149,6 +149,7 @@ def setting_parts(results: Accuracies, setting: str) -> list[str]:
     epochs = results.cells.epochs or numbers.epochs
     title = encoder_title(results, setting)
     encoder = results.cells.main(setting, supercontext.TASKS[0], "ce").config.encoder
+    name = f"rows `{setting}-...`" if title == encoder else encoder
     tables = {
         "Five losses, the last column a control, linear evaluation (Table 4):": losses_table(
             results, setting, "linear"
@@ -163,8 +164,8 @@ def setting_parts(results: Accuracies, setting: str) -> list[str]:
         "All of them (Figure 5c):": hard_table(results, setting),
     }
     return [
-        f"## {title if title == encoder else f'{title} ({encoder})'}, {epochs} + {epochs} epochs, "
-        f"batches of {numbers.batch_size} (cross-entropy {numbers.ce_batch_size})",
+        f"## {title} ({name}), {epochs} + {epochs} epochs, batches of {numbers.batch_size} "
+        f"(cross-entropy {numbers.ce_batch_size})",
         *(part for text, table in tables.items() for part in titled_table(text, table)),
     ]
 

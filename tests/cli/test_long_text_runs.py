@@ -60,7 +60,7 @@ def test_new_texts_are_read_as_in_training(run_of, trained):
     assert bool(metrics(run_of)["cut_texts"]["notes"][0]) == (run_of.name == "head-tail")
 
 
-def test_another_reading_than_that_of_the_first_stage_is_named(trained, tmp_path, run_ok):
+def test_a_line_names_a_long_setting_that_differs_from_that_of_init(trained, tmp_path, run_ok):
     short = ("--mode", "single", "--task", "sst", "--limit", "16", "--epochs", "1")
     second = (*short, "--init", trained / "chunks", "--output", tmp_path / "second")
     line = f"{trained / 'chunks'} was trained with long chunks, this run reads long texts with long"
@@ -68,7 +68,7 @@ def test_another_reading_than_that_of_the_first_stage_is_named(trained, tmp_path
     assert line not in run_ok(*second, "--long", "chunks", "--overwrite").stdout
 
 
-def test_a_model_is_loaded_with_another_reading_only(trained):
+def test_reading_has_only_max_tokens_and_long(trained):
     assert MultiTaskModel.load(trained / "chunks", reading={"long": "head"}) is not None
     with pytest.raises(SettingsError, match="reading: expected only max_tokens and long, found ep"):
         MultiTaskModel.load(trained / "chunks", reading={"epochs": 3})
@@ -123,7 +123,11 @@ def test_training_counts_texts_in_chunks(trained, cwd, run_ok):
     ("flags", "status", "expected"),
     [
         ("--max-tokens 2", 2, "--max-tokens: expected a whole number from 3"),
-        ("--max-tokens 9999", 1, "max_tokens: expected from 3 to 128, the longest text of tiny"),
+        (
+            "--max-tokens 9999",
+            1,
+            "max_tokens: expected a whole number from 3 to 128, the longest text of tiny",
+        ),
         ("--long tail", 2, "--long: expected one of head, head-tail, chunks"),
         (
             "--task sts --pair joint --long chunks",

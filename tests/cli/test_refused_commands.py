@@ -323,6 +323,11 @@ def test_a_file_of_settings_and_the_configuration_of_a_run_train_it(run_ok, tmp_
             {"combiner": "epo", "preference": [0.25, 0.75]},
         ),
         ("adapter: lora\nadapter_rank: 4", ("--adapter", "none"), {}),
+        (
+            "sampling: hybrid\nschedule: first-then-joint\nfirst_epochs: 2",
+            ("--sampling", "round-robin", "--epochs", "3"),
+            {"sampling": "round-robin", "schedule": "first-then-joint", "first_epochs": 2},
+        ),
     ],
 )
 def test_a_flag_replaces_a_method_of_a_file_with_its_settings(

@@ -158,10 +158,12 @@ def test_a_batch_size_limits_the_sentences_of_a_pass(tiny, batch_size, monkeypat
             tiny.encode(TEXTS, batch_size=wrong)
 
 
-def test_wrong_types_are_named(tiny):
+def test_a_generator_and_a_fractional_max_tokens_are_refused(tiny):
     with pytest.raises(TypeError, match="expected a list, found a generator: use encode_stream"):
         tiny.encode(text for text in TEXTS)
-    with pytest.raises(EncoderError, match=r"max_tokens: expected from 3 to 128, .* found 10\.5"):
+    with pytest.raises(
+        EncoderError, match=r"max_tokens: expected a whole number from 3 to 128, .* found 10\.5"
+    ):
         BiEncoder.from_pretrained("tiny", max_tokens=10.5)
 
 

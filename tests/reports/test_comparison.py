@@ -301,7 +301,7 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
 
 
-def test_runs_with_a_version_of_their_labels_are_merged(tmp_path):
+def test_runs_on_the_7_types_of_etpc_are_merged(tmp_path):
     def run(name, options):
         config = RunConfig(mode="single", tasks=("etpc",), task_options=options)
         file = tmp_path / name / "predictions" / scores_name("etpc", "dev")
