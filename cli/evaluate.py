@@ -132,8 +132,8 @@ def check_tasks(
 def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
     """Return the own tasks of a run that have prediction files; none for another folder.
 
-    Print a line for a task whose data are gone, and leave it out unless --tasks names it. Raise
-    OtherRunError for a file that has changed, if its rows have no ids.
+    Print a line for a task whose data are gone, or have changed without ids of rows, and leave it
+    out. Raise OtherRunError for a changed one that --tasks names.
     """
     run = run_of_predictions(Path(args.predictions))
     stored = run.settings_if_any() or {}
@@ -146,22 +146,25 @@ def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
         if gone and name not in (args.tasks or ()):
             print(one_line(f"{name} is not checked: its file {gone[0]} does not exist"))
             del found[name]
-        elif own[name].get("id") is None:
-            check_unchanged(run, task)
+        elif own[name].get("id") is None and (file := changed_file(run, task)):
+            line = f"{file} has changed since the run, and its rows have no ids"
+            if name in (args.tasks or ()):
+                raise OtherRunError(f"{name}: {line}; train again")
+            print(one_line(f"{name} is not checked: {line}"))
+            del found[name]
     return found
 
 
-def check_unchanged(run: RunFolder, task: Task) -> None:
-    """Raise OtherRunError if a file with predictions of a task has changed since its run."""
+def changed_file(run: RunFolder, task: Task) -> Path | None:
+    """Return a file that has changed since a run predicted its rows; None without any."""
     from multitask.storage.data_files import has_changed
 
     for split in task.source.splits:
         file = Path(task.source.where(Path(), split))
-        if split != "train" and has_changed(run, task.name, split, file):
-            raise OtherRunError(
-                f"{file}: expected the rows that {run.path} has predicted, found a file that has "
-                "changed since; train again, or use a column with ids (id=COLUMN)"
-            )
+        predicted = task.output is not None and (run.predictions / task.output.name(split)).exists()
+        if predicted and has_changed([run], task.name, split, file):
+            return file
+    return None
 
 
 def data_of(args: argparse.Namespace) -> str:

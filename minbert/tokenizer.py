@@ -26,6 +26,9 @@ CHUNK = 2048  # texts tokenised at once; limits the memory of the library's resu
 LONG_PAIR = 4  # pairs of more than so many characters per token of the limit use `joined`
 
 
+PairTemplate = list[tuple[int | None, list[int], list[int]]]
+
+
 class PairTokens(NamedTuple):
     """The tokens of a pair in one sequence, with the names of the library's `Encoding`."""
 
@@ -149,6 +152,8 @@ class Tokenizer:
     def pairs(self, firsts: Sequence[str], seconds: Sequence[str]) -> list[Any]:
         """Encode pairs of cased texts, each in one sequence."""
         both = list(zip(firsts, seconds, strict=True))
+        if not self.joins:
+            return list(self.backend.encode_batch_fast(both))
         most = LONG_PAIR * self.max_tokens
         short = [len(first) + len(second) <= most for first, second in both]
         found = iter(self.backend.encode_batch_fast(list(compress(both, short))))
@@ -157,6 +162,12 @@ class Tokenizer:
             for pair, is_short in zip(both, short, strict=True)
         ]
 
+    @property
+    def joins(self) -> bool:
+        """Whether `joined` does as the library: each text once, beside fewer special tokens."""
+        sides = sorted(side for side, _, _ in self.pair_template if side is not None)
+        return sides == [0, 1] and special_count(self.pair_template) < self.max_tokens
+
     def joined(self, first: str, second: str) -> PairTokens:
         """Encode a pair like the library, in memory that grows with the sum of both lengths.
 
@@ -164,9 +175,8 @@ class Tokenizer:
         """
         found = self.backend.encode_batch_fast([first, second], add_special_tokens=False)
         texts = [[*one.ids, *(i for part in one.overflowing for i in part.ids)] for one in found]
-        special = sum(len(ids) for side, ids, _ in self.pair_template if side is None)
         lengths = [len(text) for text in texts]
-        kept = longest_first(lengths, max(0, self.max_tokens - special))
+        kept = longest_first(lengths, self.max_tokens - special_count(self.pair_template))
         pair = PairTokens([], [], kept != lengths)
         for side, ids, types in self.pair_template:
             several = ids if side is None else texts[side][: kept[side]]
@@ -211,7 +221,7 @@ def special_tokens(backend: tokenizers.Tokenizer) -> tuple[np.ndarray, np.ndarra
     return np.array(parts[0], np.int32), np.array(parts[1], np.int32)
 
 
-def pair_template(backend: tokenizers.Tokenizer) -> list[tuple[int | None, list[int], list[int]]]:
+def pair_template(backend: tokenizers.Tokenizer) -> PairTemplate:
     """Return the parts of a pair in one sequence: side, ids and segments.
 
     The side is 0 or 1 for a text, in this example one letter, and None for special tokens.
@@ -220,6 +230,10 @@ def pair_template(backend: tokenizers.Tokenizer) -> list[tuple[int | None, list[
     tokens = zip(example.sequence_ids, example.ids, example.type_ids, strict=True)
     groups = [(side, [*group]) for side, group in groupby(tokens, key=itemgetter(0))]
     return [(side, [i for _, i, _ in part], [t for *_, t in part]) for side, part in groups]
+
+
+def special_count(template: PairTemplate) -> int:
+    return sum(len(ids) for side, ids, _ in template if side is None)
 
 
 def longest_first(lengths: Sequence[int], room: int) -> list[int]:

@@ -245,8 +245,8 @@ def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
     folder = RunFolder(Path(config.init))
     long = (folder.settings_if_any() or {}).get("long", config.long)
     if long != config.long:
-        line = f"{config.init} was trained with long {long}, this run reads long texts with long "
-        print(f"{line}{config.long}; --long {long} reads them as before", flush=True)
+        line = f"{config.init} was trained with long {long}, this run reads long texts with long"
+        print(f"{line} {config.long}", flush=True)
     source = str(folder.weights())
     return source, open_bi_encoder(source, config)
 

@@ -80,7 +80,8 @@ def disagreements(
 def dev_examples(systems: Sequence[ScoredSystem], task: Task) -> Examples | None:
     """Return the dev examples of the first run that records its data.
 
-    Return None if they are not here, or if their file has changed since a run began.
+    Return None if they are not here, or if their file has changed since a run began, unless rows
+    of an own task have ids.
     """
     runs = [run for one in systems for run in one.system.runs]
     known = [run.config.get("data") for run in runs]
@@ -88,7 +89,8 @@ def dev_examples(systems: Sequence[ScoredSystem], task: Task) -> Examples | None
     if data is None:
         return None
     file = Path(task.source.where(data_folder(str(data)), "dev"))
-    if any(has_changed(RunFolder(run.folder), task.name, "dev", file) for run in runs):
+    without_ids = [run for run in runs if not run.own_tasks.get(task.name, {}).get("id")]
+    if has_changed([RunFolder(run.folder) for run in without_ids], task.name, "dev", file):
         return None
     return dev_if_here(task, data)
 

@@ -335,6 +335,7 @@ class MultiTaskModel:
 
     def renew_copies(self, precision: str) -> None:
         """Forget the copies of the encoder in other precisions if a weight has changed."""
+        precision = self.model.bi_encoder.choose_precision(precision).precision
         if precision != "fp32" and (state := weights_state(self.model)) != self.copied:
             self.encoders.clear()
             self.copied = state

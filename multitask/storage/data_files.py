@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -72,10 +72,11 @@ def write_digests(folder: RunFolder, config: RunConfig) -> None:
     write_json(folder.path / DATA, file_digests(config) | encoder_digest(config))
 
 
-def has_changed(folder: RunFolder, task: str, split: str, path: Path) -> bool:
-    """Return whether the file of a split has another checksum than when the run began."""
-    stored = folder.data_checksums().get(f"{task} {split}")
-    return stored is not None and digest_of(path) not in (None, stored)
+def has_changed(folders: Iterable[RunFolder], task: str, split: str, path: Path) -> bool:
+    """Return whether the file of a split has another checksum than when one of the runs began."""
+    key, found = f"{task} {split}", digest_of(path)
+    stored = {folder.data_checksums().get(key, found) for folder in folders}
+    return found is not None and not stored <= {found}
 
 
 def check_digests(folder: RunFolder, config: RunConfig) -> None:

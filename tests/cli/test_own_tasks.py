@@ -248,6 +248,19 @@ def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run
     assert "--tasks: expected some of sst, qqp, sts, found moods" in line
 
 
+def test_rows_with_ids_are_checked_in_a_file_that_has_changed(tmp_path, run_ok):
+    rows = [f"{i},{'good' if i % 2 else 'bad'} day {i},{'yn'[i % 2]}" for i in range(24)]
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.csv").write_text("\n".join(["i,t,y", *rows]) + "\n")
+    keys = f"type=classification,text=t,label=y,id=i,dev={tmp_path}/dev.csv"
+    task, folder = f"mine={tmp_path}/train.csv:{keys}", tmp_path / "run"
+    run_ok("--mode", "single", "--task", task, *RUN, "--dev-limit", "24", "--output", folder)
+    scored = run_ok("--mode", "evaluate", "--predictions", folder).stdout
+    (tmp_path / "dev.csv").write_text("\n".join(["i,t,y", *reversed(rows)]) + "\n")
+    (tmp_path / "train.csv").write_text("\n".join(["i,t,y", *rows[:10]]) + "\n")
+    assert run_ok("--mode", "evaluate", "--predictions", folder).stdout == scored
+
+
 def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_line):
     folder = Path(shutil.copytree(trained[0], tmp_path / "run"))
     source = moods.partition("=")[2].partition(":")[0]
@@ -300,7 +313,9 @@ def test_truncated_texts_are_counted_by_task_and_split(lengthy, tmp_path, run_ok
     assert "longer training texts" not in card
 
 
-def test_a_finished_run_of_files_that_were_changed_is_refused(moods, tmp_path, run_ok, error_line):
+def test_a_finished_run_of_files_that_were_changed_is_refused(
+    moods, tmp_path, run, run_ok, error_line
+):
     description, folder = moods.partition("="), tmp_path / "run"
     file, keys = description[2].split(":", 1)
     own = tmp_path / Path(file).name
@@ -312,6 +327,11 @@ def test_a_finished_run_of_files_that_were_changed_is_refused(moods, tmp_path, r
     own.write_text("\n".join([header, *reversed(rows), ""]))
     line = "expected the files with which this run began, found another file of moods train"
     assert line in error_line(1, *command)
-    line = f"{own}: expected the rows that {folder} has predicted, found a file that has changed"
-    assert line in error_line(1, "--mode", "evaluate", "--predictions", folder)
+    evaluate = ("--mode", "evaluate", "--predictions", folder)
+    line = f"{own} has changed since the run, and its rows have no ids"
+    assert f"moods: {line}; train again" in error_line(1, *evaluate, "--tasks", "moods")
+    assert f"moods is not checked: {line}" in run(*evaluate).stdout
+    for file in (folder / "predictions").glob("moods-*-output.csv"):
+        file.unlink()
+    assert line not in run(*evaluate).stdout  # nothing is predicted
     assert "data read and encoder loaded" in run_ok(*command, "--overwrite").stdout
