@@ -139,6 +139,7 @@ class FakeModel:
     """A model whose predictions cost nothing, but whose windows are those of a real one."""
 
     predict_stream = MultiTaskModel.predict_stream
+    renew_copies = MultiTaskModel.renew_copies
 
     class model:  # noqa: N801
         class bi_encoder:  # noqa: N801

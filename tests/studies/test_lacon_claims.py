@@ -374,11 +374,11 @@ def page(folder):
 
 def test_the_page_lists_tasks_without_cells(tmp_path):
     text, every = page(tmp_path), len(CELLS.every())
-    assert f"0 of {every} cells are finished." in text
+    assert f"0 of {every} cells have all their seeds." in text
     assert "Nothing is measured yet" not in text  # on any task
     assert "Effective rank" not in text
     invented(tmp_path)
-    pattern = r"(\d+) of (\d+) cells are finished. Nothing is measured yet on (.*?)\."
+    pattern = r"(\d+) of (\d+) cells have all their seeds. Nothing is measured yet on (.*?)\."
     found = re.search(pattern, page(tmp_path))
     assert 0 < int(found[1]) < int(found[2]) == every
     assert "mnli" in found[3].split(", ")
