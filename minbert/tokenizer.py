@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
-from itertools import compress, groupby
-from operator import itemgetter
+from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tokenizers
@@ -19,22 +18,12 @@ from common.errors import EncoderError, TruncationWarning
 from common.json_files import read_json
 from minbert.batching import Chunks, TokenLists, offsets_of
 from minbert.growing_array import GrowingArray
+from minbert.joined_pairs import PairTemplate, PairTokens
 from minbert.long_texts import AMPLE, MOST_CHUNKS, READERS, beginning, ending
 from minbert.sentences import check_texts, portions
 
 CHUNK = 2048  # texts tokenised at once; limits the memory of the library's result objects
 LONG_PAIR = 4  # pairs of more than so many characters per token of the limit use `joined`
-
-
-PairTemplate = list[tuple[int | None, list[int], list[int]]]
-
-
-class PairTokens(NamedTuple):
-    """The tokens of a pair in one sequence, with the names of the library's `Encoding`."""
-
-    ids: list[int]
-    type_ids: list[int]
-    overflowing: bool
 
 
 class Tokenizer:
@@ -59,7 +48,7 @@ class Tokenizer:
         backend.no_padding()
         backend.no_truncation()
         self.begin, self.end = special_tokens(backend)
-        self.pair_template = pair_template(backend)
+        self.pair_template = PairTemplate.of(backend)
         self.backend, self.max_tokens, self.lower = backend, max_tokens, lower
         self.settings, self.long = settings or {}, long
         self.limit()
@@ -152,7 +141,7 @@ class Tokenizer:
     def pairs(self, firsts: Sequence[str], seconds: Sequence[str]) -> list[Any]:
         """Encode pairs of cased texts, each in one sequence."""
         both = list(zip(firsts, seconds, strict=True))
-        if not self.joins:
+        if not self.pair_template.fits(self.max_tokens):
             return list(self.backend.encode_batch_fast(both))
         most = LONG_PAIR * self.max_tokens
         short = [len(first) + len(second) <= most for first, second in both]
@@ -162,27 +151,11 @@ class Tokenizer:
             for pair, is_short in zip(both, short, strict=True)
         ]
 
-    @property
-    def joins(self) -> bool:
-        """Whether `joined` does as the library: each text once, beside fewer special tokens."""
-        sides = sorted(side for side, _, _ in self.pair_template if side is not None)
-        return sides == [0, 1] and special_count(self.pair_template) < self.max_tokens
-
     def joined(self, first: str, second: str) -> PairTokens:
-        """Encode a pair like the library, in memory that grows with the sum of both lengths.
-
-        The library also keeps every combination of the parts that it cuts off the two texts.
-        """
+        """Encode a pair of long texts like the library, in less memory."""
         found = self.backend.encode_batch_fast([first, second], add_special_tokens=False)
         texts = [[*one.ids, *(i for part in one.overflowing for i in part.ids)] for one in found]
-        lengths = [len(text) for text in texts]
-        kept = longest_first(lengths, self.max_tokens - special_count(self.pair_template))
-        pair = PairTokens([], [], kept != lengths)
-        for side, ids, types in self.pair_template:
-            several = ids if side is None else texts[side][: kept[side]]
-            pair.ids.extend(several)
-            pair.type_ids.extend(types if side is None else types[:1] * len(several))
-        return pair
+        return self.pair_template.join(texts, self.max_tokens)
 
     def plain(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Return the tokens of cased texts without special tokens."""
@@ -219,34 +192,6 @@ def special_tokens(backend: tokenizers.Tokenizer) -> tuple[np.ndarray, np.ndarra
     begin = next((i for i in places if complete[i : i + len(plain)] == plain), 0)
     parts = complete[:begin], complete[begin + len(plain) :]
     return np.array(parts[0], np.int32), np.array(parts[1], np.int32)
-
-
-def pair_template(backend: tokenizers.Tokenizer) -> PairTemplate:
-    """Return the parts of a pair in one sequence: side, ids and segments.
-
-    The side is 0 or 1 for a text, in this example one letter, and None for special tokens.
-    """
-    example = backend.encode("a", "a")
-    tokens = zip(example.sequence_ids, example.ids, example.type_ids, strict=True)
-    groups = [(side, [*group]) for side, group in groupby(tokens, key=itemgetter(0))]
-    return [(side, [i for _, i, _ in part], [t for *_, t in part]) for side, part in groups]
-
-
-def special_count(template: PairTemplate) -> int:
-    return sum(len(ids) for side, ids, _ in template if side is None)
-
-
-def longest_first(lengths: Sequence[int], room: int) -> list[int]:
-    """Return how many tokens of two texts are kept, at most `room` in all.
-
-    The longer text is cut first. If both are cut and `room` is odd, the longer one keeps one token
-    more, or the second one if they are equally long, as in the library.
-    """
-    if sum(lengths) <= room:
-        return [*lengths]
-    shorter = min(min(lengths), room // 2)
-    kept = [shorter, room - shorter]
-    return kept[::-1] if lengths[0] > lengths[1] else kept
 
 
 def load_tokenizer(

@@ -16,7 +16,6 @@ from studies.results import Cell
 
 LEVEL = 0.05
 FEWEST_SEEDS = 3
-HEADING = "## The claims"
 READING = """Fair tests are first in the table, and tests that are not run yet are last.
 
 - *Figure*: the mean difference in points, above 0 in the direction of the claim. The runs of a pair
@@ -256,4 +255,6 @@ def verdict_table(claims: Sequence[Claim]) -> Table:
 
 def claims_part(claims: Sequence[Claim], note: str) -> list[str]:
     """Return the part of a page with the claims: the table, how to read it, and a study's note."""
-    return [HEADING, markdown_table(*verdict_table(claims)), READING, note] if claims else []
+    if not claims:
+        return []
+    return ["## The claims", markdown_table(*verdict_table(claims)), READING, note]
