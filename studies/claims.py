@@ -25,9 +25,9 @@ READING = """Fair tests are first in the table, and tests that are not run yet a
 - *Not tested fairly*: the figure may say nothing about the claim, for the reason in the last
   column.
 - The test is two-sided at 5 %: a paired t-test with three to nine pairs, Wilcoxon's signed-rank
-  test with more. *p* is adjusted (Holm) over all fair tests of a claim, also those on data sets
-  that are not in the paper's table. It is not adjusted over several claims. It is a test over
-  seeds: all runs are scored on the same examples."""
+  test with more. *p* is adjusted (Holm) over all fair tests of a claim on this page, also those on
+  data sets that are not in the paper's table. It is not adjusted over several claims. It is a test
+  over seeds: all runs are scored on the same examples."""
 NOT_LEARNT = "no method is above always saying the most frequent class"
 Pairs = Mapping[Any, float]  # difference by seed, or by task and seed
 PairReasons = Callable[[Pairs], Sequence[str]]  # why a test of these pairs is not fair
@@ -137,12 +137,14 @@ def claim_of(
     reasons: Sequence[str] = (),
     learnt: Collection[str] | None = None,
     further: Mapping[str, PairReasons] = MappingProxyType({}),
-    printed: Container[str] | None = None,
+    printed: Collection[str] | None = None,
 ) -> Claim:
     """Return a claim with the tests of each line, such as `A - B`.
 
     All have the same reasons, and a line those of `further` for its pairs. With `learnt`, the tasks
     that a method has learnt, the pairs are by (task, seed), and tests are those of `split_by_task`.
+    If some tasks that are `printed` in the paper's table have no pairs, a test without pairs names
+    them, unless no task has any.
     """
     tests = list[Test]()
     for line, pairs in lines.items():
@@ -152,6 +154,11 @@ def claim_of(
         else:
             of_task = partial(reasons_of_task, learnt, reasons, own)
             tests += split_by_task(line, pairs, of_task, printed)
+    found = {key for pairs in lines.values() for key in pairs}
+    measured = {task for task, _ in found} if learnt is not None else set()
+    missing = [task for task in printed or () if task not in measured]
+    if measured and missing:
+        tests.append(Test(f"on {', '.join(missing)}", {}))
     return Claim(text, source, unlearnt_last(tests))
 
 

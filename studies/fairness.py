@@ -49,7 +49,34 @@ def correlates(results: Results, cell: Cell, place: Sequence[str] = ("test",)) -
     a model that has learnt something may be below always saying the most frequent class.
     """
     (task,) = cell.config.tasks
-    return exceeds(results.values(cell, *place, task, "matthews").values(), CHANCE)
+    stored = results.values(cell, *place, task, "matthews")
+    accuracies = results.values(cell, *place, task, "accuracy")
+    return exceeds((stored or matthews_of_counts(results, cell, accuracies)).values(), CHANCE)
+
+
+def matthews_of_counts(
+    results: Results, cell: Cell, accuracies: Mapping[int, float]
+) -> dict[int, float]:
+    """Return Matthews' correlation of two classes on test by seed, from F1 and class counts.
+
+    QQP's metrics do not have it. With E errors, F1 = 2 TP / (2 TP + E) gives TP of each class.
+    Empty without F1 by class, or with more than two classes.
+    """
+    scores, counts = (results.values(cell, key) for key in ("f1_by_class", "test_counts"))
+    found = {}
+    for seed in scores.keys() & counts.keys() & accuracies.keys():
+        if len(counts[seed]) != 2:
+            return {}
+        negatives, positives = counts[seed]
+        errors = (negatives + positives) * (1 - accuracies[seed])
+        if errors < 0.5:
+            found[seed] = 1.0
+            continue
+        tn, tp = (round(errors * f1 / (2 * (1 - f1))) for f1 in scores[seed])
+        fp, fn = negatives - tn, positives - tp
+        scale = sqrt(max(0.0, (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
+        found[seed] = (tp * tn - fp * fn) / scale if scale > 0.5 else 0.0
+    return found
 
 
 def learnt_tasks(figures: Iterable[tuple[str, Mapping[int, float]]]) -> set[str]:

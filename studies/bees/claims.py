@@ -11,10 +11,10 @@ from multitask.combiners import PCGrad
 from multitask.regularizers import Smart
 from multitask.sampling import RoundRobin
 from multitask.settings.config import RunConfig
-from studies.bees.cells import EVERY, OWN_RATES, PAPER, SIGMOID, tuned_rate
+from studies.bees.cells import ENSEMBLE, EVERY, OWN_RATES, PAPER, SEEDS, SIGMOID, tuned_rate
 from studies.claims import Claim, Test, between
 from studies.fairness import MAJORITY, batch_reason, limit_reason, pooling_reason
-from studies.results import Cell
+from studies.results import Cell, Content
 from studies.study import Report
 from tasks.metrics import LEADERBOARD
 
@@ -61,6 +61,7 @@ PAIRS = {
         ("M5", "M7", "qqp"),
         ("M5", "M8", "qqp"),
         ("M6", "M7", "sts"),
+        ("M6", "M8", "sts"),
         ("M4-equal", "M7", "sst"),
         ("M6-equal", "M7", "sts"),
     ),
@@ -87,6 +88,7 @@ PAIRS = {
 
 ALIKE = 1.1  # largest ratio of training examples that counts as the same number
 NOISE = "SMART's normalised noise acts like random noise"
+OTHER_NOISE = "the weights are the paper's, for another noise of SMART"
 RISING = 0.005  # gain in the last epoch from which a run counts as not trained to its end
 
 
@@ -129,7 +131,37 @@ def claims(report: Report) -> list[Claim]:
     for (text, source), errors in ERRORS.items():
         tests = [error_test(report, errors, row) for row in errors.rows if asked(report, [row])]
         found.append(Claim(text, source, tests))
+    if report.request.rows is None:
+        found.append(
+            Claim("the ensemble is above all other models", "Table 1", ensemble_tests(report))
+        )
     return [claim for claim in found if claim.tests]
+
+
+def ensemble_tests(report: Report) -> list[Test]:
+    """Return the tests of the ensemble of the first seed's runs beside the best run of a task."""
+    ensemble = merged_members(report)
+    gains = dict[str, dict[int, float]]()
+    for task, metric in LEADERBOARD.items():
+        gains[task] = {}
+        if ensemble is not None:
+            _, best = best_run(report, task)
+            gains[task][SEEDS[0]] = ensemble["dev"][task][metric] - best
+    return [Test(f"the ensemble - the best run, {task}", gain) for task, gain in gains.items()]
+
+
+def merged_members(report: Report) -> Content | None:
+    """Return the figures of BEES' ensemble of the first seed's runs; None without any."""
+    members = {task: [report.cell(row) for row in rows] for task, rows in ENSEMBLE.items()}
+    return report.ensemble(members, "vote", 1)
+
+
+def best_run(report: Report, task: str) -> tuple[str, float]:
+    """Return the name of the run of any row that has the best main metric of a task, and this."""
+    runs, metric = report.results.figures_by_run(report.cells), LEADERBOARD[task]
+    found = {name: kept["dev"][task][metric] for name, kept in runs.items() if task in kept["dev"]}
+    best = max(found, key=lambda name: found[name])
+    return best, found[best]
 
 
 def asked(report: Report, rows: Sequence[str]) -> bool:
@@ -151,8 +183,7 @@ def error_test(report: Report, errors: ErrorAnalysis, row: str) -> Test:
         for seed, one in stored.items()
     }
     reasons = [*errors.reasons, *unfair(report, [row]), *untrained(report, [row], errors.task)]
-    if has_normalised_noise(report.cell(row)):
-        reasons.append(NOISE)
+    reasons += [NOISE] * has_normalised_noise(report.cell(row).config)
     return Test(f"{row}, in per cent of the scale", differences, reasons)
 
 
@@ -165,9 +196,7 @@ def test_of(report: Report, better: str, other: str, task: str) -> Test:
     behind = other if differences and fmean(differences.values()) > 0 else better
     reasons += chosen_with_other_batches(report, behind)
     cells = [report.cell(row) for row in rows]
-    same = cells[0].config.regularizers == cells[1].config.regularizers
-    if not same and any(map(has_normalised_noise, cells)):
-        reasons.append(NOISE)
+    reasons += noise_reason(*(cell.config for cell in cells))
     reasons += [
         f"{row} is not above always saying the most frequent class"
         for row, found in ((better, first), (other, second))
@@ -249,9 +278,23 @@ def last_gain(report: Report, row: str, task: str) -> float:
     return fmean(found) if found else 0.0
 
 
-def has_normalised_noise(cell: Cell) -> bool:
-    """Return whether a cell has SMART with the noise of the public implementations."""
-    smart = (one for one in cell.config.regularizers if isinstance(one, Smart))
+def noise_reason(*both: RunConfig) -> list[str]:
+    """Return a reason if two runs differ in SMART and its noise does not suit the comparison.
+
+    Two weights are compared fairly only with the noise that they were chosen for, which is the
+    normalised one.
+    """
+    smart = [[one for one in run.regularizers if isinstance(one, Smart)] for run in both]
+    if smart[0] == smart[1]:
+        return []
+    if any(map(has_normalised_noise, both)):
+        return [NOISE]
+    return [OTHER_NOISE] if all(smart) else []
+
+
+def has_normalised_noise(config: RunConfig) -> bool:
+    """Return whether a run has SMART with the noise of the public implementations."""
+    smart = (one for one in config.regularizers if isinstance(one, Smart))
     return any(one.variant == "normalised" for one in smart)
 
 

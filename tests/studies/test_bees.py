@@ -195,6 +195,31 @@ def test_an_ensemble_is_shown_beside_the_cells_it_was_made_of():
     assert not is_merged_from(ensemble, cells)
 
 
+def test_an_ensemble_is_tested_beside_the_best_run_of_any_row(tmp_path):
+    first, name = SEEDS[0], "the ensemble is above all other models"
+    results, cells = Results(tmp_path), [row_cell(row, BASE) for row in EVERY]
+    report = Report(results, StudyRequest(BASE, tmp_path, tmp_path), cells, ())
+
+    def gains():
+        (found,) = (claim for claim in claims(report) if claim.text == name)
+        return {test.what: dict(test.differences) for test in found.tests}
+
+    assert set(map(len, gains().values())) == {0}
+    members, dev = {}, {}
+    for task, rows in ENSEMBLE.items():
+        metric = LEADERBOARD[task]
+        dev[task] = {metric: 0.6}
+        members[task] = {"dev": {f"{row}-seed{first}": {metric: 0.5} for row in rows}}
+        for row in rows:
+            figures = {t: {LEADERBOARD[t]: 0.5} for t in EVERY[row].tasks}
+            results.add(row_cell(row, BASE), first, {"dev": figures}, tmp_path)
+    write_cell(tmp_path / "ensemble.json", {"members": members, "dev": dev})
+    best = {"dev": {"sts": {"pearson": 0.7}}}
+    results.add(row_cell("M6", BASE), first, best, tmp_path)
+    found = {what.rpartition(", ")[2]: one[first] for what, one in gains().items()}
+    assert found == pytest.approx({"sst": 0.1, "qqp": 0.1, "sts": -0.1})
+
+
 @pytest.mark.slow
 def test_all_rows_and_the_ensemble(reproduce, tmp_path):
     assert reproduce()[0] == 0
@@ -316,6 +341,13 @@ def test_runs_that_still_gain_in_their_last_epoch_and_random_noise_are_no_fair_t
     assert any(one.startswith("SimCSE trains [CLS]") for one in of_rows["M17"])
     assert of_rows["M17-projected"] == []
     assert noise not in pair_test(report, "M17-projected", "M13-mean", "sts").reasons
+    other = "the weights are the paper's, for another noise of SMART"
+    projected = [
+        pair_test(report, "M17-projected", row, "sts").reasons
+        for row in ("M13-mean", "M16-projected")
+    ]
+    assert [other in reasons for reasons in projected] == [False, True]
+    assert other not in pair_test(report, "M17", "M16", "sts").reasons
 
 
 def test_claims_are_those_of_the_requested_rows(tmp_path):
@@ -328,7 +360,7 @@ def test_claims_are_those_of_the_requested_rows(tmp_path):
 
     assert tests("M6", "M13") == ["M13 - M6, sts"]
     errors = sum(len(one.rows) for one in ERRORS.values())
-    assert len(tests()) == sum(map(len, PAIRS.values())) + errors
+    assert len(tests()) == sum(map(len, PAIRS.values())) + errors + len(LEADERBOARD)
     assert tests("M17") == ["M17, in per cent of the scale"]
     stored = {"dev": {"sts": {"pearson": 0.5}}}
     Results(tmp_path).add(row_cell("M3", BASE), 1, stored, tmp_path)

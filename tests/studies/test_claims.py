@@ -157,3 +157,16 @@ def test_tests_are_split_by_the_tasks_that_a_method_has_learnt():
         ("A - B on rte (not in the paper's table)", 1, [NOT_LEARNT, "a limit", "behind"]),
         ("A - C on rte (not in the paper's table)", 1, [NOT_LEARNT, "a limit"]),
     ]
+
+
+def test_tasks_of_the_papers_table_without_pairs_are_named_once():
+    pairs = {("sst2", 1): 0.1}
+    lines = {"A - B": pairs, "A - C": pairs}
+    found = claim_of("A is better", "Table 1", lines, (), ["sst2"], printed=("sst2", "rte", "qqp"))
+    assert [(test.what, test.seeds) for test in found.tests] == [
+        ("A - B on sst2", 1),
+        ("A - C on sst2", 1),
+        ("on rte, qqp", 0),
+    ]
+    nothing = claim_of("A is better", "Table 1", {"A - B": {}}, (), [], printed=("sst2", "rte"))
+    assert [test.what for test in nothing.tests] == ["A - B"], "no task has pairs"

@@ -17,7 +17,7 @@ from reports.cells import write_cell
 from studies import runner
 from studies.claims import NOT_LEARNT, verdict_table
 from studies.data_records import record_examples
-from studies.fairness import MAJORITY, learnt_by
+from studies.fairness import MAJORITY, learnt_by, matthews_of_counts
 from studies.results import Results
 from studies.runner import run_cells
 from studies.scl_moo.cells import (
@@ -200,7 +200,9 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     assert verdicts[f"CE + LS - CE {both}"] == "not shown"
     assert {row[1] for row in verdict_table([few])[1]} == {"not tested fairly"}
     balance = "only LS and EPO have class-balanced batches"
-    assert [balance in test.reasons for test in few.tests] == [True, True, False, False] * 2
+    *run, absent = few.tests
+    assert [balance in test.reasons for test in run] == [True, True, False, False] * 2
+    assert (absent.what, absent.seeds) == ("on qnli, mnli", 0)
     assert [test.seeds for test in whole.tests] == [0] * len(whole.tests)
     assert full_table(results)[1][0][-1].endswith(" / ")
     elsewhere = replace(CELLS, base=CELLS.base.changed(data=str(tmp_path)))
@@ -228,6 +230,30 @@ def test_a_correlation_above_chance_means_that_a_task_is_learnt(tmp_path):
         keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
         results = Accuracies(CELLS, Results(tmp_path))
         assert learnt_by(results.stored, [one], results.of) == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"), [((40, 30, 20, 10), {"qqp"}), ((25, 25, 25, 25), set())]
+)
+def test_a_correlation_that_is_not_stored_follows_from_f1_and_class_counts(
+    tmp_path, counts, expected
+):
+    tn, tp, fp, fn = counts
+    one = CELLS.few_shot("sst2", 20, "ls")
+    one = replace(one, config=one.config.changed(tasks=("qqp",)))
+    stored = {
+        "test": {"qqp": {"accuracy": (tn + tp) / 100, "f1": 0.0}},
+        "test_counts": [tn + fp, tp + fn],
+        "f1_by_class": [round(2 * n / (2 * n + fp + fn), 6) for n in (tn, tp)],
+    }
+    keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), {"1": stored, "2": stored})
+    results = Results(tmp_path)
+    accuracies = results.values(one, "test", "qqp", "accuracy")
+    truth, said = [0] * (tn + fp) + [1] * (tp + fn), [0] * tn + [1] * fp + [1] * tp + [0] * fn
+    correlation = np.corrcoef(truth, said)[0, 1]
+    found = matthews_of_counts(results, one, accuracies)
+    assert found == pytest.approx({1: correlation, 2: correlation})
+    assert learnt_by(results, [one], lambda _: {1: 0.5, 2: 0.5}) == expected
 
 
 def test_a_pair_needs_all_numbers_of_examples(tmp_path):
