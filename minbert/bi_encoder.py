@@ -326,7 +326,8 @@ class BiEncoder(nn.Module):
         with this output `width`, replaces the model's pooling. `batch_size` limits the sentences of
         a pass. `kernels`: see `Batch`; None for those of many tokens.
         """
-        result = torch.empty(len(tokens), width or self.width, device=self.device)
+        size = len(tokens), width or self.width
+        result = torch.empty(size, device=self.device, dtype=torch.float32)
         kernels = len(tokens.ids) >= MANY_TOKENS if kernels is None else kernels
 
         def encode_rows(rows: np.ndarray) -> int:

@@ -70,7 +70,12 @@ class BranchedEncoder(nn.Module):
 
 
 def shared_layers(encoders: Sequence[LayeredEncoder]) -> int:
-    """Return the number of first layers in which no adapter changes anything."""
+    """Return the number of first layers in which no adapter changes anything.
+
+    None are shared by different encoders without an adapter, such as copies that it is merged into.
+    """
+    if len({id(one) for one in encoders if isinstance(one, Encoder)}) > 1:
+        return 0
     count = len(encoders[0].layers)
     adapters = [one.adapter for one in encoders if isinstance(one, AdaptedEncoder)]
     return min([count, *(min(one.places) for one in adapters if one.places)])

@@ -133,7 +133,12 @@ class MultiTaskModel:
         if found := no_sequence(texts, "df[COLUMNS].values.tolist()"):
             raise TypeError(f"texts: expected a list of texts or pairs, found {found}")
         single = (str, int, float, type(None))  # the last three are refused below, with their row
-        pairs = [(one,) if isinstance(one, single) else tuple(one) for one in texts]
+        rows = list(texts)
+        for number, row in enumerate(rows):
+            if found := no_sequence(row, "tuple(row)"):
+                line = f"found {found} at index {number}, counted from 0"
+                raise TypeError(f"texts: expected texts or pairs, {line}")
+        pairs = [(one,) if isinstance(one, single) else tuple(one) for one in rows]
         width = len(pairs[0]) if pairs else 1
         for number, pair in enumerate(pairs):
             for text in pair:
@@ -228,6 +233,8 @@ class MultiTaskModel:
                     raise TypeError(
                         f"row {number}: expected a tuple of texts, found one string; write (text,)"
                     )
+                if what := no_sequence(row, "tuple(row)"):
+                    raise TypeError(f"row {number}: expected a tuple of texts, found {what}")
                 if len(row) != len(window[0]):
                     raise RunError(
                         f"row {number}: expected as many texts as in the rows before, "
@@ -258,6 +265,8 @@ class MultiTaskModel:
         if isinstance(tasks, str):
             raise TypeError(f"tasks: expected a list of names, found one string {tasks!r}")
         able, wanted = self.readers(columns), list(tasks or ())
+        if tasks is not None and not wanted:
+            raise RunError(f"tasks: expected some of {', '.join(self.tasks)}, or None, found none")
         for name in wanted:
             if name not in self.tasks_by_name:
                 meant = task_suggestion(name, self.tasks)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,7 @@ def quantiles_of(
     """
     if coverage is None:
         return {}
-    if not 0 < coverage < 1:
+    if not isinstance(coverage, Real) or not 0 < coverage < 1:
         raise SettingsError(f"coverage: expected a number above 0 and below 1, found {coverage!r}")
     found = {}
     for task in tasks:

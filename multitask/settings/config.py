@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import cache, cached_property
 from inspect import Parameter, Signature
@@ -113,6 +113,9 @@ class RunConfig(RunSettings):
         if of_mode := MODE_DEFAULTS.get(config.mode):
             chosen |= {key: value for key, value in config.flat().items() if key in of_mode}
         given = {k: v for k, v in chosen.items() if k not in follows or v != follows[k]}
+        for one in config.regularizers:  # one weight of all tasks is stored once per task
+            key = f"{one.prefix}weight"
+            given[key] = one_weight(given[key], config.tasks)
         object.__setattr__(config, "given", given)
         check_tasks(config.tasks, config.own_tasks, config.task_classes)
         return config
@@ -121,13 +124,19 @@ class RunConfig(RunSettings):
         """Return the configuration with other settings by name, also those of methods.
 
         Defaults are computed again, for the new tasks and methods; settings of a method that is
-        replaced are dropped. A new setting without an effect is refused; one that this
-        configuration has already may lose its effect, such as the learning rate of an encoder that
-        is now frozen.
+        replaced are dropped, and so are the options of a task that is left out or is now an object.
+        A new setting without an effect is refused; one that this configuration has already may lose
+        its effect, such as the learning rate of an encoder that is now frozen. A configuration of a
+        stored run keeps all values of its preset, objective and mode: which of them were defaults
+        is not stored.
         """
         exchanged = [role for role in METHOD_ROLES if role in settings]
         gone = {key for role in exchanged for key in of_methods(role, getattr(self, role))}
         kept = {key: value for key, value in self.given.items() if key not in gone}
+        if isinstance(tasks := settings.get("tasks"), list | tuple):
+            named = {one for one in tasks if isinstance(one, str)}
+            for key in {"task_options", "own_tasks"} & kept.keys():
+                kept[key] = {name: kept[key][name] for name in kept[key].keys() & named}
         config = RunConfig.from_flat({**kept, **settings}, self.user_methods)
         for fault in ineffective_faults(config, explicit(settings)):
             raise SettingsError(fault)
@@ -258,6 +267,12 @@ RunConfig.__signature__ = Signature(  # what `help` and editors show of `RunConf
     ]
     + [Parameter("settings_of_methods", Parameter.VAR_KEYWORD)]
 )
+
+
+def one_weight(by_task: Any, tasks: Sequence[str]) -> Any:
+    """Return the weight that all of these tasks have, or the weights by task if they differ."""
+    equal = isinstance(by_task, Mapping) and len({*by_task.values()}) == 1
+    return next(iter(by_task.values())) if equal and by_task.keys() == {*tasks} else by_task
 
 
 @cache

@@ -119,6 +119,8 @@ def test_sets_hold_what_is_probable_enough_and_intervals_stay_on_the_scale(model
         else:
             shares = plain[name].probabilities[0]
             assert found[name].sets[0].tolist() == [1 - float(p) <= quantile for p in shares]
+    with pytest.raises(ValueError, match=r"above 0 and below 1, found '0\.9'"):
+        model.predict(["a"], coverage="0.9")
     with pytest.raises(ValueError, match="coverage: expected a number above 0 and below 1"):
         model.predict([ROW], coverage=1.0)
 

@@ -81,5 +81,8 @@ def test_the_first_changed_layer_ends_the_shared_part(encoder):
     whole, top, bottom = encoder, branch(encoder, 1), branch(encoder, 0)
     assert shared_layers([whole, top]) == 1
     assert shared_layers([top, bottom]) == 0
+    merged = branch(encoder, 1).merged()
+    assert shared_layers([merged, merged]) == 2
+    assert shared_layers([whole, merged]) == 0, "a copy has other weights"
     with pytest.raises(ValueError, match="expected the same first layer in all"):
         BranchedEncoder([top, bottom])

@@ -168,6 +168,22 @@ def test_a_changed_configuration_computes_its_defaults_again():
     assert drawn.changed(sampling="annealed").flat().get("temperature") is None
 
 
+def test_other_tasks_leave_out_options_of_the_tasks_before():
+    softmax = SST(head="softmax")
+    made = RunConfig(tasks=(softmax, "sts"), smart_weight=1.0)
+    stored = RunConfig.from_json(made.to_json())
+    for config in (made, stored):
+        assert config.changed(tasks=("sts",)).task_options == {}
+        again = config.changed(tasks=(softmax, "sts"))
+        assert again.task_options == {"sst": {"head": "softmax"}}
+        more = config.changed(tasks=("sst", "qqp", "sts"))
+        assert more.flat()["smart_weight"] == dict.fromkeys(("sst", "qqp", "sts"), 1.0)
+    assert stored.changed(tasks=("sst", "sts")).task_options == {"sst": {"head": "softmax"}}
+    only = RunConfig(tasks=("sst", "sts"), smart_weight={"sst": 1.0})
+    for config in (only, RunConfig.from_json(only.to_json())):
+        assert config.changed(tasks=("sst", "qqp")).flat()["smart_weight"] == {"sst": 1.0}
+
+
 def test_methods_of_two_roles_with_one_setting_must_agree_in_it():
     class Warm(Combiner, name="warm"):
         temperature: float = 3

@@ -64,6 +64,15 @@ def test_tasks_that_read_the_same_texts_share_the_layers_below_their_branches(
             assert np.array_equal(together[task].values, found.values)
 
 
+def test_int8_that_is_not_used_keeps_the_branches_apart(branched, monkeypatch):
+    monkeypatch.setattr("minbert.int8_products.has_int8", lambda: False)
+    model = MultiTaskModel.load(branched)
+    together = model.predict(PAIRS, ["qqp", "sts"], "int8")
+    for task, found in together.items():
+        alone = model.predict(PAIRS, [task], "int8")[task]
+        assert np.array_equal(found.values, alone.values)
+
+
 def test_tasks_that_read_other_texts_have_their_own_pass(branched, passes):
     model = MultiTaskModel.load(branched)
     alone = model.predict(PAIRS, ["sst"])["sst"]

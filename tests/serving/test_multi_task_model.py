@@ -97,6 +97,14 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
             model.encode(["a"], normalize="no")
         with pytest.raises(TypeError, match="sentences: expected"):
             model.encode(wrong)
+    for row in ({"first": "a", "second": "b"}, {"a", "b"}):
+        kind = type(row).__name__
+        with pytest.raises(TypeError, match=f"found a {kind} at index 1, counted from 0"):
+            model.predict([("a", "b"), row])
+        with pytest.raises(TypeError, match=f"row 2: expected a tuple of texts, found a {kind}"):
+            list(model.predict_stream([("a", "b"), row]))
+    with pytest.raises(RunError, match="tasks: expected some of sst, qqp, sts, own, or None"):
+        model.predict(["a"], tasks=[])
     with pytest.raises(TypeError, match=r"row 1: expected a tuple of texts, found one string"):
         list(model.predict_stream(["ab", "cd"]))
     with pytest.raises(ValueError, match="row 1: expected a text or a pair, found 3 texts"):
@@ -114,6 +122,18 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
         model.predict(["a"], precision="fp8")
     with pytest.raises(RunError, match="expected a run with checkpoint/best"):
         MultiTaskModel.load(tmp_path)
+
+
+def test_the_callers_default_type_does_not_count(model):
+    expected = model.predict(["a film to love"], ["sst"])["sst"].probabilities
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = model.predict(["a film to love"], ["sst"])["sst"].probabilities
+        embeddings = model.encode(["a film to love"])
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert np.array_equal(found, expected)
+    assert embeddings.dtype == np.float32
 
 
 def test_copies_follow_a_change_of_the_weights(trained):
