@@ -47,6 +47,10 @@ LEAKS = (
 )
 
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"
+NAMES_IN_FILES = {
+    "task": "tasks: [NAME]",
+    "pcgrad": "combiner: pcgrad",
+}  # flag -> setting in a file
 Fits = Callable[[type[Settings]], bool]
 
 
@@ -252,6 +256,9 @@ def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings in the file of `--config`, or none without it."""
     if not hasattr(args, "from_file"):
         content = read_settings(Path(args.config)) if getattr(args, "config", None) else {}
+        for key in NAMES_IN_FILES.keys() & content.keys():
+            line = f"expected {NAMES_IN_FILES[key]!r}, found {key!r}"
+            raise SettingsError(f"{args.config}: {line}")
         convert("tasks", tuple[Name, ...], content.get("tasks", ()))
         convert("own_tasks", dict[str, dict[str, Any]], content.get("own_tasks", {}))
         args.from_file = content

@@ -17,6 +17,7 @@ from multitask.assembly import Assembly, assemble
 from multitask.loop.evaluation import Metrics, score_split, selection_score
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import READING
+from multitask.storage.data_files import file_digests
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
 from tasks.task_description import output_signature
@@ -54,8 +55,10 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
     with it does not score lower on one half of dev (Wortsman et al., 2022, Recipe 1). Raises
     RunError for runs with different encoders, tasks or heads.
     """
+    config = soup_config(runs)
     with stored_run_errors(runs[0]):
-        built = assemble(soup_config(runs))
+        check_scored_files(runs, config)
+        built = assemble(config)
     several = [weights_of(run, built) for run in runs]
     chosen, half = list(range(len(runs))), {}
     if greedy:
@@ -64,6 +67,16 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
         chosen = greedy_soup(several, built, half)
     built.model.load_state_dict(mean_weights([several[one] for one in chosen]))
     return Soup(built, tuple(runs[one] for one in chosen), half)
+
+
+def check_scored_files(runs: Sequence[Path], config: RunConfig) -> None:
+    """Raise RunError if a file of dev or test is not the one that a run read."""
+    for key, found in file_digests(config).items():
+        for run in runs:
+            stored = RunFolder(run).data_checksums().get(key, found)
+            if stored != found and key.endswith((" dev", " test")):
+                line = f"expected the file of {key} that this run read, found another one"
+                raise RunError(f"{run}: {line}; train the runs of a soup on the same files")
 
 
 def soup_config(runs: Sequence[Path]) -> RunConfig:

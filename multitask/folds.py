@@ -49,7 +49,8 @@ def fold_config(config: RunConfig, fold: int, folds: int) -> RunConfig:
 
 def rows_of(described: TaskDescription) -> tuple[Any, ...]:
     """Return what tasks with the same folds have in common: all tasks of the same rows."""
-    return described.train, described.texts, described.group, described.quotes
+    file = Path(described.train).resolve()
+    return file, described.texts, described.group, described.quotes
 
 
 def check_single_file(described: TaskDescription) -> None:

@@ -43,7 +43,7 @@ from multitask.source_runs import (
     write_source_runs,
 )
 from multitask.storage.checkpoint import Checkpoints
-from multitask.storage.data_files import check_digests, check_encoder, write_digests
+from multitask.storage.data_files import check_digests, write_digests
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.start import holds_finished, make_ready, write_ids
 from multitask.torch_state import independent_of_caller
@@ -136,14 +136,16 @@ def run(
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
-            if control.resume and run_folder.has_results():
-                check_encoder(run_folder, config)
+            resuming = control.resume and run_folder.has_results()
+            if resuming:
+                check_digests(run_folder, config)
             if source_content(config) != needed:
                 raise RunError(
                     "init or teacher: a run changed while it was read; start this run again"
                 )
             make_ready(run_folder, config, control.overwrite)
-            write_digests(run_folder, config)
+            if not (resuming and run_folder.data_checksums()):
+                write_digests(run_folder, config)
             if not is_default("protocol", config.protocol):
                 write_ids(run_folder, trainer.splits)
     with processes.synchronized_errors():

@@ -98,7 +98,7 @@ def scores_by_epoch(one: ScoredSystem, task: str, metric: str) -> dict[float, li
     found: dict[float, list[float]] = {}
     for run in one.system.runs:
         for epoch in (run.metrics or {}).get("history", []):
-            if task in epoch["dev"]:
+            if metric in epoch["dev"].get(task, {}):
                 found.setdefault(epoch["epoch"], []).append(epoch["dev"][task][metric])
     return found
 

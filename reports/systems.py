@@ -18,6 +18,7 @@ from multitask.storage.stored_runs import StoredRun, check_same_rows, read_run
 from reports.tables import shown
 from tasks import CS224N, in_order
 from tasks.base import Task
+from tasks.kinds import Kind
 from tasks.metrics import overall
 from tasks.predictions import Scores, read_scores_of
 
@@ -92,27 +93,36 @@ def class_weights(run: StoredRun, task: str) -> str:
 def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
     """Raise UserError if a run has other data, options or start than others of its system."""
     for other in others:
-        for key in ("data", "files of", "options of", "start"):
-            for task in sorted(set(run.main_tasks) & set(other.main_tasks)):
-                mine, theirs = (comparable_value(one, key, task) for one in (run, other))
-                if mine != theirs and UNKNOWN not in (mine, theirs):
-                    what = f"{key} {task}" if key.endswith(" of") else key
+        for task in sorted(set(run.main_tasks) & set(other.main_tasks)):
+            mine, theirs = (comparable_values(one, task) for one in (run, other))
+            for what in dict.fromkeys((*mine, *theirs)):
+                found, expected = mine.get(what), theirs.get(what)
+                if found != expected and UNKNOWN not in (found, expected):
                     raise UserError(
                         f"{run.folder}: expected, as a run of the system {name}, {what} "
-                        f"{theirs!r}, which {other.folder} has, found {mine!r}; NAME=RUN "
+                        f"{expected!r}, which {other.folder} has, found {found!r}; NAME=RUN "
                         "distinguishes systems"
                     )
 
 
-def comparable_value(run: StoredRun, key: str, task: str) -> Any:
-    """Return a run's data, an own task's files, a task's options, or a description of the start."""
-    if key == "data":
-        return run.config.get("data")
-    if key == "files of":
-        described = run.own_tasks.get(task, {})
-        return {split: described.get(split) for split in ("train", "dev", "test")}
-    if key == "options of":
-        return run.config.get("task_options", {}).get(task, {})
+def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
+    """Return what the runs of a system have in common: data, start, and all of a task but weights.
+
+    Class weights, which define a system, are not among them.
+    """
+    described = {k: v for k, v in run.own_tasks.get(task, {}).items() if k != "class_weights"}
+    files = {split: described.pop(split, None) for split in ("train", "dev", "test")}
+    return {
+        "data": run.config.get("data"),
+        f"files of {task}": files,
+        f"options of {task}": run.config.get("task_options", {}).get(task, {}),
+        **{f"{key} of {task}": value for key, value in described.items()},
+        "start": start_of(run),
+    }
+
+
+def start_of(run: StoredRun) -> Any:
+    """Return a description of the run that a run starts from; None without one."""
     start = run.config.get("init")
     if not start or not RunFolder(Path(start)).has_config():
         return UNKNOWN if start else None
@@ -246,18 +256,25 @@ def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
                 raise UserError(f"{task}: {line}; compare fewer ensembles")
             scores[task, seed, folder] = found.rows(rows)
     left_out = {task: len(ids) for task, ids in seen.items()}
+    kinds = {task: one.task(task).kind for one in reversed(systems) for task in one.tasks}
     return [
         score_system(
-            system, {cell: scores[*cell, run] for cell, run in system.cells.items()}, left_out
+            system,
+            {cell: scores[*cell, run] for cell, run in system.cells.items()},
+            kinds,
+            left_out,
         )
         for system in systems
     ]
 
 
 def score_system(
-    system: System, scores: Mapping[tuple[str, int], Scores], left_out: Mapping[str, int]
+    system: System,
+    scores: Mapping[tuple[str, int], Scores],
+    kinds: Mapping[str, Kind],
+    left_out: Mapping[str, int],
 ) -> ScoredSystem:
-    """Compute the metrics of a system by task and seed."""
+    """Compute the metrics of a system by task and seed: those of `kinds`, which systems share."""
     metrics: dict[str, dict[int, dict[str, float]]] = {}
     for task in system.tasks:
         kind = system.task(task).kind
@@ -269,5 +286,5 @@ def score_system(
             if found.targets is None:
                 raise UserError(f"{system.cells[task, seed]}: expected labels, found none")
             predictions = found.predicted(kind.predictions)
-            metrics.setdefault(task, {})[seed] = kind.metrics(predictions, found.targets)
+            metrics.setdefault(task, {})[seed] = kinds[task].metrics(predictions, found.targets)
     return ScoredSystem(system, metrics, scores, left_out)

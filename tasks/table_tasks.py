@@ -29,7 +29,7 @@ from tasks.described import (
 from tasks.label_kinds import infer_kind
 from tasks.own_types.base import DescriptionError
 from tasks.own_types.multi_label import SEPARATOR
-from tasks.tables import rows_by_name
+from tasks.tables import list_columns, rows_by_name
 from tasks.task_description import NAME, TaskDescription, name_fault
 from tasks.task_inference import complete_description, in_folder, with_table
 from tasks.text_files import DataError, file_exists
@@ -187,11 +187,15 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
     texts = common["text"] if isinstance(common["text"], list) else [common["text"]]
     unknown = [one.column for one in table.labels if "type" not in one.options]
     cells = cells_of(Path(train), unknown, table.options.get("quotes", "yes") in ("yes", True))
+    lists = list_columns(Path(train), unknown)
     described, lines = [], []
     for name, column, options in table.labels:
         if "type" not in options:
             if "separator" in options:
                 options = {"type": "multi-label", **options}
+            elif column in lists:
+                options = {"type": "multi-label", **options}
+                lines.append(f"{name}: multi-label: column {column!r} has lists")
             else:
                 try:
                     found = infer_kind(cells[column], len(texts))

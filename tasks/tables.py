@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, time
+from decimal import Decimal
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -152,6 +154,27 @@ def columns_of(path: Path, comma: bool | None = None, quoted_tabs: bool = True) 
     return next(csv.reader(header, delimiter="," if comma else "\t"), [])
 
 
+def has_columns(path: Path, names: Collection[str], quoted_tabs: bool = True) -> bool:
+    """Return whether a file has these columns; JSON lines have them if any object has all keys."""
+    if path.suffix.lower() in JSON_LINES:
+        return any(isinstance(row, dict) and {*names} <= row.keys() for _, row in json_lines(path))
+    return {*names} <= {*columns_of(path, quoted_tabs=quoted_tabs)}
+
+
+def list_columns(path: Path, columns: Collection[str]) -> set[str]:
+    """Return the columns of lists: by type, in JSON lines by their first value that is not null."""
+    if path.suffix.lower() in JSON_LINES:
+        first: dict[str, Any] = {}
+        for _, row in json_lines(path):
+            for column in {*columns} - first.keys():
+                if isinstance(row, dict) and row.get(column) is not None:
+                    first[column] = row[column]
+            if first.keys() >= {*columns}:
+                break
+        return {column for column, value in first.items() if isinstance(value, list)}
+    return arrow_lists(path) & {*columns} if is_arrow(path) else set()
+
+
 def header_lines(lines: Iterator[str]) -> list[str]:
     """Take the lines of the header from `lines`: several if a name in quotes contains line breaks.
 
@@ -245,6 +268,20 @@ def arrow_columns(path: Path) -> list[str]:
         raise DataError(f"{path}: cannot be read: {error}") from error
 
 
+def arrow_lists(path: Path) -> set[str]:
+    """Return the names of the columns whose values are lists."""
+    try:
+        from pyarrow import ArrowException, types
+    except ImportError:
+        return set()  # reading the rows reports the missing package
+    is_list = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    try:
+        with opened(shards(path)[0]) as (schema, _):
+            return {field.name for field in schema if any(of(field.type) for of in is_list)}
+    except (ArrowException, OSError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
+
+
 def shards(path: Path) -> list[Path]:
     """Return the sorted files of a path: a file, a pattern or a folder."""
     if path.is_dir():
@@ -303,7 +340,7 @@ def as_text(
     if separator and isinstance(value, list):
         value = [as_text(one, names, file, row) for one in value]
         value = joined_list(value, separator, f"{file}, row {row}")
-    value = to_text(value)
+    value = str(value) if isinstance(value, Decimal | date | time) else to_text(value)
     if not isinstance(value, str) or not encodable(value):
         raise DataError(f"{file}, row {row}: expected text or a number, found {str(value)[:60]!r}")
     return value

@@ -11,7 +11,7 @@ from common.text import first_names
 from tasks.described import FILES
 from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError
-from tasks.tables import columns_of, rows_by_name
+from tasks.tables import has_columns, rows_by_name
 from tasks.task_description import TaskDescription
 from tasks.text_files import DataError, file_exists
 
@@ -47,7 +47,7 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
     found = labels_of(Path(files["train"]), labels, quotes, own.lists(description))
     if "test" in files:
         test = Path(files["test"])
-        common["test_labels"] = {*labels} <= {*columns_of(test, quoted_tabs=quotes)}
+        common["test_labels"] = has_columns(test, labels, quotes)
         if not common["test_labels"] and "dev" not in files:
             raise DescriptionError(
                 f"{name}: test: expected a file with labels, or also a file for dev, found "

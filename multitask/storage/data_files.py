@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -81,18 +81,8 @@ def has_changed(folders: Iterable[RunFolder], task: str, split: str, path: Path)
 
 def check_digests(folder: RunFolder, config: RunConfig) -> None:
     """Raise OtherRunError if a file changed after the run began; missing files are no error."""
-    if folder.data_checksums():
-        check_same(folder, file_digests(config) | encoder_digest(config))
-
-
-def check_encoder(folder: RunFolder, config: RunConfig) -> None:
-    """Raise OtherRunError if the folder of a local encoder changed after the run began."""
-    check_same(folder, encoder_digest(config))
-
-
-def check_same(folder: RunFolder, found: Mapping[str, str]) -> None:
-    """Raise OtherRunError if the run in a folder began with files of other checksums."""
     stored = folder.data_checksums()
+    found = file_digests(config) | encoder_digest(config) if stored else {}
     for key, value in found.items():
         if stored.get(key, value) != value:
             what = "folder of the encoder" if key == ENCODER else f"file of {key}"

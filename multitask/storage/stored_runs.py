@@ -154,16 +154,23 @@ def read_run(folder: Path) -> StoredRun:
 
 
 def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
-    """Raise RunError if the ids of an own task are row numbers of different files.
+    """Raise RunError if the ids of an own task are of different columns, or row numbers of files.
 
-    Equal ids would then be those of different examples. Folders without checksums or without a
-    run are not compared.
+    Equal ids would then be those of different examples: row numbers beside ids, or those of files
+    that differ. Folders without a run are not compared, those without checksums only by the column.
     """
     first: tuple[Path, str] | None = None
+    column: tuple[Path, str | None] | None = None
     for run in runs:
         own = read_run(run).own_tasks.get(task) if RunFolder(run).has_config() else None
+        if own is None:
+            continue
+        column = column or (run, own.get("id"))
+        if own.get("id") != column[1]:
+            mine, theirs = (f"id={one}" if one else "no id" for one in (own.get("id"), column[1]))
+            raise RunError(f"{run}: expected {task} with {theirs}, as {column[0]}, found {mine}")
         checksum = RunFolder(run).data_checksums().get(f"{task} {split}")
-        if own is None or own.get("id") is not None or checksum is None:
+        if own.get("id") is not None or checksum is None:
             continue
         first = first or (run, checksum)
         if checksum != first[1]:

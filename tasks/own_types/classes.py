@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -91,9 +92,9 @@ def sorted_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 def spelled_twice(labels: Iterable[str]) -> str | None:
     """Return two labels that are the same number, such as 1 and 1.0; None if there are none."""
-    first: dict[float, str] = {}
+    first: dict[Decimal, str] = {}
     for label in labels:
-        other = first.setdefault(float(label), label)
+        other = first.setdefault(Decimal(label.strip()), label)
         if other != label:
             return f"{other!r} and {label!r}"
     return None

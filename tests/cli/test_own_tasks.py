@@ -143,6 +143,9 @@ def test_row_numbers_of_another_file_are_not_merged_or_compared(
         content = json.loads((copy / "config.json").read_text())
         content["own_tasks"]["moods"]["id"] = "number"
         (copy / "config.json").write_text(json.dumps(content))
+        if copy == copies[0]:  # but not beside row numbers
+            line = f"{copies[1]}: expected moods with id=number, as {copies[0]}, found no id"
+            assert line in error_line(1, *merge)
     run_ok(*merge)
 
 
@@ -259,6 +262,35 @@ def test_rows_with_ids_are_checked_in_a_file_that_has_changed(tmp_path, run_ok):
     (tmp_path / "dev.csv").write_text("\n".join(["i,t,y", *reversed(rows)]) + "\n")
     (tmp_path / "train.csv").write_text("\n".join(["i,t,y", *rows[:10]]) + "\n")
     assert run_ok("--mode", "evaluate", "--predictions", folder).stdout == scored
+
+
+def test_a_run_is_not_resumed_on_a_file_that_has_changed(moods, tmp_path, run_ok, error_line):
+    description, folder = moods.partition("="), tmp_path / "run"
+    file, keys = description[2].split(":", 1)
+    own = tmp_path / Path(file).name
+    shutil.copyfile(file, own)
+    command = ("--mode", "single", "--task", f"moods={own}:{keys}", *RUN, "--output", folder)
+    run_ok(*command)
+    (folder / "metrics.json").unlink()
+    stored = (folder / "data.json").read_text()
+    own.write_text(own.read_text() + "eine Zeile mehr,gut\n")
+    line = "expected the files with which this run began, found another file of moods train"
+    assert line in error_line(1, *command, "--resume")
+    assert (folder / "data.json").read_text() == stored
+
+
+def test_test_labels_may_be_missing_in_the_first_line_of_a_file(tmp_path, error_line):
+    rows = [{"t": f"a {'good' if n % 2 else 'bad'} day {n}", "y": "yn"[n % 2]} for n in range(24)]
+    for split in ("train", "dev", "test"):
+        text = "\n".join(json.dumps(row) for row in rows)
+        (tmp_path / f"{split}.jsonl").write_text(text + "\n")
+    first = json.dumps({"t": "no label"})
+    (tmp_path / "test.jsonl").write_text(f"{first}\n{text}\n")
+    files = ",".join(f"{split}={tmp_path}/{split}.jsonl" for split in ("dev", "test"))
+    task = f"mine={tmp_path}/train.jsonl:type=classification,text=t,label=y,{files}"
+    line = error_line(1, "--mode", "single", "--task", task, *RUN, "--output", tmp_path / "run")
+    assert "test.jsonl" in line
+    assert "line 1: expected text in 'y', found no such key" in line
 
 
 def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_line):

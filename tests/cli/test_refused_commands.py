@@ -314,6 +314,20 @@ def test_a_file_of_settings_and_the_configuration_of_a_run_train_it(run_ok, tmp_
 
 
 @pytest.mark.parametrize(
+    ("mode", "content", "line"),
+    [
+        ("single", "task: sst", "expected 'tasks: [NAME]', found 'task'"),
+        ("multitask", "tasks: [sst, sts]\npcgrad: true", "expected 'combiner: pcgrad', found"),
+    ],
+)
+def test_flags_that_have_another_name_in_a_file_are_refused(
+    mode, content, line, tmp_path, error_line
+):
+    (tmp_path / "a.yaml").write_text(f"{content}\n", "utf-8")
+    assert line in error_line(2, "--mode", mode, "--config", tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize(
     ("settings", "flags", "shown"),
     [
         ("combiner: linear\npreference: [1, 2]", ("--pcgrad",), {"combiner": "pcgrad"}),

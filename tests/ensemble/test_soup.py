@@ -107,3 +107,14 @@ def test_soups_can_be_averaged_and_record_their_members(pool, tmp_path):
     assert result["members"]["sst"]["selected_on_examples"] == 50
     with pytest.raises(PredictionError, match="than a member's folder"):
         soup_runs(runs, False, 0, runs[0], overwrite=True)
+
+
+def test_runs_of_files_that_were_changed_are_refused(pool, tmp_path):
+    other = Path(shutil.copytree(pool / "seed2", tmp_path / "other"))
+    stored = json.loads((other / "data.json").read_text())
+    (other / "data.json").write_text(json.dumps(stored | {"sst dev": "0" * 64}))
+    line = "other: expected the file of sst dev that this run read, found another one"
+    with pytest.raises(RunError, match=line):
+        make_soup([pool / "seed1", other], False, 0)
+    (other / "data.json").write_text(json.dumps(stored | {"sst train": "0" * 64}))
+    make_soup([pool / "seed1", other], False, 0)

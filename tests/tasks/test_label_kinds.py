@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from tasks.label_kinds import infer_kind
+from tasks.own_types.classes import spelled_twice
 
 TAGS = ["app|late", "late", "app", "gift|app", "gift", "late|gift"] * 4
 PROSE = [f"Hello, this is letter {n}, and it is long." for n in range(30)]
@@ -68,3 +69,9 @@ def test_columns_that_are_no_labels_are_refused(cells, line):
 def test_frequent_values_beside_rare_ones_are_classes():
     cells = Counter(["red"] * 50 + ["blue"] * 40 + [f"other {n}" for n in range(30)])
     assert infer_kind(cells, 1).type == "classification"
+
+
+def test_large_whole_numbers_are_different_classes():
+    large = ["10000000000000000", "10000000000000001"]  # one float
+    assert spelled_twice(large) is None
+    assert spelled_twice(["1", "2", "1.0"]) == "'1' and '1.0'"

@@ -1,11 +1,15 @@
 """Data files: sentences and rows of text, CSV, TSV, JSON lines, Parquet and Arrow files."""
 
 import json
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from types import GeneratorType
 
 import datasets
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from tasks import find_task
 from tasks.described import parse_description
@@ -194,6 +198,15 @@ def test_numbers_and_missing_values_become_text(tmp_path):
     )
     found = [row for _, row in rows_by_name(tmp_path / "d.parquet", ["a", "b"])]
     assert found == [{"a": "1.5", "b": "1"}, {"a": "", "b": "0"}, {"a": "2", "b": ""}]
+
+
+def test_decimals_and_dates_become_text(tmp_path):
+    moments = pyarrow.array([datetime(2024, 1, 31), None], pyarrow.timestamp("s"))
+    table = {"a": [Decimal("1.50"), None], "b": moments, "c": [date(2024, 1, 31), None]}
+    parquet.write_table(pyarrow.table(table), tmp_path / "d.parquet")
+    first, second = (row for _, row in rows_by_name(tmp_path / "d.parquet", ["a", "b", "c"]))
+    assert first == {"a": "1.50", "b": "2024-01-31 00:00:00", "c": "2024-01-31"}
+    assert second == {"a": "", "b": "", "c": ""}
 
 
 @pytest.mark.parametrize(

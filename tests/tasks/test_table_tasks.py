@@ -5,11 +5,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import datasets
 import numpy as np
 import pytest
 
 from common.errors import UserError
 from multitask import RunConfig, table_tasks, task
+from multitask.assembly import plain_tasks
 from multitask.folds import fold_config
 from tasks import find_task
 from tasks.described import DescriptionError
@@ -377,9 +379,48 @@ def test_lists_of_labels_are_inferred(tmp_path):
     assert sum(map(len, rows_of(build(found)).values())) == 30
 
 
-def test_tasks_of_one_file_have_the_same_folds():
+def test_a_column_of_lists_without_two_labels_in_a_cell_is_multi_label(tmp_path):
+    rows = [{"text": f"row {n}", "tags": [["a"], ["b"]][n % 2]} for n in range(30)]
+    (tmp_path / "t.jsonl").write_text(
+        "\n".join(map(json.dumps, [{"text": "x", "tags": None}, *rows]))
+    )
+    datasets.Dataset.from_list(rows).to_parquet(tmp_path / "t.parquet")
+    for name in ("t.jsonl", "t.parquet"):
+        described, lines = complete_table(make_table(str(tmp_path / name), ["text"], ["tags"], {}))
+        assert [(one.type, one.labels) for one in described] == [("multi-label", ("a", "b"))]
+        assert lines == ["tags: multi-label: column 'tags' has lists"]
+
+
+def test_no_row_of_one_file_is_held_out_of_one_task_and_trained_on_by_another(table):
+    """Each task splits the rows that have its label."""
+    rows = [[f"text {n}", "xy"[n % 2] * (n % 7 > 0), "xy"[n % 2] * (n % 5 > 0)] for n in range(200)]
+    file = table(["t", "a", "b"], rows)
+    keys = "type=classification,text=t"
+    own = [task(f"{name}={file}:{keys},label={name}") for name in "ab"]
+    found = {
+        name: one.read(HERE, "train") for name, one in plain_tasks(RunConfig(tasks=own)).items()
+    }
+    alone = {one.name: rows_of(build(one)) for one in own}
+    for name, other in ("ab", "ba"):
+        held = {*alone[other]["dev"], *alone[other]["test"]}
+        left = [row for row in alone[name]["train"] if row not in held]
+        assert list(found[name].ids) == left
+        assert found[name].leaked == len(alone[name]["train"]) - len(left) > 0
+    full = table(
+        ["t", "a", "b"], [[f"text {n}", *"xyxy"[n % 2 :][:2]] for n in range(60)], "full.csv"
+    )
+    own = [task(f"{name}={full}:{keys},label={name}") for name in "ab"]
+    for name, one in plain_tasks(RunConfig(tasks=own)).items():
+        train = one.read(HERE, "train")
+        assert list(train.ids) == list(rows_of(build(own["ab".index(name)]))["train"])
+        assert train.leaked == 0
+
+
+@pytest.mark.parametrize("second", [TICKETS, TICKETS.parent / ".." / "own" / TICKETS.name])
+def test_tasks_of_one_file_have_the_same_folds(second):
     keys = "text=text,type=classification"
-    tasks = tuple(task(f"{name}={TICKETS}:{keys},label={name}") for name in ("topic", "urgency"))
+    files = {"topic": TICKETS, "urgency": second}
+    tasks = tuple(task(f"{name}={file}:{keys},label={name}") for name, file in files.items())
     config = fold_config(RunConfig(tasks=tasks), 1, 4)
     tables = [config.own_tasks[name]["table"] for name in ("topic", "urgency")]
     assert tables == [{"topic": "", "urgency": ""}] * 2
