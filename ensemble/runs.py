@@ -209,7 +209,9 @@ def soup_runs(
     method = "greedy-soup" if greedy else "soup"
     for run in runs:
         tasks_of_run(run)  # raises PredictionError for an unfinished run
-    base = soup_config(runs).changed(seed=seed)
+    base = soup_config(runs)
+    if greedy:  # else it has the seed of the runs, which may have drawn their examples
+        base = base.changed(seed=seed)
     config = base.to_json() | {"method": method, "members": [str(run) for run in runs]}
     check_merged_folder(folder, config, runs, overwrite)
     soup = make_soup(runs, greedy, seed)
