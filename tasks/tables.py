@@ -6,33 +6,23 @@ Parquet files and folders saved by the library datasets need the package pyarrow
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import date, time
-from decimal import Decimal
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import check_regular
-from common.extras import missing
+from tasks.arrow_files import arrow_columns, arrow_lists, arrow_rows, is_arrow
 from tasks.text_files import (
     DataError,
+    check_columns,
     csv_lines,
     decoded_lines,
-    encodable,
-    joined_list,
     json_field,
     json_lines,
     json_rows,
-    missing_as_empty,
-    to_text,
 )
 
 JSON_LINES = (".json", ".jsonl")
-NO_LISTS: Mapping[str, str] = {}
-ROWS = 4096  # of a Parquet file in memory at a time
 HEADER_LINES = 100  # at most, of a file with line breaks in the names of columns
 
 
@@ -76,20 +66,6 @@ def rows_by_name(
         return
     for line, header, fields in csv_rows(path, needed, comma, quoted_tabs, names):
         yield line, dict(zip(header, fields, strict=True))
-
-
-def names_in(header: Iterable[str]) -> str:
-    """Return the names of columns for a message, in quotes if they begin or end with a space."""
-    names = (name if name == name.strip() else repr(name) for name in header if name)
-    return ", ".join(names) or "none"
-
-
-def check_columns(where: str, header: Sequence[str], needed: Iterable[str], hint: str = "") -> None:
-    """Raise DataError, which ends with a hint, if a header lacks a column, or has it twice."""
-    for name in needed:
-        if header.count(name) != 1:
-            found = "it twice" if name in header else names_in(header)
-            raise DataError(f"{where}: expected a column {name!r}, found {found}{hint}")
 
 
 def csv_rows(
@@ -200,11 +176,6 @@ def has_commas(path: Path, header: str, allowed: bool | None = None) -> bool:
     return allowed and "\t" not in header
 
 
-def is_arrow(path: Path) -> bool:
-    """Return whether a path is a Parquet file or a folder, as saved by the library datasets."""
-    return path.suffix.lower() == ".parquet" or path.is_dir()
-
-
 def table_column(path: Path, column: str) -> Iterator[str]:
     """Return one column of a file with a header line."""
     return (row[column] for _, row in rows_by_name(path, [column]))
@@ -217,130 +188,3 @@ READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
     ".json": json_field,
     ".parquet": table_column,
 }
-
-
-def arrow_rows(
-    path: Path,
-    needed: Sequence[str],
-    kept: Sequence[str] = (),
-    lists: Mapping[str, str] = NO_LISTS,
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (row number from 1, fields by column); classes have the names stored in the file.
-
-    The columns that are `kept` may have any type, and may be missing.
-    """
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise DataError(f"{path}: {missing('pyarrow')}") from error
-    number = 0
-    for file in shards(path):
-        try:
-            with opened(file, [*needed, *kept]) as (schema, batches):
-                header = list(schema.names)
-                check_columns(str(file), header, needed)
-                names = class_names(schema)
-                further = [name for name in kept if header.count(name) == 1]
-                for batch in batches:
-                    columns = [batch.column(name).to_pylist() for name in (*needed, *further)]
-                    for values in zip(*columns, strict=True):
-                        number += 1
-                        texts = {
-                            n: as_text(v, names.get(n), file, number, lists.get(n))
-                            for n, v in zip(needed, values[: len(needed)], strict=True)
-                        }
-                        more = zip(further, values[len(needed) :], strict=True)
-                        yield number, texts | {n: shown(v, names.get(n)) for n, v in more}
-        except (pyarrow.ArrowException, OSError) as error:
-            raise DataError(f"{file}: cannot be read: {error}") from error
-
-
-def arrow_columns(path: Path) -> list[str]:
-    """Return the names of the columns."""
-    try:
-        import pyarrow
-    except ImportError:
-        return []  # reading the rows reports the missing package
-    try:
-        with opened(shards(path)[0]) as (schema, _):
-            return list(schema.names)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-
-
-def arrow_lists(path: Path) -> set[str]:
-    """Return the names of the columns whose values are lists."""
-    try:
-        from pyarrow import ArrowException, types
-    except ImportError:
-        return set()  # reading the rows reports the missing package
-    is_list = (types.is_list, types.is_large_list, types.is_fixed_size_list)
-    try:
-        with opened(shards(path)[0]) as (schema, _):
-            return {field.name for field in schema if any(of(field.type) for of in is_list)}
-    except (ArrowException, OSError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-
-
-def shards(path: Path) -> list[Path]:
-    """Return the sorted files of a path: a file, a pattern or a folder."""
-    if path.is_dir():
-        found = sorted(path.glob("*.arrow"))
-        if not found:
-            raise DataError(f"{path}: expected a file, found a folder without *.arrow files")
-    else:
-        found = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
-    if not found or not found[0].exists():
-        raise DataError(f"{path}: expected a data file, found none")
-    for file in found:
-        check_regular(file, DataError)
-    return found
-
-
-@contextmanager
-def opened(file: Path, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Iterator[Any]]]:
-    """Open a file of Arrow or Parquet data: its schema, and batches of rows with these columns."""
-    import pyarrow
-    from pyarrow import parquet
-
-    if file.suffix == ".arrow":
-        with pyarrow.memory_map(str(file)) as mapped, pyarrow.ipc.open_stream(mapped) as stream:
-            yield stream.schema, stream
-        return
-    with parquet.ParquetFile(file) as table:
-        yield table.schema_arrow, table.iter_batches(ROWS, columns=list(dict.fromkeys(columns)))
-
-
-def class_names(schema: Any) -> Mapping[str, list[str]]:
-    """Return the names of the classes by column, from the metadata of the library datasets."""
-    try:
-        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-        items = {n: f.get("feature", f) for n, f in features.items()}  # of lists, or the column's
-        return {n: f["names"] for n, f in items.items() if f.get("_type") == "ClassLabel"}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {}
-
-
-def shown(value: Any, names: Sequence[str] | None = None) -> str:
-    """Return a value of any type as text: JSON, but for strings, missing values and dates."""
-    if isinstance(value, int) and names is not None:
-        return names[value] if 0 <= value < len(names) else ""
-    value = missing_as_empty(value)
-    if isinstance(value, bool | int | float | list | dict):
-        value = json.dumps(value, ensure_ascii=False, default=str)
-    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def as_text(
-    value: Any, names: Sequence[str] | None, file: Path, row: int, separator: str | None = None
-) -> str:
-    """Return a field as text, lists if there is a separator; a missing value is empty."""
-    if isinstance(value, int) and names is not None:
-        return names[value] if 0 <= value < len(names) else ""  # -1: no label
-    if separator and isinstance(value, list):
-        value = [as_text(one, names, file, row) for one in value]
-        value = joined_list(value, separator, f"{file}, row {row}")
-    value = str(value) if isinstance(value, Decimal | date | time) else to_text(value)
-    if not isinstance(value, str) or not encodable(value):
-        raise DataError(f"{file}, row {row}: expected text or a number, found {str(value)[:60]!r}")
-    return value

@@ -158,3 +158,17 @@ def stamp(path: Path) -> Stamp:
 def file_exists(file: Path) -> bool:
     """Return whether a file exists, or any file of a pattern."""
     return file.exists() or ("*" in file.name and any(file.parent.glob(file.name)))
+
+
+def names_in(header: Iterable[str]) -> str:
+    """Return the names of columns for a message, in quotes if they begin or end with a space."""
+    names = (name if name == name.strip() else repr(name) for name in header if name)
+    return ", ".join(names) or "none"
+
+
+def check_columns(where: str, header: Sequence[str], needed: Iterable[str], hint: str = "") -> None:
+    """Raise DataError, which ends with a hint, if a header lacks a column, or has it twice."""
+    for name in needed:
+        if header.count(name) != 1:
+            found = "it twice" if name in header else names_in(header)
+            raise DataError(f"{where}: expected a column {name!r}, found {found}{hint}")

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common.errors import LeftOutWarning
-from tasks.tables import JSON_LINES, arrow_columns, arrow_rows, csv_rows, is_arrow, shown
+from tasks.arrow_files import arrow_columns, arrow_rows, is_arrow, shown
+from tasks.tables import JSON_LINES, csv_rows
 from tasks.text_files import json_lines, text_field, to_text
 
 WholeRows = Iterator[tuple[Sequence[str], Sequence[str]]]  # all columns, fields in their order

@@ -14,7 +14,7 @@ from multitask.settings.config import RunConfig, path_settings
 from multitask.storage.run_folder import DATA, RunFolder
 from multitask.storage.stored_config import as_paths
 from tasks import build_task, data_folder
-from tasks.tables import is_arrow, shards
+from tasks.arrow_files import is_arrow, shards
 from tasks.text_files import DataError
 
 ENCODER = "encoder"  # name of the checksum of a local encoder's folder; other names have a space
