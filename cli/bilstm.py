@@ -81,7 +81,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     config = config_of(args, parser, tasks, mode="bilstm")
 
     from minbert.words import build_bilstm
-    from multitask.assembly import training_texts
+    from multitask.config_tasks import training_texts
 
     line = build_bilstm(
         folder,

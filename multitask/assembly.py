@@ -1,9 +1,8 @@
-"""Construction of tasks, model and data from a configuration."""
+"""Construction of the model and the data of a configuration, for its tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,31 +15,24 @@ from minbert.bilstm import BiLSTM
 from minbert.config import PRECISIONS, transformer_config
 from minbert.device import choose_device, warn_if_slow
 from minbert.sizes import trained_sizes
+from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from multitask.precision import training_precision
 from multitask.settings.config import RunConfig
 from multitask.settings.imbalance_rules import imbalance_of
 from multitask.settings.methods import UserMethods
-from multitask.settings.objective_rules import smoothing_of
 from multitask.settings.rules import reading_rules
 from multitask.settings.run_settings import READING
 from multitask.splits import load_splits
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
 from multitask.storage.unfinished import warn_if_unfinished
-from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
 from tasks.data import Split, Splits
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
-from tasks.kinds import on_scale, smoothed, with_main_metric
-from tasks.labelled_files import Source
-from tasks.objectives import with_objective
-from tasks.own_tasks import rows_key
-from tasks.protocols import apply_protocol
-from tasks.readers import limit_of, to_number
-from tasks.silver import with_silver
-from tasks.task_description import from_json, output_signature
+from tasks.readers import to_number
+from tasks.task_description import output_signature
 
 
 class Assembly(NamedTuple):
@@ -49,113 +41,6 @@ class Assembly(NamedTuple):
     tasks: dict[str, Task]
     model: EncoderWithHeads
     splits: dict[str, dict[str, Split]]
-
-
-def build_tasks(config: RunConfig) -> dict[str, Task]:
-    """Return the tasks of a configuration by name, in its order, with its objective.
-
-    Tasks of pre-training have the name of their objective. `plain_tasks` ignores the objective.
-    """
-    if config.pretraining_objective is not None:
-        return config.pretraining_objective.tasks(config)
-    tasks, objective = plain_tasks(config), config.task_objective
-    if objective is None:
-        return tasks
-    return {name: with_objective(task, objective) for name, task in tasks.items()}
-
-
-def plain_tasks(config: RunConfig) -> dict[str, Task]:
-    """Return the tasks of a configuration with their own losses, whatever the objective is.
-
-    This function also works for pre-training, for example to read the files of the tasks.
-    """
-    names = CS224N if config.leaks_of == "all" else ()
-    course = {name: build_task(name).source for name in names}
-    tasks: dict[str, Task] = {}
-    for name in (*config.main_tasks, *config.auxiliary):
-        apart = split_apart(config, name)
-        held_out: dict[str, Source] = {n: config.options_of(n).build().source for n in apart}
-        if config.drop_leaks:
-            held_out |= course
-        task = config.options_of(name).build()
-        if task.kind.similarities:
-            task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
-        if share := smoothing_of(config, name):
-            task = with_smoothing(task, share)
-        auxiliary = name in config.auxiliary
-        if auxiliary:  # always without dev and test of the tasks that count
-            held_out = course | {main: tasks[main].source for main in config.main_tasks}
-        others = tuple(held_out.values()) if held_out or config.drop_leaks else None
-        source = apply_protocol(task, config.protocol, config.seed, others)
-        tasks[name] = replace(task, source=source, auxiliary=auxiliary)
-    tasks = {name: tasks[name] for name in config.tasks}
-    further = [build_task(name).source for name in CS224N]
-    tasks = with_silver(tasks, config.own_tasks, config.silver, further, config.drop_leaks)
-    return tasks if config.select_by is None else selected_by(tasks, config.select_by)
-
-
-def split_apart(config: RunConfig, name: str) -> list[str]:
-    """Return the other own tasks that split the file of an own task in another way.
-
-    Each task without a table splits the rows that have its label, so that a row may be in train of
-    one task and in dev or test of another.
-    """
-    if name not in config.own_tasks:
-        return []
-    described = {one: from_json(one, content) for one, content in config.own_tasks.items()}
-    mine = described.pop(name)
-    if mine.dev is not None:
-        return []
-    return [
-        one
-        for one, other in described.items()
-        if other.dev is None
-        and Path(other.train).resolve() == Path(mine.train).resolve()
-        and (mine.table is None or rows_key(other) != rows_key(mine))
-    ]
-
-
-def with_smoothing(task: Task, share: float) -> Task:
-    """Return a task with smoothed labels.
-
-    Raise SettingsError for a loss other than cross-entropy.
-    """
-    try:
-        return replace(task, kind=smoothed(task.kind, share))
-    except ValueError as error:
-        raise SettingsError(f"label_smoothing: {error}, found {task.name}") from error
-
-
-def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
-    """Return the tasks with `metric` as main metric, where a task has it, to select the best epoch.
-
-    All tasks with classes or labels have `macro_f1`. Raise SettingsError if no task has the metric.
-    """
-    kinds = {
-        name: kind
-        for name, task in tasks.items()
-        if not task.auxiliary and (kind := with_main_metric(task.kind, metric))
-    }
-    if not kinds:
-        available = "; ".join(
-            f"{name} has {', '.join(task.kind.metric_names)}"
-            for name, task in tasks.items()
-            if not task.auxiliary
-        )
-        raise SettingsError(f"select_by {metric}: expected a metric of the tasks: {available}")
-    return {n: replace(t, kind=kinds[n]) if n in kinds else t for n, t in tasks.items()}
-
-
-def training_texts(config: RunConfig) -> list[str]:
-    """Return all texts of the training examples, whatever the objective is."""
-    return [
-        text
-        for task in plain_tasks(config).values()
-        for column in task.read(
-            data_folder(config.data), "train", limit_of(config.limit, task.name)
-        ).texts
-        for text in column
-    ]
 
 
 def assemble(

@@ -20,7 +20,8 @@ from torch import Tensor
 from common.array_files import read_arrays, write_arrays
 from common.atomic_files import file_lock
 from common.errors import RunError, SettingsError
-from multitask.assembly import load_trained, plain_tasks
+from multitask.assembly import load_trained
+from multitask.config_tasks import plain_tasks
 from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads
 from multitask.settings.config import RunConfig

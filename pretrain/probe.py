@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from common.environment import environment
 from common.errors import RunError
-from multitask.assembly import assemble, build_tasks
+from multitask.assembly import assemble
+from multitask.config_tasks import build_tasks
 from multitask.loop.evaluation import score_split
 from multitask.settings.config import RunConfig
 from tasks.base import Task

@@ -21,8 +21,9 @@ from minbert.bi_encoder import WINDOW
 from minbert.precision import autocast, weights_state
 from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
-from multitask.assembly import build_tasks, load_trained
+from multitask.assembly import load_trained
 from multitask.calibration import read_calibration
+from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods

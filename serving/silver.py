@@ -22,7 +22,7 @@ from common.errors import RunError, SettingsError
 from common.json_files import write_json
 from common.progress import bar
 from minbert.bi_encoder import BiEncoder
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
 from multitask.soft_targets import stored_or_computed

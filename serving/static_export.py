@@ -14,7 +14,7 @@ from common.json_files import write_json
 from common.run_files import EXPORTED
 from minbert.folder import write_modules
 from minbert.tokenizer import Tokenizer
-from multitask.assembly import training_texts
+from multitask.config_tasks import training_texts
 from multitask.storage.stored_config import without_paths
 from reports.tables import markdown_table
 from serving.model import MultiTaskModel

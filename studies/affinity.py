@@ -22,7 +22,7 @@ import numpy as np
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.measures import Measures
 from multitask.affinity.run import JOINT, measure_affinity, measures_of
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from multitask.control import RunControl
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder

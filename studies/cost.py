@@ -19,7 +19,7 @@ from common.errors import EncoderError, UserError, one_line
 from common.json_files import read_json
 from minbert.config import EncoderConfig, config_from_transformers
 from minbert.sources import HUB_IDS, find_folder
-from multitask.assembly import build_tasks
+from multitask.config_tasks import build_tasks
 from multitask.sampling import batches_by_task, build_plan
 from multitask.settings.config import RunConfig
 from reports.tables import Table

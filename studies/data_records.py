@@ -10,7 +10,7 @@ from pathlib import Path
 from common.atomic_files import atomic_write_text, file_lock
 from common.errors import UserError
 from common.json_files import read_json, write_json
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from multitask.storage import data_files
 from pretrain.texts import read_nli_triplets

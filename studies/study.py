@@ -17,7 +17,7 @@ from typing import Any
 from common.errors import UserError
 from common.settings import accepts
 from ensemble.runs import ensemble_runs
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from reports.cells import read_cell, write_cell
 from reports.tables import markdown_table

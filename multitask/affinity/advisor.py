@@ -136,7 +136,7 @@ def best_rate(
     The runs stand beside the `joint` run that was measured. Finished ones are kept, and an
     unfinished one is continued.
     """
-    from multitask.assembly import plain_tasks
+    from multitask.config_tasks import plain_tasks
     from multitask.loop.evaluation import selection_score
     from multitask.precision import of_first_run
     from multitask.run import complete
@@ -156,7 +156,7 @@ def best_rate(
 
 def training_sizes(config: RunConfig) -> dict[str, int]:
     """Return the number of training examples of each task."""
-    from multitask.assembly import plain_tasks
+    from multitask.config_tasks import plain_tasks
 
     data = data_folder(config.data)
     return {name: len(task.read(data, "train").ids) for name, task in plain_tasks(config).items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 from common.errors import OtherRunError
 from common.json_files import digest, write_json
 from minbert.sources import encoder_checksum
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig, path_settings
 from multitask.storage.run_folder import DATA, RunFolder
 from multitask.storage.stored_config import as_paths

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 from studies.runner import long_training

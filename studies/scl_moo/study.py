@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from reports.tables import markdown_table
 from studies.claims import Claim
 from studies.figures import complete_map_run, draw_lines, draw_maps

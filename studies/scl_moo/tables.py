@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from reports.tables import Table, beside
 from studies.claims import (
     Pairs,

@@ -10,7 +10,7 @@ from typing import Any
 from common.errors import UserError
 from common.json_files import digest
 from minbert.words import build_bilstm
-from multitask.assembly import training_texts
+from multitask.config_tasks import training_texts
 from multitask.run import complete
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common.atomic_files import file_lock
 from common.errors import UserError
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from reports.tables import markdown_table, titled_table
 from studies.claims import Claim
 from studies.figures import draw_lines, draw_maps, map_folder

@@ -16,7 +16,7 @@ import numpy as np
 
 from common.errors import UserError
 from common.json_files import read_sealed
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from multitask.storage.data_files import file_digests
 from reports.leaks import Counts, audit

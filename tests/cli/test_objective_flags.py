@@ -6,7 +6,7 @@ import pytest
 from run_files import config, metrics, telemetry
 
 from common.errors import SettingsError
-from multitask.assembly import build_tasks
+from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import methods
 from tasks import TASK_NAMES, build_task

@@ -15,7 +15,7 @@ import cli
 from common.json_files import read_json
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from multitask.storage.run_folder import RunFolder
 from serving import MultiTaskModel, silver
 from tasks import CS224N, build_task, data_folder

@@ -11,7 +11,8 @@ from tolerances import assert_near_in_norm
 
 from common.errors import SettingsError
 from multitask.adapters import PAL, Copies, LoRA
-from multitask.assembly import assemble, build_model, build_tasks
+from multitask.assembly import assemble, build_model
+from multitask.config_tasks import build_tasks
 from multitask.loop.streams import next_batches
 from multitask.passes import EncoderPass
 from multitask.run import complete

@@ -9,7 +9,7 @@ import pytest
 from common.errors import SettingsError
 from ensemble.runs import soup_runs, tasks_of_run
 from ensemble.soup import make_soup
-from multitask.assembly import build_tasks, plain_tasks
+from multitask.config_tasks import build_tasks, plain_tasks
 from multitask.loop.evaluation import selection_score
 from multitask.run import complete
 from multitask.settings.config import RunConfig

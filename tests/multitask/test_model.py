@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from tolerances import assert_near
 
 from common.errors import SettingsError
-from multitask.assembly import build_tasks
+from multitask.config_tasks import build_tasks
 from multitask.loop.evaluation import selection_score
 from multitask.loop.streams import next_batches
 from multitask.settings.config import RunConfig

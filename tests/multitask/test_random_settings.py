@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import Name, accepts, alternatives, hints_of
-from multitask.assembly import build_tasks
+from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig, check_complete
 from multitask.settings.methods import methods
 from multitask.settings.presets import PRESETS

@@ -9,7 +9,8 @@ import torch
 from common.errors import SettingsError, UserError
 from losses import corn_log_probabilities
 from multitask import RunConfig, task
-from multitask.assembly import assemble, build_tasks
+from multitask.assembly import assemble
+from multitask.config_tasks import build_tasks
 from multitask.settings.imbalance_rules import imbalance_of
 from tasks import build_task
 from tasks.described import DescriptionError, parse_description

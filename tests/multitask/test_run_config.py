@@ -10,8 +10,8 @@ import pytest
 
 from common.errors import RunError, SettingsError, UserError
 from common.settings import setting
-from multitask.assembly import build_tasks
 from multitask.combiners.epo import EPO
+from multitask.config_tasks import build_tasks
 from multitask.optimizer import AdamW
 from multitask.regularizers import Smart
 from multitask.run import complete

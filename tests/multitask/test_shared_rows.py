@@ -8,7 +8,8 @@ import torch
 from plain import step_terms
 from tolerances import assert_near, assert_near_in_norm
 
-from multitask.assembly import assemble, build_tasks
+from multitask.assembly import assemble
+from multitask.config_tasks import build_tasks
 from multitask.loop.evaluation import evaluate_sizes, score_split, score_splits
 from multitask.loop.streams import next_batches
 from multitask.loop.trainer import Trainer

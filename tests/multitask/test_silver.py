@@ -11,7 +11,7 @@ import pytest
 import tasks.sample
 from common.errors import SettingsError
 from multitask import RunConfig
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from tasks import data_folder
 from tasks.own_tasks import task as own_task
 from tasks.readers import limit_of

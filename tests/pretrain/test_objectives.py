@@ -19,7 +19,7 @@ from losses import (
     triplet_margin_loss,
 )
 from losses.super_loss import VARIANTS
-from multitask.assembly import build_tasks
+from multitask.config_tasks import build_tasks
 from multitask.loop.telemetry import read_steps
 from multitask.run import complete
 from multitask.settings.config import RunConfig

@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from multitask.assembly import assemble, build_tasks
+from multitask.assembly import assemble
+from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from pretrain.objectives import SimCSE
 from pretrain.texts import (

@@ -11,7 +11,7 @@ import cli
 from common.errors import EncoderError, RunError, SettingsError, SharedEncoderWarning
 from ensemble.soup import soup_config
 from minbert.bi_encoder import BiEncoder
-from multitask.assembly import build_tasks, training_texts
+from multitask.config_tasks import build_tasks, training_texts
 from multitask.settings.config import RunConfig
 from multitask.soft_targets import computed
 from multitask.training import Run

@@ -11,7 +11,7 @@ import tasks.heads
 import tasks.sample
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig, task
-from multitask.assembly import build_tasks
+from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from serving import MultiTaskModel
 from serving.card import card

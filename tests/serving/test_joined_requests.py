@@ -14,7 +14,7 @@ from tolerances import assert_near, encoder_terms, model_terms
 
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig, task
-from multitask.assembly import build_tasks
+from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from serving import MultiTaskModel
 from serving.batching import Batcher

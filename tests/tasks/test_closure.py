@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multitask.assembly import build_tasks
+from multitask.config_tasks import build_tasks
 from multitask.run import make_trainer
 from multitask.settings.config import RunConfig
 from tasks import build_task, data_folder

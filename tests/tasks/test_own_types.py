@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from tasks import find_task
 from tasks.described import DescriptionError
 from tasks.own_types import TYPES

@@ -11,7 +11,7 @@ import pytest
 
 from common.errors import UserError
 from multitask import RunConfig, table_tasks, task
-from multitask.assembly import plain_tasks
+from multitask.config_tasks import plain_tasks
 from multitask.folds import fold_config
 from tasks import find_task
 from tasks.described import DescriptionError

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from losses import corn_loss, distance_loss, pair_contrastive_loss
-from multitask.assembly import build_tasks
+from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from tasks import TASK_NAMES, build_task
 from tasks.kinds import on_scale, smoothed
