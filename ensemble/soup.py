@@ -76,7 +76,7 @@ def check_scored_files(runs: Sequence[Path], config: RunConfig) -> None:
             stored = RunFolder(run).data_checksums().get(key, found)
             if stored != found and key.endswith((" dev", " test")):
                 line = f"expected the file of {key} that this run read, found another one"
-                raise RunError(f"{run}: {line}; train the runs of a soup on the same files")
+                raise RunError(f"{run}: {line}; restore it, or train again")
 
 
 def soup_config(runs: Sequence[Path]) -> RunConfig:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from common.errors import SettingsError
 from multitask.settings.config import RunConfig
@@ -14,11 +13,9 @@ from tasks.base import Task
 from tasks.kinds import on_scale, smoothed, with_main_metric
 from tasks.labelled_files import Source
 from tasks.objectives import with_objective
-from tasks.own_tasks import rows_key
 from tasks.protocols import apply_protocol
 from tasks.readers import limit_of
 from tasks.silver import with_silver
-from tasks.task_description import from_json
 
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
@@ -41,12 +38,9 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     """
     names = CS224N if config.leaks_of == "all" else ()
     course = {name: build_task(name).source for name in names}
+    held_out: dict[str, Source] | None = course if config.drop_leaks else None
     tasks: dict[str, Task] = {}
     for name in (*config.main_tasks, *config.auxiliary):
-        apart = split_apart(config, name)
-        held_out: dict[str, Source] = {n: config.options_of(n).build().source for n in apart}
-        if config.drop_leaks:
-            held_out |= course
         task = config.options_of(name).build()
         if task.kind.similarities:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
@@ -55,34 +49,13 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         auxiliary = name in config.auxiliary
         if auxiliary:  # always without dev and test of the tasks that count
             held_out = course | {main: tasks[main].source for main in config.main_tasks}
-        others = tuple(held_out.values()) if held_out or config.drop_leaks else None
+        others = None if held_out is None else tuple(held_out.values())
         source = apply_protocol(task, config.protocol, config.seed, others)
         tasks[name] = replace(task, source=source, auxiliary=auxiliary)
     tasks = {name: tasks[name] for name in config.tasks}
     further = [build_task(name).source for name in CS224N]
     tasks = with_silver(tasks, config.own_tasks, config.silver, further, config.drop_leaks)
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
-
-
-def split_apart(config: RunConfig, name: str) -> list[str]:
-    """Return the other own tasks that split the file of an own task in another way.
-
-    Each task without a table splits the rows that have its label, so that a row may be in train of
-    one task and in dev or test of another.
-    """
-    if name not in config.own_tasks:
-        return []
-    described = {one: from_json(one, content) for one, content in config.own_tasks.items()}
-    mine = described.pop(name)
-    if mine.dev is not None:
-        return []
-    return [
-        one
-        for one, other in described.items()
-        if other.dev is None
-        and Path(other.train).resolve() == Path(mine.train).resolve()
-        and (mine.table is None or rows_key(other) != rows_key(mine))
-    ]
 
 
 def with_smoothing(task: Task, share: float) -> Task:

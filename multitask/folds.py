@@ -17,6 +17,7 @@ from multitask.control import RunControl
 from multitask.precision import of_first_run
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import is_default
+from tasks.own_tasks import tables_of
 from tasks.task_description import Folds, TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
@@ -31,7 +32,6 @@ def fold_config(config: RunConfig, fold: int, folds: int) -> RunConfig:
         raise SettingsError(
             f"folds and protocol {config.protocol.name}: expected one of them, because both split"
         )
-    tables: dict[Any, dict[str, str]] = {}  # the label columns of each file
     described = {}
     for name in config.tasks:
         if name not in config.own_tasks:
@@ -39,18 +39,12 @@ def fold_config(config: RunConfig, fold: int, folds: int) -> RunConfig:
             raise SettingsError(f"folds: {line}, found the built-in {name}")
         one = described[name] = from_json(name, config.own_tasks[name])
         check_single_file(one)
-        tables.setdefault(rows_of(one), {}).update(one.table or one.separators)
+    tables = tables_of(described)
     own = {
-        name: replace(one, table=tables[rows_of(one)], fold=fold, folds=folds).to_json()
+        name: replace(one, table=tables[name], fold=fold, folds=folds).to_json()
         for name, one in described.items()
     }
     return config.changed(tasks=config.tasks, own_tasks=own)
-
-
-def rows_of(described: TaskDescription) -> tuple[Any, ...]:
-    """Return what tasks with the same folds have in common: all tasks of the same rows."""
-    file = Path(described.train).resolve()
-    return file, described.texts, described.group, described.quotes
 
 
 def check_single_file(described: TaskDescription) -> None:

@@ -110,7 +110,8 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
 
     Class weights, which define a system, are not among them.
     """
-    described = {k: v for k, v in run.own_tasks.get(task, {}).items() if k != "class_weights"}
+    ignored = ("class_weights", "test_labels")  # the latter follows from the file of test
+    described = {k: v for k, v in run.own_tasks.get(task, {}).items() if k not in ignored}
     files = {split: described.pop(split, None) for split in ("train", "dev", "test")}
     return {
         "data": run.config.get("data"),
@@ -274,10 +275,12 @@ def score_system(
     kinds: Mapping[str, Kind],
     left_out: Mapping[str, int],
 ) -> ScoredSystem:
-    """Compute the metrics of a system by task and seed: those of `kinds`, which systems share."""
+    """Compute the metrics of a system by task and seed: those of `kinds`, for equal outputs."""
     metrics: dict[str, dict[int, dict[str, float]]] = {}
     for task in system.tasks:
-        kind = system.task(task).kind
+        kind, shared = system.task(task).kind, kinds[task]
+        if (shared.classes, shared.labels) != (kind.classes, kind.labels):
+            shared = kind  # the comparison of the two is refused
         # Raises an error unless all seeds have the same examples and labels.
         cells = {str(system.cells[task, s]): scores[task, s] for s in system.seeds(task)}
         aligned(cells, kind.predictions)
@@ -286,5 +289,5 @@ def score_system(
             if found.targets is None:
                 raise UserError(f"{system.cells[task, seed]}: expected labels, found none")
             predictions = found.predicted(kind.predictions)
-            metrics.setdefault(task, {})[seed] = kinds[task].metrics(predictions, found.targets)
+            metrics.setdefault(task, {})[seed] = shared.metrics(predictions, found.targets)
     return ScoredSystem(system, metrics, scores, left_out)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tasks.own_types.classes import spelled_twice
-from tasks.own_types.multi_label import USUAL, parts_of
+from tasks.own_types.multi_label import SEPARATOR, USUAL, parts_of
 from tasks.readers import to_number
 
 LEVELS = range(3, 21)  # different whole numbers that are taken for ordered classes
@@ -45,6 +45,19 @@ def infer_kind(cells: Mapping[str, int], texts: int) -> Inferred:
         return Inferred("classification", {}, "two different values")
     check_repeated(cells)
     return Inferred("classification", {}, f"{len(cells)} different values with words")
+
+
+def of_lists(cells: Mapping[str, int]) -> Inferred:
+    """Return the type of a column of lists, whose cells have `SEPARATOR` between the labels.
+
+    Raise ValueError if hardly any label recurs, as in a column of numbers such as embeddings.
+    """
+    labels: Counter[str] = Counter()
+    for cell, times in cells.items():
+        for label in parts_of(cell, SEPARATOR):
+            labels[label] += times
+    check_repeated(labels)
+    return Inferred("multi-label", {}, f"lists of {len(labels)} labels")
 
 
 def of_numbers(numbers: set[float], cells: Mapping[str, int], texts: int) -> Inferred:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -256,6 +257,36 @@ def rows_key(described: TaskDescription) -> str | None:
     keys = ("train", "dev", "test", "texts", "id", "joint", "quotes", "table", "group")
     found = described.to_json()
     return json.dumps({key: found.get(key) for key in (*keys, "fold", "folds")}, sort_keys=True)
+
+
+def tables_of(described: Mapping[str, TaskDescription]) -> dict[str, dict[str, str]]:
+    """Return the label columns, with separators, of all tasks that split the same rows, by task."""
+    tables: dict[Any, dict[str, str]] = {}
+    for one in described.values():
+        tables.setdefault(split_key(one), {}).update(one.table or one.separators)
+    return {name: tables[split_key(one)] for name, one in described.items()}
+
+
+def with_one_split(own: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return stored descriptions in which tasks that split the same rows share one table.
+
+    Each would otherwise split the rows that have its label, so that a row could be in train of one
+    task and in dev or test of another.
+    """
+    described = {name: from_json(name, content) for name, content in own.items()}
+    counts, tables = Counter(map(split_key, described.values())), tables_of(described)
+    return {
+        name: replace(one, table=tables[name]).to_json()
+        if one.dev is None and counts[split_key(one)] > 1
+        else own[name]
+        for name, one in described.items()
+    }
+
+
+def split_key(one: TaskDescription) -> tuple[Any, ...]:
+    """Return what tasks that split the same rows have in common."""
+    file = Path(one.train).resolve()
+    return file, one.dev, one.test, one.texts, one.group, one.quotes, one.fold, one.folds
 
 
 def source_of(described: TaskDescription, parts: Parts) -> Source:

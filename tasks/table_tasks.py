@@ -26,7 +26,7 @@ from tasks.described import (
     pairs,
     read_description,
 )
-from tasks.label_kinds import infer_kind
+from tasks.label_kinds import infer_kind, of_lists
 from tasks.own_types.base import DescriptionError
 from tasks.own_types.multi_label import SEPARATOR
 from tasks.tables import list_columns, rows_by_name
@@ -193,12 +193,12 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
         if "type" not in options:
             if "separator" in options:
                 options = {"type": "multi-label", **options}
-            elif column in lists:
-                options = {"type": "multi-label", **options}
-                lines.append(f"{name}: multi-label: column {column!r} has lists")
             else:
                 try:
-                    found = infer_kind(cells[column], len(texts))
+                    if column in lists:
+                        found = of_lists(cells[column])
+                    else:
+                        found = infer_kind(cells[column], len(texts))
                 except ValueError as error:
                     raise DataError(one_line(f"{train}: column {column!r}: {error}")) from error
                 options = {"type": found.type, **found.options, **options}

@@ -36,7 +36,7 @@ from multitask.settings.settings_by_name import (
 from multitask.settings.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.objectives import Balance, Objective, balance_of
-from tasks.own_tasks import OwnTaskOptions
+from tasks.own_tasks import OwnTaskOptions, with_one_split
 from tasks.task_description import from_json
 
 
@@ -72,11 +72,14 @@ class RunConfig(RunSettings):
             object.__setattr__(self, name, value)
         if not strict:
             return
-        for name, described in self.own_tasks.items():
-            try:
-                from_json(name, described)
-            except UserError as error:
-                raise SettingsError(str(error)) from error
+        try:
+            own = with_one_split(self.own_tasks)
+        except UserError as error:
+            raise SettingsError(str(error)) from error
+        if own != self.own_tasks:
+            object.__setattr__(self, "own_tasks", own)
+            names = {key: getattr(self, key) for key in ("tasks", "task_options", "own_tasks")}
+            object.__setattr__(self, "given", {**self.given, **names})
         for fault in faults(self):
             raise SettingsError(fault)
 

@@ -147,7 +147,8 @@ def ensemble_tests(report: Report) -> list[Test]:
         if ensemble is not None:
             _, best = best_run(report, task)
             gains[task][SEEDS[0]] = ensemble["dev"][task][metric] - best
-    return [Test(f"the ensemble - the best run, {task}", gain) for task, gain in gains.items()]
+    what = "the ensemble - the best run of all rows and seeds"
+    return [Test(f"{what}, {task}", gain) for task, gain in gains.items()]
 
 
 def merged_members(report: Report) -> Content | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -92,9 +92,13 @@ def sorted_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 def spelled_twice(labels: Iterable[str]) -> str | None:
     """Return two labels that are the same number, such as 1 and 1.0; None if there are none."""
-    first: dict[Decimal, str] = {}
+    first: dict[Decimal | float, str] = {}
     for label in labels:
-        other = first.setdefault(Decimal(label.strip()), label)
+        try:
+            number: Decimal | float = Decimal(label.strip())
+        except InvalidOperation:  # an exponent that only float reads, as 0
+            number = float(label)
+        other = first.setdefault(number, label)
         if other != label:
             return f"{other!r} and {label!r}"
     return None

@@ -220,6 +220,11 @@ def test_an_ordinal_task_is_compared_with_one_of_classes(tmp_path):
     ):
         found = runs[first].compare(**{other: runs[other]})
         assert metric in found.split("\n\n")[2].splitlines()[0]
+    own = multitask.task(f"mine={tmp_path}/t.csv:type=regression,text=t,label=y")
+    numbers = multitask.train(RunConfig(tasks=(own,), **settings), tmp_path / "n", tracker="none")
+    for one, another in ((runs["ordinal"], numbers), (numbers, runs["ordinal"])):
+        with pytest.raises(PredictionError, match="expected values"):
+            one.compare(other=another)
 
 
 def test_runs_that_start_from_different_ones_are_not_merged(make_run):

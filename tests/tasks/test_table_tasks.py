@@ -1,6 +1,7 @@
 """One file as several tasks: names and keys, one split, blanks, limits, groups and folds."""
 
 import csv
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -388,32 +389,39 @@ def test_a_column_of_lists_without_two_labels_in_a_cell_is_multi_label(tmp_path)
     for name in ("t.jsonl", "t.parquet"):
         described, lines = complete_table(make_table(str(tmp_path / name), ["text"], ["tags"], {}))
         assert [(one.type, one.labels) for one in described] == [("multi-label", ("a", "b"))]
-        assert lines == ["tags: multi-label: column 'tags' has lists"]
+        assert lines == ["tags: multi-label: column 'tags' has lists of 2 labels"]
+    rows = [{"text": f"row {n}", "tags": [n / 7, n / 9]} for n in range(1, 30)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(DataError, match="expected labels that recur"):
+        table_tasks(tmp_path / "t.jsonl", text="text", labels=["tags"])
 
 
-def test_no_row_of_one_file_is_held_out_of_one_task_and_trained_on_by_another(table):
-    """Each task splits the rows that have its label."""
-    rows = [[f"text {n}", "xy"[n % 2] * (n % 7 > 0), "xy"[n % 2] * (n % 5 > 0)] for n in range(200)]
+def test_tasks_of_one_file_have_the_same_split_whatever_their_blanks(table):
+    words = "xy"
+    rows = [
+        [f"text {n}", words[n % 2] * (n % 7 > 0), words[n % 2] * (n % 5 > 0)] for n in range(200)
+    ]
     file = table(["t", "a", "b"], rows)
-    keys = "type=classification,text=t"
-    own = [task(f"{name}={file}:{keys},label={name}") for name in "ab"]
-    found = {
-        name: one.read(HERE, "train") for name, one in plain_tasks(RunConfig(tasks=own)).items()
+    own = [task(f"{name}={file}:type=classification,text=t,label={name}") for name in "ab"]
+    found = {name: rows_of(one) for name, one in plain_tasks(RunConfig(tasks=own)).items()}
+    for column, (name, other) in enumerate(("ab", "ba"), 1):
+        for one, another in itertools.permutations(SPLITS, 2):
+            assert not set(found[name][one]) & set(found[other][another])
+        labelled = [str(n) for n, row in enumerate(rows, 1) if row[column]]
+        assert sorted(map(int, itertools.chain(*found[name].values()))) == list(map(int, labelled))
+        assert 10 < len(found[name]["test"]) < 20
+    config = RunConfig(tasks=own)
+    stored = RunConfig.from_json(config.to_json())
+    for one in (config.changed(tasks=("a",)), stored.changed(tasks=("a",))):
+        assert rows_of(plain_tasks(one)["a"]) == found["a"], "the split is that of both tasks"
+    alone = [RunConfig(tasks=(one,)).own_tasks[one.name] for one in own]
+    apart = {
+        "a": own[0],
+        "b": replace(own[1], dev=str(file)),
+        "c": replace(own[1], name="c", texts=("a",)),
     }
-    alone = {one.name: rows_of(build(one)) for one in own}
-    for name, other in ("ab", "ba"):
-        held = {*alone[other]["dev"], *alone[other]["test"]}
-        left = [row for row in alone[name]["train"] if row not in held]
-        assert list(found[name].ids) == left
-        assert found[name].leaked == len(alone[name]["train"]) - len(left) > 0
-    full = table(
-        ["t", "a", "b"], [[f"text {n}", *"xyxy"[n % 2 :][:2]] for n in range(60)], "full.csv"
-    )
-    own = [task(f"{name}={full}:{keys},label={name}") for name in "ab"]
-    for name, one in plain_tasks(RunConfig(tasks=own)).items():
-        train = one.read(HERE, "train")
-        assert list(train.ids) == list(rows_of(build(own["ab".index(name)]))["train"])
-        assert train.leaked == 0
+    kept = RunConfig(tasks=tuple(replace(one, name=name) for name, one in apart.items())).own_tasks
+    assert [one.get("table") for one in (*alone, *kept.values())] == [None] * 5
 
 
 @pytest.mark.parametrize("second", [TICKETS, TICKETS.parent / ".." / "own" / TICKETS.name])
