@@ -17,8 +17,8 @@ from benchmarks.timing import in_rounds, make_result, rate_table, timed
 from minbert.bi_encoder import BiEncoder
 from serving.mining import mine
 from serving.quantized import CODES, index_of
-from serving.rows import Rows
-from serving.search import ROUNDING, search
+from serving.rows import ROUNDING, Rows
+from serving.search import search
 from tasks import data_folder
 
 TOP, RESCORE = 10, 4

@@ -161,9 +161,8 @@ def load_corpus(args: argparse.Namespace, parser: Any, queries: bool = False) ->
     `queries` tells whether the encoder is used for others, too, with --embedded.
     """
     check_run(args, parser)
-    from serving.mining import embeddings_of, read_sentence_list
     from serving.quantized import index_of
-    from serving.rows import Rows, empty_texts_of
+    from serving.rows import Rows, embeddings_of, empty_texts_of, read_sentence_list
     from serving.run_encoder import report_precision
 
     source = Path(args.input)

@@ -65,7 +65,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if args.column is not None and args.texts is None:
         parser.error("--column: expected --texts FILE, found none")
     from serving.export import export
-    from serving.mining import read_sentence_list
+    from serving.rows import read_sentence_list
     from serving.static_export import StaticSettings
 
     run, folder = Path(args.run), Path(args.output)

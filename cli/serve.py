@@ -74,9 +74,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--column: expected --input FILE, found none")
     from multitask.storage.run_folder import RunFolder
     from serving.answers import ServedCorpus, ServedRun
-    from serving.mining import embeddings_of, read_sentence_list
     from serving.model import MultiTaskModel
-    from serving.rows import Rows
+    from serving.rows import Rows, embeddings_of, read_sentence_list
     from serving.run_encoder import check_embeds_texts, report_precision
     from serving.server import server_of
     from serving.service import Load, make_app

@@ -109,7 +109,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 def read_queries(args: argparse.Namespace) -> list[str]:
     """Return the texts of --queries; empty ones are counted, and have no results."""
     from serving.empty_texts import is_empty, warn_of_empty_texts
-    from serving.mining import read_sentence_list
+    from serving.rows import read_sentence_list
 
     found = read_sentence_list(Path(args.queries), args.queries_column)
     kept = [text for text in found if not is_empty(text)]

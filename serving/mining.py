@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,33 +10,9 @@ import torch
 from torch import Tensor
 
 from common.progress import bar
-from minbert.bi_encoder import BiEncoder
-from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.quantized import Index
-from serving.rows import Rows, check_some_text
-from tasks.tables import read_sentences
+from serving.rows import ROUNDING, Rows
 
-
-def read_sentence_list(file: Path, column: str | None = None) -> list[str]:
-    """Return all sentences of a file, in order; raise UserError if there are only empty ones."""
-    found = list(read_sentences(file, column))
-    check_some_text(file, [is_empty(sentence) for sentence in found])
-    return found
-
-
-def embeddings_of(sentences: list[str], model: BiEncoder, precision: str = "fp32") -> np.ndarray:
-    """Return embeddings of unit length (n, H).
-
-    Those of empty texts are NaN, and are counted in an EmptyTextWarning.
-    """
-    empty = np.array([is_empty(sentence) for sentence in sentences], bool)
-    warn_of_empty_texts(int(empty.sum()), len(empty), "are not searched")
-    found = model.encode(sentences, precision, normalize=True, progress=True)
-    found[empty] = np.nan
-    return found
-
-
-ROUNDING = 1e-6  # error of cosines in float32: equal pairs may differ slightly
 BLOCK = 2048  # rows per matrix product, which has BLOCK x BLOCK scores
 CHUNK = 1 << 18  # pairs offered at a time: in the first block, every pair may qualify
 FEW = 4096  # pairs whose embeddings are read at a time

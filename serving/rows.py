@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from common.errors import UserError
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from tasks.tables import read_sentences
 
+if TYPE_CHECKING:
+    from minbert.bi_encoder import BiEncoder
+
+ROUNDING = 1e-6  # error of cosines in float32: equal pairs may differ slightly
 SAMPLE = 8  # rows of an array that are computed again, to find one of other texts
 SAME = 0.98  # cosine of two embeddings of a sentence; with int8 on one side it is about 0.999
 
@@ -136,4 +141,23 @@ def texts_of(source: Path, column: str | None, rows: Iterable[int]) -> dict[int,
             return found
     if wanted:
         raise UserError(f"{source}: expected row {last + 1}, found the file changed meanwhile")
+    return found
+
+
+def read_sentence_list(file: Path, column: str | None = None) -> list[str]:
+    """Return all sentences of a file, in order; raise UserError if there are only empty ones."""
+    found = list(read_sentences(file, column))
+    check_some_text(file, [is_empty(sentence) for sentence in found])
+    return found
+
+
+def embeddings_of(sentences: list[str], model: BiEncoder, precision: str = "fp32") -> np.ndarray:
+    """Return embeddings of unit length (n, H).
+
+    Those of empty texts are NaN, and are counted in an EmptyTextWarning.
+    """
+    empty = np.array([is_empty(sentence) for sentence in sentences], bool)
+    warn_of_empty_texts(int(empty.sum()), len(empty), "are not searched")
+    found = model.encode(sentences, precision, normalize=True, progress=True)
+    found[empty] = np.nan
     return found

@@ -17,12 +17,11 @@ from common.json_files import read_json, write_json
 from common.progress import bar
 from common.random_generators import generator
 from serving.quantized import Index, to_int8
-from serving.rows import Rows
+from serving.rows import ROUNDING, Rows
 
 SCORES = 1 << 22  # in memory at a time
 ROWS, QUERIES = 16384, 1024  # most of each in a product
 SAMPLE = 100  # rows that are searched again to measure the recall
-ROUNDING = 1e-6  # of cosines in float32
 
 
 class Found(NamedTuple):

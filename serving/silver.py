@@ -28,8 +28,8 @@ from multitask.settings.methods import UserMethods
 from multitask.soft_targets import stored_or_computed
 from multitask.storage.run_folder import RunFolder
 from reports.tables import Table
-from serving.mining import embeddings_of
 from serving.proposals import Proposal, random_pairs, semantic_pairs
+from serving.rows import embeddings_of
 from tasks import CS224N, DECLARED, build_task, data_folder
 from tasks.base import Task
 from tasks.labelled_files import files_of

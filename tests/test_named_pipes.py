@@ -16,8 +16,7 @@ from minbert.words import read_vectors
 from multitask.loop.telemetry import Telemetry, read_steps
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_runs import read_run
-from serving.mining import read_sentence_list
-from serving.rows import open_rows
+from serving.rows import open_rows, read_sentence_list
 from tasks import build_task
 from tasks.described import parse_description
 from tasks.hub import fetch
