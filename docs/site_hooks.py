@@ -12,14 +12,18 @@ from mkdocs.utils import get_relative_url
 ROOT = Path(__file__).parents[1]
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "results/*.md")
 SHIM = "https://unpkg.com/iframe-worker/shim"
+PICTURES = re.compile(r"!\[[^]]*\]\(([^):]+\.png)\)")
 LINKED = re.compile(r"\]\(\.\./([^)]+)\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages of PAGES, and every other file that a page links to by `../`."""
+    """Add the pages of PAGES, their pictures, and other files that a page links to by `../`."""
     outside = {file for pattern in PAGES for file in ROOT.glob(pattern)}
     for page in list(files.documentation_pages()):
         outside |= {ROOT / target.split("#")[0] for target in LINKED.findall(page.content_string)}
+    for added in [file for file in outside if file.suffix == ".md"]:
+        pictures = PICTURES.findall(added.read_text("utf-8"))
+        outside |= {added.parent / picture for picture in pictures}
     for file in sorted(outside):
         name = file.relative_to(ROOT).as_posix()
         files.append(File.generated(config, name, abs_src_path=str(file)))

@@ -37,11 +37,15 @@ def draw_lines(
     ylabel: str,
     xticks: Sequence[float] | None = None,
 ) -> None:
-    """Plot one line per title, in per cent, with error bars; write no file without figures."""
-    figure, axis = new_figure(4.4, 3.6)
+    """Plot one line per title, in per cent, with error bars.
+
+    If no line has two points, the file is deleted.
+    """
     seeds = {seed for line in lines.values() for found in line.values() for seed in found}
-    if not seeds:
+    if max((sum(map(bool, line.values())) for line in lines.values()), default=0) < 2:
+        file.unlink(missing_ok=True)
         return
+    figure, axis = new_figure(4.4, 3.6)
     for title, line in lines.items():
         if points := {x: [100 * f for f in found.values()] for x, found in line.items() if found}:
             mean_line(axis, points, title)

@@ -93,7 +93,8 @@ def reproduce(study: Study, request: StudyRequest) -> str:
     study.draw(report)
     text = page_of(study, report)
     atomic_write_text(study.page_path(request.results), text)
-    if study.train_and_draw(report):
+    if study.train_and_draw is not None:
+        study.train_and_draw(report)
         text = page_of(study, report)
         atomic_write_text(study.page_path(request.results), text)
     raise_if_failed(failed)
@@ -196,13 +197,20 @@ def raise_if_failed(failed: Sequence[str]) -> None:
 
 
 def page_of(study: Study, report: Report) -> str:
-    """Return the page: title, command, claims, notes of the results folder, and other parts."""
+    """Return the page: title, command, claims, notes and figures of the folder, other parts."""
     title, notes = title_and_notes(study, report.results.folder)
     parts = [f"# {title}", f"`{report.request.command}`"]
     if tested := claims_part(study.claims(report), study.claims_note):
         parts += [*tested, "## Notes"]
-    parts += [notes, *study.page(report)]
+    parts += [notes, *study.page(report), figures_part(report.results.folder)]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def figures_part(results: Path) -> str:
+    """Return the part of a page that shows the figures in the folder of results; "" without any."""
+    files = sorted(results.glob("*.png"))
+    shown = [f"![{one.stem.replace('-', ' ')}]({results.name}/{one.name})" for one in files]
+    return "\n\n".join(["## Figures", *shown]) if shown else ""
 
 
 def title_and_notes(study: Study, results: Path) -> tuple[str, str]:

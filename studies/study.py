@@ -116,14 +116,15 @@ class Study:
     """A study.
 
     `cells` returns all cells, requested or not, in the order of the tables. A page has a title, the
-    command, what `claims` returns, with `claims_note`, the notes of the results folder, and the
-    parts that `page` returns. `wanted` returns whether a cell is requested, by default if its name
-    begins with a row; where a row is a cell's whole name, `selected` leaves out longer names.
-    `draw` draws figures of stored cells. `train_and_draw` draws figures of additional runs after
-    the page, and returns whether the page shows them. `searches` returns the cells whose settings
-    can be chosen on dev, with their grids. `options` are flags that only some studies accept.
-    `data` describes the training data of a request without a limit. An `audited` study records
-    hashes of its data files and a leak audit, any other study the examples that each run drew.
+    command, what `claims` returns, with `claims_note`, the notes of the results folder, the parts
+    that `page` returns, and the figures of that folder. `wanted` returns whether a cell is
+    requested, by default if its name begins with a row; where a row is a cell's whole name,
+    `selected` leaves out longer names. `draw` draws figures of stored cells. `train_and_draw` draws
+    figures of additional runs after the page, which is then written again. `searches` returns the
+    cells whose settings can be chosen on dev, with their grids. `options` are flags that only some
+    studies accept. `data` describes the training data of a request without a limit. An `audited`
+    study records hashes of its data files and a leak audit, any other study the examples that each
+    run drew.
     """
 
     name: str
@@ -136,7 +137,7 @@ class Study:
     wanted: Callable[[Cell, StudyRequest], bool] | None = None
     check: Callable[[StudyRequest], None] = lambda request: None
     draw: Callable[[Report], None] = lambda report: None
-    train_and_draw: Callable[[Report], bool] = lambda report: False
+    train_and_draw: Callable[[Report], None] | None = None
     searches: Callable[[StudyRequest], list[Search]] = lambda request: []
     precision: str = "fp32"
     limit: int | None = None  # default number of training examples per task

@@ -128,8 +128,9 @@ def draw(report: Report) -> None:
     """Draw Figures 2, 3, 5 and 6."""
     found = tables.Scores(experiments(report.request), report.results)
     cells = found.cells
-    lines: dict[str, tuple[str, dict[str, Line]]] = {
+    lines: dict[str, tuple[str, str, dict[str, Line]]] = {
         "few-shot": (
+            f"{lacon.CURVE} test",
             "examples per class",
             {
                 title: {s: found.of(cells.few_shot(lacon.CURVE, s, m)) for s in lacon.SHOTS}
@@ -139,6 +140,7 @@ def draw(report: Report) -> None:
     }
     for task in lacon.IMBALANCED:
         lines[f"imbalance-{task}"] = (
+            f"{task} test",
             "most frequent class / rarest",
             {
                 lacon.METHODS[m]: {r: found.of(cells.imbalanced(task, r, m)) for r in lacon.RATIOS}
@@ -147,6 +149,7 @@ def draw(report: Report) -> None:
         )
     for task, counts in lacon.CLASS_TASKS.items():
         lines[f"classes-{task}"] = (
+            f"{task} test",
             "classes",
             {
                 lacon.METHODS[m]: {c: found.of(cells.first_classes(task, c, m)) for c in counts}
@@ -155,14 +158,15 @@ def draw(report: Report) -> None:
         )
     for what, (_, points) in lacon.SWEEPS.items():
         lines[f"sweep-{what}"] = (
+            "test",
             what,
             {task: {v: tables.swept(found, task, what, v) for v in points} for task in lacon.SWEPT},
         )
-    for name, (label, several) in lines.items():
-        draw_lines(several, report.results.folder / f"{name}.png", label, "test")
+    for name, (title, label, several) in lines.items():
+        draw_lines(several, report.results.folder / f"{name}.png", label, title)
 
 
-def draw_maps_of_runs(report: Report) -> bool:
+def draw_maps_of_runs(report: Report) -> None:
     """Train and keep runs; draw Figure 4 and singular values, whose ranks the page shows."""
     cells, folder = experiments(report.request), report.results.folder
     for task in lacon.MAPPED:
@@ -180,7 +184,6 @@ def draw_maps_of_runs(report: Report) -> bool:
         draw_spectra(encoders, folder / f"spectrum-{task}.png")
         ranks = {title: effective_rank(spectrum(space)) for title, space in encoders.items()}
         write_cell(tables.ranks_file(folder, task), ranks)
-    return True
 
 
 def space_of(run: Path, matched: bool = True) -> EmbeddingSpace:

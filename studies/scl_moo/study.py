@@ -114,18 +114,17 @@ def draw(report: Report) -> None:
         draw_lines(lines, file, name, "SST-2 dev accuracy, 50 examples")
 
 
-def draw_maps_of_runs(report: Report) -> bool:
+def draw_maps_of_runs(report: Report) -> None:
     """Train and keep one run per method; draw Figure 4, their [CLS] embeddings."""
     cells = {m: experiments(report.request).few_shot("sst2", scl_moo.SHOTS[0], m) for m in MAPPED}
     if not report.ran(list(cells.values())):
-        return False
+        return
     found = {}
     for method, cell in cells.items():
         config = cell.config.changed(seed=scl_moo.SEEDS[0])
         found[scl_moo.METHODS[method]] = complete_map_run(config, report.request.runs, method)
     test = plain_tasks(config)["sst2"].read(data_folder(config.data), "test")
     draw_maps(found, test, report.results.folder / "maps.png")
-    return False
 
 
 STUDY = Study(

@@ -122,7 +122,7 @@ def draw(report: Report) -> None:
         )
 
 
-def draw_maps_of_runs(report: Report) -> bool:
+def draw_maps_of_runs(report: Report) -> None:
     """Train and keep SuperLoss and cross-entropy runs; draw Figure 2, SST-2's test sentences."""
     cells = experiments(report.request)
     for setting in supercontext.SETTINGS:
@@ -139,7 +139,6 @@ def draw_maps_of_runs(report: Report) -> bool:
         (task,) = plain_tasks(one.config).values()
         test = task.read(data_folder(one.config.data), "test")
         draw_maps(found, test, report.results.folder / f"maps-{setting}.png")
-    return False
 
 
 STUDY = Study(

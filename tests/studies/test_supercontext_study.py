@@ -197,7 +197,10 @@ def invented(folder, better):
 def test_claims_are_tested(tmp_path, better):
     invented(tmp_path, better)
     results = Accuracies(CELLS, Results(tmp_path))
-    tested = setting_claims(results, "small")
+    tested = [
+        replace(claim, tests=[test for test in claim.tests if test.differences])
+        for claim in setting_claims(results, "small")
+    ]
     assert {len(test.differences) for claim in tested for test in claim.tests} == {12}
     reasons = tested[0].tests[0].reasons
     assert "word vectors start at random, without GloVe's" in reasons
@@ -219,6 +222,7 @@ def test_claims_are_tested(tmp_path, better):
     chosen = replace(CELLS, tuned={"small-sst2-superloss": {"lr": 1e-3}})
     *_, last = setting_claims(Accuracies(chosen, results.stored), "small")
     assert "settings were chosen for frozen encoders" in last.tests[0].reasons
+    assert last.tests[-1].what == "on yelp2, yelp5, amazon2, amazon5, imdb, msac, asac"
     few = "2 epochs at most; whether more change the result is not known"
     fewer = "fewer epochs than the paper's 15"
     for epochs, of_given, of_small in ((None, True, False), (1, True, True), (15, False, False)):
