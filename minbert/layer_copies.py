@@ -72,7 +72,7 @@ class BranchedEncoder(nn.Module):
 def shared_layers(encoders: Sequence[LayeredEncoder]) -> int:
     """Return the number of first layers in which no adapter changes anything.
 
-    None are shared by different encoders without an adapter, such as copies that it is merged into.
+    0 if two encoders without an adapter differ: an adapter may be merged into their weights.
     """
     if len({id(one) for one in encoders if isinstance(one, Encoder)}) > 1:
         return 0

@@ -1,4 +1,4 @@
-"""Construction of the model and the data of a configuration, for its tasks."""
+"""Construction of a configuration's model and data; `config_tasks.py` builds its tasks."""
 
 from __future__ import annotations
 

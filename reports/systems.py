@@ -106,9 +106,9 @@ def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) ->
 
 
 def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
-    """Return what the runs of a system have in common: data, start, and all of a task but weights.
+    """Return what all runs of a system must share: data, start, and a task's files and description.
 
-    Class weights, which define a system, are not among them.
+    Class weights are left out, because they define a system.
     """
     ignored = ("class_weights", "test_labels")  # the latter follows from the file of test
     described = {k: v for k, v in run.own_tasks.get(task, {}).items() if k not in ignored}
@@ -123,7 +123,7 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
 
 
 def start_of(run: StoredRun) -> Any:
-    """Return a description of the run that a run starts from; None without one."""
+    """Return a description of the run that a run starts from; None, or `UNKNOWN` if it is gone."""
     start = run.config.get("init")
     if not start or not RunFolder(Path(start)).has_config():
         return UNKNOWN if start else None
@@ -257,6 +257,7 @@ def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
                 raise UserError(f"{task}: {line}; compare fewer ensembles")
             scores[task, seed, folder] = found.rows(rows)
     left_out = {task: len(ids) for task, ids in seen.items()}
+    # Those of the first system that has the task.
     kinds = {task: one.task(task).kind for one in reversed(systems) for task in one.tasks}
     return [
         score_system(
@@ -275,7 +276,7 @@ def score_system(
     kinds: Mapping[str, Kind],
     left_out: Mapping[str, int],
 ) -> ScoredSystem:
-    """Compute the metrics of a system by task and seed: those of `kinds`, for equal outputs."""
+    """Compute the metrics of a system by task and seed: by `kinds` where outputs are alike."""
     metrics: dict[str, dict[int, dict[str, float]]] = {}
     for task in system.tasks:
         kind, shared = system.task(task).kind, kinds[task]

@@ -28,7 +28,7 @@ READING = """Fair tests are first in the table, and tests that are not run yet a
   test with more. *p* is adjusted (Holm) over all fair tests of a claim on this page, also those on
   data sets that are not in the paper's table. It is not adjusted over several claims. It is a test
   over seeds: all runs are scored on the same examples."""
-NOT_LEARNT = "no method is above always saying the most frequent class"
+NOT_LEARNT = "no method has learnt it, by its score or by Matthews' correlation"
 Pairs = Mapping[Any, float]  # difference by seed, or by task and seed
 PairReasons = Callable[[Pairs], Sequence[str]]  # why a test of these pairs is not fair
 TaskReasons = Callable[[str, Pairs], Sequence[str]]  # the same, of the pairs of a task

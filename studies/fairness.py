@@ -51,15 +51,16 @@ def correlates(results: Results, cell: Cell, place: Sequence[str] = ("test",)) -
     (task,) = cell.config.tasks
     stored = results.values(cell, *place, task, "matthews")
     accuracies = results.values(cell, *place, task, "accuracy")
-    return exceeds((stored or matthews_of_counts(results, cell, accuracies)).values(), CHANCE)
+    return exceeds((stored or matthews_from_f1(results, cell, accuracies)).values(), CHANCE)
 
 
-def matthews_of_counts(
+def matthews_from_f1(
     results: Results, cell: Cell, accuracies: Mapping[int, float]
 ) -> dict[int, float]:
-    """Return Matthews' correlation of two classes on test by seed, from F1 and class counts.
+    """Return Matthews' correlation of two classes on test by seed, from F1, counts and accuracy.
 
-    QQP's metrics do not have it. With E errors, F1 = 2 TP / (2 TP + E) gives TP of each class.
+    QQP's metrics do not have it. With E errors, F1 = 2 TP / (2 TP + E), so that a class has
+    TP = E F1 / (2 (1 - F1)).
     Empty without F1 by class, or with more than two classes.
     """
     scores, counts = (results.values(cell, key) for key in ("f1_by_class", "test_counts"))

@@ -197,20 +197,24 @@ def raise_if_failed(failed: Sequence[str]) -> None:
 
 
 def page_of(study: Study, report: Report) -> str:
-    """Return the page: title, command, claims, notes and figures of the folder, other parts."""
+    """Return the page: title, command, claims, notes, the parts of its study, and figures."""
     title, notes = title_and_notes(study, report.results.folder)
     parts = [f"# {title}", f"`{report.request.command}`"]
     if tested := claims_part(study.claims(report), study.claims_note):
         parts += [*tested, "## Notes"]
-    parts += [notes, *study.page(report), figures_part(report.results.folder)]
+    parts += [notes, *study.page(report), figures_part(study, report.results.folder)]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def figures_part(results: Path) -> str:
-    """Return the part of a page that shows the figures in the folder of results; "" without any."""
-    files = sorted(results.glob("*.png"))
-    shown = [f"![{one.stem.replace('-', ' ')}]({results.name}/{one.name})" for one in files]
-    return "\n\n".join(["## Figures", *shown]) if shown else ""
+def figures_part(study: Study, results: Path) -> str:
+    """Return the part of a page with the figures in the folder of results; "" without any."""
+    parts = []
+    for file in sorted(results.glob("*.png")):
+        kind, _, rest = file.stem.partition("-")
+        caption = study.captions.get(file.stem) or study.captions.get(kind, kind)
+        parts += [f"![{file.stem}]({results.name}/{file.name})", caption.format(rest)]
+    note = "Figures are of runs in the tables, also of those that test no claim fairly."
+    return "\n\n".join(["## Figures", note, *parts]) if parts else ""
 
 
 def title_and_notes(study: Study, results: Path) -> tuple[str, str]:

@@ -117,7 +117,8 @@ class Study:
 
     `cells` returns all cells, requested or not, in the order of the tables. A page has a title, the
     command, what `claims` returns, with `claims_note`, the notes of the results folder, the parts
-    that `page` returns, and the figures of that folder. `wanted` returns whether a cell is
+    that `page` returns, and the figures of that folder, with `captions` by file, or by the first
+    part of its name before "-", where the rest is "{}". `wanted` returns whether a cell is
     requested, by default if its name begins with a row; where a row is a cell's whole name,
     `selected` leaves out longer names. `draw` draws figures of stored cells. `train_and_draw` draws
     figures of additional runs after the page, which is then written again. `searches` returns the
@@ -138,6 +139,7 @@ class Study:
     check: Callable[[StudyRequest], None] = lambda request: None
     draw: Callable[[Report], None] = lambda report: None
     train_and_draw: Callable[[Report], None] | None = None
+    captions: Mapping[str, str] = field(default_factory=dict)
     searches: Callable[[StudyRequest], list[Search]] = lambda request: []
     precision: str = "fp32"
     limit: int | None = None  # default number of training examples per task

@@ -47,7 +47,7 @@ def infer_kind(cells: Mapping[str, int], texts: int) -> Inferred:
     return Inferred("classification", {}, f"{len(cells)} different values with words")
 
 
-def of_lists(cells: Mapping[str, int]) -> Inferred:
+def infer_kind_of_lists(cells: Mapping[str, int]) -> Inferred:
     """Return the type of a column of lists, whose cells have `SEPARATOR` between the labels.
 
     Raise ValueError if hardly any label recurs, as in a column of numbers such as embeddings.
@@ -57,7 +57,7 @@ def of_lists(cells: Mapping[str, int]) -> Inferred:
         for label in parts_of(cell, SEPARATOR):
             labels[label] += times
     check_repeated(labels)
-    return Inferred("multi-label", {}, f"lists of {len(labels)} labels")
+    return Inferred("multi-label", {}, f"lists with {len(labels)} different labels")
 
 
 def of_numbers(numbers: set[float], cells: Mapping[str, int], texts: int) -> Inferred:

@@ -26,7 +26,7 @@ from tasks.described import (
     pairs,
     read_description,
 )
-from tasks.label_kinds import infer_kind, of_lists
+from tasks.label_kinds import infer_kind, infer_kind_of_lists
 from tasks.own_types.base import DescriptionError
 from tasks.own_types.multi_label import SEPARATOR
 from tasks.tables import list_columns, rows_by_name
@@ -77,7 +77,7 @@ def table_tasks(
         labels: the columns of labels, such as `"topic"` or `"tags:type=multi-label,separator=;"`,
             or `"NAME=COLUMN"` to name the task; or a mapping of columns to keys of a description,
             such as `{"topic": {}, "urgency": {"type": "ordinal", "labels": ["low", "high"]}}`.
-            Without a type, it is inferred from the column, as `infer_kind` does.
+            Without a type, it is inferred from the column, as docs/own-data.md describes.
         options: `group`, a column whose equal values stay together; `id`, a column; `dev` and
             `test`, files that are used as they are; `quotes`.
 
@@ -196,7 +196,7 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
             else:
                 try:
                     if column in lists:
-                        found = of_lists(cells[column])
+                        found = infer_kind_of_lists(cells[column])
                     else:
                         found = infer_kind(cells[column], len(texts))
                 except ValueError as error:

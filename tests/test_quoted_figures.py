@@ -184,7 +184,7 @@ def quoted_of_fair_tests_of_bees() -> Iterator[tuple[str, str]]:
     single, relu = found("M6-equal - M7"), found("M6 - M6-sigmoid")
     assert single[0] == relu[0] == "holds"
     line = f"{float(single[1])} points above the multi-task model, with as many examples"
-    yield "README.md", f"{line} and steps (*holds*; "
+    yield "README.md", f"{line} and steps (*holds*). On SST, similar tests point the other way"
     yield "README.md", f"head is {float(relu[1])} points above a sigmoid (*holds*)"
     ours, theirs = (dev(f"bees/{name}.json", "sts", "pearson") for name in ("M6-equal", "M7"))
     p = 4 * paired_p([a - b for a, b in zip(ours, theirs, strict=True)])  # Holm, third of 6 tests
@@ -361,7 +361,7 @@ def quoted_of_scl_moo() -> Iterator[tuple[str, str]]:
     yield "README.md", f"(*not shown*, p {min(both):.3f} or more; ten seeds)."
     alone = holm([paired_p(seed_gains(*one)) for one in product(("ls", "epo"), ("ce", "scl"))])
     found = f"{alone[0]:.3f} and {alone[2]:.3f}"
-    yield "README.md", f"without it, p is {found} for the gains over CE"
+    yield "README.md", f"Without the tests on MRPC, p for the gains over CE would be {found}."
     yield "docs/scl-moo.md", f"Without the tests on MRPC, p would be {found} over cross-entropy"
     yield "results/scl_moo/notes.md", f"over those of SST-2 alone, p would be {found}"
     first, second = (f"{p_of[line][1]:.2f}" for line in of_scl)

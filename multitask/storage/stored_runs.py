@@ -154,10 +154,11 @@ def read_run(folder: Path) -> StoredRun:
 
 
 def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
-    """Raise RunError if the ids of an own task are of different columns, or row numbers of files.
+    """Raise RunError if the ids of an own task are of different columns, or numbers of other rows.
 
-    Equal ids would then be those of different examples: row numbers beside ids, or those of files
-    that differ. Folders without a run are not compared, those without checksums only by the column.
+    Equal ids would then be those of different examples: ids beside row numbers, or row numbers of
+    files that differ. Folders without a run are not compared, those without checksums only by the
+    column of ids.
     """
     first: tuple[Path, str] | None = None
     column: tuple[Path, str | None] | None = None

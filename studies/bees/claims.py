@@ -88,7 +88,7 @@ PAIRS = {
 
 ALIKE = 1.1  # largest ratio of training examples that counts as the same number
 NOISE = "SMART's normalised noise acts like random noise"
-OTHER_NOISE = "the weights are the paper's, for another noise of SMART"
+OTHER_NOISE = "the weights are the paper's, which were chosen for normalised noise"
 RISING = 0.005  # gain in the last epoch from which a run counts as not trained to its end
 
 
@@ -158,7 +158,7 @@ def merged_members(report: Report) -> Content | None:
 
 
 def best_run(report: Report, task: str) -> tuple[str, float]:
-    """Return the name of the run of any row that has the best main metric of a task, and this."""
+    """Return the name and the score of the run, of any row, that is best on a task."""
     runs, metric = report.results.figures_by_run(report.cells), LEADERBOARD[task]
     found = {name: kept["dev"][task][metric] for name, kept in runs.items() if task in kept["dev"]}
     best = max(found, key=lambda name: found[name])
@@ -184,7 +184,8 @@ def error_test(report: Report, errors: ErrorAnalysis, row: str) -> Test:
         for seed, one in stored.items()
     }
     reasons = [*errors.reasons, *unfair(report, [row]), *untrained(report, [row], errors.task)]
-    reasons += [NOISE] * has_normalised_noise(report.cell(row).config)
+    if has_normalised_noise(report.cell(row).config):
+        reasons.append(NOISE)
     return Test(f"{row}, in per cent of the scale", differences, reasons)
 
 
@@ -197,7 +198,7 @@ def test_of(report: Report, better: str, other: str, task: str) -> Test:
     behind = other if differences and fmean(differences.values()) > 0 else better
     reasons += chosen_with_other_batches(report, behind)
     cells = [report.cell(row) for row in rows]
-    reasons += noise_reason(*(cell.config for cell in cells))
+    reasons += noise_reason(cells[0].config, cells[1].config)
     reasons += [
         f"{row} is not above always saying the most frequent class"
         for row, found in ((better, first), (other, second))
@@ -279,12 +280,13 @@ def last_gain(report: Report, row: str, task: str) -> float:
     return fmean(found) if found else 0.0
 
 
-def noise_reason(*both: RunConfig) -> list[str]:
+def noise_reason(first: RunConfig, second: RunConfig) -> list[str]:
     """Return a reason if two runs differ in SMART and its noise does not suit the comparison.
 
     Two weights are compared fairly only with the noise that they were chosen for, which is the
     normalised one.
     """
+    both = first, second
     smart = [[one for one in run.regularizers if isinstance(one, Smart)] for run in both]
     if smart[0] == smart[1]:
         return []

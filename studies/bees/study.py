@@ -40,8 +40,8 @@ FAIR = """A fair test here has
 
 It is a test with this encoder and this part of Quora, not with the paper's. SMART has the noise of
 its own paper (`--smart-variant projected`) with the default radius, because the normalised noise of
-BEES acts like random noise with this encoder. BEES' weights of SMART were chosen for that noise, so
-that two weights are not compared fairly."""
+BEES acts like random noise with this encoder. BEES chose its weights of SMART for that noise, so
+that two weights are not compared fairly with another one."""
 
 
 def seeds_of(report: Report, row: str) -> list[Content]:
@@ -210,6 +210,15 @@ STUDY = Study(
     claims_note=FAIR,
     wanted=is_wanted,
     draw=draw,
+    captions={
+        **{
+            f"smart-weight-{task}": f"{title} on dev by weight of SMART: normalised noise, the "
+            "first seed only (Figures 2 and 3). Means of three seeds are in Table 1."
+            for task, title in TITLES.items()
+        },
+        "confusion": "SST dev: labels and predictions of M14, the first seed (Figure 4).",
+        "similarities": "STS dev: labels, and predictions of M17, the first seed (Figure 5).",
+    },
     precision="bf16",
     options=("further", "seeds", "epochs", "lr", "batch_size"),
     by_beginning=False,

@@ -128,9 +128,9 @@ def draw(report: Report) -> None:
     """Draw Figures 2, 3, 5 and 6."""
     found = tables.Scores(experiments(report.request), report.results)
     cells = found.cells
-    lines: dict[str, tuple[str, str, dict[str, Line]]] = {
+    lines: dict[str, tuple[str, str, dict[str, Line]]] = {  # y label, x label, lines
         "few-shot": (
-            f"{lacon.CURVE} test",
+            f"{lacon.CURVE} test {tables.metric_name(lacon.CURVE)}",
             "examples per class",
             {
                 title: {s: found.of(cells.few_shot(lacon.CURVE, s, m)) for s in lacon.SHOTS}
@@ -140,7 +140,7 @@ def draw(report: Report) -> None:
     }
     for task in lacon.IMBALANCED:
         lines[f"imbalance-{task}"] = (
-            f"{task} test",
+            f"{task} test {tables.metric_name(task)}",
             "most frequent class / rarest",
             {
                 lacon.METHODS[m]: {r: found.of(cells.imbalanced(task, r, m)) for r in lacon.RATIOS}
@@ -149,7 +149,7 @@ def draw(report: Report) -> None:
         )
     for task, counts in lacon.CLASS_TASKS.items():
         lines[f"classes-{task}"] = (
-            f"{task} test",
+            f"{task} test {tables.metric_name(task)}",
             "classes",
             {
                 lacon.METHODS[m]: {c: found.of(cells.first_classes(task, c, m)) for c in counts}
@@ -158,12 +158,12 @@ def draw(report: Report) -> None:
         )
     for what, (_, points) in lacon.SWEEPS.items():
         lines[f"sweep-{what}"] = (
-            "test",
+            "LaCon, test accuracy",
             what,
             {task: {v: tables.swept(found, task, what, v) for v in points} for task in lacon.SWEPT},
         )
-    for name, (title, label, several) in lines.items():
-        draw_lines(several, report.results.folder / f"{name}.png", label, title)
+    for name, (ylabel, xlabel, several) in lines.items():
+        draw_lines(several, report.results.folder / f"{name}.png", xlabel, ylabel)
 
 
 def draw_maps_of_runs(report: Report) -> None:
@@ -253,6 +253,14 @@ STUDY = Study(
     draw=draw,
     searches=lambda request: experiments(request).searches,
     train_and_draw=draw_maps_of_runs,
+    captions={
+        "few": "By the number of training examples per class (Figure 2).",
+        "imbalance": "{}: by the ratio of the most frequent class to the rarest (Figure 3).",
+        "classes": "{}: by the number of classes (Figure 6).",
+        "sweep": "LaCon by {} (Figure 5).",
+        "maps": "{}: t-SNE of test embeddings; stars are labels (Figure 4).",
+        "spectrum": "{}: singular values of the test embeddings (appendix A.3).",
+    },
     options=("seeds", "epochs", "lr", "pooling", "batch_size", "tune"),
     limit_per_class=True,
     limit_shares=False,

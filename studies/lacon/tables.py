@@ -31,7 +31,7 @@ class Scores:
 
     def of(self, one: Cell) -> dict[int, float]:
         (task,) = one.config.tasks
-        return self.stored.values(one, "test", task, lacon.METRICS.get(task, "accuracy"))
+        return self.stored.values(one, "test", task, metric_name(task))
 
     def f1_by_class(self, one: Cell) -> tuple[dict[int, float], dict[int, float]]:
         """Return F1 of the classes with the fewest and the most training examples, by seed."""
@@ -76,6 +76,11 @@ class Scores:
         """Return the effective ranks of a mapped task's test embeddings, by method."""
         file = ranks_file(self.stored.folder, task)
         return read_cell(file) if file.exists() else {}
+
+
+def metric_name(task: str) -> str:
+    """Return the name of the metric in the tables of a task."""
+    return lacon.METRICS.get(task, "accuracy")
 
 
 def always(share: float, classes: int, metric: str | None) -> float:

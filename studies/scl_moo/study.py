@@ -98,7 +98,7 @@ def draw(report: Report) -> None:
     found, folder = accuracies(report), report.results.folder
     lines = {
         title: {float(shots): found.few_shot("sst2", shots, method) for shots in scl_moo.SHOTS}
-        for method, title in scl_moo.METHODS.items()
+        for method, title in tables.TITLES.items()
     }
     label = "labelled examples"
     draw_lines(lines, folder / "shots.png", label, "SST-2 test accuracy", xticks=scl_moo.SHOTS)
@@ -115,7 +115,7 @@ def draw(report: Report) -> None:
 
 
 def draw_maps_of_runs(report: Report) -> None:
-    """Train and keep one run per method; draw Figure 4, their [CLS] embeddings."""
+    """Train and keep one run per method; draw Figure 4, embeddings of test."""
     cells = {m: experiments(report.request).few_shot("sst2", scl_moo.SHOTS[0], m) for m in MAPPED}
     if not report.ran(list(cells.values())):
         return
@@ -144,5 +144,11 @@ STUDY = Study(
     draw=draw,
     searches=lambda request: experiments(request).searches,
     train_and_draw=draw_maps_of_runs,
+    captions={
+        "shots": "SST-2 by the number of training examples (Figure 1). CE and CE + SCL have no "
+        "class-balanced batches, the others have.",
+        "sweep": "SST-2 with 50 examples, by {} (Figure 5).",
+        "maps": "t-SNE of test embeddings, one panel for each method (Figure 4).",
+    },
     options=("seeds", "epochs", "lr", "pooling", "batch_size", "tune"),
 )

@@ -156,5 +156,9 @@ STUDY = Study(
     draw=draw,
     searches=lambda request: experiments(request).searches,
     train_and_draw=draw_maps_of_runs,
+    captions={
+        "sweep": "Dev accuracy by {} (Figures 4 and 5).",
+        "maps": "{}: t-SNE of test embeddings (Figure 2).",
+    },
     options=("seeds", "epochs", "lr", "dev_limit", "vectors", "pooling", "tune"),
 )

@@ -96,7 +96,7 @@ def spelled_twice(labels: Iterable[str]) -> str | None:
     for label in labels:
         try:
             number: Decimal | float = Decimal(label.strip())
-        except InvalidOperation:  # an exponent that only float reads, as 0
+        except InvalidOperation:  # the exponent is too large; float has 0 or infinity
             number = float(label)
         other = first.setdefault(number, label)
         if other != label:

@@ -341,7 +341,7 @@ def test_runs_that_still_gain_in_their_last_epoch_and_random_noise_are_no_fair_t
     assert any(one.startswith("SimCSE trains [CLS]") for one in of_rows["M17"])
     assert of_rows["M17-projected"] == []
     assert noise not in pair_test(report, "M17-projected", "M13-mean", "sts").reasons
-    other = "the weights are the paper's, for another noise of SMART"
+    other = "the weights are the paper's, which were chosen for normalised noise"
     projected = [
         pair_test(report, "M17-projected", row, "sts").reasons
         for row in ("M13-mean", "M16-projected")

@@ -17,7 +17,7 @@ from reports.cells import write_cell
 from studies import runner
 from studies.claims import NOT_LEARNT, verdict_table
 from studies.data_records import record_examples
-from studies.fairness import MAJORITY, learnt_by, matthews_of_counts
+from studies.fairness import MAJORITY, learnt_by, matthews_from_f1
 from studies.results import Results
 from studies.runner import run_cells
 from studies.scl_moo.cells import (
@@ -116,7 +116,11 @@ def test_some_cells(reproduce, tmp_path):
     spaces = [line for line in text.splitlines() if line.startswith("| sst2 | ") and " (2)" in line]
     assert [line.split(" | ")[1] for line in spaces[-2:]] == ["representation", "parameters"]
     assert "not tested fairly" in text
-    assert text.endswith("## Figures\n\n![maps](scl_moo/maps.png)\n\n![shots](scl_moo/shots.png)\n")
+    for name, caption in {
+        "maps": "t-SNE of test embeddings",
+        "shots": "SST-2 by the number",
+    }.items():
+        assert f"\n\n![{name}](scl_moo/{name}.png)\n\n{caption}" in text
     times = write_times(results)
     assert reproduce("--rows", *rows, "--seeds", "2")[0] == 0
     assert times == write_times(results)
@@ -251,7 +255,7 @@ def test_a_correlation_that_is_not_stored_follows_from_f1_and_class_counts(
     accuracies = results.values(one, "test", "qqp", "accuracy")
     truth, said = [0] * (tn + fp) + [1] * (tp + fn), [0] * tn + [1] * fp + [1] * tp + [0] * fn
     correlation = np.corrcoef(truth, said)[0, 1]
-    found = matthews_of_counts(results, one, accuracies)
+    found = matthews_from_f1(results, one, accuracies)
     assert found == pytest.approx({1: correlation, 2: correlation})
     assert learnt_by(results, [one], lambda _: {1: 0.5, 2: 0.5}) == expected
 

@@ -389,7 +389,7 @@ def test_a_column_of_lists_without_two_labels_in_a_cell_is_multi_label(tmp_path)
     for name in ("t.jsonl", "t.parquet"):
         described, lines = complete_table(make_table(str(tmp_path / name), ["text"], ["tags"], {}))
         assert [(one.type, one.labels) for one in described] == [("multi-label", ("a", "b"))]
-        assert lines == ["tags: multi-label: column 'tags' has lists of 2 labels"]
+        assert lines == ["tags: multi-label: column 'tags' has lists with 2 different labels"]
     rows = [{"text": f"row {n}", "tags": [n / 7, n / 9]} for n in range(1, 30)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(DataError, match="expected labels that recur"):
