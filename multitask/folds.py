@@ -17,7 +17,7 @@ from multitask.control import RunControl
 from multitask.precision import of_first_run
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import is_default
-from tasks.own_tasks import tables_of
+from tasks.shared_splits import shared_label_columns
 from tasks.task_description import Folds, TaskDescription, from_json
 
 FOLDS_FILE = "folds.json"
@@ -39,7 +39,7 @@ def fold_config(config: RunConfig, fold: int, folds: int) -> RunConfig:
             raise SettingsError(f"folds: {line}, found the built-in {name}")
         one = described[name] = from_json(name, config.own_tasks[name])
         check_single_file(one)
-    tables = tables_of(described)
+    tables = shared_label_columns(described)
     own = {
         name: replace(one, table=tables[name], fold=fold, folds=folds).to_json()
         for name, one in described.items()

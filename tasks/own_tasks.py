@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from tasks.own_types import TYPES, type_of_lists
 from tasks.own_types.base import MISSING_REPRS, DescriptionError, OwnType, Parts, check_labels
 from tasks.own_types.multi_label import check_no_matrix
 from tasks.registry import TASKS, TaskOptions, task_suggestion
+from tasks.shared_splits import rows_key
 from tasks.splits import PartedSource
 from tasks.table_splits import TableSource, TableSplit
 from tasks.task_description import TaskDescription, from_json, name_fault
@@ -248,45 +248,6 @@ def build_own_task(described: TaskDescription) -> Task:
         shares_rows=rows_key(described),
         single=parts.single,
     )
-
-
-def rows_key(described: TaskDescription) -> str | None:
-    """Return what the tasks of one table have in common: files, texts, ids and split."""
-    if described.table is None:
-        return None
-    keys = ("train", "dev", "test", "texts", "id", "joint", "quotes", "table", "group")
-    found = described.to_json()
-    return json.dumps({key: found.get(key) for key in (*keys, "fold", "folds")}, sort_keys=True)
-
-
-def tables_of(described: Mapping[str, TaskDescription]) -> dict[str, dict[str, str]]:
-    """Return the label columns, with separators, of all tasks that split the same rows, by task."""
-    tables: dict[Any, dict[str, str]] = {}
-    for one in described.values():
-        tables.setdefault(split_key(one), {}).update(one.table or one.separators)
-    return {name: tables[split_key(one)] for name, one in described.items()}
-
-
-def with_one_split(own: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return stored descriptions in which tasks that split the same rows share one table.
-
-    Each would otherwise split the rows that have its label, so that a row could be in train of one
-    task and in dev or test of another.
-    """
-    described = {name: from_json(name, content) for name, content in own.items()}
-    counts, tables = Counter(map(split_key, described.values())), tables_of(described)
-    return {
-        name: replace(one, table=tables[name]).to_json()
-        if one.dev is None and counts[split_key(one)] > 1
-        else own[name]
-        for name, one in described.items()
-    }
-
-
-def split_key(one: TaskDescription) -> tuple[Any, ...]:
-    """Return what tasks that split the same rows have in common."""
-    file = Path(one.train).resolve()
-    return file, one.dev, one.test, one.texts, one.group, one.quotes, one.fold, one.folds
 
 
 def source_of(described: TaskDescription, parts: Parts) -> Source:

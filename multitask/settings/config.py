@@ -36,7 +36,8 @@ from multitask.settings.settings_by_name import (
 from multitask.settings.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.objectives import Balance, Objective, balance_of
-from tasks.own_tasks import OwnTaskOptions, with_one_split
+from tasks.own_tasks import OwnTaskOptions
+from tasks.shared_splits import with_shared_splits
 from tasks.task_description import from_json
 
 
@@ -73,10 +74,10 @@ class RunConfig(RunSettings):
         if not strict:
             return
         try:
-            own = with_one_split(self.own_tasks)
+            own = with_shared_splits(self.own_tasks)
         except UserError as error:
             raise SettingsError(str(error)) from error
-        if own != self.own_tasks:
+        if own != self.own_tasks:  # `changed` begins with `given`, so it needs the same split
             object.__setattr__(self, "own_tasks", own)
             names = {key: getattr(self, key) for key in ("tasks", "task_options", "own_tasks")}
             object.__setattr__(self, "given", {**self.given, **names})
