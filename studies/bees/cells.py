@@ -40,6 +40,7 @@ OWN_RATES: dict[str, dict[str, float]] = {
     "minilm": {
         **dict.fromkeys(("M6", "M13-mean", "M16-projected", "M17-projected"), 5e-5),
         "M11-mean": 1e-4,
+        "M12-mean": 5e-5,
         "M6-sigmoid": 2e-6,
         "M7-surgery": 1e-4,
     }
