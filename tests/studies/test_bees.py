@@ -22,14 +22,16 @@ from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
 from studies.bees.claims import (
     ERRORS,
     PAIRS,
-    chosen_with_other_batches,
-    chosen_without,
     claims,
     error_test,
+)
+from studies.bees.claims import test_of as pair_test
+from studies.bees.fairness import (
+    chosen_with_other_batches,
+    chosen_without,
     last_gain,
     unfair,
 )
-from studies.bees.claims import test_of as pair_test
 from studies.bees.study import PRINTED, overall_of
 from studies.results import Results, is_merged_from
 from studies.study import Report, StudyRequest
