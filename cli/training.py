@@ -47,10 +47,8 @@ LEAKS = (
 )
 
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"
-NAMES_IN_FILES = {
-    "task": "tasks: [NAME]",
-    "pcgrad": "combiner: pcgrad",
-}  # flag -> setting in a file
+# Flag -> setting in a file.
+NAMES_IN_FILES = {"task": "tasks: [NAME]", "pcgrad": "combiner: pcgrad"}
 Fits = Callable[[type[Settings]], bool]
 
 

@@ -17,7 +17,7 @@ from multitask.assembly import Assembly, assemble
 from multitask.loop.evaluation import Metrics, score_split, selection_score
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import READING
-from multitask.storage.data_files import file_digests
+from multitask.storage.data_files import files, has_changed
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
 from tasks.task_description import output_signature
@@ -71,12 +71,13 @@ def make_soup(runs: Sequence[Path], greedy: bool, seed: int) -> Soup:
 
 def check_scored_files(runs: Sequence[Path], config: RunConfig) -> None:
     """Raise RunError if a file of dev or test is not the one that a run read."""
-    for key, found in file_digests(config).items():
-        for run in runs:
-            stored = RunFolder(run).data_checksums().get(key, found)
-            if stored != found and key.endswith((" dev", " test")):
-                line = f"expected the file of {key} that this run read, found another one"
-                raise RunError(f"{run}: {line}; restore it, or train again")
+    for key, file in files(config).items():
+        task, _, split = key.rpartition(" ")
+        if split not in ("dev", "test") or not has_changed(map(RunFolder, runs), task, split, file):
+            continue
+        run = next(one for one in runs if has_changed([RunFolder(one)], task, split, file))
+        line = f"expected the file of {key} that this run read, found another one"
+        raise RunError(f"{run}: {line}; restore it, or train again")
 
 
 def soup_config(runs: Sequence[Path]) -> RunConfig:

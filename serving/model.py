@@ -134,12 +134,12 @@ class MultiTaskModel:
         if found := no_sequence(texts, "df[COLUMNS].values.tolist()"):
             raise TypeError(f"texts: expected a list of texts or pairs, found {found}")
         single = (str, int, float, type(None))  # the last three are refused below, with their row
-        rows = list(texts)
-        for number, row in enumerate(rows):
+        pairs = []
+        for number, row in enumerate(texts):
             if found := no_sequence(row, "tuple(row)"):
                 line = f"found {found} at index {number}, counted from 0"
                 raise TypeError(f"texts: expected texts or pairs, {line}")
-        pairs = [(one,) if isinstance(one, single) else tuple(one) for one in rows]
+            pairs.append((row,) if isinstance(row, single) else tuple(row))
         width = len(pairs[0]) if pairs else 1
         for number, pair in enumerate(pairs):
             for text in pair:

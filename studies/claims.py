@@ -154,8 +154,8 @@ def claim_of(
         else:
             of_task = partial(reasons_of_task, learnt, reasons, own)
             tests += split_by_task(line, pairs, of_task, printed)
-    found = {key for pairs in lines.values() for key in pairs}
-    measured = {task for task, _ in found} if learnt is not None else set()
+    every = lines.values() if learnt is not None else ()
+    measured = {task for pairs in every for task, _ in pairs}
     missing = [task for task in printed or () if task not in measured]
     if measured and missing:
         tests.append(Test(f"on {', '.join(missing)}", {}))

@@ -131,10 +131,15 @@ def class_names(schema: Any) -> Mapping[str, list[str]]:
         return {}
 
 
+def class_name(number: int, names: Sequence[str]) -> str:
+    """Return the name of a class; "" for another number, such as -1 for no label."""
+    return names[number] if 0 <= number < len(names) else ""
+
+
 def shown(value: Any, names: Sequence[str] | None = None) -> str:
     """Return a value of any type as text: JSON, but for strings, missing values and dates."""
     if isinstance(value, int) and names is not None:
-        return names[value] if 0 <= value < len(names) else ""
+        return class_name(value, names)
     value = missing_as_empty(value)
     if isinstance(value, bool | int | float | list | dict):
         value = json.dumps(value, ensure_ascii=False, default=str)
@@ -146,7 +151,7 @@ def as_text(
 ) -> str:
     """Return a field as text, lists if there is a separator; a missing value is empty."""
     if isinstance(value, int) and names is not None:
-        return names[value] if 0 <= value < len(names) else ""  # -1: no label
+        return class_name(value, names)
     if separator and isinstance(value, list):
         value = [as_text(one, names, file, row) for one in value]
         value = joined_list(value, separator, f"{file}, row {row}")

@@ -1,6 +1,7 @@
 """A user's own file as a task: trained beside the built-in ones, compared, merged, probed."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -93,6 +94,16 @@ def test_doubtful_mixtures_are_reported(flags, line, moods, run_ok):
         assert line in text
     if "an epoch sees" in text:
         assert "--steps-per-epoch N or --sampling proportional" in text
+
+
+def run_of_copy(moods, tmp_path, run_ok):
+    """Train on a copy of the file; return the copy, the folder of the run and its command."""
+    name, file, keys = re.fullmatch("(.*?)=(.*?):(.*)", moods).groups()
+    own, folder = tmp_path / Path(file).name, tmp_path / "run"
+    shutil.copyfile(file, own)
+    command = ("--mode", "single", "--task", f"{name}={own}:{keys}", *RUN, "--output", folder)
+    run_ok(*command)
+    return own, folder, command
 
 
 def test_its_runs_are_listed_compared_and_merged(trained, tmp_path, run_ok):
@@ -265,12 +276,7 @@ def test_rows_with_ids_are_checked_in_a_file_that_has_changed(tmp_path, run_ok):
 
 
 def test_a_run_is_not_resumed_on_a_file_that_has_changed(moods, tmp_path, run_ok, error_line):
-    description, folder = moods.partition("="), tmp_path / "run"
-    file, keys = description[2].split(":", 1)
-    own = tmp_path / Path(file).name
-    shutil.copyfile(file, own)
-    command = ("--mode", "single", "--task", f"moods={own}:{keys}", *RUN, "--output", folder)
-    run_ok(*command)
+    own, folder, command = run_of_copy(moods, tmp_path, run_ok)
     (folder / "metrics.json").unlink()
     stored = (folder / "data.json").read_text()
     own.write_text(own.read_text() + "eine Zeile mehr,gut\n")
@@ -348,12 +354,7 @@ def test_truncated_texts_are_counted_by_task_and_split(lengthy, tmp_path, run_ok
 def test_a_finished_run_of_files_that_were_changed_is_refused(
     moods, tmp_path, run, run_ok, error_line
 ):
-    description, folder = moods.partition("="), tmp_path / "run"
-    file, keys = description[2].split(":", 1)
-    own = tmp_path / Path(file).name
-    shutil.copyfile(file, own)
-    command = ("--mode", "single", "--task", f"moods={own}:{keys}", *RUN, "--output", folder)
-    run_ok(*command)
+    own, folder, command = run_of_copy(moods, tmp_path, run_ok)
     assert "holds this run, finished" in run_ok(*command).stdout
     header, *rows = own.read_text().splitlines()
     own.write_text("\n".join([header, *reversed(rows), ""]))
