@@ -1,23 +1,15 @@
 """Majority votes and averages: golden values, a plain loop, ties, shapes."""
 
-import json
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_files import golden_cases
 
 from ensemble import average, majority_vote
 
 
-def golden(topic):
-    """A mark that gives a test each `case` of a file of golden values."""
-    file = Path(__file__).parents[1] / "golden" / f"ensemble_{topic}.json"
-    cases = json.loads(file.read_text())["cases"]
-    return pytest.mark.parametrize("case", cases, ids=lambda case: case["id"])
-
-
-@golden("vote")
+@golden_cases("ensemble_vote")
 def test_votes_have_the_golden_values(case):
     inputs = case["inputs"]
     found = majority_vote(inputs["predictions"], inputs.get("probabilities"))
@@ -68,7 +60,7 @@ def test_votes_of_another_shape_are_refused(predictions, probabilities, expected
         majority_vote(predictions, probabilities)
 
 
-@golden("average")
+@golden_cases("ensemble_average")
 def test_averages_have_the_golden_values(case):
     found = average(case["inputs"]["scores"])
     np.testing.assert_allclose(found, case["expected"]["mean"], rtol=1e-12, atol=1e-12)

@@ -1,8 +1,6 @@
-"""Golden vectors and random batches for the tests of losses."""
+"""Random batches for the tests of losses."""
 
-import json
 import math
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,13 +15,6 @@ LABELS = {
     "one example": [0],
 }
 every_batch = pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-
-
-def golden(topic, wanted=lambda inputs: True):
-    """A mark that gives a test each `case` of a file of golden vectors whose inputs are wanted."""
-    file = Path(__file__).parents[1] / "golden" / f"{topic}.json"
-    cases = [c for c in json.loads(file.read_text())["cases"] if wanted(c["inputs"])]
-    return pytest.mark.parametrize("case", cases, ids=lambda case: case["id"])
 
 
 def tensor(values):

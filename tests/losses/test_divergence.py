@@ -2,14 +2,15 @@
 
 import pytest
 import torch
-from loss_cases import golden, tensor
+from golden_files import golden_cases
+from loss_cases import tensor
 
 from losses import squared_difference, symmetric_kl
 
 pytestmark = pytest.mark.numeric
 
 
-@golden("smart_divergence")
+@golden_cases("smart_divergence")
 def test_values_and_gradients_are_the_golden_ones(case):
     p, q = (tensor(case["inputs"][key]).requires_grad_() for key in ("logits_p", "logits_q"))
     expected = case["expected"]

@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from loss_cases import drawn, every_batch, golden, mean, tensor
+from golden_files import golden_cases
+from loss_cases import drawn, every_batch, mean, tensor
 
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
 
@@ -18,7 +19,7 @@ TRAPS = {
 }
 
 
-@golden("lacon")
+@golden_cases("lacon")
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
 def test_golden_values_and_known_mistakes(case, dtype):
     inputs, expected = case["inputs"], case["expected"]

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 import torch
-from loss_cases import golden, tensor
+from golden_files import golden_cases
+from loss_cases import tensor
 
 from losses import pair_contrastive_loss, simcse_loss
 
 pytestmark = pytest.mark.numeric
 
 
-@golden("simcse")
+@golden_cases("simcse")
 def test_simcse_has_the_golden_values(case):
     inputs = case["inputs"]
     loss = simcse_loss(tensor(inputs["z1"]), tensor(inputs["z2"]), temperature=inputs["tau"])

@@ -3,7 +3,8 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from loss_cases import golden, tensor
+from golden_files import golden_cases
+from loss_cases import tensor
 
 from losses import adversarial_noise, squared_difference, symmetric_kl
 from losses.smart import GUARD
@@ -34,7 +35,7 @@ def settings(inputs):
     }
 
 
-@golden("smart_inner", lambda inputs: inputs["mode"] != "mtdnn")
+@golden_cases("smart_inner", lambda inputs: inputs["mode"] != "mtdnn")
 def test_noise_of_one_text_is_the_golden_one(case):
     """mt-dnn's own divergences are other ones; its steps are those of `normalised`."""
     inputs, expected = case["inputs"], case["expected"]
@@ -57,7 +58,7 @@ def test_noise_of_one_text_is_the_golden_one(case):
         torch.testing.assert_close(value, tensor(expected["regulariser"]), **CLOSE)
 
 
-@golden("smart_biencoder")
+@golden_cases("smart_biencoder")
 def test_noise_of_both_towers_is_the_golden_one(case):
     inputs, expected = case["inputs"], case["expected"]
     embed = [tensor(inputs[f"embed_{side}"]) for side in (1, 2)]

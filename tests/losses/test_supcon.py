@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from loss_cases import drawn, every_batch, golden, mean, tensor
+from golden_files import golden_cases
+from loss_cases import drawn, every_batch, mean, tensor
 
 from losses import contrastive_objectives, lower_bounds, supcon_loss
 
@@ -16,7 +17,7 @@ def close(found, expected):
     assert found.item() == pytest.approx(expected or 0.0, rel=1e-6, abs=1e-8)
 
 
-@golden("supcon")
+@golden_cases("supcon")
 def test_supcon_has_the_golden_values(case):
     inputs, expected = case["inputs"], case["expected"]
     given = tensor(inputs["embeddings"]), torch.tensor(inputs["labels"]), inputs["tau"]
@@ -24,7 +25,7 @@ def test_supcon_has_the_golden_values(case):
     close(supcon_loss(*given, "sum"), expected["sum_over_anchors"])
 
 
-@golden("scl_ls")
+@golden_cases("scl_ls")
 def test_pull_and_push_have_the_golden_values(case):
     inputs, expected = case["inputs"], case["expected"]
     embeddings, labels = tensor(inputs["embeddings_unit"]), torch.tensor(inputs["labels"])

@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from loss_cases import drawn, every_batch, golden, mean, tensor
+from golden_files import golden_cases
+from loss_cases import drawn, every_batch, mean, tensor
 
 from losses import super_loss
 from losses.super_loss import VARIANTS, select_hard_negatives
@@ -25,7 +26,7 @@ HARD = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@golden("superloss")
+@golden_cases("superloss")
 def test_values_are_the_golden_ones(case, variant):
     inputs, hard = case["inputs"], case["inputs"]["hard_negatives"]
     chosen = {

@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from loss_cases import drawn, every_batch, golden, mean, tensor
+from golden_files import golden_cases
+from loss_cases import drawn, every_batch, mean, tensor
 
 from losses import every_npair_loss, npair_loss, triplet_loss, triplet_margin_loss
 
@@ -17,7 +18,7 @@ def texts_of(inputs):
     return tensor(inputs["embeddings"]), torch.tensor(inputs["labels"])
 
 
-@golden("triplet")
+@golden_cases("triplet")
 @pytest.mark.parametrize("reduction", ["active", "all"])
 def test_triplets_have_the_golden_values(case, reduction):
     inputs = case["inputs"]
@@ -37,7 +38,7 @@ def test_given_triplets_equal_a_plain_loop(margin):
     assert found.item() == pytest.approx(sum(terms) / len(terms))
 
 
-@golden("npair")
+@golden_cases("npair")
 def test_npairs_have_the_golden_values(case):
     found = npair_loss(*texts_of(case["inputs"]), case["inputs"]["normalise"])
     assert found.item() == pytest.approx(case["expected"]["loss"], rel=1e-9, abs=1e-12)

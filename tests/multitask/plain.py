@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 from tolerances import gradient_terms
 
@@ -25,11 +22,6 @@ def step_terms(trainer):
         for splits in trainer.splits.values()
     )
     return gradient_terms(trainer.model.bi_encoder.encoder.config, tokens)
-
-
-def golden(name):
-    """Return the content of a file of golden values."""
-    return json.loads((Path(__file__).parents[1] / "golden" / f"{name}.json").read_text())
 
 
 def project_explicitly(gradients, order):

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from plain import golden
+from golden_files import golden
 from torch import nn
 
 from common.errors import RunError

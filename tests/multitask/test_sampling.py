@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from golden_files import golden, golden_cases
 from hypothesis import given
 from hypothesis import strategies as st
-from plain import golden
 
 from common.errors import RunError, SettingsError
 from common.random_generators import generator
@@ -39,7 +39,7 @@ def workload(**changes):
     return Workload(**(values | changes))
 
 
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["id"])
+@golden_cases("annealed_sampling")
 def test_annealed_probabilities_equal_the_golden_vectors(case):
     inputs = case["inputs"]
     for row in case["expected"]["schedule"]:

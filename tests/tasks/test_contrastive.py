@@ -1,12 +1,10 @@
 """Classification tasks with contrastive terms: the golden sums, and what stays as it is."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from golden_files import golden_cases
 
 from losses import contrastive_objectives, lower_bounds, supcon_loss
 from tasks import CS224N, build_task
@@ -14,12 +12,6 @@ from tasks.heads import example_embedding
 from tasks.objectives import CL, LS, SCL, ContrastiveEPO, LaCon, with_objective
 
 pytestmark = pytest.mark.numeric
-
-GOLDEN = Path(__file__).parents[1] / "golden"
-
-
-def cases(topic):
-    return json.loads((GOLDEN / f"{topic}.json").read_text())["cases"]
 
 
 def golden_loss(objective, inputs, embeddings, **settings):
@@ -31,13 +23,13 @@ def golden_loss(objective, inputs, embeddings, **settings):
     return task.compute_losses(logits, texts, torch.tensor(inputs["labels"]))
 
 
-@pytest.mark.parametrize("case", cases("supcon"), ids=lambda case: case["id"])
+@golden_cases("supcon")
 def test_cross_entropy_and_supcon_golden(case):
     found = golden_loss(SCL, case["inputs"], case["inputs"]["embeddings"])
     assert found["sst"].item() == pytest.approx(case["expected"]["ce_scl"], rel=1e-6)
 
 
-@pytest.mark.parametrize("case", cases("scl_ls"), ids=lambda case: case["id"])
+@golden_cases("scl_ls")
 def test_linear_scalarisation_golden(case):
     inputs = case["inputs"]
     preference = tuple(inputs["preference"])

@@ -1,11 +1,10 @@
 """Metrics against scikit-learn and SciPy, and the overall score against its golden values."""
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_files import golden, golden_cases
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -29,7 +28,7 @@ from tasks.metrics import (
 )
 from tasks.own_types import TYPES
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "overall_score.json").read_text())
+GOLDEN = golden("overall_score")
 FIGURES = st.floats(-1e3, 1e3, allow_nan=False, width=32)
 
 
@@ -143,7 +142,7 @@ def test_correlations_are_numbers_from_minus_1_to_1(pairs):
         assert -1 - 1e-9 <= value <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["id"])
+@golden_cases("overall_score")
 def test_overall_score_equals_the_golden_values(case):
     found, allowed = overall_score(**case["inputs"]), GOLDEN["tolerance"]
     bounds = {"rel_tol": allowed["rtol"], "abs_tol": allowed["atol"]}

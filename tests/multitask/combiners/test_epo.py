@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from plain import golden
+from golden_files import golden
 
 from multitask.combiners import Setup, epo_weights
 from multitask.combiners.base import ObjectiveError

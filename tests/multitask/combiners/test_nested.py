@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from plain import golden
+from golden_files import golden_cases
 
 from losses import contrastive_objectives
 from multitask.combiners import Nested, Setup, pull_push_weights
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.numeric
 THREE = ("a/cross_entropy", "a/pull", "a/push")
 
 
-@pytest.mark.parametrize("case", golden("epo_contrastive")["cases"], ids=lambda case: case["id"])
+@golden_cases("epo_contrastive")
 def test_the_update_is_the_golden_one(case):
     """From the model of the vectors: Z = X W^T, logits = Z V^T."""
     inputs, expected = case["inputs"], case["expected"]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from plain import golden, project_explicitly
+from golden_files import golden, golden_cases
+from plain import project_explicitly
 
 from multitask.combiners import Setup, pcgrad_weights
 from multitask.combiners.pcgrad import PCGrad, random_order
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.numeric
 GOLDEN = golden("pcgrad")
 
 
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["id"])
+@golden_cases("pcgrad")
 def test_pcgrad_equals_the_golden_vectors(case):
     gradients = np.array(case["inputs"]["task_gradients"], np.float64)
     order = [[j for j in row if j != i] for i, row in enumerate(case["inputs"]["projection_order"])]
