@@ -8,9 +8,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from benchmarks.output import write_figures
 from common.entry_point import start
-from common.environment import environment
-from common.json_files import write_json
 from minbert.config import ENCODING_PRECISIONS
 from reports.tables import text_table
 
@@ -96,10 +95,7 @@ def main() -> None:
         print(f"\n{group}\n{table(sides)}")
     if "recommendation" in result:
         print(f"\n{result['recommendation']}")
-    if args.output:
-        content = {"benchmark": args.name, "environment": environment(args.device)} | result
-        args.output.parent.mkdir(parents=True, exist_ok=True)
-        write_json(args.output, content)
+    write_figures(args.output, {"benchmark": args.name} | result, args.device)
 
 
 def quiet_peers() -> None:

@@ -17,10 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.output import write_figures
 from benchmarks.scale import run_monitored
 from common.entry_point import start
-from common.environment import environment
-from common.json_files import write_json
 from minbert.bi_encoder import BiEncoder
 from minbert.sources import minilm_folder
 from tasks import build_task, data_folder
@@ -93,9 +92,7 @@ def main() -> None:
         "missed_of_a_sample": missed(sentences, found),
     }
     print(json.dumps(result, indent=2))
-    if args.output:
-        args.output.parent.mkdir(parents=True, exist_ok=True)
-        write_json(args.output, {"environment": environment()} | result)
+    write_figures(args.output, result)
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.output import write_figures
 from common.entry_point import start
-from common.environment import environment
-from common.json_files import read_json, write_json
+from common.json_files import read_json
 
 ROOT = Path(__file__).parents[1]
 WORDS = 30_000
@@ -121,9 +121,7 @@ def main() -> None:
             "peak_mib": ran["peak_mib"],
         }
     print("\n".join(f"{name}: {value}" for name, value in result.items()))
-    if args.output:
-        args.output.parent.mkdir(parents=True, exist_ok=True)
-        write_json(args.output, {"environment": environment()} | result)
+    write_figures(args.output, result)
 
 
 if __name__ == "__main__":
