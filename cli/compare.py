@@ -3,7 +3,7 @@
 Runs that differ only in task and seed form one system; NAME=RUN assigns a run to a system. The
 other systems are compared with the first one.
 
-Compare advised runs with what was promised: run.py --mode compare --advice FILE
+Compare the runs of an affinity study with its advice: run.py --mode compare --advice FILE
 
 Compare two configurations: run.py --mode compare --until-sure --margin 0.3 --budget 6h A B
 

@@ -3,7 +3,7 @@
 Without --input, one text per line is read from standard input, or two with a tab between them. The
 predictions are written to --output or to standard output, one line per text, after all columns of
 the input. The last column of a file, reason, marks rows with an empty text, whose prediction is
-empty, and texts that were cut. A line gives the number of these rows:
+empty, texts that were cut, and predictions below --threshold. A line gives the number of these rows:
 
     echo "a film to love" | python run.py --mode predict --run RUN
 """
@@ -67,7 +67,7 @@ def add_flags(parser: Any) -> None:
         nargs="+",
         metavar="NAME",
         help="column of labels for one of --tasks, or all columns of a task with a column for each "
-        "label; its metrics are printed at the end",
+        "label; its metrics are printed at the end. Needs --input and --output",
     )
     files.add_argument(
         "--output", type=path, metavar="FILE", help=".csv or .tsv file (default: standard output)"

@@ -69,7 +69,7 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
     def add(key: str, hint: Any, name: str, text: str, default: str | None = None) -> None:
         parser.add_argument(flag(key), type=typed(hint), metavar=name, help=text, default=default)
 
-    data = "folder of the data (default: %(default)s)"
+    data = "folder of the data; sample is the bundled data (default: %(default)s)"
     parser.add_argument("--data", type=path, default=SAMPLE, metavar="DIR", help=data)
     add(
         "limit",

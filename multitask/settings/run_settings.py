@@ -74,7 +74,7 @@ class RunSettings(Settings):
     )
     data: Name = setting(
         SAMPLE,
-        help="folder with the data files",
+        help="folder with the data files; sample is the bundled data",
         metavar="DIR",
         group="data",
         path=True,
