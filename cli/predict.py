@@ -3,7 +3,8 @@
 Without --input, one text per line is read from standard input, or two with a tab between them. The
 predictions are written to --output or to standard output, one line per text, after all columns of
 the input. The last column of a file, reason, marks rows with an empty text, whose prediction is
-empty, texts that were cut, and predictions below --threshold. A line gives the number of these rows:
+empty, texts that were cut, and predictions below --threshold. A line gives the number of these
+rows:
 
     echo "a film to love" | python run.py --mode predict --run RUN
 """

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from losses.checks import same_shape
+
 
 def symmetric_kl(logits_p: Tensor, logits_q: Tensor) -> Tensor:
     """Compute KL(P || Q) + KL(Q || P), summed over the classes, averaged over the batch.
@@ -50,11 +52,3 @@ def soft_divergence(probabilities: Tensor, soft: Tensor, temperature: float = 1.
         for values in (probabilities, soft.detach())
     )
     return temperature**2 * F.kl_div(found, expected, reduction="batchmean", log_target=True)
-
-
-def same_shape(one: Tensor, other: Tensor) -> None:
-    """Raise ValueError for different shapes, which PyTorch would broadcast."""
-    if one.shape != other.shape:
-        raise ValueError(
-            f"expected two of the same shape, found {tuple(one.shape)} and {tuple(other.shape)}"
-        )

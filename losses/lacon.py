@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from losses.checks import check_labels, check_temperature
 from losses.supcon import zero_loss
 
 
@@ -30,8 +31,11 @@ def instance_centered_loss(
         labels: (N,) classes.
 
     Raises:
-        ValueError: if `heads` does not divide H.
+        ValueError: if `heads` does not divide H, for labels of another shape, or a temperature of 0
+            or below.
     """
+    check_labels(labels, len(instances))
+    check_temperature(temperature)
     width = instances.shape[1]
     if width % heads:
         raise ValueError(f"heads: expected a divisor of the width {width}, found {heads}")
@@ -58,7 +62,12 @@ def label_centered_loss(
         instances: (N, H).
         label_embeddings: (C, H).
         labels: (N,) classes.
+
+    Raises:
+        ValueError: for labels of another shape, or a temperature of 0 or below.
     """
+    check_labels(labels, len(instances))
+    check_temperature(temperature)
     logits = F.normalize(label_embeddings, dim=-1) @ F.normalize(instances, dim=-1).T / temperature
     own = labels[None] == torch.arange(len(logits), device=labels.device)[:, None]  # (C, N)
     present = own.any(1)

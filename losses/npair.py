@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from losses.checks import check_labels
 from losses.supcon import zero_loss
 
 
@@ -20,7 +21,11 @@ def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
         embeddings: (N, H).
         labels: (N,) classes.
         normalize: whether to scale the embeddings to unit length first.
+
+    Raises:
+        ValueError: for labels of another shape.
     """
+    check_labels(labels, len(embeddings))
     vectors = F.normalize(embeddings, dim=-1) if normalize else embeddings
     pairs = [rows[:2] for label in labels.unique() if len(rows := (labels == label).nonzero()) > 1]
     if not pairs:
@@ -40,7 +45,11 @@ def every_npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Ten
         embeddings: (N, H).
         labels: (N,) classes.
         normalize: whether to scale the embeddings to unit length first.
+
+    Raises:
+        ValueError: for labels of another shape.
     """
+    check_labels(labels, len(embeddings))
     same = labels[:, None] == labels
     turns = same.tril(-1).sum(1) // 2  # number of pairs of its class before each example
     terms = []

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from losses.checks import check_labels
+
 
 def corn_log_probabilities(logits: Tensor) -> Tensor:
     """Return the logarithms of the class probabilities of CORN, (B, C).
@@ -49,7 +51,11 @@ def distance_loss(logits: Tensor, labels: Tensor) -> Tensor:
     Args:
         logits: (B, C).
         labels: (B,) classes from 0 to C - 1.
+
+    Raises:
+        ValueError: for labels of another shape.
     """
+    check_labels(labels, len(logits))
     classes = torch.arange(logits.shape[1], device=logits.device)
     distances = (classes - labels[:, None]).abs()  # (B, C)
     return F.cross_entropy(logits, distances.neg().to(logits.dtype).softmax(-1))

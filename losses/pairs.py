@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
+from losses.checks import check_labels
+
 
 def pair_contrastive_loss(u: Tensor, v: Tensor, alike: Tensor, margin: float = 0.5) -> Tensor:
     """Pull similar pairs together and push other pairs apart up to a margin.
@@ -16,7 +18,11 @@ def pair_contrastive_loss(u: Tensor, v: Tensor, alike: Tensor, margin: float = 0
     Args:
         u, v: (B, H) embeddings.
         alike: (B,) 1 for similar pairs, 0 for others.
+
+    Raises:
+        ValueError: for `alike` of another shape.
     """
+    check_labels(alike, len(u), "alike")
     distance = 1 - F.cosine_similarity(u, v)
     alike = alike.to(distance.dtype)
     apart = (margin - distance).clamp(min=0)

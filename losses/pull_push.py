@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from losses.checks import check_labels, check_temperature
 from losses.supcon import zero_loss
 
 
@@ -23,7 +24,12 @@ def contrastive_objectives(
     Args:
         embeddings: (N, H), of unit length.
         labels: (N,) classes.
+
+    Raises:
+        ValueError: for labels of another shape, or a temperature of 0 or below.
     """
+    check_labels(labels, len(embeddings))
+    check_temperature(temperature)
     logits = embeddings @ embeddings.T / temperature
     same = labels[:, None] == labels
     itself = torch.eye(len(logits), dtype=torch.bool, device=logits.device)

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from losses.checks import check_labels, check_temperature
+
 
 def simcse_loss(
     view1: Tensor,
@@ -28,11 +30,16 @@ def simcse_loss(
         groups: (N,) integers; sentences of the same group are not negatives of each other. Without
             groups, two copies of a sentence in a batch repel each other.
         negative_groups: (M,) groups of `negatives`, which then repel only other groups' sentences.
+
+    Raises:
+        ValueError: for groups of another shape, or a temperature of 0 or below.
     """
+    check_temperature(temperature)
     candidates = view2 if negatives is None else torch.cat([view2, negatives])
     logits = F.normalize(view1, dim=-1) @ F.normalize(candidates, dim=-1).T / temperature
     right = torch.arange(len(view1), device=view1.device)
     if groups is not None:
+        check_labels(groups, len(view1), "groups")
         same = groups[:, None] == groups
         same[right, right] = False
         if negative_groups is not None:

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from losses.checks import check_labels, check_temperature
+
 
 def supcon_loss(
     embeddings: Tensor, labels: Tensor, temperature: float, reduction: str = "mean"
@@ -22,10 +24,12 @@ def supcon_loss(
         reduction: `mean` over the anchors that have a positive, or `sum`, as both papers print it.
 
     Raises:
-        ValueError: for another reduction.
+        ValueError: for another reduction, labels of another shape, or a temperature of 0 or below.
     """
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction: expected mean or sum, found {reduction!r}")
+    check_labels(labels, len(embeddings))
+    check_temperature(temperature)
     unit = F.normalize(embeddings, dim=-1)
     logits = unit @ unit.T / temperature
     itself = torch.eye(len(logits), dtype=torch.bool, device=logits.device)

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from losses.checks import check_labels, check_temperature
 from losses.supcon import zero_loss
 
 VARIANTS = ("algorithm1", "equation8")
@@ -43,9 +44,12 @@ def super_loss(
             begins with the class after its own.
 
     Raises:
-        ValueError: for another variant, several kinds of hard negatives, or numbers out of range.
+        ValueError: for another variant, several kinds of hard negatives, numbers out of range, or
+            labels of another shape.
     """
     check(variant, top_k, threshold, top_fraction, positives, negatives)
+    check_labels(labels, len(embeddings))
+    check_temperature(temperature)
     order = labels.argsort(stable=True)
     sizes = labels[order].unique_consecutive(return_counts=True)[1].tolist()
     if len(sizes) < 2:
@@ -66,6 +70,8 @@ def super_loss(
         if negatives is not None:
             turns = torch.cat([places[begin:], places[: begin - size]]).argsort(stable=True)
             others = others[:, turns[:negatives]]
+        elif (top_k, threshold, top_fraction) != (None, None, None):  # ties: first in the batch
+            others = others[:, torch.cat([order[begin:], order[: begin - size]]).argsort()]
         near = positives_of(own, positives, variant == "equation8")
         far, count = select_hard_negatives(others, top_k, least, top_fraction)
         pulled.append(near.logsumexp(1) - math.log(near.shape[1]))

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from losses.checks import check_labels
 from losses.supcon import zero_loss
 
 REDUCTIONS = ("active", "all")
@@ -37,10 +38,11 @@ def triplet_loss(
         reduction: `active` or `all`.
 
     Raises:
-        ValueError: for another reduction.
+        ValueError: for another reduction, or labels of another shape.
     """
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction: expected {' or '.join(REDUCTIONS)}, found {reduction!r}")
+    check_labels(labels, len(embeddings))
     vectors = F.normalize(embeddings, dim=-1) if normalize else embeddings
     # Not by inner products: their rounding makes distances of similar vectors wrong.
     exact = "donot_use_mm_for_euclid_dist"

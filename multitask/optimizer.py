@@ -155,6 +155,33 @@ def scheduled(schedule: LrSchedule, step: int, probing: int, total: int) -> floa
     return found
 
 
+def build_optimizer(method: Optimizer, model: EncoderWithHeads) -> torch.optim.Optimizer:
+    """Return the optimiser of a model; raise RunError if `build` returns something else."""
+    found = method.build(model)
+    groups = getattr(found, "param_groups", None)
+    if groups is None or not all("peak_lr" in group for group in groups):
+        expected = "expected build to return an optimiser of PyTorch, with peak_lr in each group"
+        shown = f"found {type(found).__name__}" + ("" if groups is None else " without it")
+        raise RunError(f"optimizer {method.name}: {expected}, {shown}")
+    return found
+
+
+def group_numbers(optimizer: torch.optim.Optimizer) -> list[dict[str, float]]:
+    """Return the numbers of each parameter group; some optimisers keep their state in these.
+
+    Raise RunError for a tensor in a group, which a checkpoint would not keep.
+    """
+    for group in optimizer.param_groups:
+        for key, value in group.items():
+            if hasattr(value, "detach"):
+                expected = "expected numbers in its parameter groups, found a tensor"
+                raise RunError(f"{type(optimizer).__name__}: {expected}: {key}")
+    return [
+        {key: value for key, value in group.items() if isinstance(value, int | float)}
+        for group in optimizer.param_groups
+    ]
+
+
 def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
     for group in optimizer.param_groups:
         group["lr"] = group["peak_lr"] * factor

@@ -84,13 +84,13 @@ def targets_of(task: Task, labels: Iterable[tuple[str, ...]]) -> np.ndarray:
     """Return the labels as numbers (n,) on the scale of predictions, or (n, C) of C labels.
 
     `labels` are pairs of a position in the file and a label: a class as in the task's files, a
-    class name, a list of labels as there, or for similarities any number. A task with a column for
-    each label has the fields of all columns after the position. Blank labels and labels of classes
-    that the task leaves out become NaN. Raises DataError for an invalid label, and if all labels
-    are NaN.
+    class name, a list of labels as there, for rankings 1 or 0, or for similarities any number. A
+    task with a column for each label has the fields of all columns after the position. Blank labels
+    and labels of classes that the task leaves out become NaN. Raises DataError for an invalid
+    label, and if all labels are NaN.
     """
     names, files, classes = task.kind.class_names, files_of(task.source), task.kind.classes
-    several = task.kind.labels
+    several, ranks = task.kind.labels, task.kind.main_metric == "order_accuracy"
     found = array("d")
     for where, *fields in labels:
         cells = [one.strip() for one in fields]
@@ -104,6 +104,9 @@ def targets_of(task: Task, labels: Iterable[tuple[str, ...]]) -> np.ndarray:
             value = to_number(text)
             if value is None:
                 raise DataError(f"{where}: expected a number, found {text!r}")
+            if ranks and value not in (0, 1):
+                line = "expected 1 (the first text is better) or 0"
+                raise DataError(f"{where}: {line}, found {text!r}")
             found.append(value)
         elif several is None and text in names and to_number(text) is None:
             found.append(float(names.index(text)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from tasks.own_types.classes import spelled_twice
-from tasks.own_types.multi_label import SEPARATOR, USUAL, parts_of
+from tasks.own_types.multi_label import SEPARATOR, USUAL, check_not_lists, parts_of
 from tasks.readers import to_number
 
 LEVELS = range(3, 21)  # different whole numbers that are taken for ordered classes
@@ -15,6 +16,8 @@ MARKED = 0.1  # smallest share of cells with a separator
 REPEATED = 0.5  # smallest share of cells whose value another cell has, too
 USES = 2  # smallest mean number of uses of a label in cells with several
 DATES = ",/"  # between numbers, these are parts of a number or a date
+NOT_AVAILABLE = "n/a"
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
 class Inferred(NamedTuple):
@@ -34,9 +37,14 @@ def infer_kind(cells: Mapping[str, int], texts: int) -> Inferred:
     if len(cells) < 2:
         found = next((repr(short(cell)) for cell in cells), "none")
         raise ValueError(f"expected two different labels or more, found {found}")
+    check_not_lists(cells)
     numbers = {to_number(cell) for cell in cells}
     if None not in numbers:
         return of_numbers({one for one in numbers if one is not None}, cells, texts)
+    if all(to_number(cell) is not None or DECIMAL_COMMA.fullmatch(cell) for cell in cells):
+        found = next(cell for cell in cells if "," in cell)
+        line = "expected a point in decimal numbers, and no mark between thousands"
+        raise ValueError(f"{line}, found {found!r}; or name its type")
     if separator := separator_of(cells):
         labels = {label for cell in cells for label in parts_of(cell, separator)}
         reason = f"{len(labels)} labels, several in a cell, separated by {separator!r}"
@@ -99,7 +107,7 @@ def separator_of(cells: Mapping[str, int]) -> str | None:
     for mark in USUAL:
         marked = [cell for cell in cells if mark in cell]
         count = sum(cells[cell] for cell in marked)
-        if count < MARKED * total:
+        if count < MARKED * total or NOT_AVAILABLE in map(str.lower, marked):
             continue
         uses: Counter[str] = Counter()
         places: Counter[str] = Counter()

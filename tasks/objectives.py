@@ -79,8 +79,19 @@ def balance_of(objective: object) -> Balance | None:
 
 
 def with_objective(task: Task, objective: Objective) -> Task:
-    """Return the task trained by an objective; a task without classes is unchanged."""
-    return task if task.kind.classes is None else objective.of_task(task)
+    """Return the task trained by an objective; a task without classes is unchanged.
+
+    Raise UserError if the objective returns a task of another name, or other objectives than it
+    names.
+    """
+    if task.kind.classes is None:
+        return task
+    found, expected = objective.of_task(task), (task.name, objective.terms_of(task.name))
+    shown = getattr(found, "name", None), getattr(found, "objectives", None)
+    if shown != expected:
+        line = "expected of_task to return a task with name and objectives"
+        raise UserError(f"objective {objective.name}: {line} {expected}, found {shown}")
+    return found
 
 
 TEMPERATURE, WEIGHT, PREFERENCE = 0.3, 0.3, (0.1, 0.9)
@@ -110,6 +121,9 @@ class WithContrast(Objective, prefix="scl_"):
     def faults(self) -> Iterator[str]:
         if self.weight == 1:
             yield "scl_weight: expected a number below 1, found 1, with which no head is trained"
+
+    def batch_fault(self, size: int) -> str | None:
+        return None if size > 1 else "batch_size: expected 2 or more, found 1"
 
 
 class WithPullPush(WithContrast):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from common.errors import RunError
 from multitask.combiners.base import Combined, Combiner, CombinerState, Scaled, Setup
 from multitask.combiners.epo import epo_weights
 from multitask.combiners.gradvac import gradvac_weights
@@ -26,10 +27,20 @@ def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerSt
     setup = Setup(objectives, config.seed)
     if config.balance is not None:
         tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in objectives))
-        outer = config.combiner.build(replace(setup, objectives=tasks))
+        outer = built(config.combiner, replace(setup, objectives=tasks))
         return Nested(setup, outer, config.balance)
-    combiner = config.combiner.build(setup)
+    combiner = built(config.combiner, setup)
     return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
+
+
+def built(combiner: Combiner, setup: Setup) -> CombinerState:
+    """Return a combiner of one run; raise RunError if `build` returns something else."""
+    found = combiner.build(setup)
+    for part in ("combine", "needs_rows", "state_dict", "load_state_dict"):
+        if not hasattr(found, part):
+            expected = f"expected build to return a CombinerState, with {part}"
+            raise RunError(f"combiner {combiner.name}: {expected}, found {type(found).__name__}")
+    return found
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from common.settings import setting
-from multitask.combiners.base import Combined, WithPreference, preferences, trivial
+from multitask.combiners.base import Combined, WithPreference, check_losses, preferences, trivial
 from multitask.combiners.mgda import min_norm_weights
 
 
@@ -69,6 +69,7 @@ class ParetoMTL(WithPreference, name="pareto-mtl"):
     )
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        check_losses(self.name, losses, drawn)
         if found := trivial(gram):
             return found
         m = len(gram)

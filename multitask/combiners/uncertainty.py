@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Combiner, Setup
+from multitask.combiners.base import Combined, Combiner, Setup, check_losses
 
 RATE = 0.01  # learning rate of the log-variances: they settle in about a hundred steps
 LARGEST = 20.0  # largest absolute value of a log-variance
@@ -35,6 +35,7 @@ class LogVariances:
         self.log_variances = np.zeros(objectives)
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
+        check_losses(Uncertainty.name, losses, drawn)
         chosen = list(drawn)
         weights = np.exp(-self.log_variances[chosen])
         moved = self.log_variances[chosen] - RATE * np.clip(1 - weights * losses, -1, 1)

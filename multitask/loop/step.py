@@ -77,7 +77,7 @@ class StepGradient:
             self.sync_dropout()
             raise
         self.sync_dropout()
-        self.reduce_task_gradients(batches)
+        self.reduce_task_gradients(result)
         return result
 
     def summed(self, batches: Batches, step: int) -> StepResult:
@@ -230,12 +230,15 @@ class StepGradient:
             passes = torch.tensor([stream.passes], device=device)
             stream.passes = int(self.processes.all_reduce_max(passes))
 
-    def reduce_task_gradients(self, batches: Batches) -> None:
+    def reduce_task_gradients(self, result: StepResult) -> None:
         """Sum the gradients of heads and adapters over the processes.
 
-        A process without a share contributes zeros.
+        A process without a share contributes zeros. A task without a loss in the step has no
+        gradient, so that the optimiser leaves its head alone.
         """
-        for name in batches:
+        for name, task in self.tasks.items():
+            if set(task.objectives).isdisjoint(result.objectives):
+                continue
             for parameter in self.model.task_parameters(name):
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)

@@ -32,8 +32,14 @@ from multitask.loop.streams import make_streams, next_batches
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from multitask.loop.time_left import time_left
 from multitask.model import EncoderWithHeads
-from multitask.optimizer import clip_gradients, scheduled, set_learning_rate
-from multitask.regularizers.base import build_regularizers
+from multitask.optimizer import (
+    build_optimizer,
+    clip_gradients,
+    group_numbers,
+    scheduled,
+    set_learning_rate,
+)
+from multitask.regularizers.base import build_regularizers, check_tensors
 from multitask.sampling import build_plan
 from multitask.settings.config import RunConfig
 from multitask.storage.checkpoint import Checkpoints, Progress, check_same_start
@@ -75,7 +81,7 @@ class Trainer:
         self.scored, self.followers = averaged(model, config.average_weights, self.regularizers)
         losses = StepLosses(model, tasks, splits, self.regularizers, config, processes)
         self.gradient = StepGradient(losses, self.combiner)
-        self.optimizer = config.optimizer.build(model)
+        self.optimizer = build_optimizer(config.optimizer, model)
         self.progress = Progress()
         self.time_left = time_left(self.plan, config, splits, self.progress)
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
@@ -213,14 +219,17 @@ class Trainer:
             result, figures = self.skip(error, batches), {}
         else:
             self.optimizer.step()
-            self.optimizer.zero_grad(set_to_none=True)
+            self.model.zero_grad(set_to_none=True)  # also what the optimiser leaves out
             self.gradient.after_step(batches, number, result)
             for follower in self.followers.values():
                 follower.after_step(self.model)
             self.progress.skipped = 0
             figures = {"gradient_norm": norm, "learning_rate_factor": factor}
-        if self.progress.step == 1:
-            stored_state(self.combiner, self.config.combiner.name)  # before an epoch is lost
+        if self.progress.step == 1:  # before an epoch is lost
+            stored_state(self.combiner, self.config.combiner.name)
+            group_numbers(self.optimizer)
+            for name, one in self.regularizers.items():
+                check_tensors(name, one.state_dict())
         self.progress.count(result.combined.status, result.examples)
         count_conflicts(self.progress.conflicts, result)
         self.telemetry.step(self.progress.step, result, figures)
@@ -228,7 +237,7 @@ class Trainer:
 
     def skip(self, error: NotFiniteError, batches: Batches) -> StepResult:
         """Skip a step; raise RunError if the weights are no longer finite."""
-        self.optimizer.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
         self.progress.skipped += 1
         self.skip_reason = f"step {self.progress.step}: {error}"
         print(f"skipped {self.skip_reason}", flush=True)

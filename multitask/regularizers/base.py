@@ -133,12 +133,25 @@ def build_regularizers(
 ) -> dict[str, RegularizerState]:
     """Return the regularisers of a configuration by name; each acts on the tasks in its weights.
 
-    Raise RunError for a task whose outputs cannot be compared example by example.
+    Raise RunError for a task whose outputs cannot be compared example by example, or if `build`
+    returns something else.
     """
     found = {one.name: one.build(model, config.seed) for one in config.regularizers}
     for name, regularizer in found.items():
+        if not isinstance(regularizer, RegularizerState):
+            expected = "expected build to return a RegularizerState"
+            raise RunError(f"regularizer {name}: {expected}, found {type(regularizer).__name__}")
         for task in regularizer.weights:
             if tasks[task].compares_examples or tasks[task].kind.divergence is None:
                 expected = "a task whose outputs can be compared one by one"
                 raise RunError(f"{name}: expected {expected}, found {task}")
     return found
+
+
+def check_tensors(name: str, state: Mapping[str, Any]) -> None:
+    """Raise RunError unless a regulariser's state has tensors only, as a checkpoint stores them."""
+    for key, value in state.items():
+        if not (isinstance(key, str) and isinstance(value, Tensor)):
+            found = f"{key!r}: {type(value).__name__}"
+            expected = "expected a state of tensors with texts as keys"
+            raise RunError(f"regularizer {name}: {expected}, found {found}")

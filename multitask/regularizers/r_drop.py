@@ -10,6 +10,8 @@ from multitask.regularizers.base import CleanPass, RegularizerState, Term
 class RDropTerm(RegularizerState):
     """Mean loss of both passes plus weight x half their divergence, in place of the loss.
 
+    With several sizes of embeddings, only the complete size, which is one of n, has two passes.
+
     This follows the authors' code. Their Eq. 4 adds the losses of both passes, so that a weight w
     here is alpha = 2 w there. Similarities use the squared difference, not the symmetric KL.
     """
@@ -23,4 +25,5 @@ class RDropTerm(RegularizerState):
         other = clean.task.compute_losses(outputs, again.texts, clean.targets)[first]
         divergence = clean.divergence(outputs, clean.outputs)
         weight = self.weights[clean.task.name]
-        return Term((other - clean.loss) / 2 + weight * divergence / 2, [again])
+        half = 2 * len(clean.model.sizes)  # the loss itself is divided by n, too
+        return Term((other - clean.loss) / half + weight * divergence / 2, [again])

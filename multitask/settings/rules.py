@@ -16,6 +16,7 @@ from common.repeats import repeated
 from common.settings import short_repr
 from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
+from multitask.regularizers import Distillation
 from multitask.settings.following_defaults import UNSCALED, has_similarities
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
 from multitask.settings.imbalance_rules import imbalance_rules
@@ -176,6 +177,12 @@ def teacher_rules(c: RunConfig) -> Iterator[str]:
         yield f"{key}: expected setting teacher, the runs to learn from, found none"
     if c.teacher and not learning:
         yield "teacher: expected a weight above 0, such as distillation_weight, found none"
+    for one in learning:
+        tasks = [task for task in one.weights if task in c.tasks]
+        softened = isinstance(one, Distillation) and one.temperature != 1
+        if softened and tasks and not any(c.options_of(task).has_classes for task in tasks):
+            line = "distillation_temperature: expected a task with classes"
+            yield f"{line}, found {', '.join(tasks)}"
 
 
 def not_among_tasks(c: RunConfig, key: str, names: Any) -> Iterator[str]:

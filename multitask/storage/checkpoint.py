@@ -14,7 +14,9 @@ from torch import Tensor, nn
 
 from common.atomic_files import recover, remove
 from common.json_files import integrity_error, read_json, write_json
+from common.run_files import CHECKPOINT_PARTS
 from minbert.weights import read_tensors, save_tensors
+from multitask.optimizer import group_numbers
 from multitask.settings.config import RunConfig
 from multitask.storage.checkpoint_folders import (
     BEST,
@@ -26,6 +28,8 @@ from multitask.storage.checkpoint_folders import (
     step_of,
 )
 from multitask.storage.stored_config import check_of_run
+
+GROUPS = "optimizer_groups"  # key of the numbers in the optimiser's groups
 
 
 class Scored(TypedDict):
@@ -241,7 +245,7 @@ def save_training(
     }
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     save_tensors(tensors, folder / "state.safetensors")
-    write_json(folder / "state.json", dict(state))
+    write_json(folder / "state.json", {**state, GROUPS: group_numbers(optimizer)})
 
 
 def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
@@ -251,7 +255,7 @@ def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimiz
     """
     tensors = read_tensors(folder / "state.safetensors", CheckpointError)
     state = read_json(folder / "state.json", CheckpointError)
-    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}}
+    parts: dict[str, dict[str, Tensor]] = {part: {} for part in CHECKPOINT_PARTS}
     try:
         for name, value in tensors.items():
             part, rest = name.split("/", 1)
@@ -262,6 +266,8 @@ def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimiz
             index, kind = name.split("/", 1)
             moments.setdefault(int(index), {})[kind] = value
         groups = optimizer.state_dict()["param_groups"]
+        for group, numbers in zip(groups, state.pop(GROUPS, [{}] * len(groups)), strict=True):
+            group |= numbers
         optimizer.load_state_dict({"state": moments, "param_groups": groups})
     except (RuntimeError, ValueError, KeyError) as error:
         raise CheckpointError(

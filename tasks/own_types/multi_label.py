@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +24,14 @@ from tasks.own_types.base import (
 )
 from tasks.own_types.classes import MOST_CLASSES, distinct_labels, head, sorted_labels
 from tasks.readers import UnknownLabelError
+from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from tasks.task_description import TaskDescription
 
 SEPARATOR = "|"
 USUAL = ",;|/"  # separators
+CHECKED = 1000  # cells that are checked for lists
 INDICATORS = {
     **dict.fromkeys(("", "0", "0.0", "no", "false"), 0.0),
     **dict.fromkeys(("1", "1.0", "yes", "true"), 1.0),
@@ -40,6 +43,16 @@ MARKS = {"0", "1", "0.0", "1.0", "False", "True", *MISSING_REPRS}  # elements of
 def parts_of(cell: str, separator: str) -> Iterator[str]:
     """Yield the labels in a cell, without empty ones."""
     yield from filter(None, map(str.strip, cell.split(separator)))
+
+
+def check_not_lists(cells: Iterable[str]) -> None:
+    """Raise ValueError if most cells are lists as a program prints them, such as ['a', 'b']."""
+    several = list(cells)
+    lists = [cell for cell in several if cell.startswith("[") and cell.endswith("]")]
+    if 2 * len(lists) > len(several):
+        line = f"expected labels, found lists as text, such as {max(lists, key=len)[:40]!r}"
+        cure = f"save the table as JSON Lines or Parquet, or write {SEPARATOR!r} between labels"
+        raise ValueError(f"{line}; {cure}")
 
 
 def complete(
@@ -59,7 +72,14 @@ def complete(
             raise DescriptionError(f"{name}: labels: expected none beside several label columns")
         labels = tuple(description["label"])
     elif not labels:
-        parts = ((line, label) for line, cell in found for label in parts_of(cell, separator))
+        rows = iter(found)
+        first = list(islice(rows, CHECKED))
+        try:
+            check_not_lists(cell for _, cell in first)
+        except ValueError as error:
+            raise DataError(f"{file}: {name}: {error}") from error
+        cells = chain(first, rows)
+        parts = ((line, label) for line, cell in cells for label in parts_of(cell, separator))
         labels = sorted_labels(distinct_labels(name, file, parts, "labels"))
     check_labels(name, labels)
     for label in labels:

@@ -9,6 +9,7 @@ from run_files import config, metrics
 from common.errors import RunError, SettingsError
 from multitask import RunConfig, train
 from multitask.combiners import Combiner
+from multitask.regularizers import Regularizer
 from multitask.settings.methods import methods
 from multitask.settings.user_methods import load_methods
 from multitask.training import Run
@@ -284,6 +285,15 @@ def test_a_name_of_a_built_in_method_is_refused_in_python():
 
     with pytest.raises(SettingsError, match="expected another name than sum"):
         RunConfig(tasks=("sst", "sts"), combiner=Taken())
+
+
+@pytest.mark.parametrize("name", ["model", "optimizer"])
+def test_a_regularizer_does_not_have_the_name_of_a_part_of_a_checkpoint(name):
+    class Mine(Regularizer, name=name):
+        """Nothing."""
+
+    with pytest.raises(SettingsError, match=f"regularizers: expected another name than {name}"):
+        RunConfig(tasks=("sst",), regularizers=(Mine(weight=1.0),))
 
 
 @pytest.mark.parametrize("name", ["keys", "train", "para", "overall"])

@@ -16,6 +16,7 @@ from multitask.optimizer import (
     Constant,
     Linear,
     LrSchedule,
+    Optimizer,
     clip_gradients,
     scheduled,
     set_learning_rate,
@@ -181,3 +182,67 @@ def test_factors_of_a_schedule_of_a_user_are_checked(factor):
 
     with pytest.raises(RunError, match="lr schedule own: expected a factor of 0 or more in step 3"):
         scheduled(Own(), 3, 0, 10)
+
+
+class Without(Optimizer, name="without"):
+    """No optimiser of PyTorch, or one without peak rates."""
+
+    returns: str = "nothing"
+
+    def build(self, model):
+        return None if self.returns == "nothing" else torch.optim.SGD(model.parameters(), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("returns", "found"), [("nothing", "NoneType"), ("sgd", "SGD without it")], ids=str
+)
+def test_an_optimizer_of_a_user_needs_peak_rates(make_trainer, returns, found):
+    with pytest.raises(RunError, match=f"optimizer without: expected build .* found {found}$"):
+        make_trainer(optimizer=Without(returns=returns))
+
+
+class PartOfModel(Optimizer, name="part"):
+    """Train everything but the encoder's layers."""
+
+    def build(self, model):
+        layers = {id(one) for one in model.encoder.layers.parameters()}
+        rest = [one for one in model.parameters() if id(one) not in layers]
+        return torch.optim.SGD([{"params": rest, "lr": 0.1, "peak_lr": 0.1}])
+
+
+def test_gradients_of_what_an_optimizer_leaves_out_are_forgotten(make_trainer):
+    trainer = make_trainer(optimizer=PartOfModel(), lr_schedule="constant", warmup=0.0)
+    trainer.train_step(trainer.plan.steps(1)[0])
+    assert {one.grad for one in trainer.model.parameters()} == {None}
+
+
+class Counting(torch.optim.SGD):
+    """The rate falls with a number in the group, as in optimisers without a schedule."""
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            group["k"] += 1
+            group["lr"] /= float(group["k"])
+        return super().step(closure)
+
+
+class Counted(Optimizer, name="counted"):
+    """An optimiser with its state in the groups."""
+
+    tensor: bool = False
+
+    def build(self, model):
+        k = torch.zeros(()) if self.tensor else 0
+        group = {"params": model.parameters(), "lr": 0.1, "peak_lr": 0.1, "k": k}
+        return Counting([group])
+
+
+def test_numbers_in_the_groups_of_an_optimizer_are_kept(make_trainer):
+    changes = {"optimizer": Counted(), "steps_per_epoch": 2, "epochs": 1}
+    trainer = make_trainer("numbers", **changes)
+    trainer.fit()
+    again = make_trainer("numbers", **changes)
+    assert again.resume()
+    assert [group["k"] for group in again.optimizer.param_groups] == [2]
+    with pytest.raises(RunError, match=r"Counting: expected numbers .*, found a tensor: k$"):
+        make_trainer("tensor", **changes | {"optimizer": Counted(tensor=True)}).fit()

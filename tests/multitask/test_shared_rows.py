@@ -168,6 +168,8 @@ def test_a_task_without_a_label_in_a_step_has_no_objective(make, measure):
     assert result.objectives == ("urgent", "mood")
     assert (result.losses > 0).all()
     assert gradients(trainer).isfinite().all()
+    # Without a gradient, the optimiser leaves the head alone.
+    assert {one.grad for one in trainer.model.task_parameters("topic")} == {None}
 
 
 def test_tasks_drawn_at_different_times_have_passes_of_their_own(make, encoded):

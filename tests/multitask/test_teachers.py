@@ -246,6 +246,13 @@ def test_members_are_found_beside_their_ensemble(teacher, tmp_path, monkeypatch)
         soft_targets(student(gone))
 
 
+def test_of_distillation_and_r_drop_only_one_replaces_the_loss_of_a_task(teacher):
+    both = student(teacher("sst"), r_drop_weight={"sst": 1.0, "sts": 1.0})
+    with pytest.raises(SettingsError, match="^distillation_weight and r_drop_weight of sst: expec"):
+        soft_targets(both)
+    soft_targets(student(teacher("sst"), r_drop_weight={"sts": 1.0}))
+
+
 def test_only_tasks_with_a_weight_learn_from_a_teacher(teacher, capsys):
     sst, sts = teacher("sst"), teacher("sts")
     config = student(sst, sts, distillation_weight={"sst": 1.0})
@@ -486,8 +493,12 @@ def test_teachers_that_do_not_fit_are_refused(teacher, tmp_path, changes, line):
             "distillation_weight: expected a number from 0 to 1",
         ),
         ({"teacher": ("a",), "freeze_encoder": True}, "distillation_weight and freeze_encoder"),
+        (
+            {"tasks": ("sts",), "teacher": ("a",), "distillation_temperature": 2.0},
+            "distillation_temperature: expected a task with classes, found sts",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(settings, line):
     with pytest.raises(SettingsError, match=line):
-        RunConfig(tasks=("sst",), **settings)
+        RunConfig(**{"tasks": ("sst",)} | settings)

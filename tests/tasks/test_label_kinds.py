@@ -36,7 +36,7 @@ PROSE = [f"Hello, this is letter {n}, and it is long." for n in range(30)]
         (["bed, bath", "food, drinks", "sports"] * 9, 1, "classification", {}, "3 different"),
         (["and/or", "either", "both"] * 9, 1, "classification", {}, "3 different"),
         (["yes, I do", "no, never"] * 9, 1, "classification", {}, "two different values"),
-        (["2,5", "2,0", "3,5", "3,0"] * 9, 1, "classification", {}, "4 different values"),
+        (["yes/no", "n/a", "yes", "no"] * 9, 1, "classification", {}, "4 different values"),
         (["1/2", "2/3", "1/3"] * 9, 1, "classification", {}, "3 different values"),
         ([*["red", "blue", "green"] * 20, "red|blue", "red|green"], 1, "classification", {}, "5"),
     ],
@@ -58,6 +58,9 @@ def test_kinds_are_inferred(cells, texts, kind, options, reason):
         (["red"] * 9, "expected two different labels or more, found 'red'"),
         (["x" * 10**6] * 9, r"found 'x{37}\.\.\.'$"),
         ([], "found none"),
+        (["2,5", "2", "3,5"] * 9, "expected a point in decimal numbers, .*, found '[23],5'"),
+        (["1,000", "2,500", "900"] * 9, "no mark between thousands"),
+        (["['a', 'c']", "['a']", "[]"] * 9, "found lists as text, such as .*JSON Lines or Parquet"),
     ],
 )
 def test_columns_that_are_no_labels_are_refused(cells, line):

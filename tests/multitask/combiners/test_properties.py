@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import minimize_scalar, nnls
 
 from multitask.combiners import Setup
+from multitask.combiners.base import ObjectiveError
 from multitask.combiners.epo import maximize
 from multitask.combiners.sum import LinearScalarization
 from multitask.combiners.uncertainty import Uncertainty
@@ -261,3 +262,10 @@ def test_the_closed_form_for_two_equals_the_linear_program():
         assert found is not None
         assert expected is not None
         assert slope @ found == pytest.approx(slope @ expected[:2], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["epo", "famo", "pareto-mtl", "uncertainty"])
+def test_combiners_that_read_losses_refuse_negative_ones(name):
+    combiner = make(name, 2)
+    with pytest.raises(ObjectiveError, match=f"combiner {name}: expected losses of zero or more"):
+        combiner.combine(np.eye(2), np.array([2.0, -0.1]), (0, 1))

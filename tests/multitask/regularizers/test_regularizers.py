@@ -200,6 +200,28 @@ def test_r_drop_is_the_mean_of_two_passes_and_their_divergence(make_trainer):
     close(gradient, gradient_of(model))
 
 
+@pytest.mark.parametrize("widths", [(), (16, 8), (16, 8, 4)])
+def test_r_drop_averages_the_two_passes_of_the_complete_size(make_trainer, monkeypatch, widths):
+    """Of n sizes, each has 1 / n of the loss; that of the complete size is shared by two passes."""
+    trainer = make_trainer(only="sst", r_drop_weight={"sst": 0.7}, widths=widths)
+    task, seen = type(trainer.tasks["sst"]), []
+    compute = task.compute_losses
+
+    def counted(self, *inputs):
+        found = compute(self, *inputs)
+        seen.append(found["sst"])
+        return found
+
+    monkeypatch.setattr(task, "compute_losses", counted)
+    losses = trainer.gradient.losses
+    (unit,) = trainer.gradient.begin({"sst": [ROWS]})[1]
+    (part,) = losses.parts(unit)
+    total = losses.forward(unit, part, 0).by_objective["sst"]
+    found = [float(one) for one in torch.autograd.grad(total, seen)]
+    n = len(widths) + 1
+    assert found == pytest.approx([0.5 / n, 0.5 / n, *[1 / n] * (n - 1)])
+
+
 def test_the_proximal_teacher_is_a_running_mean_of_the_model(make_trainer):
     trainer = make_trainer(only="sst", proximal_weight={"sst": 1.0}, proximal_momentum=0.9, lr=1e-2)
     teacher = trainer.regularizers["proximal"].teacher
