@@ -14,7 +14,7 @@ from reports.significance import p_text, paired_p
 from reports.tables import markdown_table, mean_and_spread
 from studies.claims import between, shared_seeds
 from studies.results import Cell, Content
-from studies.sharing_cells import EPOCHS, SEVERAL, cells
+from studies.sharing_cells import EPOCHS, SEVERAL, TIMES, cells
 from studies.study import Report, Study, notes_of
 from tasks import CS224N
 from tasks.metrics import LEADERBOARD, overall
@@ -194,15 +194,15 @@ def page(report: Report) -> list[str]:
     # The times of runs differ by other work on the machine: those of the reference decide.
     reference = [every["singles"]] if "singles" in every else whole
     budget = min(map(minutes, reference), default=0.0)
+    more = "".join(f", and *{one}*" for one in TIMES if one in every)
     return [
         *parts,
         report.results.measured(report.cells),
         f"Dev was scored for {len(every)} recipes:",
         markdown_table(["row", "what it is"], [[title, MEANING[title]] for title in every]),
         "## Equal passes",
-        f"Each system trains on as many examples as {epochs} passes over the training examples it "
-        "has: all but those with further or auxiliary examples train on as many, and "
-        "*branch-sts-longer* on twice as many. Minutes are those of the fastest run of each "
+        f"Each system makes {epochs} passes over its training examples. Only rows with further or "
+        f"auxiliary examples{more} see more examples. Minutes are those of the fastest run of each "
         "encoder, and + those of teachers.",
         table(report, every),
         "## Equal minutes",
@@ -219,9 +219,9 @@ STUDY = Study(
     title="One encoder for three tasks, beside three encoders",
     notes="rates chosen on held-out training examples (results/bees-rates, results/sharing-rates), "
     "and so were LoRA of *together* and the 24,000 examples of SST-2 as an auxiliary task. But dev "
-    "chose the rate 1e-4 of *teachers-1e-4*, *branches-teachers*, *own-sts-more-teachers* and the "
-    "rows *branch-*, the tasks with branches, and that most rows do without the cross-encoder of "
-    "sts: the score of the best row is optimistic. Quora's figures are flattered, for the "
+    "chose the rate 1e-4 of *teachers-1e-4*, *branches-teachers* and the rows *branch-*, which "
+    "tasks have branches, and to leave the cross-encoder of sts out of most rows: the score of the "
+    "best row is optimistic. Quora's figures are flattered, for the "
     "encoder's own training data holds duplicates of Quora.",
     cells=cells,
     page=page,

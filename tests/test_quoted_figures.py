@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 
@@ -21,16 +22,22 @@ RIVALS = ("npair", "class-triplet", "supcon", "ce-balanced")  # of SuperLoss
 BRANCH_ROWS = ("shared", "single", "conflict", "top")
 
 
+def runs_of(file: str) -> list[dict[str, Any]]:
+    """Return the runs of a cell, those of other seeds after 11711 in their order."""
+    cell = read_cell(RESULTS / file)
+    if "seeds" not in cell:
+        return [cell]
+    return [cell["seeds"][s] for s in sorted(cell["seeds"], key=lambda s: (s != "11711", int(s)))]
+
+
 def dev(file: str, task: str, metric: str) -> list[float]:
     """Return a dev figure of each seed of a cell, in per cent."""
-    cell = read_cell(RESULTS / file)
-    runs = cell["seeds"].values() if "seeds" in cell else [cell]
-    return [100 * run["dev"][task][metric] for run in runs]
+    return [100 * run["dev"][task][metric] for run in runs_of(file)]
 
 
 def overalls(file: str) -> list[float]:
     """Return the overall dev score of each seed of a cell, in per cent."""
-    return [100 * run["dev"]["overall"] for run in read_cell(RESULTS / file)["seeds"].values()]
+    return [100 * run["dev"]["overall"] for run in runs_of(file)]
 
 
 def three_encoders(folder: str, ending: str = "") -> dict[str, dict[str, float]]:
@@ -124,7 +131,6 @@ def quoted() -> Iterator[tuple[str, str]]:
     assert surgery == f"{change:+.2f}"
     line = f"SimCSE changes the score of SST by {simcse}, gradient surgery the overall score by"
     yield "README.md", f"{line} {surgery} ([three seeds](results/bees-long.md), both *not shown*)"
-    yield "docs/pretraining.md", f"SimCSE changes SST by {simcse} points"
     yield "docs/bees.md", f"SimCSE changes SST by {simcse} points"
     yield "docs/bees.md", f"(M4-equal) is {-float(single):.2f} points below the multi-task model"
     yield from quoted_of_supercontext()
@@ -179,21 +185,19 @@ def quoted_of_fair_tests_of_bees() -> Iterator[tuple[str, str]]:
     p_apart = paired_p([a - b for a, b in zip(*weights, strict=True)])
     assert {verdict for verdict, _ in (simcse, one, three)} == {"not shown"}
     assert apart[0] == "not tested fairly"
-    line = f"changes the score of STS by {simcse[1]}, SMART after it by {one[1]} with weight 1"
+    line = f"the score of STS by {simcse[1]}, and adding SMART to it by {one[1]} with weight 1"
     yield "README.md", f"{line} and {three[1]} with weight 3 (all *not shown*)"
     single, relu = found("M6-equal - M7"), found("M6 - M6-sigmoid")
     assert single[0] == relu[0] == "holds"
-    line = f"{float(single[1])} points above the multi-task model, with as many examples"
+    line = f"{float(single[1])} points above the multi-task model, whose rate was chosen on the"
+    line += " overall score, with as many examples"
     yield "README.md", f"{line} and steps (*holds*). On SST, similar tests point the other way"
     yield "README.md", f"head is {float(relu[1])} points above a sigmoid (*holds*)"
     ours, theirs = (dev(f"bees/{name}.json", "sts", "pearson") for name in ("M6-equal", "M7"))
     p = 4 * paired_p([a - b for a, b in zip(ours, theirs, strict=True)])  # Holm, third of 6 tests
     yield "results/bees/notes.md", f"*M6-equal - M7* has p {p:.3f}"
-    line = f"changes STS by {simcse[1]} points, and `projected` SMART after it by {one[1]} with"
-    yield "docs/pretraining.md", f"{line} weight 1 and {three[1]} with weight 3, with the default"
     less = f"Weight 3 is {-float(apart[1]):.2f} points below weight 1"
     yield "docs/bees.md", f"{less} (p {p_apart:.3f})"
-    yield "docs/pretraining.md", less
     line = f"changes the score by {simcse[1]} points, SMART of weight 1 by {one[1]}, of weight 3 by"
     yield "docs/bees.md", f"{line} {three[1]} ([*not shown*](../results/bees.md))"
     without, one, three = (
@@ -201,7 +205,7 @@ def quoted_of_fair_tests_of_bees() -> Iterator[tuple[str, str]]:
         for name in ("M13-mean", "M16-projected", "M17-projected")
     )
     line = f"weight 3 is {one - three:.2f} points below weight 1, and {without - three:.2f} below"
-    yield "docs/bees.md", f"with 1e-4, which was chosen without it, {line} the model without SMART"
+    yield "docs/bees.md", f"With 1e-4, which was chosen without SMART, {line} the model without"
 
 
 def quoted_of_lacon() -> Iterator[tuple[str, str]]:
@@ -238,7 +242,7 @@ def quoted_of_affinity() -> Iterator[tuple[str, str]]:
     yield page, f"would reach about {ceiling[1]}."
     worth = rows["gram"][2].split()[0]
     yield page, f"Those with a high `gram` are {worth} points better than those with a low one"
-    yield page, f"with a high estimate (`gram`, the default) were {worth} points better"
+    yield page, f"with a high estimate (`gram`) were {worth} points better"
 
 
 def quoted_of_own_data() -> Iterator[tuple[str, str]]:
@@ -259,11 +263,14 @@ def quoted_of_bees() -> Iterator[tuple[str, str]]:
     """Yield what two pages quote of the scale of similarities and of the place of SMART's noise."""
     page = "docs/bees.md"
     files = [f"similarity-scale/{scale}.json" for scale in ("0-5", "0-1")]
-    overalls = []
-    for file in files:
-        runs = read_cell(RESULTS / file)["seeds"].values()
-        overalls.append(spread([100 * run["dev"]["overall"] for run in runs], 2))
-    yield page, f"overall {' and '.join(overalls)}, "
+    whole = [spread(overalls(file), 2) for file in files]
+    yield page, f"overall {' and '.join(whole)}, "
+    five, one = map(overalls, files)
+    wider = [a - b for a, b in zip(five, one, strict=True)]
+    yield page, f"({fmean(wider):+.2f}, p {paired_p(wider):.2f}, t-test paired by seed)"
+    five, one = (dev(file, "sts", "pearson") for file in files)
+    wider = [a - b for a, b in zip(five, one, strict=True)]
+    yield page, f"STS is {fmean(wider):.1f} points higher with 5 (p {paired_p(wider):.3f})"
     for (task, metric), end in zip(LEADERBOARD.items(), ",,.", strict=True):
         means = " and ".join(mean(dev(file, task, metric)) for file in files)
         yield page, f"{task.upper()} {means}{end}"
@@ -356,7 +363,7 @@ def quoted_of_scl_moo() -> Iterator[tuple[str, str]]:
     )
     assert {verdict for verdict, _ in p_of.values()} == {"not shown"}
     both = [p_of[line][1] for line in of_ce]
-    yield "docs/scl-moo.md", f"CE + LS and CE + EPO are {ce} points above cross-entropy"
+    yield "docs/scl-moo.md", f"CE + LS and CE + EPO are on test {ce} points above cross-entropy"
     yield "docs/scl-moo.md", f"batches (*not shown*, p {both[0]:.3f} and {both[1]:.3f})"
     yield "README.md", f"(*not shown*, p {min(both):.3f} or more; ten seeds)."
     alone = holm([paired_p(seed_gains(*one)) for one in product(("ls", "epo"), ("ce", "scl"))])
@@ -419,15 +426,18 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
         )
         return f"{plain - helped:.1f}"
 
-    yield page, f"raises similarity from {pair('lora-rank32', 'sts', ' to ')}; paraphrase ("
+    without, lora = pair("lora-rank32", "sts", " ").split()
+    yield page, f"has {lora} on similarity, {without} without it; paraphrase ("
     yield page, f"paraphrase ({pair('lora-rank32', 'qqp', ' and ')}) and sentiment ("
-    yield page, f"sentiment ({pair('lora-rank32', 'sst', ' and ')}) stay within"
-    yield page, f"raises sentiment from {pair('auxiliary-sst2', 'sst', ' to ')}, and"
-    yield page, f"lowers paraphrase by {lost('qqp')} points and similarity by {lost('sts')}."
+    yield page, f"sentiment ({pair('lora-rank32', 'sst', ' and ')}) differ less (one seed"
+    without, helped = pair("auxiliary-sst2", "sst", " ").split()
+    line = f"{helped} with `--auxiliary sst2` and {without} without it, paraphrase {lost('qqp')}"
+    yield page, f"{line} points less and similarity {lost('sts')} less."
     alone = [
         mean(dev(f"sharing/{name}sst.json", "sst", "accuracy")[:1]) for name in ("", "auxiliary-")
     ]
-    yield page, f"raise the dev accuracy from {' to '.join(alone)} (one seed)"
+    line = f"dev accuracy is {alone[1]} with 24,000 examples of SST-2 and {alone[0]} without"
+    yield page, f"{line} them (one seed)"
     yield from quoted_of_branches()
 
 
@@ -484,10 +494,11 @@ def quoted_of_silver_pairs() -> Iterator[tuple[str, str]]:
     """Yield the lines of docs/sharing.md about silver pairs, beside gold ones."""
     page, gold = "docs/sharing.md", "sharing/one-task-per-step.json"
     silver, teacher = "silver/semantic.json", "silver/cross.json"
-    change = " to ".join(mean(dev(one, "sts", "pearson")) for one in (gold, silver))
-    yield page, f"proposed by semantic search, similarity changes from {change}"
+    without, added = (mean(dev(one, "sts", "pearson")) for one in (gold, silver))
+    line = f"similarity has {added} with 6,000 silver pairs, proposed by semantic search, and"
+    yield page, f"{line} {without} without them"
     merged = 100 * read_cell(RESULTS / silver)["dev"]["overall"]
-    yield page, f"the overall score from {mean(overalls(gold))} to {mean([merged])}"
+    yield page, f"the overall score is {mean([merged])} and {mean(overalls(gold))} ("
     control = "silver/random.json"
     alone, merged = dev(control, "sts", "pearson"), read_cell(RESULTS / control)["dev"]["overall"]
     line = f"similarity has {mean(alone)}, and {mean([100 * merged])} is the overall score."
@@ -524,11 +535,14 @@ def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
     ):
         apart = [a - b for a, b in zip(mine, theirs, strict=True)]
         yield page, f"by {words.format(f'{fmean(apart):+.2f}', paired_p(apart))}"
-    similarity = [
-        fmean(dev(f"sharing-gpu/{name}.json", "sts", "pearson")) for name in ("sts-teachers", BEST)
-    ]
-    lost = similarity[0] - similarity[1]
-    yield page, f"in the shared model, by {lost:.1f} points with teachers"
+    lost = []
+    for pair in (("one-task-per-step", "sts"), (BEST, "sts-teachers")):
+        shared, alone = (dev(f"sharing-gpu/{name}.json", "sts", "pearson") for name in pair)
+        apart = [a - b for a, b in zip(shared, alone, strict=True)]
+        lost.append((fmean(apart), paired_p(apart)))
+    (plain_lost, p), (taught_lost, p_taught) = lost
+    line = f"On similarity it differs by {plain_lost:.1f} points (p {p:.2f}) and {taught_lost:.1f}"
+    yield page, f"{line} (p {p_taught:.2f})."
     joint = [spread(one(name)) for name in ("joint-sum", "joint-pcgrad")]
     same = " and with ".join(dict.fromkeys(joint))
     yield page, f"Joint steps on all tasks have {same}, with PCGrad and with a sum"

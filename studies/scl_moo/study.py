@@ -136,9 +136,10 @@ STUDY = Study(
     cells=lambda request: experiments(request).every(),
     page=page,
     claims=claims,
-    claims_note="A few-shot pair is the mean over the numbers of examples N that settings of both "
-    "methods were chosen with on dev, and over all N for tasks without such settings; methods "
-    "share a seed's examples. Other N have the settings that were chosen with "
+    data="the training examples that a row names, or all",
+    claims_note="A few-shot pair is one seed's mean over those N (numbers of examples) for which "
+    "dev chose the settings of both methods, or over all N if it chose none; methods share a "
+    "seed's examples. Other N have the settings that were chosen with "
     f"{scl_moo.TUNED_SHOTS} examples.",
     wanted=is_wanted,
     draw=draw,
