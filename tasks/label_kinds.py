@@ -16,7 +16,6 @@ MARKED = 0.1  # smallest share of cells with a separator
 REPEATED = 0.5  # smallest share of cells whose value another cell has, too
 USES = 2  # smallest mean number of uses of a label in cells with several
 DATES = ",/"  # between numbers, these are parts of a number or a date
-NOT_AVAILABLE = "n/a"
 DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
@@ -44,8 +43,13 @@ def infer_kind(cells: Mapping[str, int], texts: int) -> Inferred:
     if all(to_number(cell) is not None or DECIMAL_COMMA.fullmatch(cell) for cell in cells):
         found = next(cell for cell in cells if "," in cell)
         line = "expected a point in decimal numbers, and no mark between thousands"
-        raise ValueError(f"{line}, found {found!r}; or name its type")
-    if separator := separator_of(cells):
+        raise ValueError(
+            f"{line}, found {found!r}; or name its type, and separator of several labels"
+        )
+    if separator := separator_of({cell: n for cell, n in cells.items() if not is_missing(cell)}):
+        if separator == "/" and (found := next(filter(is_missing, cells), "")):
+            line = f"expected labels with '/' between them, found {found!r}"
+            raise ValueError(f"{line}; leave such cells blank, or name the type")
         labels = {label for cell in cells for label in parts_of(cell, separator)}
         reason = f"{len(labels)} labels, several in a cell, separated by {separator!r}"
         return Inferred("multi-label", {"separator": separator}, reason)
@@ -107,7 +111,7 @@ def separator_of(cells: Mapping[str, int]) -> str | None:
     for mark in USUAL:
         marked = [cell for cell in cells if mark in cell]
         count = sum(cells[cell] for cell in marked)
-        if count < MARKED * total or NOT_AVAILABLE in map(str.lower, marked):
+        if count < MARKED * total:
             continue
         uses: Counter[str] = Counter()
         places: Counter[str] = Counter()
@@ -126,6 +130,11 @@ def separator_of(cells: Mapping[str, int]) -> str | None:
         ):
             found[mark] = count
     return max(found, key=lambda mark: found[mark]) if found else None
+
+
+def is_missing(cell: str) -> bool:
+    """Return whether a cell says that a value is not available."""
+    return cell.lower() == "n/a"
 
 
 def short(cell: str) -> str:

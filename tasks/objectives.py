@@ -89,7 +89,7 @@ def with_objective(task: Task, objective: Objective) -> Task:
     found, expected = objective.of_task(task), (task.name, objective.terms_of(task.name))
     shown = getattr(found, "name", None), getattr(found, "objectives", None)
     if shown != expected:
-        line = "expected of_task to return a task with name and objectives"
+        line = "expected of_task, and terms_of if there are several losses, to give name and objectives"
         raise UserError(f"objective {objective.name}: {line} {expected}, found {shown}")
     return found
 
@@ -123,7 +123,9 @@ class WithContrast(Objective, prefix="scl_"):
             yield "scl_weight: expected a number below 1, found 1, with which no head is trained"
 
     def batch_fault(self, size: int) -> str | None:
-        return None if size > 1 else "batch_size: expected 2 or more, found 1"
+        if size > 1 or not self.weight:
+            return None
+        return f"batch_size: expected 2 or more with objective {self.name}, found 1"
 
 
 class WithPullPush(WithContrast):

@@ -35,9 +35,9 @@ from multitask.model import EncoderWithHeads
 from multitask.optimizer import (
     build_optimizer,
     clip_gradients,
-    group_numbers,
     scheduled,
     set_learning_rate,
+    state_numbers,
 )
 from multitask.regularizers.base import build_regularizers, check_tensors
 from multitask.sampling import build_plan
@@ -227,7 +227,7 @@ class Trainer:
             figures = {"gradient_norm": norm, "learning_rate_factor": factor}
         if self.progress.step == 1:  # before an epoch is lost
             stored_state(self.combiner, self.config.combiner.name)
-            group_numbers(self.optimizer)
+            state_numbers(self.optimizer)
             for name, one in self.regularizers.items():
                 check_tensors(name, one.state_dict())
         self.progress.count(result.combined.status, result.examples)

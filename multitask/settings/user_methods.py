@@ -76,7 +76,10 @@ def check_names(methods: UserMethods) -> None:
         if not isinstance(one.name, str) or not NAME.fullmatch(one.name):
             expected = "a name of lower-case letters, digits and hyphens"
             raise SettingsError(f"{role}: expected {expected}, found {one.name!r}")
-        if one.name in built_in(role) or (role == "regularizers" and one.name in CHECKPOINT_PARTS):
+        if role == "regularizers" and one.name in CHECKPOINT_PARTS:
+            line = f"{role}: expected another name than {one.name}, which is a part of checkpoints"
+            raise SettingsError(line)
+        if one.name in built_in(role):
             line = f"{role}: expected another name than {one.name}, which is built in"
             raise SettingsError(line)
         if seen.setdefault((role, one.name), one) is not one:

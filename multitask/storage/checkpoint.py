@@ -16,7 +16,7 @@ from common.atomic_files import recover, remove
 from common.json_files import integrity_error, read_json, write_json
 from common.run_files import CHECKPOINT_PARTS
 from minbert.weights import read_tensors, save_tensors
-from multitask.optimizer import group_numbers
+from multitask.optimizer import group_numbers, state_numbers, with_numbers
 from multitask.settings.config import RunConfig
 from multitask.storage.checkpoint_folders import (
     BEST,
@@ -29,7 +29,7 @@ from multitask.storage.checkpoint_folders import (
 )
 from multitask.storage.stored_config import check_of_run
 
-GROUPS = "optimizer_groups"  # key of the numbers in the optimiser's groups
+GROUPS, NUMBERS = "optimizer_groups", "optimizer_numbers"  # of the groups, and of the state
 
 
 class Scored(TypedDict):
@@ -237,6 +237,7 @@ def save_training(
         f"optimizer/{index}/{name}": value
         for index, moments in optimizer.state_dict()["state"].items()
         for name, value in moments.items()
+        if isinstance(value, Tensor)
     }
     tensors |= {
         f"{name}/{key}": value
@@ -245,7 +246,10 @@ def save_training(
     }
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     save_tensors(tensors, folder / "state.safetensors")
-    write_json(folder / "state.json", {**state, GROUPS: group_numbers(optimizer)})
+    write_json(
+        folder / "state.json",
+        {**state, GROUPS: group_numbers(optimizer), NUMBERS: state_numbers(optimizer)},
+    )
 
 
 def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
@@ -266,9 +270,9 @@ def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimiz
             index, kind = name.split("/", 1)
             moments.setdefault(int(index), {})[kind] = value
         groups = optimizer.state_dict()["param_groups"]
-        for group, numbers in zip(groups, state.pop(GROUPS, [{}] * len(groups)), strict=True):
-            group |= numbers
-        optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        stored = {"state": moments, "param_groups": groups}
+        numbers = state.pop(GROUPS, ()), state.pop(NUMBERS, {})  # a former version had neither
+        optimizer.load_state_dict(with_numbers(stored, *numbers))
     except (RuntimeError, ValueError, KeyError) as error:
         raise CheckpointError(
             f"{folder}: expected the weights of this run; --overwrite starts again; found others: "

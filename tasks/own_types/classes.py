@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tasks.task_description import TaskDescription
 
 MOST_CLASSES = 1000
-PLACEHOLDERS = ("nan", "na", "n/a", "none", "null")
+PLACEHOLDERS = ("nan", "na", "n/a", "null")  # "none" is often a class
 MANY_NUMBERS = 20  # different whole numbers, above which they rarely name classes
 
 
@@ -119,13 +119,13 @@ def lines(described: TaskDescription) -> Iterator[str]:
     yield f"classification of {columns(described)}, {count}: {names}{metric}"
     numbers = [value for label in described.labels if (value := to_number(label)) is not None]
     words = [label for label in described.labels if to_number(label) is None]
+    if missing := [label for label in words if label.lower() in PLACEHOLDERS]:
+        yield f"if class {missing[0]!r} stands for a missing value, leave its cells blank"
     if numbers and words:
         yield (
             f"labels are numbers and words ({len(numbers)} numbers; {first_names(words)}): each is "
             "a class of its own; correct the column if that is not meant"
         )
-    elif missing := [label for label in words if label.lower() in PLACEHOLDERS]:
-        yield f"class {missing[0]!r} looks like a missing value: leave such cells blank"
     elif not words and (twice := spelled_twice(described.labels)):
         yield f"labels {twice} are the same number, but two classes: correct the column"
     elif len(numbers) > MANY_NUMBERS or not all(one.is_integer() for one in numbers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -48,11 +49,22 @@ def parts_of(cell: str, separator: str) -> Iterator[str]:
 def check_not_lists(cells: Iterable[str]) -> None:
     """Raise ValueError if most cells are lists as a program prints them, such as ['a', 'b']."""
     several = list(cells)
-    lists = [cell for cell in several if cell.startswith("[") and cell.endswith("]")]
+    lists = [cell for cell in several if is_list(cell)]
     if 2 * len(lists) > len(several):
         line = f"expected labels, found lists as text, such as {max(lists, key=len)[:40]!r}"
-        cure = f"save the table as JSON Lines or Parquet, or write {SEPARATOR!r} between labels"
+        cure = "save the table as JSON Lines or Parquet, or write labels with a mark between them"
         raise ValueError(f"{line}; {cure}")
+
+
+def is_list(cell: str) -> bool:
+    """Return whether a cell is a list of texts as Python or JSON prints it."""
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return False
+    try:
+        found = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return isinstance(found, list) and all(isinstance(one, str) for one in found)
 
 
 def complete(

@@ -292,7 +292,7 @@ def test_a_regularizer_does_not_have_the_name_of_a_part_of_a_checkpoint(name):
     class Mine(Regularizer, name=name):
         """Nothing."""
 
-    with pytest.raises(SettingsError, match=f"regularizers: expected another name than {name}"):
+    with pytest.raises(SettingsError, match=f"than {name}, which is a part of checkpoints$"):
         RunConfig(tasks=("sst",), regularizers=(Mine(weight=1.0),))
 
 

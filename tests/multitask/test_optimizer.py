@@ -217,32 +217,54 @@ def test_gradients_of_what_an_optimizer_leaves_out_are_forgotten(make_trainer):
 
 
 class Counting(torch.optim.SGD):
-    """The rate falls with a number in the group, as in optimisers without a schedule."""
+    """Numbers of steps in the groups and in the state, by which the rate falls."""
 
     def step(self, closure=None):
         for group in self.param_groups:
-            group["k"] += 1
+            group["k"] = group["k"] + 1
             group["lr"] /= float(group["k"])
+            for one in group["params"]:
+                self.state[one]["steps"] = self.state[one].get("steps", 0) + 1
         return super().step(closure)
 
 
 class Counted(Optimizer, name="counted"):
-    """An optimiser with its state in the groups."""
+    """An optimiser with numbers in its groups and in its state."""
 
-    tensor: bool = False
+    kind: str = "int"
 
     def build(self, model):
-        k = torch.zeros(()) if self.tensor else 0
+        k = {"int": 0, "numpy": np.float32(0), "tensor": torch.zeros(())}[self.kind]
         group = {"params": model.parameters(), "lr": 0.1, "peak_lr": 0.1, "k": k}
         return Counting([group])
 
 
-def test_numbers_in_the_groups_of_an_optimizer_are_kept(make_trainer):
-    changes = {"optimizer": Counted(), "steps_per_epoch": 2, "epochs": 1}
-    trainer = make_trainer("numbers", **changes)
+@pytest.mark.parametrize("kind", ["int", "numpy", "tensor"])
+def test_numbers_of_an_optimizer_are_kept(make_trainer, kind):
+    changes = {"optimizer": Counted(kind=kind), "steps_per_epoch": 2, "epochs": 1}
+    trainer = make_trainer(**changes)
     trainer.fit()
-    again = make_trainer("numbers", **changes)
+    again = make_trainer(**changes)
     assert again.resume()
-    assert [group["k"] for group in again.optimizer.param_groups] == [2]
-    with pytest.raises(RunError, match=r"Counting: expected numbers .*, found a tensor: k$"):
-        make_trainer("tensor", **changes | {"optimizer": Counted(tensor=True)}).fit()
+    assert [int(group["k"]) for group in again.optimizer.param_groups] == [2]
+    assert {state["steps"] for state in again.optimizer.state.values()} == {2}
+
+
+class Listing(torch.optim.SGD):
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for one in group["params"]:
+                self.state[one]["history"] = [1.0]
+
+
+class Listed(Optimizer, name="listed"):
+    """An optimiser whose state a checkpoint does not keep."""
+
+    def build(self, model):
+        return Listing([{"params": model.parameters(), "lr": 0.1, "peak_lr": 0.1}])
+
+
+def test_other_state_of_an_optimizer_is_refused_at_the_first_step(make_trainer):
+    trainer = make_trainer(optimizer=Listed())
+    with pytest.raises(RunError, match=r"Listing: expected tensors and numbers .* history: list"):
+        trainer.train_step(trainer.plan.steps(1)[0])

@@ -123,7 +123,7 @@ TOGETHER = [  # values that contradict each other
     ({"task_options": {"sts": {"pair": "joint", "activation": "none"}}}, "neither head nor activ"),
     ({"objective": "leam"}, "objective leam: expected single texts or pair joint, found qqp"),
     ({"objective": "lacon", "label_terms": ("lcl",), "batch_size": 1}, "batch_size: expected 2"),
-    ({"objective": "epo", "batch_size": 1}, "batch_size: expected 2 or more, found 1"),
+    ({"objective": "epo", "batch_size": 1}, "batch_size: expected 2 or more with objective epo"),
     ({"loss_sizes": (1.0, 2.0, 3.0)}, "loss_sizes: expected mode pareto"),
     ({"adapter_alpha": 4.0}, "adapter_alpha: expected adapter lora, found 4.0 without it"),
     ({"adapter": "lora", "epochs": 2, "probe_epochs": 1}, "adapter and probe_epochs: expected"),

@@ -36,7 +36,9 @@ PROSE = [f"Hello, this is letter {n}, and it is long." for n in range(30)]
         (["bed, bath", "food, drinks", "sports"] * 9, 1, "classification", {}, "3 different"),
         (["and/or", "either", "both"] * 9, 1, "classification", {}, "3 different"),
         (["yes, I do", "no, never"] * 9, 1, "classification", {}, "two different values"),
-        (["yes/no", "n/a", "yes", "no"] * 9, 1, "classification", {}, "4 different values"),
+        (["yes", "n/a", "no"] * 9, 1, "classification", {}, "3 different values"),
+        (["[18, 35]", "[36, 60]"] * 9, 1, "classification", {}, "two different values"),
+        (["[joy]", "[fear]", "[joy]"] * 9, 1, "classification", {}, "two different values"),
         (["1/2", "2/3", "1/3"] * 9, 1, "classification", {}, "3 different values"),
         ([*["red", "blue", "green"] * 20, "red|blue", "red|green"], 1, "classification", {}, "5"),
     ],
@@ -60,6 +62,10 @@ def test_kinds_are_inferred(cells, texts, kind, options, reason):
         ([], "found none"),
         (["2,5", "2", "3,5"] * 9, "expected a point in decimal numbers, .*, found '[23],5'"),
         (["1,000", "2,500", "900"] * 9, "no mark between thousands"),
+        (
+            ["yes/no", "n/a", "yes", "no"] * 9,
+            "'/' between them, found 'n/a'; leave such cells blank",
+        ),
         (["['a', 'c']", "['a']", "[]"] * 9, "found lists as text, such as .*JSON Lines or Parquet"),
     ],
 )

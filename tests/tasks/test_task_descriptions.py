@@ -128,7 +128,11 @@ def test_few_dev_examples_and_rare_classes_are_noticed(tmp_path):
         (1, ["bad", "good", "4chan"], None),
         (1, [str(n) for n in range(20)], None),
         (1, ["1", "1.0", "2"], "labels '1' and '1.0' are the same number, but two classes"),
-        (1, ["good", "NA", "bad"], "class 'NA' looks like a missing value: leave such cells blank"),
+        (
+            1,
+            ["good", "NA", "bad"],
+            "if class 'NA' stands for a missing value, leave its cells blank",
+        ),
         (1, ["1.5", "2", "abc"], "labels are numbers and words (2 numbers; abc): each is a class"),
         (
             1,
