@@ -89,7 +89,7 @@ def with_objective(task: Task, objective: Objective) -> Task:
     found, expected = objective.of_task(task), (task.name, objective.terms_of(task.name))
     shown = getattr(found, "name", None), getattr(found, "objectives", None)
     if shown != expected:
-        line = "expected of_task, and terms_of if there are several losses, to give name and objectives"
+        line = "expected of_task (and terms_of, for several losses) to give name and objectives"
         raise UserError(f"objective {objective.name}: {line} {expected}, found {shown}")
     return found
 
