@@ -51,8 +51,10 @@ def chosen_with_other_batches(report: Report, row: str) -> list[str]:
     """
     config, usual = report.cell(row).config, PAPER["batch_size"]
     same = config.mode == "multitask" or config.batch_size == usual
-    tuned = tuned_rate(row, report.request.base.encoder) is not None
-    if same or not tuned or "batch_size" in report.request.changes:  # `unfair` names the change
+    encoder = report.request.base.encoder
+    own, tuned = row in OWN_RATES.get(encoder, {}), tuned_rate(row, encoder) is not None
+    changed = "batch_size" in report.request.changes  # `unfair` names it
+    if same or own or not tuned or changed:
         return []
     return [f"the rate of {row} was chosen with batches of {usual}"]
 

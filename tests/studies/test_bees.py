@@ -301,13 +301,14 @@ def test_a_method_needs_a_rate_that_was_chosen_with_it(tmp_path):
     for rows in (("M13-mean", "M6"), ("M17-projected", "M13-mean"), ("M6", "M6-sigmoid")):
         assert reasons(*rows) == []  # they have their own
     assert reasons("M6-equal", "M7") == []
-    line = "the rate of M4-equal was chosen with batches of 16"
+    line = "the rate of M6-equal was chosen with batches of 16"
     for gain in (-0.1, 0.1):
-        for row, score in (("M4-equal", 0.5 + gain), ("M7", 0.5)):
-            stored = {"dev": {"sst": {"accuracy": score}}}
+        for row, score in (("M6-equal", 0.5 + gain), ("M7", 0.5)):
+            stored = {"dev": {"sts": {"pearson": score}}}
             report.results.add(report.cell(row), 1, stored, tmp_path)
-        assert (line in pair_test(report, "M4-equal", "M7", "sst").reasons) == (gain < 0)
-    assert chosen_with_other_batches(report, "M7") == []
+        assert (line in pair_test(report, "M6-equal", "M7", "sts").reasons) == (gain < 0)
+    for row in ("M7", "M4-equal"):  # with the usual batches; with a rate of its own
+        assert chosen_with_other_batches(report, row) == []
     of_tiny = replace(base, encoder="tiny")
     cells = [row_cell(name, of_tiny, 3) for name in EVERY]
     with_tiny = Report(Results(tmp_path), replace(request, base=of_tiny), cells, ())
