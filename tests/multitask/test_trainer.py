@@ -92,7 +92,7 @@ NONE = {"accuracy": 0.5, "pearson": 0.5}
 
 def test_clipping_bounds_the_norm_of_the_whole_gradient(make_trainer, monkeypatch):
     trainer = make_trainer(clip=0.01)
-    monkeypatch.setattr(trainer.optimizer, "zero_grad", lambda set_to_none: None)
+    monkeypatch.setattr(trainer.model, "zero_grad", lambda set_to_none: None)
     trainer.train_step(np.array([0, 1, 2]))
     norms = [p.grad.norm() for p in trainer.model.parameters() if p.grad is not None]
     assert torch.stack(norms).norm() == pytest.approx(0.01, rel=1e-3)
