@@ -12,7 +12,7 @@ from common.errors import RunError, UserError
 from common.settings import Fraction, NonNegative, Positive, Ratio, Settings, setting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     import torch
     from torch import nn
@@ -164,55 +164,6 @@ def build_optimizer(method: Optimizer, model: EncoderWithHeads) -> torch.optim.O
         shown = f"found {type(found).__name__}" + ("" if groups is None else " without it")
         raise RunError(f"optimizer {method.name}: {expected}, {shown}")
     return found
-
-
-def group_numbers(optimizer: torch.optim.Optimizer) -> list[dict[str, float]]:
-    """Return the numbers of each parameter group; some optimisers keep their state in these."""
-    return [
-        {key: number for key, value in group.items() if (number := number_of(value)) is not None}
-        for group in optimizer.param_groups
-    ]
-
-
-def state_numbers(optimizer: torch.optim.Optimizer) -> dict[str, dict[str, float | None]]:
-    """Return what is no tensor in the state of each parameter, by the parameter's index.
-
-    Raise RunError for anything but tensors, numbers and None.
-    """
-    found: dict[str, dict[str, float | None]] = {}
-    for index, state in optimizer.state_dict()["state"].items():
-        for key, value in state.items():
-            if hasattr(value, "detach"):
-                continue
-            number = number_of(value)
-            if number is None and value is not None:
-                expected = "expected tensors and numbers in its state"
-                shown = f"found {key}: {type(value).__name__}"
-                raise RunError(f"optimizer {type(optimizer).__name__}: {expected}, {shown}")
-            found.setdefault(str(index), {})[key] = number
-    return found
-
-
-def number_of(value: Any) -> float | None:
-    """Return a number, also one of NumPy or a tensor of one number, for JSON; else None."""
-    if getattr(value, "shape", None) == ():
-        value = value.item()
-    return value if isinstance(value, int | float) else None
-
-
-def with_numbers(
-    state: dict[str, Any], groups: Sequence[Mapping[str, float]], numbers: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return an optimiser's `state_dict` with the stored `group_numbers` and `state_numbers`."""
-    for group, stored in zip(state["param_groups"], groups, strict=False):
-        for key, number in stored.items():
-            if hasattr(fresh := group.get(key), "fill_"):
-                fresh.fill_(number)
-            else:
-                group[key] = number
-    for index, stored in numbers.items():
-        state["state"].setdefault(int(index), {}).update(stored)
-    return state
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:

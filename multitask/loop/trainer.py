@@ -32,17 +32,12 @@ from multitask.loop.streams import make_streams, next_batches
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from multitask.loop.time_left import time_left
 from multitask.model import EncoderWithHeads
-from multitask.optimizer import (
-    build_optimizer,
-    clip_gradients,
-    scheduled,
-    set_learning_rate,
-    state_numbers,
-)
+from multitask.optimizer import build_optimizer, clip_gradients, scheduled, set_learning_rate
 from multitask.regularizers.base import build_regularizers, check_tensors
 from multitask.sampling import build_plan
 from multitask.settings.config import RunConfig
 from multitask.storage.checkpoint import Checkpoints, Progress, check_same_start
+from multitask.storage.optimizer_state import numbers_of
 from tasks.base import Task
 from tasks.data import Splits, fingerprint
 from tasks.metrics import overall
@@ -227,7 +222,7 @@ class Trainer:
             figures = {"gradient_norm": norm, "learning_rate_factor": factor}
         if self.progress.step == 1:  # before an epoch is lost
             stored_state(self.combiner, self.config.combiner.name)
-            state_numbers(self.optimizer)
+            numbers_of(self.optimizer)
             for name, one in self.regularizers.items():
                 check_tensors(name, one.state_dict())
         self.progress.count(result.combined.status, result.examples)

@@ -16,7 +16,6 @@ from common.atomic_files import recover, remove
 from common.json_files import integrity_error, read_json, write_json
 from common.run_files import CHECKPOINT_PARTS
 from minbert.weights import read_tensors, save_tensors
-from multitask.optimizer import group_numbers, state_numbers, with_numbers
 from multitask.settings.config import RunConfig
 from multitask.storage.checkpoint_folders import (
     BEST,
@@ -27,9 +26,10 @@ from multitask.storage.checkpoint_folders import (
     published,
     step_of,
 )
+from multitask.storage.optimizer_state import numbers_of, with_numbers
 from multitask.storage.stored_config import check_of_run
 
-GROUPS, NUMBERS = "optimizer_groups", "optimizer_numbers"  # of the groups, and of the state
+NUMBERS = "optimizer"  # key of the numbers of an optimiser
 
 
 class Scored(TypedDict):
@@ -246,10 +246,7 @@ def save_training(
     }
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     save_tensors(tensors, folder / "state.safetensors")
-    write_json(
-        folder / "state.json",
-        {**state, GROUPS: group_numbers(optimizer), NUMBERS: state_numbers(optimizer)},
-    )
+    write_json(folder / "state.json", {**state, NUMBERS: numbers_of(optimizer)})
 
 
 def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
@@ -271,8 +268,9 @@ def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimiz
             moments.setdefault(int(index), {})[kind] = value
         groups = optimizer.state_dict()["param_groups"]
         stored = {"state": moments, "param_groups": groups}
-        numbers = state.pop(GROUPS, ()), state.pop(NUMBERS, {})  # a former version had neither
-        optimizer.load_state_dict(with_numbers(stored, *numbers))
+        if NUMBERS in state:  # a former version had none
+            stored = with_numbers(stored, state.pop(NUMBERS))
+        optimizer.load_state_dict(stored)
     except (RuntimeError, ValueError, KeyError) as error:
         raise CheckpointError(
             f"{folder}: expected the weights of this run; --overwrite starts again; found others: "

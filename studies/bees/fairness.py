@@ -40,7 +40,7 @@ def chosen_without(report: Report, rows: Sequence[str]) -> list[str]:
         for row, methods in by_row.items()
         if (own := methods - shared)
         and tuned_rate(row, encoder) is not None
-        and row not in OWN_RATES.get(encoder, {})
+        and not has_own_rate(row, encoder)
     ]
 
 
@@ -52,11 +52,16 @@ def chosen_with_other_batches(report: Report, row: str) -> list[str]:
     config, usual = report.cell(row).config, PAPER["batch_size"]
     same = config.mode == "multitask" or config.batch_size == usual
     encoder = report.request.base.encoder
-    own, tuned = row in OWN_RATES.get(encoder, {}), tuned_rate(row, encoder) is not None
+    tuned = tuned_rate(row, encoder) is not None and not has_own_rate(row, encoder)
     changed = "batch_size" in report.request.changes  # `unfair` names it
-    if same or own or not tuned or changed:
+    if same or not tuned or changed:
         return []
     return [f"the rate of {row} was chosen with batches of {usual}"]
+
+
+def has_own_rate(row: str, encoder: str) -> bool:
+    """Return whether a row's rate was chosen with its own methods and batches."""
+    return row in OWN_RATES.get(encoder, {})
 
 
 def methods_of(cell: Cell) -> set[str]:
