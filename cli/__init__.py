@@ -136,7 +136,7 @@ def complete(front: Parser) -> None:
 def run_mode(name: str, rest: list[str]) -> int:
     """Parse the flags of a mode and run it; return the exit status."""
     mode = importlib.import_module(f"cli.{name}")
-    parser = parser_of(name, ALL in rest, load_user_methods(name, rest))
+    parser = parser_of(name, ALL in rest, outside=load_user_methods(name, rest))
     try:
         add_flags(name, parser)
         if name not in DISTRIBUTED and several_processes():
@@ -151,9 +151,7 @@ def run_mode(name: str, rest: list[str]) -> int:
         parser.error(with_flag_names(str(error), parser))
 
 
-def parser_of(
-    name: str, everything: bool = True, outside: tuple[type[Settings], ...] = ()
-) -> Parser:
+def parser_of(name: str, everything: bool = True, *, outside: tuple[type[Settings], ...]) -> Parser:
     """Return the parser of a mode without its flags, of which help shows `everything` or few."""
     parser = Parser(
         prog=f"{program()} --mode {name}",

@@ -24,7 +24,7 @@ from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.settings.config import RunConfig, settings_of_mode
 from multitask.settings.methods import UserMethods, methods
-from multitask.settings.presets import preset_values
+from multitask.settings.presets import preset_of, preset_values
 from multitask.settings.rules import unused_faults
 from multitask.settings.settings_by_name import METHOD_ROLES
 from multitask.settings.user_methods import check_use
@@ -300,7 +300,6 @@ def show_plan(config: RunConfig) -> int:
     """Print examples, passes, steps and expected time of every epoch and task."""
     from multitask.dry_run import dry_run_rows
     from multitask.precision import precision_before_loading
-    from multitask.settings.presets import preset_of
     from reports.tables import shown_table
 
     if config.preset is not None:

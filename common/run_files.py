@@ -6,7 +6,9 @@ from typing import Any
 CHECKPOINTS = "checkpoint"  # folder in that of a run
 EXPORTED = "run.json"  # in an exported folder, in which config.json is the encoder's
 CHECKPOINT_PARTS = ("model", "optimizer")  # of a checkpoint, beside those of regularisers
-HEADS = "heads.safetensors"  # in a checkpoint and in an exported folder
+# In a checkpoint and in an exported folder.
+HEADS = "heads.safetensors"
+ADAPTERS = "adapters.safetensors"
 
 
 def is_run(config: Mapping[str, Any]) -> bool:

@@ -35,7 +35,7 @@ def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
     return F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
 
 
-def every_npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
+def every_npair_loss(embeddings: Tensor, labels: Tensor) -> Tensor:
     """Average the N-pair loss over the first pairs of all classes, the second pairs, and so on.
 
     All pairs of a batch are used (Sohn, 2016, uses one per class). A round in which only one class
@@ -44,7 +44,6 @@ def every_npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Ten
     Args:
         embeddings: (N, H).
         labels: (N,) classes.
-        normalize: whether to scale the embeddings to unit length first.
 
     Raises:
         ValueError: for labels of another shape.
@@ -56,5 +55,5 @@ def every_npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Ten
     for turn in turns.unique():
         rows = turns == turn
         if (labels[rows].unique(return_counts=True)[1] > 1).sum() > 1:
-            terms.append(npair_loss(embeddings[rows], labels[rows], normalize))
+            terms.append(npair_loss(embeddings[rows], labels[rows], normalize=False))
     return torch.stack(terms).mean() if terms else zero_loss(embeddings)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from common.run_files import HEADS
+from common.run_files import ADAPTERS, HEADS
 from minbert.adapters import AdaptedEncoder, EncoderAdapter
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
@@ -283,6 +283,3 @@ class EncoderWithHeads(nn.Module):
         """Load these adapters of another run as `load_matching_heads` does."""
         file = folder / ADAPTERS
         return load_matching(self.adapters, file, names) if file.exists() else []
-
-
-ADAPTERS = "adapters.safetensors"

@@ -129,4 +129,4 @@ class NPair(ClassObjective, name="npair"):
         from losses import every_npair_loss
 
         # Inner products, as the paper of the loss has them: cosines would be too near each other.
-        return every_npair_loss(embeddings, classes, normalize=False)
+        return every_npair_loss(embeddings, classes)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from multitask.storage.stored_runs import StoredRun
-from reports.class_tables import ByClass, class_table
+from reports.class_tables import class_table
 from reports.tables import Table, shown, shown_table
 from tasks import in_order
 from tasks.metrics import LEADERBOARD, OVERALL, OVERALL_KEYS
@@ -108,12 +108,6 @@ def fold_summary(result: Mapping[str, Any]) -> str:
     return f"test metrics of {result['folds']} folds\n{shown_table(header, rows)}"
 
 
-def class_lines(by_task: Mapping[str, ByClass]) -> Iterator[str]:
-    """Yield a table of the classes' dev figures between empty lines, if any task has classes."""
-    if by_task:
-        yield f"\n{shown_table(*class_table(by_task))}\n"
-
-
 def size_table(sizes: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: the dev metrics of each size of embeddings."""
     dev = sizes[0]["dev"]
@@ -128,12 +122,6 @@ def size_table(sizes: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list
     return ["layers", "width", *(f"{task} {name}" for task, name in columns)], rows
 
 
-def size_lines(sizes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a table of the sizes of embeddings after an empty line, if several are trained."""
-    if sizes:
-        yield f"\n{shown_table(*size_table(sizes))}\n"
-
-
 def summary(result: dict[str, Any]) -> str:
     """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
 
@@ -141,13 +129,14 @@ def summary(result: dict[str, Any]) -> str:
     """
     further = {key: result[key] for key in ("before", "test") if key in result}
     rows = metric_rows(result["dev"], *further.values())
-    calibrated = result.get("calibration")
+    calibrated, sizes = result.get("calibration"), result.get("sizes")
+    by_class = result.get("by_class", {}).get("dev")
     lines = [
         shown_table(["task", "metric", "dev", *further], rows),
         *blanks(result["dev"], further),
         *([f"\n{shown_table(*calibration_table(calibrated))}\n{CALIBRATED}"] if calibrated else ()),
-        *size_lines(result.get("sizes", [])),
-        *class_lines(result.get("by_class", {}).get("dev", {})),
+        *([f"\n{shown_table(*size_table(sizes))}\n"] if sizes else ()),
+        *([f"\n{shown_table(*class_table(by_class))}\n"] if by_class else ()),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']:.1f} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']:.1f} s in all",

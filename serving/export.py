@@ -13,11 +13,10 @@ from common.errors import SettingsError, UserError
 from common.extras import missing
 from common.hub import upload
 from common.json_files import write_json
-from common.run_files import EXPORTED, HEADS
+from common.run_files import ADAPTERS, EXPORTED, HEADS
 from minbert.config import transformer_config
 from minbert.sizes import SIZES
 from multitask.calibration import write_calibration
-from multitask.model import ADAPTERS
 from multitask.settings.methods import UserMethods
 from multitask.storage.run_folder import CALIBRATION, RunFolder
 from multitask.storage.stored_config import without_paths

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from multitask.affinity.advisor import training_sizes
 from multitask.affinity.estimators import ESTIMATORS
 from multitask.affinity.measures import Measures
 from multitask.affinity.run import JOINT, measure_affinity, measures_of
@@ -32,7 +33,6 @@ from studies.agreement import gain_of_choice, overall_rank, with_interval, withi
 from studies.results import Cell
 from studies.runner import training
 from studies.study import Report, Study, StudyRequest, notes_of
-from tasks import data_folder
 
 TASKS = ("sst", "qqp", "sts", "sst2", "mrpc", "rte", "cola", "qnli", "trec")
 CHOSEN = {2: 22, 3: 12, 4: 4, 6: 3, 9: 1}  # number of subsets by size
@@ -95,12 +95,12 @@ def estimated(config: RunConfig, folder: Path) -> dict[str, Any]:
     """
     found = measure_affinity(config, folder, control=RunControl(every_epoch=True))
     metrics = RunFolder(folder / f"{JOINT}{config.seed}").metrics() or {}
-    data, points = data_folder(config.data), measures_of(folder, config.seed)
+    points = measures_of(folder, config.seed)
     return {
         "predicted": predicted_by(points),
         EARLY: predicted_by(points[:1]),
         "conflicts": metrics["conflicts"],
-        "sizes": {n: len(t.read(data, "train").ids) for n, t in plain_tasks(config).items()},
+        "sizes": training_sizes(config),
         "training_seconds": found.training_seconds,
         "measuring_seconds": found.measuring_seconds,
         "environment": metrics["environment"],
@@ -154,7 +154,7 @@ def noise_ceiling(report: Report) -> float | None:
     the gains that have all seeds. None without three such gains.
     """
     every = [gains for one in gains_by_seed(report).values() for gains in one.values()]
-    whole = [gains for gains in every if len(gains) == len(SEEDS) > 1]
+    whole = [gains for gains in every if len(gains) == len(SEEDS)]
     if len(whole) < 3:
         return None
     noise = fmean(variance(gains) / len(gains) for gains in whole)
@@ -217,7 +217,7 @@ def agreement_rows(report: Report) -> list[list[str]]:
     """Return a row per predictor, and one of the gains of one seed as those of the others."""
     real, rows = real_gains(report), []
     every = predictions(report)
-    if len(SEEDS) > 1 and all(real_gains(report, [seed]) for seed in SEEDS[:2]):
+    if all(real_gains(report, [seed]) for seed in SEEDS[:2]):
         every["real gain of one seed, the first"] = real_gains(report, SEEDS[:1])
     for name, predicted in every.items():
         target = real_gains(report, SEEDS[1:]) if name.startswith("real") else real

@@ -17,7 +17,7 @@ from studies.claims import claims_part
 from studies.data_records import record_data, write_leaks
 from studies.results import Cell, Results
 from studies.runner import run_cells
-from studies.study import SHOWN_ROWS, Report, Study, StudyRequest, absent_tasks, without
+from studies.study import Report, Study, StudyRequest, absent_tasks
 from studies.tuning import (
     SEEDS,
     Search,
@@ -28,6 +28,8 @@ from studies.tuning import (
     tune,
     tuned_settings,
 )
+
+SHOWN_ROWS = 40  # in an error message
 
 
 def check_request(study: Study, request: StudyRequest) -> None:
@@ -97,7 +99,8 @@ def reproduce(study: Study, request: StudyRequest) -> str:
         study.train_and_draw(report)
         text = page_of(study, report)
         atomic_write_text(study.page_path(request.results), text)
-    raise_if_failed(failed)
+    if failed:
+        raise UserError(f"{len(failed)} runs failed, the first: {failed[0]}")
     return text
 
 
@@ -112,16 +115,14 @@ def planned_cells(study: Study, request: StudyRequest) -> list[Cell]:
 
 def with_tuned_settings(study: Study, request: StudyRequest) -> StudyRequest:
     """Return the request with the settings that were chosen on dev, from its results folder."""
-    searches = study.searches(replace(request, tuned={}))
-    return replace(request, tuned=tuned_settings(searches, request.results))
+    return replace(request, tuned=tuned_settings(study.searches_of(request), request.results))
 
 
 def requested_searches(study: Study, request: StudyRequest) -> list[Search]:
     """Return the searches of requested cells with available data."""
     cells = requested_cells(study, study.cells(request), replace(request, seeds=None))
     names = {one.name for one in cells}
-    searches = study.searches(replace(request, tuned={}))
-    return [search for search in searches if search.cell.name in names]
+    return [search for search in study.searches_of(request) if search.cell.name in names]
 
 
 def tune_requested(study: Study, request: StudyRequest) -> list[str]:
@@ -160,7 +161,7 @@ def stored_cells(searches: Sequence[Search], study: Study, request: StudyRequest
 
 def check_tuned(study: Study, request: StudyRequest) -> None:
     """Raise UserError if other points of a requested grid are stored than the request tunes."""
-    searches = study.searches(replace(request, tuned={}))
+    searches = study.searches_of(request)
     names = {one.name for one in study.selected([one.cell for one in searches], request)}
     for search in searches:
         found, count = points_tried(search, request.results), len(search.points(request.tune or 0))
@@ -188,12 +189,6 @@ def cells_with_settings_of(
 def end_of(search: Search, place: int) -> dict[str, Any]:
     """Return the point of a grid with the first (0) or the last (-1) value of each setting."""
     return {key: values[place] for key, values in search.grid.items()}
-
-
-def raise_if_failed(failed: Sequence[str]) -> None:
-    """Raise UserError if runs failed."""
-    if failed:
-        raise UserError(f"{len(failed)} runs failed, the first: {failed[0]}")
 
 
 def page_of(study: Study, report: Report) -> str:
@@ -246,7 +241,7 @@ def requested_cells(study: Study, cells: Sequence[Cell], request: StudyRequest) 
     absent = absent_tasks(found)
     for name, file in absent.items():
         print(f"{name} is skipped: {file} does not exist", flush=True)
-    found = without(absent, found)
+    found = [one for one in found if not absent.keys() & set(one.config.tasks)]
     if not found:
         data = cells[0].config.data
         raise UserError(f"{data}: expected data of a requested task, found none")

@@ -23,10 +23,6 @@ RunFunction = Callable[
 ]  # configuration, run folder -> stored figures
 
 
-def no_run_function(config: RunConfig, folder: Path) -> dict[str, Any]:
-    raise AssertionError(f"{folder}: a cell without work")
-
-
 @dataclass(frozen=True)
 class Cell:
     """The runs of one configuration with several seeds, and the work done for each.
@@ -40,7 +36,7 @@ class Cell:
     name: str
     config: RunConfig
     seeds: tuple[int, ...]
-    run_function: RunFunction = no_run_function
+    run_function: RunFunction
     base_cell: Cell | None = None
     keeps_folder: bool = False
     teachers: tuple[Cell, ...] = ()

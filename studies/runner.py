@@ -22,7 +22,6 @@ from multitask.loop.telemetry import read_steps
 from multitask.run import complete
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
-from reports.cells import cell as cell_of_run
 from studies.data_records import record_examples
 from studies.results import Cell, Results
 
@@ -42,10 +41,9 @@ def training(config: RunConfig, folder: Path) -> dict[str, Any]:
 
 def long_training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Train a run whose folder is kept; return the content of its metrics.json."""
-    complete(config, folder, RunControl(resume=True))
-    found = cell_of_run(folder)
-    # The cell has the configuration; a command, of a run that was made by hand, has paths.
-    return {key: value for key, value in found.items() if key not in ("config", "command")}
+    metrics = complete(config, folder, RunControl(resume=True))
+    # A command, of a run that was made by hand, has paths.
+    return {key: value for key, value in metrics.items() if key != "command"}
 
 
 def mean_weights(folder: Path) -> dict[str, float]:
@@ -104,7 +102,7 @@ def remaining_time(begin: float, done: int, left: int) -> str:
 
 
 def run_seed(
-    one: Cell, seed: int, results: Results, runs: Path, record_drawn: bool = True, wait: bool = True
+    one: Cell, seed: int, results: Results, runs: Path, record_drawn: bool, wait: bool
 ) -> bool:
     """Train with one seed, after the runs that it needs, and store its figures.
 

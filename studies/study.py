@@ -33,7 +33,6 @@ def printed(paper: str) -> dict[str, Any]:
     return tomllib.loads((Path(__file__).parent / paper / "paper.toml").read_text("utf-8"))
 
 
-SHOWN_ROWS = 40  # in an error message
 BEYOND_GRID = (
     "*3 + 1* points are three of the grid and one beyond it: while the best point has the lowest "
     "or the highest rate, the next rate beyond is tried. "
@@ -163,6 +162,10 @@ class Study:
         results = Path(abspath(results)) if results.name in ("", "..") else results
         return results.with_name(f"{results.name}{self.page_ending}.md")
 
+    def searches_of(self, request: StudyRequest) -> Sequence[Search]:
+        """Return the searches of a request, from the settings before any was chosen."""
+        return self.searches(replace(request, tuned={}))
+
     def is_wanted(self, cell: Cell, request: StudyRequest) -> bool:
         if self.wanted is not None:
             return self.wanted(cell, request)
@@ -187,11 +190,6 @@ class Study:
             # The last condition keeps the cells that a requested one needs beside it.
             if one.name in whole or one.name.startswith(prefixes) or not one.name.startswith(whole)
         ]
-
-
-def without(absent: Collection[str], cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells that use none of these tasks."""
-    return [one for one in cells if not set(absent) & set(one.config.tasks)]
 
 
 def absent_tasks(cells: Sequence[Cell]) -> dict[str, Path]:
@@ -220,7 +218,7 @@ def progress_notice(report: Report) -> str:
 
 def tuning_part(study: Study, report: Report) -> list[str]:
     """Return the part of a page with the settings that were chosen on dev; empty without any."""
-    searches = study.searches(replace(report.request, tuned={}))
+    searches = study.searches_of(report.request)
     header, rows = tuning_table(searches, report.results.folder)
     if not rows:
         return []

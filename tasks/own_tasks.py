@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
 from common.sequences import no_sequence
-from common.settings import hints_of, plain, short_repr, suggestion
+from common.settings import hints_of, plain, short_repr
+from common.suggestions import suggestion
 from tasks.described import checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.own_types import TYPES, type_of_lists

@@ -22,8 +22,8 @@ from common.settings import (
     plain,
     required,
     short_repr,
-    suggestion,
 )
+from common.suggestions import suggestion
 from multitask.settings.following_defaults import (
     SCALE,
     default_gradients,

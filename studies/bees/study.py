@@ -44,7 +44,7 @@ BEES acts like random noise with this encoder. BEES chose its weights of SMART f
 that two weights are not compared fairly with another one."""
 
 
-def seeds_of(report: Report, row: str) -> list[Content]:
+def runs_of(report: Report, row: str) -> list[Content]:
     """Return the stored figures of a row's finished runs, one per seed."""
     cell = report.cell(row)
     kept = report.results.figures_by_seed(cell)
@@ -53,7 +53,7 @@ def seeds_of(report: Report, row: str) -> list[Content]:
 
 def scores(report: Report, row: str, task: str) -> list[float]:
     """Return a row's main metric of a task in per cent, one value per seed."""
-    return [100 * kept["dev"][task][LEADERBOARD[task]] for kept in seeds_of(report, row)]
+    return [100 * kept["dev"][task][LEADERBOARD[task]] for kept in runs_of(report, row)]
 
 
 def pair(paper: float | None, ours: Sequence[float]) -> str:
@@ -82,13 +82,13 @@ def table_one(report: Report, ensemble: Mapping[str, Any] | None) -> Table:
     """
     rows, requested = [], report.request.rows
     for name, row in {**ROWS, **{n: r for n, r in FURTHER.items() if n.startswith("M")}}.items():
-        if requested is not None and name not in requested and not seeds_of(report, name):
+        if requested is not None and name not in requested and not runs_of(report, name):
             continue
         paper = PRINTED["rows"].get(name, {})
         found = {task: scores(report, name, task) for task in row.tasks}
         cells = [pair(paper.get(task), found[task]) if task in found else "" for task in TITLES]
         cells.append(overall_pair(paper.get("overall"), found))
-        cells.append(minutes(paper.get("minutes"), seeds_of(report, name)))
+        cells.append(minutes(paper.get("minutes"), runs_of(report, name)))
         rows.append([name, row.title, *cells])
     header = ["model", "", *TITLES.values(), "overall", "minutes per epoch"]
     if requested is not None:
@@ -139,7 +139,7 @@ def ensemble_text(report: Report, ensemble: Mapping[str, Any]) -> str:
 def page(report: Report) -> list[str]:
     """Return the parts of the page, in the paper's order."""
     ensemble = merged_members(report)
-    done = sum(bool(seeds_of(report, name)) for name in EVERY)
+    done = sum(bool(runs_of(report, name)) for name in EVERY)
     # Test labels are not public, so ours are prediction files.
     ours = "" if ensemble is None else "prediction file"
     printed_test = [f"{PRINTED['test'][task]:.1f}" for task in TITLES]

@@ -118,10 +118,6 @@ class Experiments:
         hard: dict[str, Any] = {f"hard_{kind}": amount, "hard_after": self.hard_after(setting)}
         return self.cell(name, setting, task, "superloss", **hard)
 
-    def words(self, setting: str) -> Words | None:
-        """Return the BiLSTM shape of a setting; None for a given encoder."""
-        return SETTINGS[setting].words
-
     def hard_after(self, setting: str) -> int:
         """Return the number of epochs with all negatives; 0 of a single epoch."""
         epochs = self.epochs or SETTINGS[setting].epochs

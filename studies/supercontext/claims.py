@@ -88,10 +88,10 @@ def unfair(results: Accuracies, setting: str) -> list[str]:
     searched = [one for one in cells.searches if one.cell.name.startswith(f"{setting}-")]
     untuned = tuning_reason(results.stored, searched, cells.tuned, supercontext.NOT_TUNED)
     reasons = [*limit_reason(cells.base, "set"), *untuned]
-    if cells.words(setting) is not None and cells.vectors is None:
+    if supercontext.SETTINGS[setting].words is not None and cells.vectors is None:
         reasons.append("word vectors start at random, without GloVe's")
     epochs, numbers = cells.epochs, supercontext.SETTINGS[setting].epochs
-    if cells.words(setting) is None and (epochs or numbers) <= numbers:
+    if supercontext.SETTINGS[setting].words is None and (epochs or numbers) <= numbers:
         reasons.append(f"{numbers} epochs at most; whether more change the result is not known")
     elif epochs is not None and epochs < numbers:
         reasons.append(f"fewer epochs than the paper's {numbers}")

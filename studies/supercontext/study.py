@@ -134,7 +134,7 @@ def draw_maps_of_runs(report: Report) -> None:
             config = one.config.changed(seed=supercontext.SEEDS[0])
             folder = map_folder(report.request.runs, one.name, config)
             with file_lock(folder):
-                pretrain(config, folder, cells.words(setting), cells.vectors)
+                pretrain(config, folder, supercontext.SETTINGS[setting].words, cells.vectors)
             found[supercontext.LOSSES[loss]] = folder / "pretrained"
         (task,) = plain_tasks(one.config).values()
         test = task.read(data_folder(one.config.data), "test")

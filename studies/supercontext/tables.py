@@ -136,7 +136,7 @@ def best_hard_table(results: Accuracies, setting: str) -> Table:
 
 def encoder_title(results: Accuracies, setting: str) -> str:
     """Return the name of a setting's encoder, such as `minilm` or `small BiLSTM`."""
-    is_bilstm = results.cells.words(setting) is not None
+    is_bilstm = supercontext.SETTINGS[setting].words is not None
     return f"{setting} BiLSTM" if is_bilstm else str(results.cells.base.encoder)
 
 

@@ -27,7 +27,7 @@ X, Y = drawn([0, 0, 1, 1])
         (lambda y: super_loss(X, y, 0.1), "labels"),
         (lambda y: triplet_loss(X, y, 0.1), "labels"),
         (lambda y: npair_loss(X, y, True), "labels"),
-        (lambda y: every_npair_loss(X, y, True), "labels"),
+        (lambda y: every_npair_loss(X, y), "labels"),
         (lambda y: contrastive_objectives(X, y, 0.1), "labels"),
         (lambda y: label_centered_loss(X, X[:2], y, 0.1), "labels"),
         (lambda y: instance_centered_loss(X, X[:2], y, 0.1), "labels"),

@@ -79,9 +79,9 @@ def test_npairs_equal_a_plain_loop():
 
 def test_every_npair_loss_averages_over_rounds():
     x, y = drawn([0, 0, 1, 1, 2, 1, 0, 1, 0, 2, 0, 0, 1])
-    first = npair_loss(x[[0, 1, 2, 3, 4, 9]], y[[0, 1, 2, 3, 4, 9]], True)
-    second = npair_loss(x[[6, 8, 5, 7]], y[[6, 8, 5, 7]], True)
+    first = npair_loss(x[[0, 1, 2, 3, 4, 9]], y[[0, 1, 2, 3, 4, 9]], False)
+    second = npair_loss(x[[6, 8, 5, 7]], y[[6, 8, 5, 7]], False)
     # Of the third turn only class 0 has two examples.
-    assert every_npair_loss(x, y, True).item() == pytest.approx(float(first + second) / 2)
+    assert every_npair_loss(x, y).item() == pytest.approx(float(first + second) / 2)
     one_class = torch.zeros(5, dtype=torch.long)
-    assert every_npair_loss(x[:5], one_class, True).item() == 0
+    assert every_npair_loss(x[:5], one_class).item() == 0

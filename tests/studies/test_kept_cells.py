@@ -17,7 +17,7 @@ from studies.bees.cells import ENSEMBLE, SEEDS
 from studies.bees.cells import cells as bees_cells
 from studies.reproduce import reproduce
 from studies.results import Cell, Results
-from studies.runner import run_cells
+from studies.runner import run_cells, training
 from studies.study import StudyRequest
 from tasks.metrics import LEADERBOARD
 
@@ -26,7 +26,7 @@ BASE = RunConfig(mode="single", tasks=("sts",), encoder="tiny", limit=4000, line
 STS = {"sts": {"pearson": 0.5, "spearman": 0.5}}
 
 
-ONE = Cell("one", BASE, (11711,))
+ONE = Cell("one", BASE, (11711,), training)
 
 
 def keep(one: Cell, results: Path, figures=None) -> Path:

@@ -15,6 +15,7 @@ from studies.claims import mean_per_seed
 from studies.lacon import cells as lacon
 from studies.reproduce import requested_seeds
 from studies.results import Cell
+from studies.runner import training
 from studies.scl_moo import cells as scl_moo
 from studies.study import StudyRequest
 from studies.supercontext import cells as supercontext
@@ -131,7 +132,7 @@ def test_one_mean_a_seed_where_all_have_it():
 
 def test_more_seeds_than_a_cell_has_of_its_own():
     def seeds(name, own, count):
-        return requested_seeds(Cell(name, BASE, own), count, find_study("lacon"))
+        return requested_seeds(Cell(name, BASE, own, training), count, find_study("lacon"))
 
     assert seeds("main", (11711, 2), 1) == (11711,)
     assert seeds("main", (11711, 2), 5) == (11711, 2, 1, 3, 4)

@@ -142,8 +142,9 @@ def test_a_stopped_run_continues_only_with_its_own_settings(data, tmp_path):
     for sums in ("0" * 64, "1" * 64):
         vectors = Vectors(Path("vectors.txt"), sums)
         one = Experiments(base, vectors=vectors).main("small", "sst2", "superloss")
+        one = replace(one, run_function=stopped)
         with pytest.raises(KeyboardInterrupt):
-            run_seed(replace(one, run_function=stopped), 1, Results(tmp_path), tmp_path)
+            run_seed(one, 1, Results(tmp_path), tmp_path, record_drawn=True, wait=True)
     assert len(set(folders)) == 2
 
 
