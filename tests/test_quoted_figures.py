@@ -168,6 +168,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     found.append(mean([100 * merged["dev"]["overall"]]))
     yield "README.md", f"| mean prediction of its three runs | 3 runs | {' | '.join(found)} |"
     yield from quoted_of_bees()
+    yield from quoted_of_single_parts()
     yield from quoted_of_fair_tests_of_bees()
     yield from quoted_of_scl_moo()
     yield from quoted_of_sharing()
@@ -263,6 +264,30 @@ def quoted_of_own_data() -> Iterator[tuple[str, str]]:
             rarest = min(supports, key=lambda name: supports[name])
             recalls.append(100 * run["by_class"]["test"]["sst2"][rarest]["recall"])
         yield page, spread(recalls)
+
+
+def quoted_of_single_parts() -> Iterator[tuple[str, str]]:
+    """Yield figures of similarity's head, of SimCSE with a small encoder, and of bf16."""
+    heads = {
+        (head, last): f"{dev(f'sts-head/{head}-{last}.json', 'sts', 'pearson')[0] / 100:.4f}"
+        for head, last in [*product(("hidden", "cosine"), ("relu", "none")), ("hidden", "sigmoid")]
+    }
+    one, other, sigmoid = (heads["hidden", last] for last in ("relu", "none", "sigmoid"))
+    yield "docs/bees.md", f"| hidden | **{one}** | {other} | {sigmoid} |"
+    yield (
+        "docs/bees.md",
+        f"| cosine | {heads['cosine', 'relu']} | {heads['cosine', 'none']} | not run |",
+    )
+    runs = [read_cell(RESULTS / f"simcse-tiny/seed{seed}.json") for seed in SEEDS]
+    (start,) = {run["before"]["simcse"]["spearman"] for run in runs}
+    after = spread([run["dev"]["simcse"]["spearman"] for run in runs], 3)
+    yield "docs/pretraining.md", f"{start:.3f} to {after} (three seeds"
+    for name, precision in (("Zen 5", "bf16-fused"), ("autocast", "bf16"), ("fp32", "fp32")):
+        row = []
+        for task, metric in (("sst", "accuracy"), ("sts", "pearson")):
+            files = [f"bf16/{task}-{precision}-seed{seed}.json" for seed in SEEDS]
+            row.append(spread([dev(file, task, metric)[0] / 100 for file in files], 3))
+        yield "docs/speed.md", f"{name} | {row[0]} | {row[1]} |"
 
 
 def quoted_of_bees() -> Iterator[tuple[str, str]]:
