@@ -13,6 +13,7 @@ from torch import Tensor
 
 from common.errors import RunError
 from ensemble.merge import halves
+from minbert.folder import read_sentence_settings
 from multitask.assembly import Assembly, assemble
 from multitask.loop.evaluation import Metrics, score_split, selection_score
 from multitask.settings.config import RunConfig
@@ -81,8 +82,12 @@ def check_scored_files(runs: Sequence[Path], config: RunConfig) -> None:
 
 
 def soup_config(runs: Sequence[Path]) -> RunConfig:
-    """Return the runs' common configuration; raise RunError if a shared setting differs."""
-    configs = [RunFolder(run).model_config() for run in runs]
+    """Return the runs' common configuration; raise RunError if a shared setting differs.
+
+    Pooling and limit of tokens are those with which the runs read texts, also if a run took them
+    from the run that it starts from, because the soup starts from none.
+    """
+    configs = [as_read(run) for run in runs]
     for run, config in zip(runs, configs, strict=True):
         if config.adapter is not None:
             expected = "a run without adapters, whose factors have no useful mean"
@@ -93,6 +98,15 @@ def soup_config(runs: Sequence[Path]) -> RunConfig:
                 raise RunError(f"{run}: expected {key} {mine} as {runs[0]} has, found {theirs}")
     # It trains on nothing, and is not calibrated.
     return configs[0].changed(mode="soup", init=None, silver=(), calibrate=False)
+
+
+def as_read(run: Path) -> RunConfig:
+    """Return the configuration of a run with the pooling and the limit of tokens of its weights."""
+    config, folder = RunFolder(run).model_config(), RunFolder(run)
+    kept = read_sentence_settings(folder.published_weights())
+    return config.changed(
+        pooling=config.pooling or kept.pooling, max_tokens=config.max_tokens or kept.max_tokens
+    )
 
 
 def shared(config: RunConfig, key: str) -> Any:

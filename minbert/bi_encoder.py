@@ -128,6 +128,12 @@ class BiEncoder(nn.Module):
         return self.encoder.embeddings.word.weight.shape[1]
 
     @property
+    def sentence_settings(self) -> SentenceSettings:
+        """Pooling, normalisation, limit of tokens, and whether texts are lower-cased first."""
+        reading = self.tokenizer.max_tokens, self.tokenizer.lower
+        return SentenceSettings(self.pooling, self.normalize, *reading)
+
+    @property
     def device(self) -> torch.device:
         return self.encoder.embeddings.word.weight.device
 
@@ -368,9 +374,7 @@ class BiEncoder(nn.Module):
         make_folder(folder)
         save_encoder(self.encoder, folder)
         self.tokenizer.save(folder)
-        limit = self.tokenizer.max_tokens, self.tokenizer.lower
-        settings = SentenceSettings(self.pooling, self.normalize, *limit)
-        write_sentence_settings(folder, settings, self.width)
+        write_sentence_settings(folder, self.sentence_settings, self.width)
         write_sizes(folder, self.sizes)
 
     def push_to_hub(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -48,7 +49,11 @@ class SentenceSettings:
 
 
 def read_sentence_settings(folder: Path) -> SentenceSettings:
-    """Read the settings of a folder; a plain transformers folder gives the defaults."""
+    """Read the settings of a folder; a plain transformers folder gives the defaults.
+
+    Pooling and normalisation are modules of sentence-transformers or, in a folder without modules,
+    those that `write_limit` wrote.
+    """
     pooling, normalize, max_tokens, lower = None, False, None, False
     if (folder / "modules.json").exists():
         for kind, path in read_module_list(folder / "modules.json")[1:]:
@@ -64,6 +69,9 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
     settings_file = folder / "sentence_bert_config.json"
     if settings_file.exists():
         settings = read_json(settings_file)
+        if not (folder / "modules.json").exists():
+            pooling, normalize = settings.get("pooling"), bool(settings.get("normalize", False))
+            check_pooling(settings_file, pooling or "mean")
         lower = bool(settings.get("do_lower_case", False))
         max_tokens = settings.get("max_seq_length")
         if max_tokens is None and (folder / "tokenizer_config.json").exists():
@@ -105,9 +113,14 @@ def read_pooling(file: Path) -> str:
     settings, names = read_json(file), {key: name for name, key in FOLDER_KEYS.items()}
     flags = [key for key, on in settings.items() if key.startswith("pooling_mode_") and on]
     found = settings.get("pooling_mode") or "+".join(str(names.get(key, key)) for key in flags)
+    check_pooling(file, found)
+    return found
+
+
+def check_pooling(file: Path, found: object) -> None:
+    """Raise EncoderError for a pooling that is none."""
     if found not in POOLINGS:
         raise EncoderError(f"{file}: expected pooling {', '.join(POOLINGS)}, found {found!r}")
-    return found
 
 
 def write_modules(folder: Path, modules: Mapping[str, str]) -> None:
@@ -126,13 +139,18 @@ def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int
     flags = {key: name == settings.pooling for name, key in FOLDER_KEYS.items()}
     (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)
-    write_limit(folder, settings.max_tokens, settings.lower)
+    write_limit(folder, settings)
 
 
-def write_limit(folder: Path, max_tokens: int | None, lower: bool) -> None:
-    """Write the limit of tokens per text, and whether texts are lower-cased first."""
-    limit = {"max_seq_length": max_tokens, "do_lower_case": lower}
-    write_json(folder / "sentence_bert_config.json", limit)
+def write_limit(folder: Path, settings: SentenceSettings, modules: bool = True) -> None:
+    """Write the limit of tokens per text, and whether texts are lower-cased first.
+
+    In a folder without `modules`, write pooling and normalisation into the same file.
+    """
+    found: dict[str, Any] = {"max_seq_length": settings.max_tokens, "do_lower_case": settings.lower}
+    if not modules:
+        found |= {"pooling": settings.pooling, "normalize": settings.normalize}
+    write_json(folder / "sentence_bert_config.json", found)
 
 
 AnyEncoder = Encoder | AdaptedEncoder | BiLSTM

@@ -13,6 +13,7 @@ from common.errors import UserError
 from common.progress import with_bar
 from ensemble.alignment import aligned
 from multitask.settings.methods import methods
+from multitask.storage.data_files import ENCODER
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_runs import StoredRun, check_same_rows, read_run
 from reports.tables import shown
@@ -26,7 +27,7 @@ from tasks.predictions import Scores, read_scores_of
 # form a system, as do multi-task runs of several seeds.
 VARYING = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "linear", "device")
 NO_SEED = -1  # for merged runs whose members were not selected by a seed
-UNKNOWN = "a run that cannot be found"
+UNKNOWN = "nothing that can be found"
 
 
 @dataclass(frozen=True)
@@ -108,14 +109,22 @@ def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) ->
 def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
     """Return what all runs of a system must share: data, start, and a task's files and description.
 
-    Class weights are left out, because they define a system.
+    Runs of several tasks share these, too. Class weights are left out, because they define a
+    system.
     """
     ignored = ("class_weights", "test_labels")  # the latter follows from the file of test
     described = {k: v for k, v in run.own_tasks.get(task, {}).items() if k not in ignored}
     files = {split: described.pop(split, None) for split in ("train", "dev", "test")}
+    stored = RunFolder(run.folder).data_checksums()
+    several = run.config["mode"] == "multitask"
     return {
+        **({"tasks": list(in_order(run.config["tasks"]))} if several else {}),
         "data": run.config.get("data"),
         f"files of {task}": files,
+        **{
+            f"checksum of {name}": stored.get(name, UNKNOWN)
+            for name in (f"{task} train", f"{task} dev", ENCODER)
+        },
         f"options of {task}": run.config.get("task_options", {}).get(task, {}),
         **{f"{key} of {task}": value for key, value in described.items()},
         "start": start_of(run),

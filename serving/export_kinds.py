@@ -22,13 +22,15 @@ PLAIN = """```python
 from transformers import AutoModel, AutoTokenizer
 
 tokenizer, model = AutoTokenizer.from_pretrained("{folder}"), AutoModel.from_pretrained("{folder}")
-hidden = model(**tokenizer(["A cat sleeps."], return_tensors="pt")).last_hidden_state
+inputs = tokenizer(["A cat sleeps."], padding=True, truncation=True, return_tensors="pt")
+hidden = model(**inputs).last_hidden_state
 ```"""
 ONNX = """```python
 from onnxruntime import InferenceSession
 from transformers import AutoTokenizer
 
-inputs = AutoTokenizer.from_pretrained("{folder}")(["A cat sleeps."], return_tensors="np")
+tokenizer = AutoTokenizer.from_pretrained("{folder}")
+inputs = tokenizer(["A cat sleeps."], padding=True, truncation=True, return_tensors="np")
 inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
 embeddings, pooled = InferenceSession("{folder}/model.onnx").run(None, inputs)
 ```"""
@@ -64,8 +66,8 @@ def write_for_transformers(model: MultiTaskModel, folder: Path) -> None:
     save_encoder(bi_encoder.encoder, folder)
     bi_encoder.tokenizer.save(folder)
     model.model.save_heads(folder)
-    # The run's token limit, in a file that transformers does not read.
-    write_limit(folder, bi_encoder.tokenizer.max_tokens, bi_encoder.tokenizer.lower)
+    # In a file that transformers does not read.
+    write_limit(folder, bi_encoder.sentence_settings, modules=False)
     write_sizes(folder, bi_encoder.sizes)
 
 

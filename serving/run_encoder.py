@@ -60,9 +60,8 @@ def encoder_of_run(
     if stored.get("adapter") is None:
         check_task(task, (), "--task")
         reading = reading_of(stored) | chosen
-        model = BiEncoder.from_pretrained(
-            folder.weights(), config.pooling, config.linear, **reading
-        )
+        pooling = config.pooling or stored.get("pooling")
+        model = BiEncoder.from_pretrained(folder.weights(), pooling, config.linear, **reading)
         warn_if_unfinished(run)
         return model.to(choose_device(config.device))
     _, _, trained = load_trained(run, config.device, config.linear, use, chosen)

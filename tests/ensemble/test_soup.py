@@ -67,6 +67,21 @@ def test_a_soup_has_the_mean_weights_and_is_a_run_to_start_from(pool, tmp_path):
     assert "dev" in complete(following, tmp_path / "following")
 
 
+def test_a_soup_reads_texts_as_runs_that_start_from_another_run(tmp_path):
+    start = replace(CONFIG, pooling="cls", max_tokens=8)
+    complete(start, tmp_path / "start")
+    run, copy = tmp_path / "run", tmp_path / "copy"
+    complete(replace(CONFIG, init=str(tmp_path / "start")), run)
+    shutil.copytree(run, copy)
+    soup_runs([run, copy], False, 0, tmp_path / "soup")
+    for name in ("sst-dev-output.csv", "sts-dev-output.csv"):
+        one, other = (folder / "predictions" / name for folder in (run, tmp_path / "soup"))
+        assert one.read_bytes() == other.read_bytes()
+    complete(CONFIG, tmp_path / "mean")
+    with pytest.raises(RunError, match="expected pooling cls as .* found mean"):
+        make_soup([run, tmp_path / "mean"], False, 0)
+
+
 def test_a_greedy_soup_keeps_models_that_improve_the_mean(monkeypatch):
     """The best alone, 0.2, then 1.0, whose mean with it is nearer to 0.5; no other."""
     model = torch.nn.Linear(1, 1, bias=False)

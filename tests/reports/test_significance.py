@@ -1,8 +1,10 @@
 """Tests and intervals beside scipy's and statsmodels', on random data."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from scipy.stats import bootstrap, wilcoxon
+from scipy.stats import bootstrap, rankdata, wilcoxon
 from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 from statsmodels.stats.multitest import multipletests
 
@@ -31,6 +33,17 @@ def test_signed_rank(seed, count):
     values = draw.normal(0.3, 1, size=count)
     assert signed_rank(values) == pytest.approx(wilcoxon(values).pvalue)
     assert signed_rank(draw.permutation(values)) == pytest.approx(signed_rank(values))
+
+
+def test_signed_rank_is_exact_with_many_equal_scores():
+    values = np.array([0.01, 0.02, 0.03, 0.04, -0.05])
+    for zeros in (5, 9, 20):
+        ranks = rankdata(np.abs([0.0] * zeros + [*values]))[zeros:]
+        sums = [ranks[np.array(signs)].sum() for signs in product((False, True), repeat=5)]
+        chance = np.mean(np.array(sums) <= ranks[values < 0].sum())
+        found = signed_rank([0.0] * zeros + [*values])
+        assert found == pytest.approx(min(1, 2 * chance))
+        assert signed_rank([0.0] * zeros + [0.1, 0.2, 0.3, 0.4, 0.5]) == pytest.approx(2 / 2**5)
 
 
 def test_samples_without_differences_or_too_few():

@@ -18,6 +18,7 @@ from serving import MultiTaskModel
 from serving.card import settings, without_places
 from serving.export import export
 from serving.export_kinds import KINDS
+from serving.run_encoder import encoder_of_run
 
 TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no", "Größe? 🙂 " * 20]
 
@@ -90,6 +91,25 @@ def test_exported_heads_give_the_same_predictions(exported, model, kind):
     ours, theirs = model.predict(pairs), MultiTaskModel.load(exported(kind)).predict(pairs)
     for task, found in ours.items():
         np.testing.assert_array_equal(found.values, theirs[task].values)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "max"])
+def test_every_kind_keeps_pooling_normalisation_and_limit(tmp_path, pooling):
+    start = BiEncoder.from_pretrained("tiny", pooling, max_tokens=12)
+    start.normalize = True
+    start.save_pretrained(tmp_path / "start")
+    flags = ["--mode", "single", "--task", "sst", "--encoder", str(tmp_path / "start")]
+    flags += ["--limit", "20", "--epochs", "1", "--output", str(tmp_path / "run")]
+    assert cli.main(flags) == 0
+    texts = [*TEXTS, "word " * 20]
+    expected = MultiTaskModel.load(tmp_path / "run").encode(texts)
+    for kind in ("sentence-transformers", "transformers", "minbert"):
+        export(tmp_path / "run", tmp_path / kind, kind)
+        model = encoder_of_run(tmp_path / kind, RunConfig(mode="single", tasks=()))
+        for found in (MultiTaskModel.load(tmp_path / kind).encode(texts), model.encode(texts)):
+            np.testing.assert_array_equal(found, expected)
+    export(tmp_path / "transformers", tmp_path / "again", "sentence-transformers")
+    np.testing.assert_array_equal(MultiTaskModel.load(tmp_path / "again").encode(texts), expected)
 
 
 def test_the_card_has_data_scores_and_limits_without_local_paths(exported, trained):
