@@ -58,10 +58,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.atomic_files import atomic_writer
-    from common.errors import one_line
+    from common.errors import is_unsafe, one_line
     from reports.tables import shown_table
 
-    if args.query is not None and (not args.query.strip() or not args.query.isprintable()):
+    if args.query is not None and (not args.query.strip() or any(map(is_unsafe, args.query))):
         parser.error(f"--query: expected a text, found {args.query!r}")
     if args.queries_column and not args.queries:
         parser.error("--queries-column: expected --queries FILE, found none")

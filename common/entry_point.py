@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,6 +30,11 @@ def start(program: str, work: Callable[[], int | None]) -> NoReturn:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed, as by `>&-`
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+    if isinstance(sys.stdout, TextIOWrapper):  # a file has UTF-8, as those of --output
+        terminal = sys.stdout.isatty()
+        sys.stdout.reconfigure(
+            encoding=None if terminal else "utf-8", errors="backslashreplace" if terminal else None
+        )
     status = run_and_report(program, work)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from common.errors import SettingsError
-from common.folder_content import check_content
+from common.folder_content import folder_of_runs
 from common.json_files import write_json
 from common.processes import several_processes
 from common.settings import convert
@@ -76,19 +76,19 @@ def cross_validate(
             line = "test scores are too high if that run learnt from rows of this file"
             print(f"{key}: {line}", flush=True)
     folder = Path(folder).expanduser()
-    check_content(folder, "folds", (FOLDS_FILE,), ("fold-",))
-    if control.overwrite:
-        (folder / FOLDS_FILE).unlink(missing_ok=True)
-    control = replace(control, resume=not control.overwrite)
-    first = of_first_run(folder / "fold-1", configs[0], control.overwrite)
-    results = []
-    for fold, one in enumerate(configs, 1):
-        print(f"fold {fold} of {folds} is test, fold {fold % folds + 1} dev", flush=True)
-        one = one.changed(precision=first.precision)
-        results.append(complete(one, folder / f"fold-{fold}", control)["test"])
-    found = {"folds": folds, "tasks": list(config.tasks), "test": mean_metrics(results)}
-    write_json(folder / FOLDS_FILE, found)
-    return found
+    with folder_of_runs(folder, "folds", (FOLDS_FILE,), ("fold-",)):
+        if control.overwrite:
+            (folder / FOLDS_FILE).unlink(missing_ok=True)
+        control = replace(control, resume=not control.overwrite)
+        first = of_first_run(folder / "fold-1", configs[0], control.overwrite)
+        results = []
+        for fold, one in enumerate(configs, 1):
+            print(f"fold {fold} of {folds} is test, fold {fold % folds + 1} dev", flush=True)
+            one = one.changed(precision=first.precision)
+            results.append(complete(one, folder / f"fold-{fold}", control)["test"])
+        found = {"folds": folds, "tasks": list(config.tasks), "test": mean_metrics(results)}
+        write_json(folder / FOLDS_FILE, found)
+        return found
 
 
 def mean_metrics(

@@ -132,11 +132,20 @@ def pairs_with_negatives(
 def read_texts(
     file: str, column: str | None, folder: Path, limit: Limit
 ) -> tuple[Columns, np.ndarray]:
-    """Return the distinct sentences of a file, each paired with itself; `limit` draws some."""
+    """Return the distinct sentences of a file, each paired with itself; `limit` draws some.
+
+    Sentences that differ only in case and spaces have the same group.
+    """
     distinct = dict.fromkeys(map(str.strip, read_sentences(Path(file), column)))
     found = [text for text in distinct if text]
     found = [found[row] for row in sample_rows(len(found), limit)]
-    return (found, found), np.arange(len(found))
+    _, groups = np.unique([without_case(text) for text in found], return_inverse=True)
+    return (found, found), groups
+
+
+def without_case(text: str) -> str:
+    """Return a text in lower case with single spaces, as many encoders read it."""
+    return " ".join(text.lower().split())
 
 
 def read_pairs(
@@ -144,8 +153,9 @@ def read_pairs(
 ) -> tuple[Columns, np.ndarray]:
     """Return the distinct pairs of a file with two texts; `limit` draws some at random.
 
-    Pairs that share a text, directly or through others, have the same group. Raises DataError for
-    fewer than two groups, from which nothing can be learnt.
+    Pairs that share a text, directly or through others, have the same group; texts are compared
+    without case and repeated spaces. Raises DataError for fewer than two groups, from which nothing
+    can be learnt.
     """
     path = Path(file)
     count = 0
@@ -161,7 +171,7 @@ def read_pairs(
             f"in {count} rows"
         )
     left, right = [one for one, _ in found], [other for _, other in found]
-    groups = connected_groups(left, right)
+    groups = connected_groups(*(list(map(without_case, side)) for side in (left, right)))
     if (groups == groups[0]).all():
         raise DataError(
             f"{path}: expected pairs of at least two groups, found all {len(groups):,} linked by "

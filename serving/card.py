@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ STS_CAVEAT = (
     "part of this dev set."
 )
 # The folders before a file name in an absolute path or in one that begins with ~ or .. .
-PLACE = re.compile(r"(?<![\w.~])(?:~|\.\.)?/(?:[^/\s:=,'\"]+/)*|(?:\.\./)+")
+PLACE = re.compile(r"(?<![^=:,])(?:~[^/]*/|\.\./|/|[A-Za-z]:[\\/])(?:[^/\\:=,]+[/\\])*")
 EPOCH = {  # by the setting `keep`
     "best": "The best epoch was chosen on the dev examples whose scores these are.",
     "last": "The weights are those of the last epoch; no epoch was chosen by these scores.",
@@ -125,8 +126,11 @@ def other_inputs(model: MultiTaskModel) -> str:
 
 
 def without_places(command: str) -> str:
-    """Return a command in which paths are shortened to the file name."""
-    return PLACE.sub("", command)
+    """Return a command in which paths are shortened to the file name, but for relative ones.
+
+    A relative path cannot be told from the name of a model, `owner/name`.
+    """
+    return shlex.join(PLACE.sub("", word) for word in shlex.split(command))
 
 
 def example(model: MultiTaskModel) -> str:

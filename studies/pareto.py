@@ -11,7 +11,7 @@ import numpy as np
 
 from common.atomic_files import remove
 from common.errors import RunError
-from common.folder_content import check_content
+from common.folder_content import folder_of_runs
 from common.json_files import read_json, write_json
 from multitask.assembly import assemble
 from multitask.combiners.pareto_mtl import preference_rays
@@ -39,8 +39,12 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
     """
     control = replace(control, resume=not control.overwrite)
     names = (LOSSES, FRONT, FIGURE) if (folder / LOSSES).exists() else ()
-    check_content(folder, "a sweep", names, ("ray-",) if names else ())
-    folder.mkdir(parents=True, exist_ok=True)
+    with folder_of_runs(folder, "a sweep", names, ("ray-",) if names else ()):
+        return trained_front(config, count, folder, control)
+
+
+def trained_front(config: RunConfig, count: int, folder: Path, control: RunControl) -> Front:
+    """Train the runs of a sweep in its locked folder; return and write the front."""
     config = of_first_run(folder / "ray-1", config, control.overwrite)
     before = stored_losses(config, count, folder, control.overwrite)
     rays = preference_rays(len(before), count)
@@ -71,7 +75,8 @@ def remove_rays_beyond(folder: Path, count: int) -> None:
         number = ray.name.removeprefix("ray-")
         run = RunFolder(ray)
         if number.isdecimal() and int(number) > count and run.has_config():
-            run.remove()
+            with run.locked():
+                run.remove()
             remove(ray / LOCK)
             if not any(ray.iterdir()):
                 ray.rmdir()

@@ -90,6 +90,9 @@ def advice_faults(config: RunConfig, rates: Sequence[float]) -> Iterator[str]:
     if rates and "head_lr" in config.given:
         found = config.given["head_lr"]
         yield f"head_lr: expected none with rates, which the heads have too, found {found}"
+    if rates and config.protocol.name not in ("files", "held-out"):
+        line = "expected files or held-out with rates, which are chosen on held-out examples"
+        yield f"protocol: {line}, found {config.protocol.name}"
     bare = {"mode": "multitask", "tasks": config.tasks, "own_tasks": config.own_tasks}
     plain = RunConfig.from_flat(bare, config.user_methods).flat()
     for key, value in config.flat().items():

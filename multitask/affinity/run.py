@@ -9,7 +9,7 @@ from typing import Any
 
 from common.atomic_files import paths_in, remove
 from common.errors import RunError, SettingsError
-from common.folder_content import check_content
+from common.folder_content import folder_of_runs
 from common.json_files import write_json
 from common.processes import several_processes
 from common.settings import convert
@@ -70,10 +70,6 @@ def measure_affinity(
         RunError: for a folder with other content, for measures that are missing, and for a joint
             run that a callback stopped.
     """
-    from multitask.affinity.probe import MeasureEpochs
-    from multitask.precision import of_first_run
-    from multitask.run import complete
-
     groups, rounds, seeds = (
         convert(name, int, value)
         for name, value in (("groups", groups), ("rounds", rounds), ("seeds", seeds))
@@ -82,7 +78,24 @@ def measure_affinity(
         raise SettingsError(fault)
     config, folder, overwrite = joint_config(config), Path(folder), overwrite or control.overwrite
     measured = any(path.name.startswith((JOINT, "affinity")) for path in paths_in(folder))
-    check_content(folder, "mode affinity", (), PREFIXES if measured else ())
+    with folder_of_runs(folder, "mode affinity", (), PREFIXES if measured else ()):
+        points, origins, seconds = measured_runs(config, folder, rounds, seeds, overwrite, control)
+        found = affinity_of(config.tasks, points, origins, estimator, groups, seconds)
+        write_json(folder / FILE, found.to_json())
+    return found
+
+
+def measured_runs(
+    config: RunConfig, folder: Path, rounds: int, seeds: int, overwrite: bool, control: RunControl
+) -> tuple[list[Measures], list[int], float]:
+    """Complete the joint runs; return the measures of all epochs, their seeds, and the seconds.
+
+    Raise RunError for a run that a callback stopped, and to `overwrite` runs with advised ones.
+    """
+    from multitask.affinity.probe import MeasureEpochs
+    from multitask.precision import of_first_run
+    from multitask.run import complete
+
     if overwrite:  # advice follows from the measurement that is replaced
         if trained := paths_in(folder / ADVISED):
             line = "expected no runs of an advice, whose promises would be lost"
@@ -101,9 +114,7 @@ def measure_affinity(
         points += measures_of(folder, seed, rounds, config.user_methods)
         origins += [seed] * config.epochs
         seconds += metrics["training_seconds"]
-    found = affinity_of(config.tasks, points, origins, estimator, groups, seconds)
-    write_json(folder / FILE, found.to_json())
-    return found
+    return points, origins, seconds
 
 
 def joint_config(config: RunConfig) -> RunConfig:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import file_lock, kind_of, paths_in, remove
+from common.atomic_files import kind_of, paths_in, remove
 from common.errors import RunError
-from common.folder_content import foreign_name
+from common.folder_content import foreign_name, locked_folder
 from common.json_files import checksums, read_json, write_json
 from common.run_files import CHECKPOINTS, EXPORTED
 from multitask.settings.config import RunConfig
@@ -196,32 +196,14 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder for this process; raise RunError if another live process has the lock.
+        """Lock the folder for this process, as `locked_folder` does.
 
-        The lock ends with the process, even if it is killed. A folder that belongs to no run is
-        refused before anything is written into it. A new folder that stays empty is removed with
-        the lock.
+        A folder that belongs to no run is refused before anything is written into it.
         """
-        new = not self.path.exists()
-        if not new and not self.path.is_dir():
-            line = "expected a folder or nothing, found a file"
-            raise RunError(f"{self.path}: {line}; choose another --output")
-        if not new:
+        if self.path.is_dir():
             self.run_or_nothing()
-        with ExitStack() as stack:
-            try:
-                self.path.mkdir(parents=True, exist_ok=True)
-                acquired = stack.enter_context(file_lock(self.path / Path(LOCK).stem, wait=False))
-            except OSError as error:
-                line = f"expected a folder that can be written, found {error.strerror}"
-                raise RunError(f"{self.path}: {line}; choose another --output") from error
-            if not acquired:
-                raise RunError(f"{self.path}: expected no running process in it, found one")
-            try:
-                yield
-            finally:
-                if new and [path.name for path in paths_in(self.path)] == [LOCK]:
-                    remove(self.path, ignore_errors=True)
+        with locked_folder(self.path, LOCK):
+            yield
 
     def run_or_nothing(self) -> dict[str, Any] | None:
         """Return the configuration of the run; None if the folder is empty or missing.

@@ -1,5 +1,6 @@
 """Programs end with a one-line error and an exit status, without a traceback."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -33,6 +34,17 @@ def fail(error):
 def test_user_errors_print_one_line(error, status, line, capsys):
     assert run_and_report("program", fail(error)) == status
     assert capsys.readouterr().err == f"program: {line}\n"
+
+
+def test_a_standard_output_that_is_no_terminal_has_utf_8():
+    code = "from common.entry_point import start; start('p', lambda: print('日本'))"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert found.stdout.decode() == "日本\n"
+    assert not found.stderr
 
 
 def test_a_closed_standard_output_is_no_error():

@@ -78,7 +78,7 @@ def test_a_soup_reads_texts_as_runs_that_start_from_another_run(tmp_path):
         one, other = (folder / "predictions" / name for folder in (run, tmp_path / "soup"))
         assert one.read_bytes() == other.read_bytes()
     complete(CONFIG, tmp_path / "mean")
-    with pytest.raises(RunError, match="expected pooling cls as .* found mean"):
+    with pytest.raises(RunError, match=r"expected pooling cls as .* found mean"):
         make_soup([run, tmp_path / "mean"], False, 0)
 
 

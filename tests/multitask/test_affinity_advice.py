@@ -281,6 +281,9 @@ def test_advice_needs_the_configuration_of_the_measurement(measured, tmp_path):
     found = measured
     with pytest.raises(SettingsError, match=r"head_lr: expected none with rates, .* found 0.001"):
         advise(found, CONFIG.changed(head_lr=1e-3), tmp_path, rates=(1e-4,))
+    few = {"protocol": "few-shot", "shots": 4, "limit": None, "tasks": ("sst", "qqp")}
+    with pytest.raises(SettingsError, match=r"protocol: expected files or held-out .* few-shot"):
+        advise(found, CONFIG.changed(**few), tmp_path, rates=(1e-4,))
     with pytest.raises(RunError, match="expected the configuration of the measurement, found: lr"):
         advise(found, CONFIG.changed(lr=1e-3), tmp_path)
     with pytest.raises(SettingsError, match="tasks: expected those of the measurement, sst, "):

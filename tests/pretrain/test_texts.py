@@ -137,13 +137,23 @@ def test_the_texts_of_a_file_are_distinct_and_not_blank(write):
     file = str(write("one\n\n two \none\n" + "".join(f"more {i}\n" for i in range(20)), "own.txt"))
     (texts, _), groups = read_texts(file, None, SAMPLE, None)
     assert texts == ["one", "two", *(f"more {i}" for i in range(20))]
-    assert groups.tolist() == list(range(22))
+    assert len(set(groups.tolist())) == 22
     (some, _), groups = read_texts(file, None, SAMPLE, 5)
     assert len(some) == len(groups) == 5
     assert some != texts[:5], "drawn, not the first ones"
     assert set(some) < set(texts)
     with pytest.raises(DataError, match="expected the name of a column"):
         read_texts("own.csv", None, SAMPLE, None)
+
+
+def test_texts_that_differ_in_case_and_spaces_are_no_negatives(write):
+    file = str(write("A film\na film\nother\nA  film\n", "own.txt"))
+    (texts, _), groups = read_texts(file, None, SAMPLE, None)
+    assert texts == ["A film", "a film", "other", "A  film"]
+    assert groups[0] == groups[1] == groups[3] != groups[2]
+    pairs = str(write("q,a\nx y,b\nX Y,c\nz,d\n"))
+    _, groups = read_pairs(pairs, ("q", "a"), SAMPLE, None)
+    assert groups[0] == groups[1] != groups[2]
 
 
 def test_the_pairs_of_a_file_are_distinct_and_grouped_by_shared_texts(write):

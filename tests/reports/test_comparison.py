@@ -23,7 +23,7 @@ from reports.comparison import (
     seeds_to_pair,
     signed_ranks,
 )
-from reports.comparison_figures import forest_plot, similarity_distribution
+from reports.comparison_figures import forest_plot, scores_by_epoch, similarity_distribution
 from reports.comparison_tables import (
     as_latex,
     as_markdown,
@@ -189,6 +189,43 @@ def test_runs_on_different_files_of_an_own_task_are_not_merged(make_run):
     runs = [StoredRun(one, json.loads((one / "config.json").read_text()), {}) for one in folders]
     with pytest.raises(UserError, match="files of sst"):
         group_runs([(None, one) for one in runs])
+
+
+def test_runs_on_files_with_other_content_are_not_merged(make_run):
+    folders = [make_run("a", ["sst"], 0.2, 1), make_run("b", ["sst"], 0.3, 2)]
+    write_json(folders[0] / "data.json", {"sst train": "0", "sst test": "0"})
+    assert len(systems(*((None, one) for one in folders))) == 1, "checksums of b are not known"
+    write_json(folders[1] / "data.json", {"sst train": "0", "sst test": "1"})
+    assert len(systems(*((None, one) for one in folders))) == 1
+    write_json(folders[1] / "data.json", {"sst train": "1"})
+    with pytest.raises(UserError, match=r"b: expected, as .*, checksum of sst train '0', which"):
+        systems(*((None, one) for one in folders))
+
+
+def test_multi_task_runs_of_other_tasks_are_not_merged(make_run):
+    one, two = make_run("a", ["sst", "qqp"], 0.2, 1), make_run("b", ["sst", "sts"], 0.3, 2)
+    with pytest.raises(UserError, match=r"b: expected, as .*, tasks \['sst', 'qqp'\], which"):
+        systems((None, one), (None, two))
+    assert len(systems((None, one), (None, make_run("c", ["sst", "qqp"], 0.2, 3)))) == 1
+
+
+def test_curves_are_of_runs_of_the_task_and_of_epochs_that_all_have(make_run):
+    def run(name, seed, scores, **settings):
+        folder = make_run(name, ["sst"], 0.2, seed, **settings)
+        history = [{"epoch": n, "dev": {"sst": {"accuracy": s}}} for n, s in enumerate(scores, 1)]
+        write_json(folder / "metrics.json", {"dev": {}, "history": history})
+        return "x", folder
+
+    auxiliary = make_run("c", ["sts"], 0.2, 1)
+    config = json.loads((auxiliary / "config.json").read_text())
+    config |= {"tasks": ["sts", "sst"], "auxiliary": ["sst"]}
+    write_json(auxiliary / "config.json", config)
+    history = [{"epoch": 1, "dev": {"sst": {"accuracy": 0.9}, "sts": {"pearson": 0.1}}}]
+    write_json(auxiliary / "metrics.json", {"dev": {}, "history": history})
+    named = [run("a", 1, [0.1, 0.2, 0.3]), run("b", 2, [0.4, 0.5]), ("x", auxiliary)]
+    (one,) = score_systems(systems(*named))
+    assert scores_by_epoch(one, "sst", "accuracy") == {1: [0.1, 0.4], 2: [0.2, 0.5]}
+    assert scores_by_epoch(one, "qqp", "accuracy") == {}
 
 
 def test_runs_on_other_texts_of_an_own_task_are_not_merged():

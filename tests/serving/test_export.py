@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -200,9 +201,11 @@ def test_folders_next_to_an_export_are_kept(trained, tmp_path, monkeypatch):
 
 
 def test_the_command_of_a_card_has_no_paths():
-    command = "python /a/b/run.py --task 'x=/c/d/e.csv:type=similarity' --data ../up --init ~/r/s"
-    expected = "python run.py --task 'x=e.csv:type=similarity' --data up --init s"
+    command = "python /a/b/run.py --task 'x=/c/d f/e.csv:type=similarity,dev=/c/g.csv' --data ../up"
+    expected = "python run.py --task x=e.csv:type=similarity,dev=g.csv --data up"
     assert without_places(command) == expected
+    for folder in ("~/", "~jane/r/", "/home/o'neil/", "C:\\Users\\jane\\", "../../"):
+        assert without_places(shlex.join(["--init", f"{folder}s"])) == "--init s"
     assert without_places("--encoder owner/name --output runs/one") == (
         "--encoder owner/name --output runs/one"
     )

@@ -1,0 +1,57 @@
+"""Folders for output belong to one process, and keep what is not theirs."""
+
+import pytest
+
+from common.errors import RunError
+from common.folder_content import folder_of_runs
+from multitask.affinity.run import measure_affinity
+from multitask.control import RunControl
+from multitask.settings.config import RunConfig
+from studies.pareto import sweep
+
+TASKS = {"tasks": ("sst", "sts"), "encoder": "tiny"}
+
+
+def test_a_folder_is_used_by_one_process(tmp_path):
+    folder = tmp_path / "runs"
+    with folder_of_runs(folder, "a sweep", ("kept",)):
+        (folder / "kept").write_text("")
+        with (
+            pytest.raises(RunError, match="expected no running process in it, found one"),
+            folder_of_runs(folder, "a sweep", ("kept",)),
+        ):
+            pass
+    with folder_of_runs(folder, "a sweep", ("kept",)):
+        pass
+    with (
+        pytest.raises(RunError, match="or one of folds, found kept"),
+        folder_of_runs(folder, "folds", ()),
+    ):
+        pass
+    with folder_of_runs(tmp_path / "empty", "folds", ()):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_overwriting_leaves_the_files_of_a_running_process(tmp_path):
+    replace = RunControl(overwrite=True)
+    front = RunConfig.from_flat({"mode": "pareto", "combiner": "epo", **TASKS})
+    joint = RunConfig(mode="multitask", **TASKS)
+    for name, content, call in (
+        ("rays.json", "ray-1", lambda folder: sweep(front, 2, folder, replace)),
+        (
+            "affinity.json",
+            "advice",
+            lambda folder: measure_affinity(joint, folder, control=replace),
+        ),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).write_text("{}")
+        (folder / content).mkdir()
+        with (
+            folder_of_runs(folder, "", (name, content)),
+            pytest.raises(RunError, match="expected no running process in it"),
+        ):
+            call(folder)
+        assert {path.name for path in folder.glob("[!.]*")} == {name, content}
