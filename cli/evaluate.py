@@ -108,6 +108,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         print(one_line(problem), file=sys.stderr)
     if line := faults_line(checked):
         print(one_line(line))
+    if problems and (line := part_of_files(args)):
+        print(one_line(line), file=sys.stderr)
     if problems and args.zip:
         print(f"{args.zip} was not written", file=sys.stderr)
     if problems:
@@ -165,6 +167,16 @@ def changed_file(run: RunFolder, task: Task) -> Path | None:
         if predicted and has_changed([run], task.name, split, file):
             return file
     return None
+
+
+def part_of_files(args: argparse.Namespace) -> str | None:
+    """Return that the run in --predictions predicted only a part of the files; None otherwise."""
+    stored = run_of_predictions(Path(args.predictions)).settings_if_any() or {}
+    limits = {"protocol": "files", "dev_limit": None, "test_limit": None}
+    parts = [
+        f"{key} {stored[key]}" for key, plain in limits.items() if stored.get(key, plain) != plain
+    ]
+    return f"the run predicted only a part of these files: {', '.join(parts)}" if parts else None
 
 
 def data_of(args: argparse.Namespace) -> str:

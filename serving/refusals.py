@@ -11,6 +11,8 @@ from starlette.exceptions import HTTPException
 
 BODY = 8 * 1024**2  # bytes of a request: the longest batch in JSON with escaped emoji
 
+NO_JSON = "expected JSON, found something else"
+
 
 class BusyError(Exception):
     """Raised when the queue of waiting requests is full."""
@@ -40,12 +42,14 @@ def add_refusals(app: FastAPI) -> None:
     async def wrong(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
-            return refusal(422, "expected JSON, found something else")
+            return refusal(422, NO_JSON)
         place = ".".join(str(part) for part in first["loc"] if part != "body")
         return refusal(422, f"{place or 'request'}: {first['msg']}")
 
     @app.exception_handler(HTTPException)
     async def nothing(request: Request, error: HTTPException) -> JSONResponse:
+        if error.status_code == 400:  # bytes that are no UTF-8, or too many brackets
+            return refusal(422, NO_JSON)
         return refusal(error.status_code, f"{request.url.path[:60]}: {error.detail}")
 
     @app.exception_handler(InvalidRequestError)

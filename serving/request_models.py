@@ -46,7 +46,7 @@ class SearchRequest(Request):
     """A query, and the number of sentences to return."""
 
     query: str = Field(min_length=1, max_length=LONGEST)
-    top: int = Field(default=5, ge=1, le=50)
+    top: int = Field(default=5, ge=1, le=50, strict=True)
 
 
 def check(

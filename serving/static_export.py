@@ -69,7 +69,7 @@ frequency. The held-out texts also chose the epoch at which the fit ended.
 - The vector of a token is the same in every text, whatever it means there.
 - Unknown tokens count as zero; a text with only such tokens has the embedding zero.
 - Tokens that are in none of the texts have less suitable vectors than others.
-- The encoder reads the first {limit:,} tokens of a text, the student all of them.
+- The encoder reads at most {limit:,} tokens of a text, the student all of them.
 - Heads of the run are not included; they need the encoder.
 """
 

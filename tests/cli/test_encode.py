@@ -228,7 +228,7 @@ def test_embeddings_of_other_sentences_are_refused(array, expected, mine, run, t
 
 def test_the_sentences_nearest_to_a_query_are_printed(sentences, finished, run_ok, error_line):
     similar = ("--mode", "similar", "--input", sentences, "--top", "2", "--query")
-    lines = run_ok(*similar, "It rains.", "--run", finished[0]).stdout.splitlines()
+    lines = run_ok(*similar, "It\u00a0rains.", "--run", finished[0]).stdout.splitlines()
     assert len(lines) == 4
     assert lines[2].split() == ["1.0000", "4", "It", "rains."]
     assert "expected a text" in error_line(2, *similar, " ")

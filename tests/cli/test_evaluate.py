@@ -229,6 +229,15 @@ def test_a_run_is_evaluated_on_its_own_data(run_ok, evaluate, predictions, tmp_p
         assert f"data: {tmp_path / 'course'};" in found.stdout
 
 
+def test_a_run_on_a_part_of_the_files_is_named(run, run_ok, tmp_path):
+    small = ("--encoder", "tiny", "--limit", "20", "--epochs", "1", "--dev-limit", "30")
+    run_ok("--mode", "single", "--task", "sst", *small, "--output", tmp_path / "run")
+    result = run("--mode", "evaluate", "--predictions", tmp_path / "run")
+    assert result.returncode == 1
+    lines = result.stderr.splitlines()
+    assert lines[-1] == "the run predicted only a part of these files: dev_limit 30"
+
+
 def test_a_file_in_place_of_its_folder_is_refused(error_line, predictions):
     file = predictions / "sst-dev-output.csv"
     line = error_line(2, "--mode", "evaluate", "--predictions", file)

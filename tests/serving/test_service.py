@@ -213,9 +213,10 @@ def test_invalid_requests_are_refused(client, path, content, status, expected):
 
 def test_invalid_json_and_chunked_bodies_are_refused(client):
     headers = {"Content-Type": "application/json"}
-    found = client.post("/predict", content=b"{", headers=headers)
     error = {"error": "expected JSON, found something else"}
-    assert (found.status_code, found.json()) == (422, error)
+    for body in (b"{", b'{"texts": ["\xff"]}', b"[" * 100_000):
+        found = client.post("/predict", content=body, headers=headers)
+        assert (found.status_code, found.json()) == (422, error)
     headers |= {"Transfer-Encoding": "chunked"}
     assert client.post("/predict", content=b"{}", headers=headers).status_code == 411
 
