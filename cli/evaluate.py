@@ -170,13 +170,12 @@ def changed_file(run: RunFolder, task: Task) -> Path | None:
 
 
 def part_of_files(args: argparse.Namespace) -> str | None:
-    """Return that the run in --predictions predicted only a part of the files; None otherwise."""
+    """Return that the run in --predictions has other examples than the files; None otherwise."""
     stored = run_of_predictions(Path(args.predictions)).settings_if_any() or {}
-    limits = {"protocol": "files", "dev_limit": None, "test_limit": None}
-    parts = [
-        f"{key} {stored[key]}" for key, plain in limits.items() if stored.get(key, plain) != plain
-    ]
-    return f"the run predicted only a part of these files: {', '.join(parts)}" if parts else None
+    plain = {"protocol": "files", "dev_limit": None, "test_limit": None}
+    other = [f"{key} {stored[key]}" for key in plain if stored.get(key, plain[key]) != plain[key]]
+    line = "the examples of the run may not be those of the files, because it has"
+    return f"{line} {' and '.join(other)}" if other else None
 
 
 def data_of(args: argparse.Namespace) -> str:

@@ -31,10 +31,8 @@ def start(program: str, work: Callable[[], int | None]) -> NoReturn:
         if getattr(sys, name) is None:  # it was closed, as by `>&-`
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     if isinstance(sys.stdout, TextIOWrapper):  # a file has UTF-8, as those of --output
-        terminal = sys.stdout.isatty()
-        sys.stdout.reconfigure(
-            encoding=None if terminal else "utf-8", errors="backslashreplace" if terminal else None
-        )
+        encoding = None if sys.stdout.isatty() else "utf-8"
+        sys.stdout.reconfigure(encoding=encoding, errors="backslashreplace")
     status = run_and_report(program, work)
     sys.stdout.flush()
     sys.stderr.flush()

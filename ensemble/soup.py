@@ -84,28 +84,34 @@ def check_scored_files(runs: Sequence[Path], config: RunConfig) -> None:
 def soup_config(runs: Sequence[Path]) -> RunConfig:
     """Return the runs' common configuration; raise RunError if a shared setting differs.
 
-    Pooling and limit of tokens are those with which the runs read texts, also if a run took them
-    from the run that it starts from, because the soup starts from none.
+    Runs are compared by the pooling and the limit of tokens of their weights. The configuration has
+    these if the run took them from the one that it starts from, because the soup starts from none.
     """
-    configs = [as_read(run) for run in runs]
-    for run, config in zip(runs, configs, strict=True):
+    configs = [RunFolder(run).model_config() for run in runs]
+    read = [as_read(run, config) for run, config in zip(runs, configs, strict=True)]
+    for run, config in zip(runs, read, strict=True):
         if config.adapter is not None:
             expected = "a run without adapters, whose factors have no useful mean"
             raise RunError(f"{run}: expected {expected}, found adapter {config.adapter.name}")
         for key in SHARED:
-            mine, theirs = shared(configs[0], key), shared(config, key)
+            mine, theirs = shared(read[0], key), shared(config, key)
             if mine != theirs:
                 raise RunError(f"{run}: expected {key} {mine} as {runs[0]} has, found {theirs}")
     # It trains on nothing, and is not calibrated.
-    return configs[0].changed(mode="soup", init=None, silver=(), calibrate=False)
+    base = configs[0] if configs[0].init is None else read[0]
+    return base.changed(mode="soup", init=None, silver=(), calibrate=False)
 
 
-def as_read(run: Path) -> RunConfig:
-    """Return the configuration of a run with the pooling and the limit of tokens of its weights."""
-    config, folder = RunFolder(run).model_config(), RunFolder(run)
-    kept = read_sentence_settings(folder.published_weights())
+def as_read(run: Path, config: RunConfig) -> RunConfig:
+    """Return a run's configuration with the pooling and the limit of tokens of its weights.
+
+    An objective with its own pooling allows no other one.
+    """
+    kept = read_sentence_settings(RunFolder(run).published_weights())
+    own = config.task_objective is not None and config.task_objective.own_pooling
     return config.changed(
-        pooling=config.pooling or kept.pooling, max_tokens=config.max_tokens or kept.max_tokens
+        pooling=config.pooling if own else config.pooling or kept.pooling,
+        max_tokens=config.max_tokens or kept.max_tokens,
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -37,6 +36,8 @@ from minbert.weights import (
     to_checkpoint,
 )
 
+EMBEDDING = "embedding.json"  # of a folder without modules of sentence-transformers
+
 
 @dataclass(frozen=True)
 class SentenceSettings:
@@ -52,7 +53,7 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
     """Read the settings of a folder; a plain transformers folder gives the defaults.
 
     Pooling and normalisation are modules of sentence-transformers or, in a folder without modules,
-    those that `write_limit` wrote.
+    those that `write_embedding` wrote.
     """
     pooling, normalize, max_tokens, lower = None, False, None, False
     if (folder / "modules.json").exists():
@@ -66,12 +67,13 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
                     f"{folder / 'modules.json'}: expected Transformer, Pooling and Normalize, "
                     f"found {kind}"
                 )
+    elif (folder / EMBEDDING).exists():
+        kept = read_json(folder / EMBEDDING)
+        pooling, normalize = kept.get("pooling"), kept.get("normalize") is True
+        check_pooling(folder / EMBEDDING, pooling)
     settings_file = folder / "sentence_bert_config.json"
     if settings_file.exists():
         settings = read_json(settings_file)
-        if not (folder / "modules.json").exists():
-            pooling, normalize = settings.get("pooling"), bool(settings.get("normalize", False))
-            check_pooling(settings_file, pooling or "mean")
         lower = bool(settings.get("do_lower_case", False))
         max_tokens = settings.get("max_seq_length")
         if max_tokens is None and (folder / "tokenizer_config.json").exists():
@@ -119,7 +121,7 @@ def read_pooling(file: Path) -> str:
 
 def check_pooling(file: Path, found: object) -> None:
     """Raise EncoderError for a pooling that is none."""
-    if found not in POOLINGS:
+    if not isinstance(found, str) or found not in POOLINGS:
         raise EncoderError(f"{file}: expected pooling {', '.join(POOLINGS)}, found {found!r}")
 
 
@@ -142,15 +144,16 @@ def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int
     write_limit(folder, settings)
 
 
-def write_limit(folder: Path, settings: SentenceSettings, modules: bool = True) -> None:
-    """Write the limit of tokens per text, and whether texts are lower-cased first.
+def write_limit(folder: Path, settings: SentenceSettings) -> None:
+    """Write the limit of tokens per text, and whether texts are lower-cased first."""
+    limit = {"max_seq_length": settings.max_tokens, "do_lower_case": settings.lower}
+    write_json(folder / "sentence_bert_config.json", limit)
 
-    In a folder without `modules`, write pooling and normalisation into the same file.
-    """
-    found: dict[str, Any] = {"max_seq_length": settings.max_tokens, "do_lower_case": settings.lower}
-    if not modules:
-        found |= {"pooling": settings.pooling, "normalize": settings.normalize}
-    write_json(folder / "sentence_bert_config.json", found)
+
+def write_embedding(folder: Path, settings: SentenceSettings) -> None:
+    """Write pooling and normalisation for a folder without modules of sentence-transformers."""
+    embedding = {"pooling": settings.pooling, "normalize": settings.normalize}
+    write_json(folder / EMBEDDING, embedding)
 
 
 AnyEncoder = Encoder | AdaptedEncoder | BiLSTM

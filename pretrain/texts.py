@@ -134,12 +134,17 @@ def read_texts(
 ) -> tuple[Columns, np.ndarray]:
     """Return the distinct sentences of a file, each paired with itself; `limit` draws some.
 
-    Sentences that differ only in case and spaces have the same group.
+    Sentences that differ only in case and spaces have the same group. Raises DataError if all do,
+    because nothing can be learnt from them.
     """
     distinct = dict.fromkeys(map(str.strip, read_sentences(Path(file), column)))
     found = [text for text in distinct if text]
     found = [found[row] for row in sample_rows(len(found), limit)]
-    _, groups = np.unique([without_case(text) for text in found], return_inverse=True)
+    place: dict[str, int] = {}
+    groups = np.array([place.setdefault(without_case(text), len(place)) for text in found])
+    if len(found) > 1 and len(place) == 1:
+        line = "expected sentences that differ in more than case and spaces, found none"
+        raise DataError(f"{file}: {line}")
     return (found, found), groups
 
 

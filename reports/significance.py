@@ -28,7 +28,7 @@ def mcnemar(first_right: np.ndarray, second_right: np.ndarray) -> float:
 
 
 def signed_rank(differences: Sequence[float] | np.ndarray) -> float | None:
-    """Compute the two-sided p of Wilcoxon's signed-rank test; None for fewer than six pairs.
+    """Compute the two-sided p of Wilcoxon's signed-rank test; None for NaN or fewer than six pairs.
 
     Pairs without a difference are ranked and then left out (Pratt, 1959). The distribution of the
     rank sum is exact, with ties, too. Differences are rounded, because 0.48 - 0.47 and 0.47 - 0.46
@@ -37,7 +37,7 @@ def signed_rank(differences: Sequence[float] | np.ndarray) -> float | None:
     from scipy.stats import rankdata
 
     values = np.round(np.asarray(differences, np.float64), DECIMALS)
-    if len(values) < FEWEST_PAIRS:
+    if len(values) < FEWEST_PAIRS or np.isnan(values).any():
         return None
     ranks = np.round(2 * rankdata(np.abs(values))).astype(int)[values != 0]  # twice: ties are whole
     chances = np.ones(1)  # of each sum of the ranks with a positive sign

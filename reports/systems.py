@@ -107,9 +107,9 @@ def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) ->
 
 
 def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
-    """Return what all runs of a system must share: data, start, and a task's files and description.
+    """Return what runs of a system must share: data and checksums, start, a task's description.
 
-    Runs of several tasks share these, too. Class weights are left out, because they define a
+    Multi-task runs also share all their tasks. Class weights are left out, because they define a
     system.
     """
     ignored = ("class_weights", "test_labels")  # the latter follows from the file of test
@@ -118,7 +118,7 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
     stored = RunFolder(run.folder).data_checksums()
     several = run.config["mode"] == "multitask"
     return {
-        **({"tasks": list(in_order(run.config["tasks"]))} if several else {}),
+        **({"tasks": sorted(run.config["tasks"])} if several else {}),
         "data": run.config.get("data"),
         f"files of {task}": files,
         **{

@@ -27,8 +27,13 @@ STS_CAVEAT = (
     "The CS224N split of STS reshuffles STS-B: an encoder that has seen official STS-B has seen "
     "part of this dev set."
 )
-# The folders before a file name in an absolute path or in one that begins with ~ or .. .
-PLACE = re.compile(r"(?<![^=:,])(?:~[^/]*/|\.\./|/|[A-Za-z]:[\\/])(?:[^/\\:=,]+[/\\])*")
+# How a path begins that is absolute, or relative to ~ or .. .
+PATH = re.compile(r"~|\.\.[\\/]|[\\/]|[A-Za-z]:[\\/]")
+# The folders of such a path inside of a word, such as x=/home/me/f.csv:label=y.
+PLACE = re.compile(
+    r"(?<![^=:,])(?:(?:~[^/\\]*/|\.\./|/(?!/))(?:(?:\\.|[^/\\:=,])+/)*"
+    r"|(?:[A-Za-z]:\\|\.\.\\|\\\\)(?:[^\\:=,]+\\)*)"
+)
 EPOCH = {  # by the setting `keep`
     "best": "The best epoch was chosen on the dev examples whose scores these are.",
     "last": "The weights are those of the last epoch; no epoch was chosen by these scores.",
@@ -82,8 +87,8 @@ def card(
         "## Training",
         markdown_table(["setting", "value"], settings(model) + lengths(model, metrics)),
     ]
-    if isinstance(metrics.get("command"), str):
-        parts.append(f"```\n{without_places(metrics['command'])}\n```")
+    if command := without_places(str(metrics.get("command") or "")):
+        parts.append(f"```\n{command}\n```")
     if "dev" in metrics:
         parts += ["## Scores", markdown_table(*score_table(metrics)), EPOCH[config.keep]]
     if sizes := metrics.get("sizes"):
@@ -128,9 +133,20 @@ def other_inputs(model: MultiTaskModel) -> str:
 def without_places(command: str) -> str:
     """Return a command in which paths are shortened to the file name, but for relative ones.
 
-    A relative path cannot be told from the name of a model, `owner/name`.
+    A relative path cannot be told from the name of a model, `owner/name`. Empty for a text that is
+    no command.
     """
-    return shlex.join(PLACE.sub("", word) for word in shlex.split(command))
+    try:
+        return shlex.join(map(without_place, shlex.split(command)))
+    except ValueError:
+        return ""
+
+
+def without_place(word: str) -> str:
+    """Return a word of a command without the folders of its paths."""
+    if PATH.match(word):
+        return re.split(r"[\\/]", word.rstrip("\\/"))[-1]
+    return PLACE.sub("", word)
 
 
 def example(model: MultiTaskModel) -> str:

@@ -15,6 +15,7 @@ from common.hub import upload
 from common.json_files import write_json
 from common.run_files import ADAPTERS, EXPORTED, HEADS
 from minbert.config import transformer_config
+from minbert.folder import EMBEDDING
 from minbert.sizes import SIZES
 from multitask.calibration import write_calibration
 from multitask.settings.methods import UserMethods
@@ -31,7 +32,7 @@ from tasks.predictions import read_scores
 OWN = (
     *("1_Pooling", "2_Normalize", "README.md", "config.json", HEADS, ADAPTERS, "heads.onnx"),
     "model.onnx",
-    *("model.safetensors", "modules.json", EXPORTED, "sentence_bert_config.json"),
+    *("model.safetensors", "modules.json", EXPORTED, EMBEDDING, "sentence_bert_config.json"),
     "config_sentence_transformers.json",
     *("tokenizer.json", "tokenizer_config.json", CALIBRATION, SIZES),
 )

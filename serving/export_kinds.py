@@ -59,15 +59,16 @@ def write_for_sentence_transformers(model: MultiTaskModel, folder: Path) -> None
 
 def write_for_transformers(model: MultiTaskModel, folder: Path) -> None:
     """Write encoder, tokenizer and heads, without files of sentence-transformers."""
-    from minbert.folder import save_encoder, write_limit
+    from minbert.folder import save_encoder, write_embedding, write_limit
     from minbert.sizes import write_sizes
 
     bi_encoder = model.model.bi_encoder
     save_encoder(bi_encoder.encoder, folder)
     bi_encoder.tokenizer.save(folder)
     model.model.save_heads(folder)
-    # In a file that transformers does not read.
-    write_limit(folder, bi_encoder.sentence_settings, modules=False)
+    # These are in files that transformers does not read.
+    write_limit(folder, bi_encoder.sentence_settings)
+    write_embedding(folder, bi_encoder.sentence_settings)
     write_sizes(folder, bi_encoder.sizes)
 
 

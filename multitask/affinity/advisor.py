@@ -9,11 +9,12 @@ from typing import Any
 
 from common.atomic_files import paths_in, remove
 from common.errors import RunError, SettingsError
+from common.folder_content import folder_of_runs
 from common.json_files import read_json, seal_of, write_json, write_sealed
 from multitask.affinity.advice import OF_THE_RUN, Advice, Choice
 from multitask.affinity.proposals import CHOSEN, Proposals, on_all_data
 from multitask.affinity.result import Affinity
-from multitask.affinity.run import ADVICE, ADVISED, JOINT, RATE, joint_config
+from multitask.affinity.run import ADVICE, ADVISED, JOINT, PREFIXES, RATE, joint_config
 from multitask.control import RunControl
 from multitask.settings.config import RunConfig, difference
 from multitask.storage.run_folder import RunFolder
@@ -55,9 +56,23 @@ def advise(
         RunError: for a folder without the joint run of this configuration, and for one with runs
             of another advice.
     """
-    folder, joint = Path(folder), Path(folder) / f"{JOINT}{found.seeds[0]}"
+    folder = Path(folder)
     for fault in advice_faults(config, rates):
         raise SettingsError(fault)
+    with folder_of_runs(folder, "mode affinity", (), PREFIXES):
+        return stored_advice(found, config, folder, seeds, rates, control)
+
+
+def stored_advice(
+    found: Affinity,
+    config: RunConfig,
+    folder: Path,
+    seeds: Sequence[int],
+    rates: Sequence[float],
+    control: RunControl,
+) -> Advice:
+    """Propose runs and store them, in the locked folder of a measurement."""
+    joint = folder / f"{JOINT}{found.seeds[0]}"
     check_stored(folder, found.estimator)
     if found.tasks != config.tasks:
         line = f"expected those of the measurement, {', '.join(found.tasks)}"

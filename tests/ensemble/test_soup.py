@@ -82,6 +82,17 @@ def test_a_soup_reads_texts_as_runs_that_start_from_another_run(tmp_path):
         make_soup([run, tmp_path / "mean"], False, 0)
 
 
+def test_a_soup_of_runs_that_pool_by_their_objective(tmp_path):
+    run, copy = tmp_path / "run", tmp_path / "copy"
+    complete(RunConfig(tasks=("sst",), objective="leam", **SHORT), run)
+    shutil.copytree(run, copy)
+    soup_runs([run, copy], False, 0, tmp_path / "soup")
+    one, other = (
+        folder / "predictions" / "sst-dev-output.csv" for folder in (run, tmp_path / "soup")
+    )
+    assert one.read_bytes() == other.read_bytes()
+
+
 def test_a_greedy_soup_keeps_models_that_improve_the_mean(monkeypatch):
     """The best alone, 0.2, then 1.0, whose mean with it is nearer to 0.5; no other."""
     model = torch.nn.Linear(1, 1, bias=False)

@@ -151,6 +151,8 @@ def test_texts_that_differ_in_case_and_spaces_are_no_negatives(write):
     (texts, _), groups = read_texts(file, None, SAMPLE, None)
     assert texts == ["A film", "a film", "other", "A  film"]
     assert groups[0] == groups[1] == groups[3] != groups[2]
+    with pytest.raises(DataError, match="differ in more than case and spaces, found none"):
+        read_texts(str(write("A film\na film\n", "own.txt")), None, SAMPLE, None)
     pairs = str(write("q,a\nx y,b\nX Y,c\nz,d\n"))
     _, groups = read_pairs(pairs, ("q", "a"), SAMPLE, None)
     assert groups[0] == groups[1] != groups[2]

@@ -51,6 +51,7 @@ def test_samples_without_differences_or_too_few():
     assert mcnemar(right, right) == 1.0
     assert signed_rank([1.0] * 5) is None
     assert signed_rank([0.0] * 8) == 1.0
+    assert signed_rank([0.1, float("nan")] * 5) is None
     assert holm([0.01, None, 0.04]) == [0.02, None, 0.04]
     assert holm([]) == []
 

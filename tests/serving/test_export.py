@@ -206,6 +206,16 @@ def test_the_command_of_a_card_has_no_paths():
     assert without_places(command) == expected
     for folder in ("~/", "~jane/r/", "/home/o'neil/", "C:\\Users\\jane\\", "../../"):
         assert without_places(shlex.join(["--init", f"{folder}s"])) == "--init s"
+    for word, shown in (
+        ("/home/a,b:c/s/", "s"),
+        ("..\\jane\\s", "s"),
+        ("\\\\server\\jane\\s", "s"),
+        (r"x=/home/jane/a\,b/c/my\,file.csv:label=y", r"x=my\,file.csv:label=y"),
+        (r"x=C:\jane\f.csv:label=y", "x=f.csv:label=y"),
+        ("x=https://h.co/a/b.csv", "x=https://h.co/a/b.csv"),
+    ):
+        assert shlex.split(without_places(shlex.join([word]))) == [shown]
+    assert without_places("it's no command /a/b") == ""
     assert without_places("--encoder owner/name --output runs/one") == (
         "--encoder owner/name --output runs/one"
     )
