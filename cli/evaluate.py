@@ -108,8 +108,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         print(one_line(problem), file=sys.stderr)
     if line := faults_line(checked):
         print(one_line(line))
-    if problems and (line := part_of_files(args)):
-        print(one_line(line), file=sys.stderr)
+    if problems and (other := other_examples(args)):
+        print(one_line(other), file=sys.stderr)
     if problems and args.zip:
         print(f"{args.zip} was not written", file=sys.stderr)
     if problems:
@@ -169,7 +169,7 @@ def changed_file(run: RunFolder, task: Task) -> Path | None:
     return None
 
 
-def part_of_files(args: argparse.Namespace) -> str | None:
+def other_examples(args: argparse.Namespace) -> str | None:
     """Return that the run in --predictions has other examples than the files; None otherwise."""
     stored = run_of_predictions(Path(args.predictions)).settings_if_any() or {}
     plain = {"protocol": "files", "dev_limit": None, "test_limit": None}
