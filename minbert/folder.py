@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -26,7 +27,8 @@ from minbert.config import (
 )
 from minbert.encoder import Encoder
 from minbert.pooling import FOLDER_KEYS, POOLINGS
-from minbert.tokenizer import Tokenizer, load_tokenizer
+from minbert.tokenizer import Tokenizer
+from minbert.tokenizer_files import load_tokenizer
 from minbert.weights import (
     check_shapes,
     check_weights,
@@ -37,6 +39,15 @@ from minbert.weights import (
 )
 
 EMBEDDING = "embedding.json"  # of a folder without modules of sentence-transformers
+TOKENS = "token_embeddings"  # what the encoder gives the pooling
+CHAIN = ("Transformer", "Pooling", "Normalize")
+# sentence-transformers reads the first of these that exists, sentence_NAME_config.json.
+LIMIT_FILES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+# Settings of sentence-transformers that would change embeddings.
+MODEL_SETTINGS = ("default_prompt_name", "truncate_dim")
+ENCODER_SETTINGS = (
+    *("config_args", "config_kwargs", "tokenizer_args", "processor_kwargs", "processing_kwargs"),
+)
 
 
 @dataclass(frozen=True)
@@ -53,45 +64,57 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
     """Read the settings of a folder; a plain transformers folder gives the defaults.
 
     Pooling and normalisation are modules of sentence-transformers or, in a folder without modules,
-    those that `write_embedding` wrote.
+    those that `write_embedding` wrote. Raise EncoderError for settings that are not supported.
     """
-    pooling, normalize, max_tokens, lower = None, False, None, False
+    pooling, normalize = None, False
     if (folder / "modules.json").exists():
-        for kind, path in read_module_list(folder / "modules.json")[1:]:
-            if kind == "Pooling":
-                pooling = read_pooling(folder / path / "config.json")
-            elif kind == "Normalize":
-                normalize = True
-            else:
-                raise EncoderError(
-                    f"{folder / 'modules.json'}: expected Transformer, Pooling and Normalize, "
-                    f"found {kind}"
-                )
+        pooling, normalize = read_modules(folder)
     elif (folder / EMBEDDING).exists():
         kept = read_json(folder / EMBEDDING)
         pooling, normalize = kept.get("pooling"), kept.get("normalize") is True
         check_pooling(folder / EMBEDDING, pooling)
-    settings_file = folder / "sentence_bert_config.json"
-    if settings_file.exists():
-        settings = read_json(settings_file)
-        lower = bool(settings.get("do_lower_case", False))
-        max_tokens = settings.get("max_seq_length")
-        if max_tokens is None and (folder / "tokenizer_config.json").exists():
-            # Since version 6, sentence-transformers keeps its limit here.
-            max_tokens = read_json(folder / "tokenizer_config.json").get("model_max_length")
-        if not isinstance(max_tokens, int | None) or (max_tokens is not None and max_tokens < 3):
-            raise EncoderError(
-                f"{settings_file}: expected a length limit of at least 3 tokens, "
-                f"found {max_tokens!r}"
-            )
-    prompts_file = folder / "config_sentence_transformers.json"
-    prompt = read_json(prompts_file).get("default_prompt_name") if prompts_file.exists() else None
-    if prompt is not None:
-        raise EncoderError(
-            f"{prompts_file}: expected no default_prompt_name, found {prompt!r}: "
-            "prompts are not supported"
-        )
-    return SentenceSettings(pooling, normalize, max_tokens, lower)
+    check_unused(folder / "config_sentence_transformers.json", MODEL_SETTINGS)
+    return SentenceSettings(pooling, normalize, *read_limit(folder))
+
+
+def read_modules(folder: Path) -> tuple[str, bool]:
+    """Return the pooling, and whether embeddings are normalised, of the modules of a folder."""
+    file = folder / "modules.json"
+    kinds, paths = zip(*read_module_list(file), strict=True) if read_module_list(file) else ((), ())
+    if kinds not in (CHAIN, CHAIN[:2]):
+        found = ", ".join(kinds) or "none"
+        raise EncoderError(f"{file}: expected Transformer, Pooling and Normalize, found {found}")
+    return read_pooling(folder / paths[1] / "config.json"), kinds == CHAIN
+
+
+def read_limit(folder: Path) -> tuple[int | None, bool]:
+    """Return the limit of tokens per text, and whether texts are lower-cased first."""
+    names = (folder / f"sentence_{name}_config.json" for name in LIMIT_FILES)
+    file = next((one for one in names if one.exists()), None)
+    settings = {} if file is None else check_unused(file, ENCODER_SETTINGS)
+    if (output := settings.get("module_output_name", TOKENS)) != TOKENS:
+        raise EncoderError(f"{file}: expected module_output_name {TOKENS}, found {output!r:.60}")
+    max_tokens = settings.get("max_seq_length")
+    if max_tokens is None and (folder / "tokenizer_config.json").exists():
+        # Since version 6, sentence-transformers keeps its limit here.
+        file = folder / "tokenizer_config.json"
+        max_tokens = read_json(file).get("model_max_length")
+        if isinstance(max_tokens, float) and max_tokens.is_integer():  # 1e30 stands for no limit
+            max_tokens = int(max_tokens)
+    if not isinstance(max_tokens, int | None) or (max_tokens is not None and max_tokens < 3):
+        line = f"expected a length limit of at least 3 tokens, found {max_tokens!r}"
+        raise EncoderError(f"{file}: {line}")
+    return max_tokens, bool(settings.get("do_lower_case", False))
+
+
+def check_unused(file: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Return the content of a file, empty without one; EncoderError for a setting of `names`."""
+    content = read_json(file) if file.exists() else {}
+    for name in names:
+        if content.get(name):
+            line = f"expected no {name}, found {content[name]!r:.60}: it is not supported"
+            raise EncoderError(f"{file}: {line}")
+    return content
 
 
 def read_module_list(file: Path) -> list[tuple[str, str]]:
@@ -192,7 +215,8 @@ def tokenizer_of(
                 f"max_tokens: expected a whole number from 3 to {config.max_tokens}, the longest "
                 f"text of {name}, found {max_tokens!r:.40}"
             )
-    tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long)
+    kind = config.model_type if isinstance(config, EncoderConfig) else None
+    tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long, kind)
     if tokenizer.vocab_size > config.vocab_size:
         raise EncoderError(
             f"{folder}: expected at most {config.vocab_size} tokens (config.json), "

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from common.atomic_files import atomic_write_text, check_regular
+from common.atomic_files import atomic_write_text
 from common.errors import EncoderError, TruncationWarning
-from common.json_files import read_json
 from minbert.batching import Chunks, TokenLists, offsets_of
 from minbert.growing_array import GrowingArray
 from minbert.joined_pairs import PairTemplate, PairTokens
@@ -51,6 +49,8 @@ class Tokenizer:
         self.pair_template = PairTemplate.of(backend)
         self.backend, self.max_tokens, self.lower = backend, max_tokens, lower
         self.settings, self.long = settings or {}, long
+        names = self.settings.get("model_input_names") or ("token_type_ids",)
+        self.has_segments = "token_type_ids" in names
         self.limit()
 
     def limit(self) -> None:
@@ -100,7 +100,8 @@ class Tokenizer:
             lengths.append(np.array([len(one.ids) for one in chunk], np.int64))
             truncated.append(np.array([bool(one.overflowing) for one in chunk]))
             if pairs is not None:
-                segments.append(np.concatenate([np.array(one.type_ids, np.int8) for one in chunk]))
+                types = np.concatenate([np.array(one.type_ids, np.int8) for one in chunk])
+                segments.append(types if self.has_segments else np.zeros_like(types))
         return TokenLists(
             ids=ids.array(),
             offsets=offsets_of(lengths.array()),
@@ -192,98 +193,6 @@ def special_tokens(backend: tokenizers.Tokenizer) -> tuple[np.ndarray, np.ndarra
     begin = next((i for i in places if complete[i : i + len(plain)] == plain), 0)
     parts = complete[:begin], complete[begin + len(plain) :]
     return np.array(parts[0], np.int32), np.array(parts[1], np.int32)
-
-
-def load_tokenizer(
-    folder: Path, family: str, max_tokens: int, lower: bool = False, long: str = "head"
-) -> Tokenizer:
-    """Read `tokenizer.json`, else `vocab.txt` (BERT) or `vocab.json` + `merges.txt` (RoBERTa)."""
-    settings_file = folder / "tokenizer_config.json"
-    settings = read_json(settings_file) if settings_file.exists() else {}
-    classes = {"bert": "BertTokenizer", "roberta": "RobertaTokenizer"}
-    default_class = classes.get(family, "PreTrainedTokenizerFast")
-    try:
-        backend = read_backend(folder, family, settings)
-        settings = {"tokenizer_class": default_class} | settings
-        return Tokenizer(backend, max_tokens, lower, settings, long)
-    except EncoderError:
-        raise
-    except Exception as error:  # the library has no class for its own errors
-        reason = " ".join(str(error).split())
-        names = ("tokenizer.json", "vocab.txt", "vocab.json")
-        file = next(folder / name for name in names if (folder / name).exists())
-        raise EncoderError(f"{file}: the tokenizer's files cannot be read: {reason}") from error
-
-
-def read_backend(folder: Path, family: str, settings: dict[str, Any]) -> tokenizers.Tokenizer:
-    for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"):
-        check_regular(folder / name, EncoderError)
-    if (folder / "tokenizer.json").exists():
-        return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    if family == "bert" and (folder / "vocab.txt").exists():
-        return wordpiece(folder / "vocab.txt", settings)
-    if family == "roberta" and (folder / "vocab.json").exists():
-        return byte_level_bpe(folder / "vocab.json", folder / "merges.txt", settings)
-    vocabulary = "vocab.txt" if family == "bert" else "vocab.json with merges.txt"
-    raise EncoderError(f"{folder}: expected tokenizer.json or {vocabulary}, found neither")
-
-
-def wordpiece(vocabulary: Path, settings: dict[str, Any]) -> tokenizers.Tokenizer:
-    """Build BERT's tokenizer from `vocab.txt`, with the casing in `tokenizer_config.json`."""
-    vocab = {
-        piece: i for i, piece in enumerate(vocabulary.read_text("utf-8").rstrip("\n").split("\n"))
-    }
-    special = {name: settings.get(f"{name}_token", f"[{name.upper()}]") for name in _SPECIAL}
-    special = {k: v["content"] if isinstance(v, dict) else v for k, v in special.items()}
-    for piece in (special["unk"], special["cls"], special["sep"]):
-        if piece not in vocab:
-            raise EncoderError(f"{vocabulary}: expected a line {piece!r}, found none")
-    backend = tokenizers.Tokenizer(
-        models.WordPiece(vocab, unk_token=special["unk"], max_input_chars_per_word=100)
-    )
-    backend.normalizer = normalizers.BertNormalizer(
-        lowercase=settings.get("do_lower_case", True),
-        strip_accents=settings.get("strip_accents"),
-        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
-    )
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    cls, sep = special["cls"], special["sep"]
-    backend.post_processor = processors.TemplateProcessing(
-        single=f"{cls} $A {sep}",
-        pair=f"{cls} $A {sep} $B:1 {sep}:1",
-        special_tokens=[(cls, vocab[cls]), (sep, vocab[sep])],
-    )
-    backend.decoder = decoders.WordPiece()
-    backend.add_special_tokens([piece for piece in special.values() if piece in vocab])
-    return backend
-
-
-_SPECIAL = ("unk", "cls", "sep", "pad", "mask")
-
-
-def byte_level_bpe(
-    vocabulary: Path, merges: Path, settings: dict[str, Any]
-) -> tokenizers.Tokenizer:
-    """Build RoBERTa's tokenizer from `vocab.json` and `merges.txt`."""
-    if not merges.exists():
-        raise EncoderError(f"{merges}: expected next to {vocabulary.name}, found none")
-    vocab = json.loads(vocabulary.read_text("utf-8"))
-    for piece in ("<s>", "</s>"):
-        if piece not in vocab:
-            raise EncoderError(f"{vocabulary}: expected a key {piece!r}, found none")
-    prefix_space = bool(settings.get("add_prefix_space", False))
-    backend = tokenizers.Tokenizer(models.BPE.from_file(str(vocabulary), str(merges)))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix_space)
-    backend.decoder = decoders.ByteLevel()
-    backend.post_processor = processors.RobertaProcessing(
-        ("</s>", vocab["</s>"]),
-        ("<s>", vocab["<s>"]),
-        trim_offsets=True,
-        add_prefix_space=prefix_space,
-    )
-    special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-    backend.add_special_tokens([piece for piece in special if piece in vocab])
-    return backend
 
 
 def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:

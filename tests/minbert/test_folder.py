@@ -63,6 +63,10 @@ def test_the_length_limit_may_lie_with_the_tokenizer_and_roberta_has_fewer(
     edit_json(bert_folder / "sentence_bert_config.json", transformer_task="feature-extraction")
     edit_json(bert_folder / "tokenizer_config.json", model_max_length=12)
     assert read_sentence_settings(bert_folder).max_tokens == 12
+    (bert_folder / "sentence_bert_config.json").unlink()
+    assert read_sentence_settings(bert_folder).max_tokens == 12, "a folder of transformers"
+    (bert_folder / "sentence_roberta_config.json").write_text('{"max_seq_length": 8}')
+    assert read_sentence_settings(bert_folder).max_tokens == 8
     edit_json(roberta_folder / "sentence_bert_config.json", max_seq_length=40)
     assert BiEncoder.from_pretrained(roberta_folder).tokenizer.max_tokens == 38
 
@@ -78,7 +82,16 @@ def test_the_length_limit_may_lie_with_the_tokenizer_and_roberta_has_fewer(
         ({"pooling_mode": "lasttoken"}, (), "expected pooling mean, cls, max.*lasttoken"),
         ({"pooling_mode_weightedmean_tokens": True}, (), "pooling_mode_weightedmean_tokens"),
         ({}, (), "expected pooling mean, cls, max.*''"),
-        ({"pooling_mode": "mean"}, ("Dense",), r"modules\.json: expected .* found Dense"),
+        (
+            {"pooling_mode": "mean"},
+            ("Normalize", "Pooling"),
+            "Pooling, Normalize, Pooling",
+        ),
+        (
+            {"pooling_mode": "mean"},
+            ("Dense",),
+            r"modules\.json: expected .* Pooling, Dense",
+        ),
     ],
 )
 def test_unsupported_modules_are_refused(tmp_path, pooling, kinds, expected):
@@ -124,7 +137,7 @@ FILLS = """
 import resource, sys, torch
 from pathlib import Path
 from minbert.weights import save_tensors
-from minbert.tokenizer import load_tokenizer
+from minbert.tokenizer_files import load_tokenizer
 import minbert
 folder = Path(sys.argv[1])
 tokenizer = load_tokenizer(Path(minbert.__file__).with_name("tiny"), "bert", 7)

@@ -18,7 +18,8 @@ from minbert.config import BiLSTMConfig
 from minbert.long_texts import MOST_CHUNKS, beginning, head_and_tail, split_in_chunks
 from minbert.pooling import POOLINGS
 from minbert.sentences import portions, windows
-from minbert.tokenizer import Tokenizer, load_tokenizer
+from minbert.tokenizer import Tokenizer
+from minbert.tokenizer_files import load_tokenizer
 from minbert.words import word_tokenizer
 
 LIMIT = 12

@@ -15,7 +15,7 @@ from tokenizers import models, processors
 from common.errors import EncoderError
 from minbert import BiEncoder, growing_array, tokenizer
 from minbert.growing_array import GrowingArray
-from minbert.tokenizer import load_tokenizer
+from minbert.tokenizer_files import load_tokenizer
 
 TEXTS = [
     *peer_models.SENTENCES,
@@ -60,6 +60,50 @@ def test_wordpiece_equals_transformers(folder, lower, single_file):
     assert rows(ours(TEXTS)) == expected
     assert max(map(len, expected)) == 30
     assert (rows(ours(["Café"])) == rows(ours(["cafe"]))) == lower
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"do_lower_case": False},
+        {"strip_accents": False},
+        {"additional_special_tokens": ["the cat"]},
+        {"added_tokens_decoder": {str(len(set(peer_models.PIECES))): {"content": "barked!"}}},
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_settings_and_tokens_beside_tokenizer_json_count_as_in_transformers(folder, settings):
+    from transformers import AutoTokenizer
+
+    peer_models.write_wordpiece(folder)
+    peer_tokenizer(folder, lower=True).save_pretrained(folder)
+    (folder / "vocab.txt").unlink(missing_ok=True)
+    texts = [*TEXTS, "a dog barked! at the cat, Café"]
+    plain = rows(load_tokenizer(folder, "bert", 30)(texts))
+    file = folder / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+    (folder / "config.json").write_text('{"model_type": "bert"}')
+    expected = AutoTokenizer.from_pretrained(folder)(texts, truncation=True, max_length=30)
+    ours = load_tokenizer(folder, "bert", 30)
+    assert rows(ours(texts)) == expected["input_ids"] != plain
+    ours.save(folder)
+    saved = AutoTokenizer.from_pretrained(folder)(texts, truncation=True, max_length=30)
+    assert saved["input_ids"] == expected["input_ids"]
+
+
+def test_pairs_have_no_segments_if_the_model_gets_none(folder):
+    peer_models.write_wordpiece(folder)
+    file = folder / "tokenizer_config.json"
+    assert load_tokenizer(folder, "bert", 30)(["a"], ["b"]).segments.any()
+    file.write_text(json.dumps({"model_input_names": ["input_ids", "attention_mask"]}))
+    assert not load_tokenizer(folder, "bert", 30)(["a"], ["b"]).segments.any()
+
+
+def test_the_class_of_a_saved_tokenizer_is_that_of_its_model(folder):
+    peer_models.write_bpe(folder)
+    for kind, expected in (("roberta", "RobertaTokenizer"), ("xlm-roberta", "XLMRobertaTokenizer")):
+        ours = load_tokenizer(folder, "roberta", 30, model_type=kind)
+        assert ours.settings["tokenizer_class"] == expected
 
 
 def test_two_texts_are_joined_and_cut_as_transformers_does(folder):
@@ -204,7 +248,7 @@ def test_long_pairs_of_an_alphabet_without_a_are_those_of_the_library():
 MEMORY = """
 import resource, sys
 from pathlib import Path
-from minbert.tokenizer import load_tokenizer
+from minbert.tokenizer_files import load_tokenizer
 
 ours = load_tokenizer(Path(sys.argv[1]), "bert", 12)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
