@@ -215,8 +215,7 @@ def tokenizer_of(
                 f"max_tokens: expected a whole number from 3 to {config.max_tokens}, the longest "
                 f"text of {name}, found {max_tokens!r:.40}"
             )
-    kind = config.model_type if isinstance(config, EncoderConfig) else None
-    tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long, kind)
+    tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long)
     if tokenizer.vocab_size > config.vocab_size:
         raise EncoderError(
             f"{folder}: expected at most {config.vocab_size} tokens (config.json), "

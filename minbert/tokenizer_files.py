@@ -15,11 +15,7 @@ from common.errors import EncoderError
 from common.json_files import read_json
 from minbert.tokenizer import Tokenizer
 
-CLASSES = {  # by model_type, of a folder that names none
-    "bert": "BertTokenizer",
-    "roberta": "RobertaTokenizer",
-    "xlm-roberta": "XLMRobertaTokenizer",
-}
+CLASSES = {"bert": "BertTokenizer", "roberta": "RobertaTokenizer"}  # of a folder that names none
 UNCHANGED = ("PreTrainedTokenizerFast", "TokenizersBackend")  # they take tokenizer.json as it is
 NORMALIZER = {  # settings in tokenizer_config.json, and their names in BERT's normalizer
     "do_lower_case": "lowercase",
@@ -30,12 +26,7 @@ OPTIONS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # of an 
 
 
 def load_tokenizer(
-    folder: Path,
-    family: str,
-    max_tokens: int,
-    lower: bool = False,
-    long: str = "head",
-    model_type: str | None = None,
+    folder: Path, family: str, max_tokens: int, lower: bool = False, long: str = "head"
 ) -> Tokenizer:
     """Read `tokenizer.json`, else `vocab.txt` (BERT) or `vocab.json` + `merges.txt` (RoBERTa).
 
@@ -43,13 +34,12 @@ def load_tokenizer(
     EncoderError for files that cannot be read, and for settings that are not supported.
     """
     settings = json_if_any(folder / "tokenizer_config.json")
-    default = CLASSES.get(model_type or family, UNCHANGED[0])
     try:
         backend = read_backend(folder, family, settings)
         check_settings(folder, backend, settings)
         apply_settings(backend, settings)
         add_tokens(folder, backend, settings)
-        settings = {"tokenizer_class": default} | settings
+        settings = {"tokenizer_class": class_of(backend, family)} | settings
         found = Tokenizer(backend, max_tokens, lower, settings, long)
         if family in CLASSES and not (found.begin.size or found.end.size):
             line = "expected a tokenizer that adds special tokens, found none"
@@ -62,6 +52,13 @@ def load_tokenizer(
         names = ("tokenizer.json", "vocab.txt", "vocab.json")
         file = next(folder / name for name in names if (folder / name).exists())
         raise EncoderError(f"{file}: the tokenizer's files cannot be read: {reason}") from error
+
+
+def class_of(backend: tokenizers.Tokenizer, family: str) -> str:
+    """Return the class with which transformers opens a tokenizer whose folder names none."""
+    if family == "roberta" and isinstance(backend.model, models.Unigram):
+        return "XLMRobertaTokenizer"
+    return CLASSES.get(family, UNCHANGED[0])
 
 
 def json_if_any(file: Path) -> dict[str, Any]:

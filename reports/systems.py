@@ -123,7 +123,7 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
         f"files of {task}": files,
         **{
             f"checksum of {name}": stored.get(name, UNKNOWN)
-            for name in (f"{task} train", f"{task} dev", ENCODER)
+            for name in (f"{task} train", ENCODER)  # dev is compared by its ids or checksum
         },
         f"options of {task}": run.config.get("task_options", {}).get(task, {}),
         **{f"{key} of {task}": value for key, value in described.items()},

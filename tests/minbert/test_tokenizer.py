@@ -99,11 +99,19 @@ def test_pairs_have_no_segments_if_the_model_gets_none(folder):
     assert not load_tokenizer(folder, "bert", 30)(["a"], ["b"]).segments.any()
 
 
-def test_the_class_of_a_saved_tokenizer_is_that_of_its_model(folder):
+def test_the_class_of_a_saved_tokenizer_is_that_of_its_vocabulary(folder):
     peer_models.write_bpe(folder)
-    for kind, expected in (("roberta", "RobertaTokenizer"), ("xlm-roberta", "XLMRobertaTokenizer")):
-        ours = load_tokenizer(folder, "roberta", 30, model_type=kind)
-        assert ours.settings["tokenizer_class"] == expected
+    assert load_tokenizer(folder, "roberta", 30).settings["tokenizer_class"] == "RobertaTokenizer"
+    pieces = [(piece, -1.0) for piece in ("<s>", "<pad>", "</s>", "<unk>", "▁a", "▁cat")]
+    unigram = tokenizers.Tokenizer(models.Unigram(pieces, unk_id=3))
+    unigram.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    unigram.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    unigram.save(str(folder / "tokenizer.json"))
+    ours = load_tokenizer(folder, "roberta", 30)
+    assert ours.settings["tokenizer_class"] == "XLMRobertaTokenizer"
+    assert rows(ours(["a cat"])) == [[0, 4, 5, 2]]
 
 
 def test_two_texts_are_joined_and_cut_as_transformers_does(folder):
