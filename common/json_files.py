@@ -82,6 +82,11 @@ def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[s
     return content
 
 
+def read_json_if_any(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
+    """Return the JSON object in a file, as `read_json` does; empty if the file does not exist."""
+    return read_json(file, error_class) if file.exists() else {}
+
+
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object atomically."""
     atomic_write_text(file, json.dumps(content, indent=2) + "\n")

@@ -13,7 +13,7 @@ import torch
 
 from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
-from common.json_files import read_json, write_json
+from common.json_files import read_json, read_json_if_any, write_json
 from common.run_files import CHECKPOINTS, EXPORTED, HEADS, is_run
 from minbert.adapters import AdaptedEncoder
 from minbert.bilstm import BiLSTM
@@ -46,7 +46,11 @@ LIMIT_FILES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-robe
 # Settings of sentence-transformers that would change embeddings.
 MODEL_SETTINGS = ("default_prompt_name", "truncate_dim")
 ENCODER_SETTINGS = (
-    *("config_args", "config_kwargs", "tokenizer_args", "processor_kwargs", "processing_kwargs"),
+    "config_args",
+    "config_kwargs",
+    "tokenizer_args",
+    "processor_kwargs",
+    "processing_kwargs",
 )
 
 
@@ -80,11 +84,13 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
 def read_modules(folder: Path) -> tuple[str, bool]:
     """Return the pooling, and whether embeddings are normalised, of the modules of a folder."""
     file = folder / "modules.json"
-    kinds, paths = zip(*read_module_list(file), strict=True) if read_module_list(file) else ((), ())
+    modules = read_module_list(file)
+    kinds = tuple(kind for kind, _ in modules)
     if kinds not in (CHAIN, CHAIN[:2]):
         found = ", ".join(kinds) or "none"
         raise EncoderError(f"{file}: expected Transformer, Pooling and Normalize, found {found}")
-    return read_pooling(folder / paths[1] / "config.json"), kinds == CHAIN
+    pooling = folder / modules[1][1] / "config.json"
+    return read_pooling(pooling), kinds == CHAIN
 
 
 def read_limit(folder: Path) -> tuple[int | None, bool]:
@@ -109,7 +115,7 @@ def read_limit(folder: Path) -> tuple[int | None, bool]:
 
 def check_unused(file: Path, names: Sequence[str]) -> dict[str, Any]:
     """Return the content of a file, empty without one; EncoderError for a setting of `names`."""
-    content = read_json(file) if file.exists() else {}
+    content = read_json_if_any(file)
     for name in names:
         if content.get(name):
             line = f"expected no {name}, found {content[name]!r:.60}: it is not supported"

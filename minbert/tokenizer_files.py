@@ -12,7 +12,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from common.atomic_files import check_regular
 from common.errors import EncoderError
-from common.json_files import read_json
+from common.json_files import read_json_if_any
 from minbert.tokenizer import Tokenizer
 
 CLASSES = {"bert": "BertTokenizer", "roberta": "RobertaTokenizer"}  # of a folder that names none
@@ -33,7 +33,7 @@ def load_tokenizer(
     Settings and added tokens in other files of the folder count as in transformers. Raises
     EncoderError for files that cannot be read, and for settings that are not supported.
     """
-    settings = json_if_any(folder / "tokenizer_config.json")
+    settings = read_json_if_any(folder / "tokenizer_config.json")
     try:
         backend = read_backend(folder, family, settings)
         check_settings(folder, backend, settings)
@@ -59,11 +59,6 @@ def class_of(backend: tokenizers.Tokenizer, family: str) -> str:
     if family == "roberta" and isinstance(backend.model, models.Unigram):
         return "XLMRobertaTokenizer"
     return CLASSES.get(family, UNCHANGED[0])
-
-
-def json_if_any(file: Path) -> dict[str, Any]:
-    """Return the content of a file; empty if it does not exist."""
-    return read_json(file) if file.exists() else {}
 
 
 def check_settings(
@@ -109,11 +104,12 @@ def added_tokens(
 ) -> Iterator[tuple[tokenizers.AddedToken, int | None]]:
     """Yield the added tokens in files beside `tokenizer.json`, by id, and those without an id."""
     described = settings.get("added_tokens_decoder") or {}
-    numbered = {number: one for one, number in json_if_any(folder / "added_tokens.json").items()}
+    plain = read_json_if_any(folder / "added_tokens.json")
+    numbered: dict[int, Any] = {number: one for one, number in plain.items()}
     numbered |= {int(number): one for number, one in described.items()}
     for number in sorted(numbered):
         yield added_token(numbered[number], special=False), number
-    for content in (settings, json_if_any(folder / "special_tokens_map.json")):
+    for content in (settings, read_json_if_any(folder / "special_tokens_map.json")):
         for key in ("additional_special_tokens", "extra_special_tokens"):
             several = content.get(key) or ()
             for token in several.values() if isinstance(several, dict) else several:

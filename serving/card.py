@@ -133,8 +133,8 @@ def other_inputs(model: MultiTaskModel) -> str:
 def without_places(command: str) -> str:
     """Return a command in which paths are shortened to the file name, but for relative ones.
 
-    A relative path cannot be told from the name of a model, `owner/name`. Empty for a text that is
-    no command.
+    Relative paths are kept, because they look like names of models, `owner/name`. Return "" if the
+    text is not a command.
     """
     try:
         return shlex.join(map(without_place, shlex.split(command)))

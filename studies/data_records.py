@@ -9,7 +9,7 @@ from pathlib import Path
 
 from common.atomic_files import atomic_write_text, file_lock
 from common.errors import UserError
-from common.json_files import read_json, write_json
+from common.json_files import read_json_if_any, write_json
 from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from multitask.storage import data_files
@@ -70,7 +70,7 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
 
 def stored_record(file: Path) -> dict[str, str]:
     """Return the entries of a file of `record`; empty without one."""
-    return read_json(file, UserError) if file.exists() else {}
+    return read_json_if_any(file, UserError)
 
 
 def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:

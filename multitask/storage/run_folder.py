@@ -12,7 +12,7 @@ from typing import Any
 from common.atomic_files import kind_of, paths_in, remove
 from common.errors import RunError
 from common.folder_content import foreign_name, locked_folder
-from common.json_files import checksums, read_json, write_json
+from common.json_files import checksums, read_json, read_json_if_any, write_json
 from common.run_files import CHECKPOINTS, EXPORTED
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
@@ -177,8 +177,7 @@ class RunFolder:
 
     def data_checksums(self) -> dict[str, Any]:
         """Return the checksums of the files that the run read; empty if none are stored."""
-        file = self.path / DATA
-        return read_json(file, RunError) if file.exists() else {}
+        return read_json_if_any(self.path / DATA, RunError)
 
     def weights_checksum(self) -> str:
         """Return the SHA-256 of all files of `published_weights`."""
