@@ -213,7 +213,8 @@ def compare_runs(args: argparse.Namespace) -> int:
     from reports.comparison_tables import as_latex, as_markdown, as_text
     from reports.embedding_maps import embedding_maps
     from reports.figures import FIGURES, save_drawings
-    from reports.systems import group_runs, score_systems
+    from reports.scored_systems import score_systems
+    from reports.systems import group_runs
 
     promises = None
     if args.advice:

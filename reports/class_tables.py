@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reports.tables import Table
 
 if TYPE_CHECKING:
-    from reports.systems import ScoredSystem
+    from reports.scored_systems import ScoredSystem
 
 ByClass = Mapping[str, Mapping[str, float]]  # precision, recall, f1 and support by class
 COLUMNS = ("precision", "recall", "f1")
@@ -62,7 +62,7 @@ def class_tables(systems: Sequence[ScoredSystem], task: str) -> Table | None:
 
     Of many classes it shows those with the worst F1 of the first system.
     """
-    from reports.systems import first_task, systems_with  # loads torch
+    from reports.scored_systems import first_task, systems_with  # loads torch
 
     if first_task(systems, task).kind.columns is None:
         return None

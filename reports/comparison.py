@@ -10,8 +10,8 @@ import numpy as np
 
 from common.progress import bar
 from ensemble.alignment import aligned
+from reports.scored_systems import ScoredSystem
 from reports.significance import holm, mcnemar, paired_bootstrap, signed_rank
-from reports.systems import ScoredSystem
 from reports.tables import Section
 from tasks.metrics import LEADERBOARD, METRICS, OVERALL, span_in_mean
 

@@ -23,7 +23,7 @@ from reports.figures import (
 )
 from reports.gradient_figures import conflict_map, weights_over_time
 from reports.reliability import reliability_diagram, reliability_text
-from reports.systems import ScoredSystem, first_task, systems_with, tasks_of
+from reports.scored_systems import ScoredSystem, first_task, systems_with, tasks_of
 from tasks.metrics import OVERALL
 
 if TYPE_CHECKING:

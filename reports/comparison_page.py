@@ -11,7 +11,7 @@ from reports.comparison import Comparison
 from reports.comparison_tables import NOTES, sections
 from reports.disagreements import disagreements
 from reports.figures import FIGURES, Drawing
-from reports.systems import first_task, systems_with, tasks_of
+from reports.scored_systems import first_task, systems_with, tasks_of
 from reports.tables import Section
 from reports.verdict import verdicts
 

@@ -9,15 +9,9 @@ from typing import Any
 
 from multitask.storage.stored_runs import StoredRun
 from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
+from reports.scored_systems import ScoredSystem, first_task, read_systems, tasks_of
 from reports.significance import p_text
-from reports.systems import (
-    NO_SEED,
-    VARYING,
-    ScoredSystem,
-    first_task,
-    read_systems,
-    tasks_of,
-)
+from reports.systems import NO_SEED, VARYING
 from reports.tables import (
     Cells,
     Section,

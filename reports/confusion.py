@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reports.figures import heading, new_figure, seeds_text, styled, wrapped
-from reports.systems import ScoredSystem
+from reports.scored_systems import ScoredSystem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

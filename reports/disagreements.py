@@ -12,7 +12,7 @@ import numpy as np
 from ensemble.alignment import Aligned, aligned
 from multitask.storage.data_files import has_changed
 from multitask.storage.run_folder import RunFolder
-from reports.systems import ScoredSystem, systems_with
+from reports.scored_systems import ScoredSystem, systems_with
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import dev_if_here

@@ -12,7 +12,7 @@ from common.progress import with_bar
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_runs import StoredRun
 from reports.figures import MARKERS, Drawing, file_name, heading, new_figure, styled, wrapped
-from reports.systems import ScoredSystem
+from reports.scored_systems import ScoredSystem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ import numpy as np
 
 from multitask.calibration import read_calibration
 from reports.figures import MARKERS, SOFT, heading, new_figure, seeds_text, styled, wrapped
-from reports.systems import ScoredSystem
+from reports.scored_systems import ScoredSystem
 from tasks.calibration import Reliability, reliability, temperature_scaled
 
 if TYPE_CHECKING:

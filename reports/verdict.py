@@ -8,7 +8,7 @@ from common.errors import escape_unsafe
 from common.text import all_names
 from reports.comparison import Comparison, Difference
 from reports.figures import seeds_text
-from reports.systems import ScoredSystem
+from reports.scored_systems import ScoredSystem
 from tasks.metrics import OVERALL
 
 SMALLEST = 0.05  # points: a smaller difference is printed as 0.0

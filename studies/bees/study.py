@@ -10,7 +10,7 @@ import numpy as np
 from reports.comparison_figures import similarity_distribution
 from reports.confusion import confusion
 from reports.figures import save_figure
-from reports.systems import ScoredSystem, read_systems
+from reports.scored_systems import ScoredSystem, read_systems
 from reports.tables import Table, beside, markdown_table, mean_and_spread
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, FURTHER, ROWS, SEEDS, cells, is_wanted
 from studies.bees.claims import best_run, claims, merged_members

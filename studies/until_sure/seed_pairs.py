@@ -13,7 +13,8 @@ from common.errors import SettingsError
 from multitask.settings.config import RunConfig
 from multitask.storage.stored_runs import read_run
 from reports.comparison import compare_on_task
-from reports.systems import ScoredSystem, group_runs, score_systems
+from reports.scored_systems import ScoredSystem, score_systems
+from reports.systems import group_runs
 from tasks.base import Task
 from tasks.metrics import OVERALL, span_in_mean, worst_value
 

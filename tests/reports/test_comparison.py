@@ -31,7 +31,8 @@ from reports.comparison_tables import (
     score_section,
     settings_text,
 )
-from reports.systems import NO_SEED, group_runs, score_systems
+from reports.scored_systems import score_systems
+from reports.systems import NO_SEED, group_runs
 from tasks import CS224N
 from tasks.predictions import PredictionError, Scores, read_scores, scores_name, write_scores
 

@@ -17,7 +17,8 @@ from reports.comparison_figures import all_figures
 from reports.comparison_page import comparison_page
 from reports.disagreements import disagreements, distances
 from reports.figures import FORMATS, Drawing, new_figure
-from reports.systems import group_runs, score_systems
+from reports.scored_systems import score_systems
+from reports.systems import group_runs
 from tasks import CS224N, build_task, data_folder
 from tasks.predictions import Scores, scores_name, write_scores
 

@@ -9,7 +9,8 @@ from reports.comparison import compare
 from reports.comparison_figures import all_figures
 from reports.comparison_page import comparison_page
 from reports.reliability import reliability_diagram, reliability_tables, reliability_text
-from reports.systems import group_runs, score_systems
+from reports.scored_systems import score_systems
+from reports.systems import group_runs
 from tasks import build_task
 from tasks.calibration import reliability, temperature_scaled
 from tasks.predictions import Scores, read_scores, scores_name, write_scores

@@ -5,7 +5,8 @@ import pytest
 
 from multitask.storage.stored_runs import read_run
 from reports.comparison import Comparison, Difference, compare
-from reports.systems import group_runs, score_systems
+from reports.scored_systems import score_systems
+from reports.systems import group_runs
 from reports.verdict import by_task, verdicts
 from tasks import CS224N
 
