@@ -23,10 +23,9 @@ from multitask.callbacks import TrackerName
 from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.settings.config import RunConfig, settings_of_mode
-from multitask.settings.methods import UserMethods, methods
+from multitask.settings.methods import METHOD_ROLES, UserMethods, methods
 from multitask.settings.presets import preset_of, preset_values
 from multitask.settings.rules import unused_faults
-from multitask.settings.settings_by_name import METHOD_ROLES
 from multitask.settings.user_methods import check_use
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.run_names import default_folder

@@ -19,7 +19,8 @@ from multitask.settings.config import RunConfig
 from multitask.settings.following_defaults import has_similarities
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
 from multitask.settings.imbalance_rules import value_of
-from multitask.settings.settings_by_name import METHOD_ROLES, of_methods
+from multitask.settings.methods import METHOD_ROLES
+from multitask.settings.methods_by_name import of_methods
 from tasks.kinds import with_main_metric
 
 SINGLES, ONE_MODEL, GROUPS, BRANCHES = "singles", "one model", "groups", "branches"

@@ -21,18 +21,13 @@ from multitask.settings.following_defaults import (
     default_scale,
     following_defaults,
 )
-from multitask.settings.methods import UserMethods, defaults_of, owners
+from multitask.settings.methods import METHOD_ROLES, UserMethods, defaults_of, owners
+from multitask.settings.methods_by_name import of_methods
 from multitask.settings.presets import MODE_DEFAULTS
 from multitask.settings.rules import faults, ineffective_faults
 from multitask.settings.run_settings import RunSettings
 from multitask.settings.setting_types import TRAINING_MODES, has_mode
-from multitask.settings.settings_by_name import (
-    METHOD_ROLES,
-    explicit,
-    of_methods,
-    resolved,
-    user_methods_in,
-)
+from multitask.settings.settings_by_name import explicit, resolved, user_methods_in
 from multitask.settings.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.objectives import Balance, Objective, balance_of

@@ -121,6 +121,7 @@ ROLES: dict[str, Role] = {
     "lr_schedule": Role(LrSchedule, (Linear, Constant)),
     "tasks": Role(TaskOptions, tuple(TASKS.values())),
 }
+METHOD_ROLES = tuple(role for role in ROLES if role != "tasks")  # fields that hold methods
 
 
 PRETRAINING = "pretrain.objectives:PretrainObjective"  # base of those of pre-training

@@ -21,6 +21,7 @@ from multitask.settings.following_defaults import UNSCALED, has_similarities
 from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
 from multitask.settings.imbalance_rules import imbalance_rules
 from multitask.settings.methods import methods, owners
+from multitask.settings.methods_by_name import owner_of
 from multitask.settings.mode_rules import mode_rules
 from multitask.settings.objective_rules import (
     combined_objectives,
@@ -29,7 +30,7 @@ from multitask.settings.objective_rules import (
     weights_by_task,
 )
 from multitask.settings.pretraining_rules import head_rate_rules, pretraining_rules
-from multitask.settings.settings_by_name import ONE, owner_of
+from multitask.settings.settings_by_name import ONE
 from tasks import TaskOptions, task_suggestion
 from tasks.objectives import Objective
 

@@ -13,9 +13,8 @@ from common.json_files import read_json
 from common.settings import accepts, convert, expected, hints_of, short_repr
 from common.yaml_files import read_yaml
 from multitask.settings.config import RunConfig, check_tasks, difference, possible_paths
-from multitask.settings.methods import ROLES, UserMethods, methods, owners
+from multitask.settings.methods import METHOD_ROLES, ROLES, UserMethods, methods, owners
 from multitask.settings.run_settings import MACHINE, READING
-from multitask.settings.settings_by_name import METHOD_ROLES
 from multitask.storage.checkpoint_folders import CONFIG, CheckpointError
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES

@@ -14,9 +14,8 @@ from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import Name, accepts, alternatives, hints_of
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig, check_complete
-from multitask.settings.methods import methods
+from multitask.settings.methods import METHOD_ROLES, methods
 from multitask.settings.presets import PRESETS
-from multitask.settings.settings_by_name import METHOD_ROLES
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 JUNK = [
