@@ -32,6 +32,7 @@ from tasks.data import Split, Splits
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
 from tasks.readers import to_number
+from tasks.shared_splits import split_otherwise
 from tasks.task_description import output_signature
 
 
@@ -133,6 +134,11 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
     """
     stored = RunFolder(Path(str(config.init))).settings()
     theirs, own = stored.get("own_tasks", {}), config.own_tasks
+    with stored_run_errors(Path(str(config.init))):
+        unlike = split_otherwise(own, theirs)
+    if unlike:
+        line = f"{config.init} may have learnt from rows of dev and test: it splits them otherwise"
+        print(f"{', '.join(unlike)}: scores may be too high, because {line}", flush=True)
     names = [  # a task of this name may have other classes there
         name
         for name in model.heads

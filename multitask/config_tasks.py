@@ -36,9 +36,9 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
 
     This function also works for pre-training, for example to read the files of the tasks.
     """
-    names = CS224N if config.leaks_of == "all" else ()
-    course = {name: build_task(name).source for name in names}
-    held_out: dict[str, Source] | None = course if config.drop_leaks else None
+    course: dict[str, Source] = {name: build_task(name).source for name in CS224N}
+    shared = course if config.leaks_of == "all" else {}
+    held_out = shared if config.drop_leaks else None
     tasks: dict[str, Task] = {}
     for name in (*config.main_tasks, *config.auxiliary):
         task = config.options_of(name).build()
@@ -53,8 +53,8 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         source = apply_protocol(task, config.protocol, config.seed, others)
         tasks[name] = replace(task, source=source, auxiliary=auxiliary)
     tasks = {name: tasks[name] for name in config.tasks}
-    further = [build_task(name).source for name in CS224N]
-    tasks = with_silver(tasks, config.own_tasks, config.silver, further, config.drop_leaks)
+    every = tuple(course.values())
+    tasks = with_silver(tasks, config.own_tasks, config.silver, every, config.drop_leaks)
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from common.atomic_files import remove
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from common.folder_content import folder_of_runs
 from common.json_files import read_json, write_json
+from common.settings import short_repr
 from multitask.assembly import assemble
 from multitask.combiners.pareto_mtl import preference_rays
 from multitask.control import RunControl
@@ -27,6 +28,7 @@ from reports.front import Front, draw_fronts
 
 LOSSES = "rays.json"  # those before training
 FRONT, FIGURE = "front.json", "front.png"
+SET_HERE = ("preference", "cones", "loss_sizes", "measured_examples")
 SUBSET = 1000  # training examples per task for measuring the losses
 
 
@@ -35,8 +37,14 @@ def sweep(config: RunConfig, count: int, folder: Path, control: RunControl = Run
 
     Preferences are relative to the losses before training: equal preferences request that all
     objectives fall by the same factor. Pareto MTL's cones are those of the sweep's own rays. Write
-    `front.json` and `front.png`.
+    `front.json` and `front.png`. Raise SettingsError for a configuration with a setting that the
+    sweep chooses for each run.
     """
+    given = {**config.other_than_defaults(), **config.combiner.other_than_defaults()}
+    for key in SET_HERE:
+        if key in given:
+            line = "expected none, because a sweep sets it"
+            raise SettingsError(f"{key}: {line}, found {short_repr(given[key])}")
     control = replace(control, resume=not control.overwrite)
     names = (LOSSES, FRONT, FIGURE) if (folder / LOSSES).exists() else ()
     with folder_of_runs(folder, "a sweep", names, ("ray-",) if names else ()):

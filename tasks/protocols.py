@@ -91,7 +91,7 @@ class FewShots(Protocol, name="few-shot"):
 
 
 class HeldOutTenth(Protocol, name="held-out"):
-    """A tenth of train as dev, dev as test."""
+    """A tenth of train as dev, dev as test; tasks whose test has labels keep all their splits."""
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
         if labelled_test(task) == "test":

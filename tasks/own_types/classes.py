@@ -105,6 +105,16 @@ def spelled_twice(labels: Iterable[str]) -> str | None:
     return None
 
 
+def alike(labels: Iterable[str]) -> Iterator[str]:
+    """Yield a notice if two labels differ only in case or in the number of spaces."""
+    first: dict[str, str] = {}
+    for label in labels:
+        other = first.setdefault(" ".join(label.casefold().split()), label)
+        if other != label:
+            yield f"labels {other!r} and {label!r} are two classes: correct the column if not meant"
+            return
+
+
 def fault(described: TaskDescription) -> str | None:
     if len(set(described.labels)) < 2:
         return f"labels: expected two or more, found {first_names(described.labels) or 'none'}"
@@ -117,6 +127,7 @@ def lines(described: TaskDescription) -> Iterator[str]:
     metric = f"; f1 is that of {described.labels[1]}" if len(described.labels) == 2 else ""
     names = first_names(described.labels, 10)
     yield f"classification of {columns(described)}, {count}: {names}{metric}"
+    yield from alike(described.labels)
     numbers = [value for label in described.labels if (value := to_number(label)) is not None]
     words = [label for label in described.labels if to_number(label) is None]
     if missing := [label for label in words if label.lower() in PLACEHOLDERS]:

@@ -23,7 +23,7 @@ from tasks.own_types.base import (
     completed_weights,
     weights_fault,
 )
-from tasks.own_types.classes import MOST_CLASSES, distinct_labels, head, sorted_labels
+from tasks.own_types.classes import MOST_CLASSES, alike, distinct_labels, head, sorted_labels
 from tasks.readers import UnknownLabelError
 from tasks.text_files import DataError
 
@@ -123,6 +123,7 @@ def lines(described: TaskDescription) -> Iterator[str]:
         where = "in a column each"
     count = f"{len(labels)} labels {where}"
     yield f"multi-label classification of {columns(described)}, {count}: {first_names(labels, 10)}"
+    yield from alike(labels)
     if described.label is None:
         return
     for mark in USUAL:

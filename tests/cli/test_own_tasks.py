@@ -209,6 +209,9 @@ def test_heads_of_other_classes_are_not_used(moods, trained, tmp_path, run_ok, e
     for order, heads in (("", "moods"), (",labels=so lala|schlecht|gut", "none")):
         result = run_ok(*start, moods + order, "--output", tmp_path / heads)
         assert f"heads initialised from {trained[0]}: {heads}" in result.stdout
+        assert "scores may be too high" not in result.stdout
+    grouped = run_ok(*start, f"{moods},group=Was gesagt wurde", "--output", tmp_path / "grouped")
+    assert f"moods: scores may be too high, because {trained[0]} may have learnt" in grouped.stdout
     runs = ("--mode", "ensemble", "--runs", trained[0], tmp_path / "none")
     assert "moods: labels: expected" in error_line(1, *runs, "--output", tmp_path / "both")
 

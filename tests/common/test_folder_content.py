@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from common.folder_content import folder_of_runs
 from multitask.affinity.run import measure_affinity
 from multitask.control import RunControl
@@ -31,6 +31,15 @@ def test_a_folder_is_used_by_one_process(tmp_path):
     with folder_of_runs(tmp_path / "empty", "folds", ()):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_a_sweep_refuses_what_it_sets(tmp_path):
+    settings = {"mode": "pareto", "combiner": "linear", **TASKS}
+    for key, value in (("preference", (0.9, 0.1)), ("loss_sizes", (1.0, 2.0))):
+        config = RunConfig(**settings, **{key: value})
+        with pytest.raises(SettingsError, match=f"{key}: expected none, because a sweep sets it"):
+            sweep(config, 2, tmp_path / "front")
+    assert not (tmp_path / "front").exists()
 
 
 def test_overwriting_leaves_the_files_of_a_running_process(tmp_path):

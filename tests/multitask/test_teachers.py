@@ -24,7 +24,7 @@ from multitask.run import make_trainer
 from multitask.soft_targets import soft_targets
 from multitask.storage.checkpoint_folders import CheckpointError
 from multitask.storage.run_folder import RunFolder
-from multitask.teachers import count_of, teachers_by_task
+from multitask.teachers import count_of, shares_of, teachers_by_task
 from tasks import build_task
 from tasks.data import SoftTargets
 from tasks.own_tasks import task
@@ -165,6 +165,18 @@ def test_members_count_as_often_as_in_their_ensemble(teacher, tmp_path):
     for several in (student(nested), student(greedy, runs[1])):
         found = soft_targets(several)["sst"].scores
         torch.testing.assert_close(found, 0.375 * one + 0.625 * two)
+
+
+def test_a_member_that_was_not_chosen_teaches_nothing(tmp_path):
+    """Even if its path ends as that of a chosen one; an ensemble lists weights above 0 only."""
+    chosen, other = tmp_path / "x", tmp_path / "other" / "x"
+    for run in (chosen, other):
+        run.mkdir(parents=True)
+        write_json(run / "config.json", {"mode": "single", "tasks": ["sst"]})
+    members = {"weights": {"x": 1}, "dev": {"x": {}, "other/x": {}}}
+    greedy = ensemble_of(tmp_path / "greedy", chosen, other)
+    write_sealed(greedy / "metrics.json", {"dev": {}, "members": {"sst": members}})
+    assert shares_of(greedy, "sst") == {chosen: 1}
 
 
 def test_a_student_of_an_ensemble_that_changed_is_refused(teacher, tmp_path):
