@@ -42,12 +42,12 @@ class Teacher:
 
     def read(self, folder: Path, limit: Limit) -> tuple[Columns, np.ndarray]:
         """Return the sentences as the only column, and their rows of `embeddings`."""
-        (column, _), rows = self.sentences(folder, limit)
+        (column, _), _ = self.sentences(folder, limit)  # groups do not matter here
         if column != self.column:  # the notices of a run read them, too
             encoder = start_encoder(self.config)[1].to(choose_device(self.config.device))
             found = encoder.encode(column, self.config.precision, normalize=True, progress=True)
             self.column, self.embeddings = column, torch.from_numpy(found)
-        return (column,), rows
+        return (column,), np.arange(len(column))
 
     def loss(self, texts: Embeddings, rows: Tensor) -> Tensor:
         """Return the mean of 1 - cosine of embeddings (B, H) and those of the teacher, a scalar.

@@ -57,5 +57,5 @@ def default_scale(settings: Mapping[str, Any]) -> float:
 def default_gradients(found: Mapping[str, Any]) -> str:
     """Return `representation` if one batch has all objectives: one backward pass, not three."""
     several = balance_of(found["objective"]) is not None and len(found["tasks"]) == 1
-    alone = found["batches_per_step"] in (None, 1) and not found["micro_batch"]
+    alone = found["batches_per_step"] in (None, 1)
     return "representation" if several and alone else "parameters"

@@ -100,9 +100,8 @@ def representation_rules(c: RunConfig) -> Iterator[str]:
         yield f"{line}: expected one task with several objectives, found {', '.join(names)}"
     if c.step_batches > 1:
         yield f"{line}: expected batches_per_step 1, found {c.step_batches}"
-    for key in ("micro_batch", "freeze_encoder"):
-        if getattr(c, key):
-            yield f"{line} and {key}: {ONE}"
+    if c.freeze_encoder:
+        yield f"{line} and freeze_encoder: {ONE}"
 
 
 def combiner_rules(c: RunConfig, combined: list[str]) -> Iterator[str]:

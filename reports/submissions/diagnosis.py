@@ -219,8 +219,10 @@ def with_test_score(one: FileDiagnosis, every: Iterable[FileDiagnosis]) -> FileD
     for other in every:
         theirs = other.predictions
         beside = (theirs.file.parent, theirs.task) == (mine.file.parent, mine.task)
-        if beside and (mine.split, theirs.split) == ("dev", "test") and one.main and other.main:
-            faults = better_than_test(one.main, other.main, (one.scored, other.scored))
+        dev, test = one.main, other.main
+        splits = mine.split, theirs.split
+        if beside and splits == ("dev", "test") and dev is not None and test is not None:
+            faults = better_than_test(dev, test, (one.scored, other.scored))
             more = tuple(Finding(kind, mine.file, evidence) for kind, evidence in faults)
             if all(finding.kind != "trained on dev" for finding in one.findings):
                 return replace(one, findings=one.findings + more)

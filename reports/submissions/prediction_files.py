@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Container, Iterable
@@ -59,7 +60,7 @@ def read_rows(header: Header, task: str) -> Predictions:
     for number, line in enumerate(lines, 2):
         if not line.strip():
             continue
-        name, text = row_of(line, header.skipped)
+        name, text = row_of(line, header.skipped, header.place)
         values = numbers_of(text)
         if not name or values is None:
             broken.append((number, line))
@@ -81,10 +82,17 @@ def read_rows(header: Header, task: str) -> Predictions:
     return Predictions(file, task, split, tuple(good), table, *rows)
 
 
-def row_of(line: str, skipped: int) -> tuple[str, str]:
-    """Split a row at its first tab or, without one, its first comma, after an index column."""
+def row_of(line: str, skipped: int, place: int | None = None) -> tuple[str, str]:
+    """Split a row at its first tab or, without one, its first comma, after an index column.
+
+    Where the header has further columns, the value is the field number `place`; "" without it.
+    """
     text = line.replace('"', "")
     mark = "\t" if "\t" in text else ","
+    if place is not None:
+        fields = next(csv.reader([line], delimiter=mark))
+        fields += [""] * (max(skipped, place) + 1 - len(fields))
+        return " ".join(fields[skipped].lower().split()), fields[place].strip()
     for _ in range(skipped):
         text = text.partition(mark)[2]
     name, _, value = text.partition(mark)

@@ -54,14 +54,16 @@ OWN_NAME = re.compile(r"(.+)-(dev|test)-output\.csv")  # of a file that this pro
 class Header:
     """A file's task, None if it is not one of the courses, and split, None if unknown.
 
-    There are `skipped` fields in a row before the id. `fault` is what stands in place of the header
-    of predictions, `other` the task that the courses do not have.
+    There are `skipped` fields in a row before the id. The prediction is all that follows or, if the
+    header has further columns, the field number `place` from 0. `fault` is what stands in place of
+    the header of predictions, `other` the task that the courses do not have.
     """
 
     file: Path
     task: str | None = None
     split: str | None = None
     skipped: int = 0
+    place: int | None = None
     fault: str = ""
     other: str = ""
 
@@ -90,7 +92,9 @@ def read_header(file: Path, folder: Path) -> Header:
     if column is not None and readable:
         task = task_of(column.removeprefix("predicted").strip("_ "), words)
         if task is not None:
-            return Header(file, task, split, names.index("id") if len(names) > 2 else 0)
+            skipped = names.index("id") if len(names) > 2 else 0
+            further = len(names) - skipped > 2
+            return Header(file, task, split, skipped, names.index(column) if further else None)
     if task := task_by_name(file, words, names):
         return Header(
             file, task, split, fault=f"line 1 is {text[:60]!r}" if line else "the file is empty"

@@ -248,6 +248,28 @@ def test_gradients_of_parameters_or_representation_give_the_same_step(
     assert not np.allclose(seen[0], seen_there[0])
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        BOTH | {"combiner": "pcgrad", "gradients": "representation"},
+        {"objective": "epo", "only": "sst"},
+    ],
+    ids=str,
+)
+def test_gradients_at_the_representation_are_the_same_with_micro_batches(make_trainer, settings):
+    """Memory is saved, but the combiner sees the gradients of the whole batch."""
+    found = {}
+    for size in (None, 3):
+        changes = settings | {"micro_batch": size, "batch_size": 8}
+        trainer = make_trainer(f"{size}", **changes, dropout=False)
+        name = trainer.config.tasks[0]
+        result = trainer.gradient(drawn(trainer, name))
+        found[size] = shared_gradient(trainer), result.combined.weights
+    (one, weights), (other, same) = found.values()
+    assert_same(trainer, other, one)
+    assert_near(same, weights, step_terms(trainer))
+
+
 def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradients(make_trainer):
     trainer = make_trainer(combiner="pcgrad", gradients="representation", **BOTH, dropout=False)
     batches = drawn(trainer, "qqp")

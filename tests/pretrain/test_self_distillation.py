@@ -12,6 +12,7 @@ from minbert import BiEncoder
 from minbert.sizes import Size, Sizes
 from multitask import RunConfig, train
 from multitask.assembly import assemble
+from multitask.config_tasks import build_tasks
 from multitask.loop.trainer import Trainer
 from pretrain.texts import training_sentences
 from tasks import build_task, data_folder
@@ -78,6 +79,18 @@ def test_a_run_reads_a_file_and_starts_others(tmp_path):
         tasks=("sst",), encoder="tiny", limit=16, epochs=1, init=str(tmp_path / "run"), **SIZES
     )
     assert len(train(further, tmp_path / "further").metrics["sizes"]) == 6
+
+
+def test_sentences_that_differ_in_case_have_targets_of_their_own(tmp_path):
+    file = tmp_path / "own.txt"
+    file.write_text("A cat.\na cat.\nThe dog barks.\nTHE  DOG barks.\nSoup was cold.\n")
+    config = CONFIG.changed(tasks=(), text=str(file), limit=None)
+    (task,) = build_tasks(config).values()
+    examples = task.read(data_folder("sample"), "train")
+    assert examples.targets.tolist() == [0, 1, 2, 3, 4]
+    own = BiEncoder.from_pretrained("tiny").encode(examples.texts[0])
+    loss = task.kind.loss((torch.from_numpy(own),), torch.from_numpy(examples.targets))
+    assert_near(loss, torch.tensor(0.0), 128, scale=1.0)
 
 
 def test_a_run_without_further_sizes_is_refused():

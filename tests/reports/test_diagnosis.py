@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from course_files import (
+    COLUMNS,
     CS224N,
     GOETTINGEN,
     SHARES,
@@ -251,6 +252,32 @@ def test_a_dev_score_far_above_the_test_score_is_found(task, data, tmp_path):
     write(tmp_path, task, sound(task, "dev", 0.95, 1))
     write(tmp_path, task, sound(task, "test", GOOD[task] - 0.1, 1), split="test")
     assert kinds(tmp_path, data) == ["trained on dev"]
+
+    write(tmp_path, task, 3 * np.ones(SIZES[task]), split="test")
+    assert "trained on dev" in kinds(tmp_path, data), "a test score of exactly 0 counts, too"
+
+
+@pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_further_columns_do_not_change_the_predictions(task, mark, data, tmp_path):
+    """Neither after the predictions nor between ids and predictions, nor an index before them."""
+    values = sound(task, "dev", GOOD[task], 1)
+    plain = write(tmp_path / "plain", task, values)
+    rows = [line.replace(" ", "").split(",") for line in plain.read_text().splitlines()[1:]]
+    for name, columns in (
+        ("after", ("id", COLUMNS[task], "probability")),
+        ("between", ("id", "sentence", COLUMNS[task])),
+        ("every", ("", "id", "sentence", COLUMNS[task], "probability", "gold")),
+    ):
+        other = {"": "7", "sentence": f'"a{mark} b"', "probability": "0.3", "gold": "2"}
+        file = tmp_path / name / plain.name
+        file.parent.mkdir()
+        lines = [{"id": row, COLUMNS[task]: value} | other for row, value in rows]
+        cells = [columns, *([line[column] for column in columns] for line in lines)]
+        file.write_text("\n".join(map(mark.join, cells)) + "\n")
+    found = diagnosed(tmp_path, data)
+    assert [one.main for one in found] == [found[0].main] * 4
+    assert {finding.kind for one in found for finding in one.findings} == {"format"}
 
 
 # Fifteen models: from few training examples to the best published systems.
