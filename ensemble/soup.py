@@ -116,9 +116,18 @@ def as_read(run: Path, config: RunConfig) -> RunConfig:
 
 
 def shared(config: RunConfig, key: str) -> Any:
-    """Return a setting for comparison; own tasks are compared without the paths of their data."""
+    """Return a setting for comparison; own tasks are compared without the paths of their data.
+
+    They are split in one way: a member has not learnt from dev or test rows of another.
+    """
     value = getattr(config, key)
-    return {n: output_signature(own) for n, own in value.items()} if key == "own_tasks" else value
+    if key != "own_tasks":
+        return value
+    split = ("table", "group", "fold", "folds")
+    return {
+        name: output_signature(own) | {part: own.get(part) for part in split}
+        for name, own in value.items()
+    }
 
 
 def greedy_soup(

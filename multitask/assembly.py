@@ -23,6 +23,7 @@ from multitask.settings.imbalance_rules import imbalance_of
 from multitask.settings.methods import UserMethods
 from multitask.settings.rules import reading_rules
 from multitask.settings.run_settings import READING
+from multitask.source_runs import tasks_with_seen_rows
 from multitask.splits import load_splits
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
@@ -32,7 +33,6 @@ from tasks.data import Split, Splits
 from tasks.heads import InitializesFromNames
 from tasks.imbalance import weights_line, with_imbalance
 from tasks.readers import to_number
-from tasks.shared_splits import split_otherwise
 from tasks.task_description import output_signature
 
 
@@ -134,11 +134,9 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
     """
     stored = RunFolder(Path(str(config.init))).settings()
     theirs, own = stored.get("own_tasks", {}), config.own_tasks
-    with stored_run_errors(Path(str(config.init))):
-        unlike = split_otherwise(own, theirs)
-    if unlike:
-        line = f"{config.init} may have learnt from rows of dev and test: it splits them otherwise"
-        print(f"{', '.join(unlike)}: scores may be too high, because {line}", flush=True)
+    if seen := tasks_with_seen_rows(config):
+        line = f"{config.init}, or a run before it, may have learnt from rows of dev and test"
+        print(f"{', '.join(seen)}: scores may be too high, because {line}", flush=True)
     names = [  # a task of this name may have other classes there
         name
         for name in model.heads

@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from common.errors import RunError, SettingsError
+from common.errors import RunError, SettingsError, UserError
 from common.json_files import read_json, write_json
 from common.settings import accepts
 from multitask.settings.config import RunConfig
+from multitask.storage.data_files import digest_of
 from multitask.storage.run_folder import SOURCE_RUNS, RunFolder
 from multitask.teachers import teachers_by_task
+from tasks.shared_splits import split_of
+from tasks.task_description import TaskDescription, from_json
 
 REMEDY = "add --overwrite, or remove the folder of this run"
 
@@ -76,6 +79,47 @@ def shares(config: RunConfig) -> dict[str, dict[str, str]]:
         for task, several in every.items()
         if several
     }
+
+
+def tasks_with_seen_rows(config: RunConfig) -> list[str]:
+    """Return the own tasks of whose dev or test rows the run `init`, or one before it, may know.
+
+    Raise RunError for tasks of these runs that cannot be read.
+    """
+    own = {name: from_json(name, content) for name, content in config.own_tasks.items()}
+    found: dict[str, None] = {}
+    runs, run = list[Path](), config.init
+    while run and Path(run) not in runs:
+        runs.append(Path(run))
+        folder = RunFolder(Path(run))
+        stored, checksums = folder.settings_if_any() or {}, folder.data_checksums()
+        for key, content in stored.get("own_tasks", {}).items():
+            try:
+                other = from_json(key, content)
+            except UserError as error:
+                raise RunError(f"{run}: {error}") from error
+            checksum = checksums.get(f"{key} train")
+            found |= dict.fromkeys(
+                name for name, one in own.items() if may_have_seen(other, checksum, one)
+            )
+        run = stored.get("init")
+    return [name for name in own if name in found]
+
+
+def may_have_seen(other: TaskDescription, checksum: str | None, one: TaskDescription) -> bool:
+    """Return whether dev or test rows of `one` may be training rows of `other`.
+
+    They are in its training file, which had this `checksum` and is split otherwise or has changed.
+    """
+    file, mine = Path(other.train).resolve(), Path(one.train).resolve()
+    if file in {Path(path).resolve() for path in (one.dev, one.test) if path}:
+        return True
+    if one.dev is not None:
+        return False
+    found = digest_of(mine)
+    changed = None not in (found, checksum) and found != checksum
+    same = file == mine or (found is not None and found == checksum)
+    return same and (changed or split_of(other) != split_of(one))
 
 
 def write_source_runs(folder: Path, content: Mapping[str, Any]) -> None:

@@ -56,8 +56,9 @@ def shares_of(folder: Path, task: str) -> Shares:
             return {folder: Fraction(1)} if task in list(stored["tasks"]) else {}
         members = [member_folder(folder, one) for one in stored["members"].get(task, ())]
         merged = (run.read_metrics() or {}).get("members", {}).get(task)
-    # The weights are those of chosen members; the dev metrics name all of them.
-    counts = None if merged is None else {**dict.fromkeys(merged["dev"], 0), **merged["weights"]}
+    counts = None
+    if merged is not None and "weights" in merged:  # of chosen members; all have dev metrics
+        counts = {**dict.fromkeys(merged.get("dev", ()), 0), **merged["weights"]}
     found: Shares = {}
     for member in members:
         count = 1 if counts is None else count_of(member, counts)

@@ -28,6 +28,7 @@ from reports.front import Front, draw_fronts
 
 LOSSES = "rays.json"  # those before training
 FRONT, FIGURE = "front.json", "front.png"
+# Settings that a sweep chooses for each run.
 SET_HERE = ("preference", "cones", "loss_sizes", "measured_examples")
 SUBSET = 1000  # training examples per task for measuring the losses
 

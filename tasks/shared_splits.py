@@ -48,31 +48,11 @@ def with_shared_splits(own: Mapping[str, Mapping[str, Any]]) -> dict[str, Mappin
     }
 
 
-def split_otherwise(
-    own: Mapping[str, Mapping[str, Any]], theirs: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
-    """Return the tasks of `own` whose dev or test rows may be training rows of tasks of `theirs`.
-
-    Both are stored descriptions. Either a file for dev or test is a training file there, or a
-    single file is split otherwise.
-    """
-    others = [from_json(name, content) for name, content in theirs.items()]
-    found = []
-    for name, content in own.items():
-        one = from_json(name, content)
-        held_out = {Path(file).resolve() for file in (one.dev, one.test) if file}
-        for other in others:
-            file = Path(other.train).resolve()
-            same_file = one.dev is None and file == Path(one.train).resolve()
-            if file in held_out or (same_file and split_of(one) != split_of(other)):
-                found.append(name)
-                break
-    return found
-
-
 def split_of(one: TaskDescription) -> tuple[Any, ...]:
-    """Return a key that is equal for tasks with the same split of the same rows."""
-    return *split_key(one), one.table or one.separators
+    """Return a key that is equal for tasks that split a training file in the same way."""
+    files = one.dev is None, one.test is None
+    rows = one.table or (one.separators, one.blank)  # that are split: those with a label
+    return *files, one.texts, one.group, one.quotes, one.fold, one.folds, rows
 
 
 def split_key(one: TaskDescription) -> tuple[Any, ...]:

@@ -102,6 +102,8 @@ def representation_rules(c: RunConfig) -> Iterator[str]:
         yield f"{line}: expected batches_per_step 1, found {c.step_batches}"
     if c.freeze_encoder:
         yield f"{line} and freeze_encoder: {ONE}"
+    for one in c.regularizers if c.micro_batch else ():  # they need the batch in one piece
+        yield f"{line}, micro_batch and {one.prefix}weight: expected two of them at most"
 
 
 def combiner_rules(c: RunConfig, combined: list[str]) -> Iterator[str]:

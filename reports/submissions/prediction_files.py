@@ -60,7 +60,7 @@ def read_rows(header: Header, task: str) -> Predictions:
     for number, line in enumerate(lines, 2):
         if not line.strip():
             continue
-        name, text = row_of(line, header.skipped, header.place)
+        name, text = row_of(line, header)
         values = numbers_of(text)
         if not name or values is None:
             broken.append((number, line))
@@ -82,18 +82,21 @@ def read_rows(header: Header, task: str) -> Predictions:
     return Predictions(file, task, split, tuple(good), table, *rows)
 
 
-def row_of(line: str, skipped: int, place: int | None = None) -> tuple[str, str]:
-    """Split a row at its first tab or, without one, its first comma, after an index column.
+def row_of(line: str, header: Header) -> tuple[str, str]:
+    """Return the id and the prediction of a row as text.
 
-    Where the header has further columns, the value is the field number `place`; "" without it.
+    A row is split at its first tab or, without one, its first comma, after an index column. Where
+    the header has other columns, it is split into as many fields; of another number, the prediction
+    is "".
     """
     text = line.replace('"', "")
     mark = "\t" if "\t" in text else ","
-    if place is not None:
+    if header.place is not None:
         fields = next(csv.reader([line], delimiter=mark))
-        fields += [""] * (max(skipped, place) + 1 - len(fields))
-        return " ".join(fields[skipped].lower().split()), fields[place].strip()
-    for _ in range(skipped):
+        name, *_ = [*fields[header.skipped :], ""]
+        value = fields[header.place] if len(fields) == header.columns else ""
+        return " ".join(name.lower().split()), value.strip()
+    for _ in range(header.skipped):
         text = text.partition(mark)[2]
     name, _, value = text.partition(mark)
     return " ".join(name.lower().split()), value.strip()

@@ -55,8 +55,8 @@ class Header:
     """A file's task, None if it is not one of the courses, and split, None if unknown.
 
     There are `skipped` fields in a row before the id. The prediction is all that follows or, if the
-    header has further columns, the field number `place` from 0. `fault` is what stands in place of
-    the header of predictions, `other` the task that the courses do not have.
+    header has other `columns`, the field number `place` of so many, from 0. `fault` is what stands
+    in place of the header of predictions, `other` the task that the courses do not have.
     """
 
     file: Path
@@ -64,6 +64,7 @@ class Header:
     split: str | None = None
     skipped: int = 0
     place: int | None = None
+    columns: int = 2
     fault: str = ""
     other: str = ""
 
@@ -81,7 +82,8 @@ def read_header(file: Path, folder: Path) -> Header:
     with file.open("rb") as content:
         line = content.readline(4096)
     text = line.decode("utf-8", "replace").strip("\ufeff\r\n")
-    names = [name.strip().strip('"').lower() for name in re.split(r"[\t,]", text)]
+    marks = r"[\t,]+" if "\t" in text and "," in text else r"[\t,]"
+    names = [name.strip().strip('"').lower() for name in re.split(marks, text)]
     column = next((n for n in names if n.startswith("predicted")), None)
     inside = file.relative_to(folder) if file != folder else Path(file.name)
     words = words_of(str(inside))[::-1]
@@ -92,9 +94,9 @@ def read_header(file: Path, folder: Path) -> Header:
     if column is not None and readable:
         task = task_of(column.removeprefix("predicted").strip("_ "), words)
         if task is not None:
-            skipped = names.index("id") if len(names) > 2 else 0
-            further = len(names) - skipped > 2
-            return Header(file, task, split, skipped, names.index(column) if further else None)
+            skipped = names.index("id")
+            place = None if names[skipped:] == ["id", column] else names.index(column)
+            return Header(file, task, split, skipped, place, len(names))
     if task := task_by_name(file, words, names):
         return Header(
             file, task, split, fault=f"line 1 is {text[:60]!r}" if line else "the file is empty"

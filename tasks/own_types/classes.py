@@ -111,7 +111,8 @@ def alike(labels: Iterable[str]) -> Iterator[str]:
     for label in labels:
         other = first.setdefault(" ".join(label.casefold().split()), label)
         if other != label:
-            yield f"labels {other!r} and {label!r} are two classes: correct the column if not meant"
+            cure = "correct the column if that is not meant"
+            yield f"labels {other!r} and {label!r} are two classes: {cure}"
             return
 
 

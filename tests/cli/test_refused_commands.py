@@ -143,7 +143,7 @@ MIXING = [
     ("all --combiner epo --preference 1 0 2", "expected numbers above 0 for combiner epo, found"),
     ("all --combiner linear --preference 0 0 0", "expected at least one number above 0"),
     ("all --gradients representation", "expected one task with several objectives"),
-    ("at-vectors --micro-batch 2", "expected at most one"),
+    ("at-vectors --micro-batch 2 --r-drop-weight 1", "expected two of them at most"),
     ("all-at-vectors --batches-per-step 2", "expected --batches-per-step 1, found 2"),
     ("qqp2 --pair joint", "--pair joint: expected neither head nor loss with it"),
     ("sts2 --pair joint --sts-head cosine", "--pair joint: expected neither head nor activation"),

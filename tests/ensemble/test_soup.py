@@ -14,8 +14,10 @@ from ensemble import soup
 from ensemble.runs import soup_runs
 from ensemble.soup import make_soup, mean_weights
 from multitask.assembly import Assembly
+from multitask.folds import fold_config
 from multitask.run import complete
 from multitask.settings.config import RunConfig
+from tasks.own_tasks import task
 from tasks.predictions import PredictionError
 
 SHORT = {"encoder": "tiny", "limit": 40, "epochs": 1, "batches_per_step": 2, "linear": "mkl"}
@@ -119,6 +121,17 @@ def test_runs_with_different_settings_are_refused(pool, tmp_path, changes, expec
         make_soup([pool / "seed1", other], False, 0)
     with pytest.raises(RunError, match="expected a run with checkpoint/best"):
         make_soup([tmp_path], False, 0)
+
+
+def test_members_split_their_own_tasks_in_one_way(tmp_path):
+    """Else one has learnt from dev or test rows of another."""
+    (tmp_path / "own.csv").write_text("a,y\n" + "".join(f"text {n},{n % 2}\n" for n in range(30)))
+    config = RunConfig(
+        tasks=(task(f"own={tmp_path}/own.csv:type=classification,text=a,label=y"),), encoder="tiny"
+    )
+    one, other = (soup.shared(fold_config(config, fold, 3), "own_tasks") for fold in (1, 2))
+    assert one == soup.shared(fold_config(config.changed(seed=2), 1, 3), "own_tasks")
+    assert one != other != soup.shared(config, "own_tasks")
 
 
 def test_soups_can_be_averaged_and_record_their_members(pool, tmp_path):

@@ -268,6 +268,8 @@ def test_further_columns_do_not_change_the_predictions(task, mark, data, tmp_pat
         ("after", ("id", COLUMNS[task], "probability")),
         ("between", ("id", "sentence", COLUMNS[task])),
         ("every", ("", "id", "sentence", COLUMNS[task], "probability", "gold")),
+        ("before", (COLUMNS[task], "id", "gold")),
+        ("two", (COLUMNS[task], "id")),
     ):
         other = {"": "7", "sentence": f'"a{mark} b"', "probability": "0.3", "gold": "2"}
         file = tmp_path / name / plain.name
@@ -276,8 +278,24 @@ def test_further_columns_do_not_change_the_predictions(task, mark, data, tmp_pat
         cells = [columns, *([line[column] for column in columns] for line in lines)]
         file.write_text("\n".join(map(mark.join, cells)) + "\n")
     found = diagnosed(tmp_path, data)
-    assert [one.main for one in found] == [found[0].main] * 4
+    assert [one.main for one in found] == [found[0].main] * 6
     assert {finding.kind for one in found for finding in one.findings} == {"format"}
+
+
+@pytest.mark.parametrize("row", ["{},[0.1, 0.9],1\n", "{},1\n", "{},tensor([0.1, 0.9]),1\n"])
+def test_rows_with_other_columns_than_the_header_are_unreadable(row, data, tmp_path):
+    file = write(tmp_path, "qqp", sound("qqp", "dev", 0.8, 1), row=row.replace("{}", "{0}"))
+    _, rows = file.read_text().split("\n", 1)
+    file.write_text(f"id,{COLUMNS['qqp']},gold\n{rows}")
+    assert kinds(tmp_path, data) == ["unreadable"]
+
+
+def test_a_header_may_have_both_marks(data, tmp_path):
+    file = write(tmp_path, "sst", sound("sst", "dev", 0.5, 1), row="{},{}\n")
+    _, rows = file.read_text().split("\n", 1)
+    file.write_text(f"id,\t{COLUMNS['sst']}\n{rows}")
+    (one,) = diagnosed(tmp_path, data)
+    assert one.scored == SIZES["sst"]
 
 
 # Fifteen models: from few training examples to the best published systems.

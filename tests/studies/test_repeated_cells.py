@@ -16,6 +16,7 @@ FIGURES = {  # study, or study and cell -> keys of the compared figure
     "scl_moo-cls": ("test", "sst2", "accuracy"),
     "lacon": ("test", "sst2", "accuracy"),
     "lacon-200": ("test", "trec", "accuracy"),
+    "supercontext": ("linear", "test", "trec", "accuracy"),
     "supercontext-2000": ("linear", "test", "trec", "accuracy"),
 }
 PUBLISHED = {"bees/M6": "bees-rates/all-1e-4"}  # where it is not a folder of the study's name

@@ -16,7 +16,6 @@ from tasks import find_task, in_order
 from tasks.data import small_split_notices
 from tasks.described import DescriptionError, parse_description
 from tasks.readers import Examples
-from tasks.shared_splits import split_otherwise
 from tasks.task_description import NAME, TaskDescription, from_json, is_reserved
 from tasks.task_inference import description_lines
 from tasks.text_files import DataError
@@ -161,26 +160,6 @@ def test_labels_that_may_be_no_classes_are_noticed(texts, labels, notice, tmp_pa
     else:
         (line,) = more
         assert notice in line
-
-
-def test_a_file_that_another_run_splits_otherwise_is_noticed(file, tmp_path):
-    """Rows of dev and test are training rows there."""
-    other = tmp_path / "other.csv"
-    other.write_text(file.read_text())
-
-    def one(more="", path=file):
-        return {"mine": described(f"mine={path}:{PAIR}{more}").to_json()}
-
-    plain, third = one(), described(f"third={file}:type=classification,text=english,label=same?")
-    assert split_otherwise(plain, plain) == []
-    assert split_otherwise(plain, one(",class_weights=ja=2")) == []
-    assert split_otherwise(plain, one(path=other)) == []
-    assert split_otherwise(plain, {"third": third.to_json()}) == ["mine"]
-    assert split_otherwise(plain, one(",group=english")) == ["mine"]
-    assert split_otherwise(plain, one(f",dev={other},test={other}")) == ["mine"]
-    assert split_otherwise(one(f",dev={other},test={other}"), plain) == []
-    assert split_otherwise(one(f",dev={file}", path=other), plain) == ["mine"]
-    assert split_otherwise({}, plain) == split_otherwise(plain, {}) == []
 
 
 def test_similarities_are_described_with_their_scale(tmp_path):

@@ -1,0 +1,92 @@
+"""Runs that a run begins from: rows of dev and test from which they may have learnt are noticed."""
+
+import json
+
+import pytest
+
+from common.errors import RunError
+from common.json_files import write_json
+from multitask.settings.config import RunConfig
+from multitask.source_runs import tasks_with_seen_rows
+from multitask.storage.data_files import digest_of
+from tests.tasks.sources import described
+
+KEYS = "type=classification,text=text,label=y"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("text,y,z\n" + "".join(f"text {n},{n % 2},{n % 3}\n" for n in range(30)))
+    return path
+
+
+def run_of(folder, *tasks, init=None):
+    """The folder of a run of own tasks, as far as a later run reads it; return its path as text."""
+    own = [described(one) for one in tasks]
+    folder.mkdir()
+    settings = {"mode": "multitask", "own_tasks": {one.name: one.to_json() for one in own}}
+    write_json(folder / "config.json", settings | ({"init": init} if init else {}))
+    files = {f"{one.name} train": digest_of(folder / one.train) for one in own}
+    write_json(folder / "data.json", files)
+    return str(folder)
+
+
+def seen(run, *tasks):
+    own = {one.name: one.to_json() for one in map(described, tasks)}
+    config = RunConfig(mode="multitask", tasks=tuple(own), own_tasks=own, init=run, encoder="tiny")
+    return tasks_with_seen_rows(config)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        (["a={file}:{keys}"], ["a={file}:{keys}"], []),
+        (["a={file}:{keys}"], ["b={file}:{keys},class_weights=1=2"], []),
+        (["a={file}:{keys}"], ["a={copy}:{keys}"], []),
+        (["a={file}:{keys}"], ["a={other}:{keys}"], []),
+        (["a={file}:{keys}"], ["a={file}:{keys},group=z"], ["a"]),
+        (["a={file}:{keys}"], ["a={copy}:{keys},group=z"], ["a"]),
+        (["a={file}:{keys}"], ["a={file}:type=classification,text=text,label=z"], ["a"]),
+        (
+            ["a={file}:{keys}"],
+            ["a={file}:{keys}", "b={file}:type=classification,text=text,label=z"],
+            ["a", "b"],
+        ),
+        (["a={file}:{keys},dev={other}"], ["a={file}:{keys}"], ["a"]),
+        (["a={file}:{keys}"], ["a={file}:{keys},dev={other}"], []),
+        (["a={file}:{keys}"], ["a={other}:{keys},dev={file}"], ["a"]),
+        (["a={file}:{keys},test={other}"], ["a={file}:{keys},test={copy}"], []),
+        (["a={file}:{keys},test={other}"], ["a={file}:{keys}"], ["a"]),
+        (
+            ["a={file}:type=multi-label,text=text,label=z,blank=unknown"],
+            ["a={file}:type=multi-label,text=text,label=z"],
+            ["a"],
+        ),
+        ([], ["a={file}:{keys}"], []),
+    ],
+)
+def test_a_file_that_is_split_otherwise_is_noticed(before, now, expected, file, tmp_path):
+    copy, other = tmp_path / "copy.csv", tmp_path / "other.csv"
+    copy.write_text(file.read_text())
+    other.write_text(file.read_text().replace("text ", "another "))
+    names = {"file": file, "copy": copy, "other": other, "keys": KEYS}
+    run = run_of(tmp_path / "run", *(one.format(**names) for one in before))
+    assert seen(run, *(one.format(**names) for one in now)) == expected
+    later = run_of(tmp_path / "later", init=run)
+    assert seen(later, *(one.format(**names) for one in now)) == expected, "of the run before it"
+
+
+def test_a_file_that_has_changed_is_noticed(file, tmp_path):
+    run = run_of(tmp_path / "run", f"a={file}:{KEYS}")
+    file.write_text(file.read_text() + "one more text,1,2\n")
+    assert seen(run, f"a={file}:{KEYS}") == ["a"]
+
+
+def test_a_task_that_cannot_be_read_is_named_with_its_run(file, tmp_path):
+    run = run_of(tmp_path / "run", f"a={file}:{KEYS}")
+    stored = json.loads((tmp_path / "run" / "config.json").read_text())
+    del stored["own_tasks"]["a"]["texts"]
+    write_json(tmp_path / "run" / "config.json", stored)
+    with pytest.raises(RunError, match=f"{run}: own_tasks: a: texts: expected"):
+        seen(run, f"a={file}:{KEYS}")
