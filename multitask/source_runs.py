@@ -6,7 +6,7 @@ change is noticed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,38 +87,51 @@ def tasks_with_seen_rows(config: RunConfig) -> list[str]:
     Raise RunError for tasks of these runs that cannot be read.
     """
     own = {name: from_json(name, content) for name, content in config.own_tasks.items()}
-    found: dict[str, None] = {}
+    before = list(tasks_before(config))
+    # Of each file once, which several tasks may share.
+    files = {one.train for one in own.values()} if before else ()
+    found = {file: digest_of(Path(file)) for file in files}
+    return [
+        name
+        for name, one in own.items()
+        if any(may_have_seen(other, stored, one, found[one.train]) for other, stored in before)
+    ]
+
+
+def tasks_before(config: RunConfig) -> Iterator[tuple[TaskDescription, str | None]]:
+    """Yield the own tasks of the run `init` and of those before it.
+
+    The checksum of the training file when the run began is beside each, None if it is not stored.
+    """
     runs, run = list[Path](), config.init
     while run and Path(run) not in runs:
         runs.append(Path(run))
         folder = RunFolder(Path(run))
         stored, checksums = folder.settings_if_any() or {}, folder.data_checksums()
-        for key, content in stored.get("own_tasks", {}).items():
+        for name, content in stored.get("own_tasks", {}).items():
             try:
-                other = from_json(key, content)
+                yield from_json(name, content), checksums.get(f"{name} train")
             except UserError as error:
                 raise RunError(f"{run}: {error}") from error
-            checksum = checksums.get(f"{key} train")
-            found |= dict.fromkeys(
-                name for name, one in own.items() if may_have_seen(other, checksum, one)
-            )
         run = stored.get("init")
-    return [name for name in own if name in found]
 
 
-def may_have_seen(other: TaskDescription, checksum: str | None, one: TaskDescription) -> bool:
+def may_have_seen(
+    other: TaskDescription, stored: str | None, one: TaskDescription, found: str | None
+) -> bool:
     """Return whether dev or test rows of `one` may be training rows of `other`.
 
-    They are in its training file, which had this `checksum` and is split otherwise or has changed.
+    They are in its training file, which is split otherwise or has changed: its checksum was
+    `stored`, and that of the training file of `one` is `found`.
     """
-    file, mine = Path(other.train).resolve(), Path(one.train).resolve()
+    file = Path(other.train).resolve()
     if file in {Path(path).resolve() for path in (one.dev, one.test) if path}:
         return True
     if one.dev is not None:
         return False
-    found = digest_of(mine)
-    changed = None not in (found, checksum) and found != checksum
-    same = file == mine or (found is not None and found == checksum)
+    known = None not in (stored, found)
+    changed = known and found != stored
+    same = (known and not changed) or file == Path(one.train).resolve()
     return same and (changed or split_of(other) != split_of(one))
 
 

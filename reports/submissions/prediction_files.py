@@ -91,14 +91,14 @@ def row_of(line: str, header: Header) -> tuple[str, str]:
     """
     text = line.replace('"', "")
     mark = "\t" if "\t" in text else ","
-    if header.place is not None:
+    if header.place is None:
+        for _ in range(header.skipped):
+            text = text.partition(mark)[2]
+        name, _, value = text.partition(mark)
+    else:
         fields = next(csv.reader([line], delimiter=mark))
         name, *_ = [*fields[header.skipped :], ""]
         value = fields[header.place] if len(fields) == header.columns else ""
-        return " ".join(name.lower().split()), value.strip()
-    for _ in range(header.skipped):
-        text = text.partition(mark)[2]
-    name, _, value = text.partition(mark)
     return " ".join(name.lower().split()), value.strip()
 
 
