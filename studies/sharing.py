@@ -217,7 +217,7 @@ def page(report: Report) -> list[str]:
 STUDY = Study(
     name="sharing",
     title="One encoder for three tasks, beside three encoders",
-    notes="rates chosen on held-out training examples (results/bees-rates, results/sharing-rates), "
+    notes="rates chosen on held-out training examples, "
     "and so were LoRA of *together* and the 24,000 examples of SST-2 as an auxiliary task. But dev "
     "chose the rate 1e-4 of *teachers-1e-4*, *branches-teachers* and the rows *branch-*, which "
     "tasks have branches, and to leave the cross-encoder of sts out of most rows: the score of the "

@@ -27,7 +27,7 @@ ENCODED = 500  # dev examples of each task whose texts are encoded to take the t
 CROSSED = ("qqp", "sts")  # tasks on pairs
 
 Settings = Mapping[str, Any]
-# The rate was chosen on held-out training examples: results/sharing-rates.
+# The rate was chosen on held-out training examples, of 5e-5 and 1e-4.
 ONE_TASK: Settings = {
     "sampling": "annealed",
     "schedule": "individual",

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.few_shot import table
 from multitask import RunConfig
 from reports.cells import read_cell
 from reports.significance import holm, paired_p
@@ -168,7 +167,6 @@ def quoted() -> Iterator[tuple[str, str]]:
     found.append(mean([100 * merged["dev"]["overall"]]))
     yield "README.md", f"| mean prediction of its three runs | 3 runs | {' | '.join(found)} |"
     yield from quoted_of_bees()
-    yield from quoted_of_single_parts()
     yield from quoted_of_fair_tests_of_bees()
     yield from quoted_of_scl_moo()
     yield from quoted_of_sharing()
@@ -211,12 +209,6 @@ def quoted_of_fair_tests_of_bees() -> Iterator[tuple[str, str]]:
     yield "docs/bees.md", f"{less} (p {p_apart:.3f})"
     line = f"changes the score by {simcse[1]} points, SMART of weight 1 by {one[1]}, of weight 3 by"
     yield "docs/bees.md", f"{line} {three[1]} ([*not shown*](../results/bees.md))"
-    without, one, three = (
-        fmean(dev(f"bees-rates/all-1e-4/{name}.json", "sts", "pearson"))
-        for name in ("M13-mean", "M16-projected", "M17-projected")
-    )
-    line = f"weight 3 is {one - three:.2f} points below weight 1, and {without - three:.2f} below"
-    yield "docs/bees.md", f"With 1e-4, which was chosen without SMART, {line} the model without"
 
 
 def quoted_of_lacon() -> Iterator[tuple[str, str]]:
@@ -257,10 +249,8 @@ def quoted_of_affinity() -> Iterator[tuple[str, str]]:
 
 
 def quoted_of_own_data() -> Iterator[tuple[str, str]]:
-    """Yield the rows on few labelled examples, and the recalls of a rare class."""
+    """Yield the recalls of a rare class."""
     page = "docs/own-data.md"
-    for row in table(RESULTS / "few-shot").splitlines():
-        yield page, row
     for loss in ("plain", "effective", "adjusted", "balanced", "focal"):
         recalls = []
         for run in read_cell(RESULTS / f"own-data/rare-sst2-{loss}.json")["seeds"].values():
@@ -268,30 +258,6 @@ def quoted_of_own_data() -> Iterator[tuple[str, str]]:
             rarest = min(supports, key=lambda name: supports[name])
             recalls.append(100 * run["by_class"]["test"]["sst2"][rarest]["recall"])
         yield page, spread(recalls)
-
-
-def quoted_of_single_parts() -> Iterator[tuple[str, str]]:
-    """Yield figures of similarity's head, of SimCSE with a small encoder, and of bf16."""
-    heads = {
-        (head, last): f"{dev(f'sts-head/{head}-{last}.json', 'sts', 'pearson')[0] / 100:.4f}"
-        for head, last in [*product(("hidden", "cosine"), ("relu", "none")), ("hidden", "sigmoid")]
-    }
-    one, other, sigmoid = (heads["hidden", last] for last in ("relu", "none", "sigmoid"))
-    yield "docs/bees.md", f"| hidden | **{one}** | {other} | {sigmoid} |"
-    yield (
-        "docs/bees.md",
-        f"| cosine | {heads['cosine', 'relu']} | {heads['cosine', 'none']} | not run |",
-    )
-    runs = [read_cell(RESULTS / f"simcse-tiny/seed{seed}.json") for seed in SEEDS]
-    (start,) = {run["before"]["simcse"]["spearman"] for run in runs}
-    after = spread([run["dev"]["simcse"]["spearman"] for run in runs], 3)
-    yield "docs/pretraining.md", f"{start:.3f} to {after} (three seeds"
-    for name, precision in (("Zen 5", "bf16-fused"), ("autocast", "bf16"), ("fp32", "fp32")):
-        row = []
-        for task, metric in (("sst", "accuracy"), ("sts", "pearson")):
-            files = [f"bf16/{task}-{precision}-seed{seed}.json" for seed in SEEDS]
-            row.append(spread([dev(file, task, metric)[0] / 100 for file in files], 3))
-        yield "docs/speed.md", f"{name} | {row[0]} | {row[1]} |"
 
 
 def quoted_of_bees() -> Iterator[tuple[str, str]]:
@@ -445,29 +411,6 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
             for task in ("qqp", "sts")
         )
         yield page, f"QQP {qqp} and STS {sts} as {what}" if prefix else f"{qqp} and {sts} as {what}"
-    held_out = {
-        (name, task): dev(f"sharing-rates/5e-5/{name}.json", task, score[task])
-        for name in ("one-task-per-step", "lora-rank32", "auxiliary-sst2")
-        for task in score
-    }
-
-    def pair(name: str, task: str, between: str) -> str:
-        ends = held_out["one-task-per-step", task], held_out[name, task]
-        return between.join(map(mean, ends))
-
-    def lost(task: str) -> str:
-        plain, helped = (
-            held_out[name, task][0] for name in ("one-task-per-step", "auxiliary-sst2")
-        )
-        return f"{plain - helped:.1f}"
-
-    without, lora = pair("lora-rank32", "sts", " ").split()
-    yield page, f"has {lora} on similarity, {without} without it; paraphrase ("
-    yield page, f"paraphrase ({pair('lora-rank32', 'qqp', ' and ')}) and sentiment ("
-    yield page, f"sentiment ({pair('lora-rank32', 'sst', ' and ')}) differ less (one seed"
-    without, helped = pair("auxiliary-sst2", "sst", " ").split()
-    line = f"{helped} with `--auxiliary sst2` and {without} without it, paraphrase {lost('qqp')}"
-    yield page, f"{line} points less and similarity {lost('sts')} less."
     alone = [
         mean(dev(f"sharing/{name}sst.json", "sst", "accuracy")[:1]) for name in ("", "auxiliary-")
     ]

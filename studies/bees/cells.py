@@ -28,7 +28,7 @@ PAPER = {"lr": 2e-5, "head_lr": 2e-5, "weight_decay": 0.01, "batch_size": 16}
 SCALE = 5.0  # scale of the similarities in the squared error (Figure 1)
 # Rates by encoder and tasks that are best, or within 0.2 points of the best, on a held-out tenth of
 # the training examples, of five from 2e-5 to 4e-4 (QQP: four from 2e-5 to 2e-4); for all tasks of
-# three from 5e-5 to 2e-4, with half of the examples (results/bees-rates).
+# three from 5e-5 to 2e-4, with half of the examples.
 TUNED: dict[str, dict[tuple[str, ...], float]] = {
     "minilm": {SST: 1e-4, QQP: 5e-5, STS: 1e-4, ALL: 1e-4}
 }

@@ -33,7 +33,7 @@ FAIR = """A fair test here has
 - equal batch sizes; a model with the batches of another may be ahead, but not behind, with a rate
   that was chosen for smaller batches;
 - a rate that was chosen without dev for this encoder, these tasks (all of them: by the overall
-  score) and the method that is tested (results/bees-rates), with three or six epochs;
+  score) and the method that is tested, with three or six epochs;
 - a pooling that suits the encoder, in SimCSE too, unless both models begin with it;
 - three seeds, and two models that are better than always saying the most frequent class and gain at
   most half a point in their last epoch, on average.
