@@ -12,10 +12,12 @@ It becomes a frozen data class. msgspec checks types and ranges. This module doe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache, partial
 from inspect import get_annotations
+from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -33,8 +35,8 @@ import msgspec
 from msgspec import Meta, inspect
 
 from common.errors import SettingsError, is_unsafe
-from common.module_sources import source_of_module
 from common.suggestions import suggestion
+from minbert_multitask import PACKAGES
 
 MANY = 1_000_000
 Count = Annotated[int, Meta(ge=1, le=MANY)]
@@ -68,6 +70,14 @@ def setting(
     """
     metadata = {"help": help, "metavar": metavar, "source": source, **more}
     return field(default=default, default_factory=factory, metadata=metadata)
+
+
+def source_of_module(name: str) -> tuple[str, bytes] | None:
+    """Return name and content of the file of a user's module in Python; None for other modules."""
+    if name.partition(".")[0] in PACKAGES:
+        return None
+    file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+    return (file.name, file.read_bytes()) if file.suffix == ".py" and file.is_file() else None
 
 
 class Settings:
