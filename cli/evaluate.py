@@ -1,20 +1,14 @@
 """Check and score leaderboard files: run.py --mode evaluate --predictions DIR --data DIR
 
 The header, ids and values of every prediction file are checked, for a run also those of its own
-tasks. Files of splits with labels are scored. The exit status is 1 if a file has an error. For
-such files, and if values show a fault of the model, such as one class for all, a line recommends
---diagnose.
-
-With --diagnose, prediction files of CS224N, of Göttingen's course or from other sources are read in
-any folder, and faults of the models behind them are reported with evidence, usual cause and cure;
-the exit status is 1 if there are any.
+tasks. Files of splits with labels are scored. The exit status is 1 if a file has an error.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +20,7 @@ from tasks import CS224N, SAMPLE, build_task, data_folder, find_task, task_sugge
 from tasks.text_files import file_exists
 
 if TYPE_CHECKING:
-    from reports.submissions.checks import FileScore
+    from reports.submissions import FileScore
     from tasks.base import Task
 
 
@@ -60,30 +54,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help="pack the files for submission if they are valid; needs dev and test of all tasks",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing zip")
-    parser.add_argument(
-        "--diagnose",
-        action="store_true",
-        help="report what is wrong with the models behind the files, which may have other names "
-        "and layouts and be in folders inside DIR",
-    )
-    parser.add_argument(
-        "--subset",
-        action="store_true",
-        help="with --diagnose: score the ids that are in both the file and the data",
-    )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from reports.submissions.checks import check_folder, faults_line, pack, score_table
+    from reports.submissions import check_folder, pack, score_table
 
     if args.overwrite and not args.zip:
         parser.error("--overwrite: expected --zip, the only output of this mode")
-    if args.subset and not args.diagnose:
-        parser.error("--subset: expected --diagnose with it")
-    if args.zip and args.diagnose:
-        parser.error("--zip and --diagnose: expected at most one of them")
-    if args.diagnose:
-        return diagnosis(args, parser)
     if args.zip:
         check_zip(args, parser)
     folder = Path(args.predictions)
@@ -93,7 +70,10 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error(f"--predictions: expected a folder, found a file; its folder: {folder.parent}")
     wanted = CS224N if args.zip else args.tasks
     tasks = {name: build_task(name) for name in CS224N} | own_tasks_of(args)
-    check_tasks(args, parser, tasks)
+    for name in args.tasks or ():
+        if name not in tasks:
+            line = f"--tasks: expected some of {', '.join(tasks)}, found {name}"
+            parser.error(line + task_suggestion(name, tasks))
     data = data_of(args)
     checked = check_folder(folder, data_folder(data), tasks, wanted, bool(args.zip))
     if not checked:
@@ -106,8 +86,6 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     problems = [problem for one in checked for problem in one.checked.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
-    if line := faults_line(checked):
-        print(one_line(line))
     if problems and (other := other_examples(args)):
         print(one_line(other), file=sys.stderr)
     if problems and args.zip:
@@ -120,15 +98,6 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         if data == SAMPLE:
             print("they are predictions of the bundled sample, not of the course's files")
     return 0
-
-
-def check_tasks(
-    args: argparse.Namespace, parser: argparse.ArgumentParser, known: Iterable[str]
-) -> None:
-    for name in args.tasks or ():
-        if name not in known:
-            line = f"--tasks: expected some of {', '.join(known)}, found {name}"
-            parser.error(line + task_suggestion(name, known))
 
 
 def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
@@ -195,32 +164,6 @@ def data_lines(data: str, checked: Sequence[FileScore], tasks: Mapping[str, Task
         splits = [one.split for one in checked if one.task == name]
         files = dict.fromkeys(tasks[name].source.where(data_folder(data), one) for one in splits)
         yield f"data of {name}: {', '.join(files)}"
-
-
-def diagnosis(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    """Print scores, remarks and findings; return 1 if there are findings."""
-    from reports.submissions.diagnosis import diagnose
-    from reports.submissions.diagnosis_tables import diagnosis_table, findings_text
-    from reports.submissions.prediction_names import read_headers, remarks_on_others
-
-    check_tasks(args, parser, CS224N)
-    folder = Path(args.predictions)
-    headers = read_headers(folder)
-    found = diagnose(headers, data_folder(data_of(args)), args.subset, args.tasks)
-    others = remarks_on_others(headers, folder)
-    if not found:
-        parser.error(
-            "; ".join(
-                [f"--predictions: expected files with a column Predicted_... in {folder}", *others]
-            )
-        )
-    print(diagnosis_table(found, folder))
-    for note in [note for one in found for note in one.notes]:
-        print(one_line(note))
-    for line in others:
-        print(one_line(line))
-    print(f"\n{findings_text(found)}")
-    return int(any(one.findings for one in found))
 
 
 def check_zip(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:

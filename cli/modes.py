@@ -62,7 +62,7 @@ MODES = {
     "evaluate": Mode(
         "evaluate",
         "check and score leaderboard files, and pack them",
-        "test eval evaluation score validate check diagnose",
+        "test eval evaluation score validate check",
     ),
     "compare": Mode(
         "evaluate",

@@ -1,15 +1,12 @@
 """Mode evaluate: leaderboard files are checked, scored and packed."""
 
 import json
-import re
 import shutil
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from reports.submissions.checks import Checked, FileScore, faults_line
 from tasks import CS224N, build_task, data_folder
 from tasks.metrics import overall
 from tasks.predictions import Scores, scores_name, write_prediction_file, write_scores
@@ -115,95 +112,12 @@ def test_examples_that_selected_members_are_reported(run_ok, evaluate, predictio
     assert line in run_ok(*evaluate).stdout
 
 
-def test_diagnosis_prints_scores_and_findings(run, run_ok, evaluate, predictions):
-    for file in predictions.glob("*-test-*"):
-        file.unlink()
-    sound = run_ok(*evaluate, "--diagnose")
-    assert "nothing found that is wrong" in sound.stdout
-    file = predictions / "sts-dev-output.csv"
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(lines[:5]))
-    found = run(*evaluate, "--diagnose", "--tasks", "sts")
-    assert (found.returncode, "missing ids" in found.stdout) == (1, True)
-    assert "overall" in sound.stdout
-    assert "overall" not in found.stdout
-    assert "scored on 4 of 4 ids" in run_ok(*evaluate, "--diagnose", "--subset").stdout
-
-
-def test_a_line_points_to_the_diagnosis_of_faulty_values(run_ok, evaluate, predictions):
-    for file in predictions.glob("*-test-*"):
-        file.unlink()
-    assert "--diagnose" not in run_ok(*evaluate).stdout
-    for name, value in (("sst", 3), ("sts", 2.5)):
-        task = build_task(name)
-        ids = task.read(data_folder("sample"), "dev").ids
-        values = [value] * len(ids)
-        write_prediction_file(predictions / task.output.name("dev"), task.output, ids, values)
-    line = (
-        "faults: sst-dev-output.csv (one class for all), sts-dev-output.csv "
-        "(the same similarity for all); --diagnose --tasks sst sts shows evidence, usual cause "
-        "and cure"
-    )
-    assert run_ok(*evaluate).stdout.splitlines()[-1] == line
-    own = FileScore("own", "dev", Checked(Path("own.csv"), 9, (), None), {}, (), ("single class",))
-    assert faults_line([own]) == "faults: own.csv (one class for all)"
-
-
-def test_a_line_points_to_the_diagnosis_of_wrong_files_and_perfect_scores(
-    run, evaluate, predictions
-):
-    for file in (*predictions.glob("*-test-*"), predictions / "para-dev-output.csv"):
-        file.unlink()
-    file = predictions / "sst-dev-output.csv"
-    file.write_text(re.sub(r" , (\d) ", r" , tensor(\1) ", file.read_text()))
-    task = build_task("sts")
-    gold = task.read(data_folder("sample"), "dev")
-    write_prediction_file(
-        predictions / task.output.name("dev"), task.output, gold.ids, gold.targets
-    )
-    found = run(*evaluate, "--tasks", "sst", "sts", "qqp")  # that of qqp is missing
-    assert (found.returncode, "expected 0, 1, 2, 3, 4, found 'tensor(" in found.stderr) == (1, True)
-    assert found.stdout.splitlines()[-1] == (
-        "faults: sst-dev-output.csv (wrong), sts-dev-output.csv (too good to be true); --diagnose "
-        "--tasks sst sts shows evidence, usual cause and cure"
-    )
-    shown = run(*evaluate, "--diagnose", "--tasks", "sst", "sts")
-    assert shown.returncode == 1
-    assert "(printed tensors): " in shown.stdout
-    assert "(trained on dev): " in shown.stdout
-
-
-def test_diagnosis_names_files_that_it_does_not_read(run, error_line, evaluate, predictions):
-    for file in predictions.glob("*-test-*"):
-        file.unlink()
-    (predictions / "para-dev-output.csv").write_text("id,prediction\n")
-    (predictions / "losses.csv").write_text("epoch,loss\n")
-    found = run(*evaluate, "--diagnose")
-    assert found.returncode == 1
-    assert "1. no header of a prediction file (no header): " in found.stdout
-    assert "\nnot read: losses.csv\n" in found.stdout
-    for file in predictions.glob("*-dev-*"):
-        file.unlink()
-    line = error_line(2, *evaluate, "--diagnose")
-    assert f"column Predicted_... in {predictions}; not read: losses.csv" in line
-    (predictions / "losses.csv").rename(predictions / "sst-dev-output.csv")
-    found = run(*evaluate, "--diagnose")
-    assert (found.returncode, "sst-dev-output.csv\n   evidence: line 1" in found.stdout) == (
-        1,
-        True,
-    )
-
-
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
-        ("--subset", 2, "--subset: expected --diagnose"),
-        ("--diagnose --zip a.zip", 2, "--zip and --diagnose: expected at most one"),
-        ("--diagnose --predictions nothing", 2, "expected files with a column Predicted_"),
         ("--predictions nothing", 2, "expected files such as"),
         ("--overwrite", 2, "--overwrite: expected --zip"),
         ("--tasks mnli", 2, "--tasks: expected some of sst, qqp, sts, found mnli"),
-        ("--diagnose --tasks own", 2, "--tasks: expected some of sst, qqp, sts, found own"),
         ("--gold nothing", 1, "ids-sst-dev.csv"),
         ("--zip sub.tar", 2, "ends in .zip, found sub.tar"),
         ("--zip folder.zip", 2, "expected the name of a file that ends in .zip"),

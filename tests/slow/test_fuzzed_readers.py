@@ -16,7 +16,7 @@ from common.json_files import read_json
 from minbert import BiEncoder
 from minbert.words import read_vectors
 from pretrain.texts import read_nli_triplets
-from reports.submissions.checks import check_predictions
+from reports.submissions import check_predictions
 from tasks import build_task
 from tasks.predictions import read_scores
 from tasks.readers import Examples

@@ -8,11 +8,9 @@ import torch
 from torch import nn
 
 import multitask
-from reports.submissions.diagnosis import diagnose
-from reports.submissions.prediction_names import read_headers
 from tasks import build_task
 from tasks.kinds import multi_label
-from tasks.predictions import read_scores_of, write_prediction_file
+from tasks.predictions import read_scores_of
 from tasks.text_files import DataError
 
 LISTS = {"26": "[6, 6, 25, 29]", "7": "[2, 6, 7, 0, 0]"}
@@ -92,22 +90,6 @@ def test_a_run_writes_the_courses_files_and_scores(tmp_path):
     assert header == ["id", "Predicted_Paraphrase_Types"]
     scores = read_scores_of(file.parent / "etpc-dev-probabilities.npz", multi_label(7))
     assert rows[0] == [str(scores.ids[0]), str((scores.values[0] > 0.5).astype(int).tolist())]
-    found = [
-        one for one in diagnose(read_headers(file), tmp_path) if one.predictions.task == "etpc"
-    ]
-    assert [(one.scored, one.findings) for one in found] == [(4, ())]
-
-
-@pytest.mark.parametrize("same", [True, False], ids=["single class", "type numbers"])
-def test_faults_of_several_labels_are_found(same, tmp_path):
-    write_types(tmp_path, "26", count=400)
-    task = build_task("etpc")
-    rows = np.arange(400)[:, None]
-    values = np.zeros((400, 26), int) if same else rows + np.arange(26)
-    file = tmp_path / "etpc-paraphrase-detection-dev-output.csv"
-    write_prediction_file(file, task.output, [f"id{n}" for n in range(400)], values)
-    (one,) = diagnose(read_headers(file), tmp_path, subset=True)
-    assert [found.kind for found in one.findings] == ["single class" if same else "no class"]
 
 
 @pytest.mark.parametrize("mark", ["\t", ","])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reports.submissions.checks import check_predictions
+from reports.submissions import check_predictions
 from tasks import build_task
 from tasks.kinds import classification, similarity
 from tasks.predictions import (

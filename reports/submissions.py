@@ -10,11 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from common.atomic_files import atomic_path
-from reports.submissions.fault_kinds import KINDS
-from reports.submissions.known_splits import recognise
-from reports.submissions.value_faults import LEAST, too_good, value_faults
 from reports.tables import shown_table
-from tasks import CS224N
 from tasks.base import Task
 from tasks.metrics import overall
 from tasks.predictions import Label, PredictionFile, read_scores_of, scores_name
@@ -68,15 +64,6 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
     return Checked(file, len(lines), summary, values)
 
 
-def format_faults(
-    file: Path, task: Task, split: str, ids: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the first problem of a leaderboard file with these ids, as a fault of `KINDS`."""
-    if task.name in CS224N and task.output is not None and file.name == task.output.name(split):
-        for problem in check_predictions(file, task.output, ids).problems[:1]:
-            yield "format", problem.removeprefix(str(file)).lstrip(",: ")
-
-
 def split_row(line: bytes) -> tuple[str, str]:
     """Split `ID , VALUE ` into id and value; raise ValueError for a malformed row."""
     try:
@@ -113,16 +100,14 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # time stamp in a zip: the same files give the sa
 class FileScore:
     """A checked prediction file, with its metrics if it is valid and labels are known.
 
-    `notes` are remarks for the reader of the metrics, `faults` those of `fault_kinds.KINDS` that
-    the values have.
+    `notes` are remarks for the reader of the metrics.
     """
 
     task: str
     split: str
     checked: Checked
     metrics: Mapping[str, float]
-    notes: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 def check_folder(
@@ -156,36 +141,14 @@ def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
     assert task.output is not None
     checked = check_predictions(file, task.output, examples.ids)
     metrics: Mapping[str, float] = {}
-    faults: list[str] = []
     if checked.values is not None:
         number = np.float64 if task.kind.classes is None else np.int64
-        values, targets = checked.values.astype(number), examples.targets
-        if targets is not None:
-            targets = targets.astype(number)
-            metrics = task.kind.metrics(values, targets)
-        if task.name in CS224N:  # of other tasks, a rare class or a constant may be right
-            faults = [kind for kind, _ in value_faults(task, values, targets)]
-            if metrics and len(values) >= LEAST:
-                main, published = metrics[task.kind.main_metric], bool(recognise(examples.ids))
-                faults += [kind for kind, _ in too_good(task.name, main, published)]
+        if examples.targets is not None:
+            metrics = task.kind.metrics(
+                checked.values.astype(number), examples.targets.astype(number)
+            )
     notes = tuple(notes_of(file, checked, task, split, examples.blank_rows))
-    return FileScore(task.name, split, checked, metrics, notes, tuple(faults))
-
-
-def faults_line(found: Sequence[FileScore]) -> str:
-    """Return a line that names the wrong files and the faults of the others, or nothing.
-
-    It points to --diagnose, which knows the tasks of courses. Missing files have no diagnosis.
-    """
-    faulty = [
-        (one, ", ".join(KINDS[kind].title for kind in one.faults) or "wrong")
-        for one in found
-        if one.faults or (one.checked.problems and one.checked.file.exists())
-    ]
-    parts = [f"{one.checked.file.name} ({what})" for one, what in faulty]
-    tasks = list(dict.fromkeys(one.task for one, _ in faulty if one.task in CS224N))
-    how = f"; --diagnose --tasks {' '.join(tasks)} shows evidence, usual cause and cure"
-    return f"faults: {', '.join(parts)}{how if tasks else ''}" if parts else ""
+    return FileScore(task.name, split, checked, metrics, notes)
 
 
 def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -> Iterator[str]:

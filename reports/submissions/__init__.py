@@ -1,1 +1,0 @@
-"""Prediction files of courses: checks, scores, and what is wrong with their models."""
