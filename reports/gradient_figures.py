@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,16 +53,6 @@ class PartCosines:
         ]
         detail = f"mean of {steps:,} steps, seed {run.config.get('seed')}"
         return cls(tuple(found), pairs, np.array(means), detail)
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> PartCosines:
-        means = np.array(content["means"], np.float64)
-        return cls(tuple(content["parts"]), tuple(content["pairs"]), means, content["detail"])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all fields, the means rounded to four digits."""
-        fields: dict[str, Any] = {"parts": list(self.parts), "pairs": list(self.pairs)}
-        return fields | {"means": self.means.round(4).tolist(), "detail": self.detail}
 
     def draw(self, axis: Axes) -> None:
         """Draw them as a map, red where the gradients are in conflict."""

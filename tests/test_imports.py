@@ -2,12 +2,12 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from docs.build_architecture import imported_modules
 from minbert_multitask import PACKAGES
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +34,28 @@ NAMED_ABOVE = {
 }
 SLOW = {"transformers", "sentence_transformers"}
 FILES = [path for name in MAY_IMPORT for path in sorted((ROOT / name).rglob("*.py"))]
+
+
+def imported_modules(path: Path, annotations: bool = False) -> Iterator[str]:
+    """Yield the modules that a file imports, anywhere in it, as `package.module`.
+
+    Imports that only type annotations need (`if TYPE_CHECKING`) are included with `annotations`.
+    """
+    waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        typing_only = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if typing_only and not annotations:
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: expected absolute imports"
+            for alias in node.names:
+                inner = ROOT.joinpath(*str(node.module).split("."), alias.name)
+                module = inner.with_suffix(".py").exists() or inner.is_dir()
+                yield f"{node.module}.{alias.name}" if module else str(node.module)
 
 
 def imported(path: Path) -> set[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cli import main
-from docs import build_architecture, build_reference
+from docs import build_reference
 from multitask.settings.config import RunConfig
 from tasks import DECLARED
 from tasks.catalog import REVIEWS
@@ -164,13 +164,6 @@ def test_every_command_of_a_page_runs(page, place, monkeypatch):
             run(f"{command} --output {folder}", monkeypatch)
     for command in commands:
         run(command, monkeypatch)
-
-
-def test_the_pictures_of_the_architecture_are_those_of_the_code():
-    drawn = {"packages": build_architecture.packages_picture()}
-    drawn["step"] = build_architecture.step_picture()
-    for name, file in build_architecture.PICTURES.items():
-        assert file.read_text("utf-8") == drawn[name], "python -m docs.build_architecture writes it"
 
 
 def test_the_list_of_methods_is_that_of_the_docstrings():

@@ -1,12 +1,10 @@
-"""Mean cosines of gradients by part of the encoder, and the README's picture of them."""
+"""Mean cosines of gradients by part of the encoder."""
 
 import json
 
 import numpy as np
 
-from docs.build_picture import RESULTS, draw
 from multitask.storage.stored_runs import StoredRun
-from reports.cells import read_cell
 from reports.gradient_figures import PartCosines, conflict_map
 
 STEPS = [
@@ -38,12 +36,3 @@ def test_cosines_are_means_over_the_steps_that_measured_them(tmp_path):
 
 def test_a_run_without_cosines_has_no_map(tmp_path):
     assert conflict_map(stored(tmp_path, STEPS[1:2])) is None
-
-
-def test_the_picture_of_the_readme_shows_the_stored_cosines(tmp_path):
-    content = read_cell(RESULTS / "cosines.json")
-    cosines = PartCosines.from_json(content)
-    assert cosines.means.shape == (len(cosines.parts), len(cosines.pairs))
-    assert dict(content) | cosines.to_json() == content
-    draw(tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").stat().st_size > 10_000
