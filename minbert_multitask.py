@@ -1,4 +1,3 @@
-# PYTHON_ARGCOMPLETE_OK
 """The program `minbert`, and the check that Python finds this project's packages, not others.
 
 The packages have short names, such as `tasks`, which other files may have, too. This module has the

@@ -1,5 +1,4 @@
 #!/usr/bin/env python3
-# PYTHON_ARGCOMPLETE_OK
 """The command line: `python run.py --mode MODE`; `--help` lists the modes."""
 
 from minbert_multitask import main

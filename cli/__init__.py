@@ -7,14 +7,13 @@ import importlib
 import os
 import re
 from contextlib import suppress
-from itertools import pairwise
 from typing import Any, NoReturn
 
 from minbert_multitask import check_packages
 
 check_packages(__name__)
 
-from cli.modes import DISTRIBUTED, FORMER, GROUPS, MODES
+from cli.modes import DISTRIBUTED, GROUPS, MODES
 from common.entry_point import CHECKOUT, program, run_and_report
 from common.errors import SettingsError, one_line
 from common.processes import several_processes
@@ -57,13 +56,11 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             name = unknown[1]
             known = [flag.lstrip("-") for flag in self._option_string_actions]
-            near = re.sub("(mean|or) ", r"\1 --", suggestion(name, known))
+            near = suggestion(name, known).replace("mean ", "mean --")
             same = {name, f"{name}s", name.removesuffix("s")} & {*known}
             message += near if same else of_other_modes(f"--{name}", self.outside) or near
         elif wrong := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
-            from tasks import task_suggestion
-
-            message += task_suggestion(wrong[1], [one.strip("'") for one in wrong[2].split(", ")])
+            message += suggestion(wrong[1], [one.strip("'") for one in wrong[2].split(", ")])
         self.exit(2, f"{program()}: {one_line(message)} (see --help)\n")
 
 
@@ -93,21 +90,16 @@ def main(argv: list[str]) -> int:
         + "\n\n".join(f"{group}:\n{mode_lines(group)}" for group in GROUPS)
         + f"\n\n{shown_command()} --mode MODE --help shows the flags of a mode.",
     )
-    mode = front.add_argument("--mode", nargs="?", help=argparse.SUPPRESS)  # none before --help
-    mode.completer = lambda **_: MODES  # type: ignore
-    if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
-        complete(front)
+    front.add_argument("--mode", nargs="?", help=argparse.SUPPRESS)  # none before --help
     chosen, rest = front.parse_known_args(argv)
     if chosen.mode is None:
         if {"-h", "--help", ALL} & set(rest):
             front.print_help()
             return 0
         front.error(f"--mode: expected one of {', '.join(MODES)}, found none")
-    chosen.mode = FORMER.get(chosen.mode, chosen.mode)
     if chosen.mode not in MODES:
         line = f"--mode: expected one of {', '.join(MODES)}, found {chosen.mode!r}"
-        words = {name: one.words for name, one in MODES.items()}
-        front.error(line + suggestion(chosen.mode, MODES, words))
+        front.error(line + suggestion(chosen.mode, MODES))
     return run_and_report(program(), lambda: run_mode(chosen.mode, rest))
 
 
@@ -120,17 +112,6 @@ def mode_lines(group: str) -> str:
 def shown_command() -> str:
     """Return `python run.py`, or `minbert` where it is installed."""
     return f"python {CHECKOUT}" if program() == CHECKOUT else program()
-
-
-def complete(front: Parser) -> None:
-    """Complete modes, and flags and choices of the typed mode, for the shell (argcomplete)."""
-    import argcomplete
-
-    words = os.environ.get("COMP_LINE", "").split()
-    typed = next((b for a, b in pairwise(words) if a == "--mode"), None)
-    if typed in MODES:
-        importlib.import_module(f"cli.{typed}").add_flags(front)
-    argcomplete.autocomplete(front)
 
 
 def run_mode(name: str, rest: list[str]) -> int:

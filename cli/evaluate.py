@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from cli.settings_flags import path
 from common.errors import OtherRunError, one_line
+from common.suggestions import suggestion
 from multitask.storage.run_folder import RunFolder, run_of_predictions
 from multitask.storage.stored_config import stored_run_errors
-from tasks import CS224N, SAMPLE, build_task, data_folder, find_task, task_suggestion
+from tasks import CS224N, SAMPLE, build_task, data_folder, find_task
 from tasks.text_files import file_exists
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     for name in args.tasks or ():
         if name not in tasks:
             line = f"--tasks: expected some of {', '.join(tasks)}, found {name}"
-            parser.error(line + task_suggestion(name, tasks))
+            parser.error(line + suggestion(name, tasks))
     data = data_of(args)
     checked = check_folder(folder, data_folder(data), tasks, wanted, bool(args.zip))
     if not checked:

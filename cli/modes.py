@@ -1,4 +1,4 @@
-"""The modes of the command line: one line each, from which help, suggestions and checks follow."""
+"""The modes of the command line: one line each, from which help and checks follow."""
 
 from __future__ import annotations
 
@@ -9,26 +9,21 @@ from dataclasses import dataclass
 class Mode:
     """A mode, whose flags and `main` are in the module of cli/ with its name.
 
-    `group` and `help` are its place and text in `--help`; `words` are other words for what it does,
-    with underscores, for suggestions. `user_methods`: it has `--use`. `distributed`: several
-    processes can train together. `former`: its older name, which still works.
+    `group` and `help` are its place and text in `--help`. `user_methods`: it has `--use`.
+    `distributed`: several processes can train together.
     """
 
     group: str
     help: str
-    words: str = ""
     user_methods: bool = False
     distributed: bool = False
-    former: str = ""
 
 
-FIT = "train training fit finetune fine_tune tune learn"
 MODES = {
-    "single": Mode("train", "train one task", FIT, user_methods=True, distributed=True),
+    "single": Mode("train", "train one task", user_methods=True, distributed=True),
     "multitask": Mode(
         "train",
         "train several tasks on one shared encoder",
-        f"{FIT} mtl multi",
         user_methods=True,
         distributed=True,
     ),
@@ -39,16 +34,10 @@ MODES = {
         distributed=True,
     ),
     "affinity": Mode(
-        "train",
-        "estimate which tasks help each other, from one short joint run",
-        "grouping groups transfer",
-        user_methods=True,
+        "train", "estimate which tasks help each other, from one short joint run", user_methods=True
     ),
     "pareto": Mode(
-        "train",
-        "train once for each of several preferences between tasks",
-        "sweep",
-        user_methods=True,
+        "train", "train once for each of several preferences between tasks", user_methods=True
     ),
     "probe": Mode(
         "train", "fit a logistic regression on a frozen encoder's embeddings", user_methods=True
@@ -56,58 +45,21 @@ MODES = {
     "bilstm": Mode(
         "train", "write an untrained BiLSTM encoder over the words of a task", user_methods=True
     ),
-    "ensemble": Mode(
-        "train", "merge the predictions of several finished runs", "vote average soup merge"
-    ),
-    "evaluate": Mode(
-        "evaluate",
-        "check and score leaderboard files, and pack them",
-        "test eval evaluation score validate check",
-    ),
-    "compare": Mode(
-        "evaluate",
-        "compare runs: means over seeds, gains, significance tests",
-        "report comparison significance",
-    ),
-    "runs": Mode("evaluate", "list the runs of a folder", "list ls"),
+    "ensemble": Mode("train", "merge the predictions of several finished runs"),
+    "evaluate": Mode("evaluate", "check and score leaderboard files, and pack them"),
+    "compare": Mode("evaluate", "compare runs: means over seeds, gains, significance tests"),
+    "runs": Mode("evaluate", "list the runs of a folder"),
     "reproduce": Mode("evaluate", "reproduce the tables of a paper from its configurations"),
-    "predict": Mode(
-        "use",
-        "predict new texts with a run",
-        "infer inference prediction classify",
-        user_methods=True,
-    ),
+    "predict": Mode("use", "predict new texts with a run", user_methods=True),
     "serve": Mode(
-        "use",
-        "serve the heads of a run: a web page and a JSON interface",
-        "server serving ui web gui api http",
-        user_methods=True,
-        former="demo",
+        "use", "serve the heads of a run: a web page and a JSON interface", user_methods=True
     ),
-    "encode": Mode(
-        "use",
-        "embed the sentences of a file",
-        "embed embedding embeddings encoding vectors",
-        user_methods=True,
-    ),
-    "similar": Mode(
-        "use",
-        "find the sentences of a file nearest to a query",
-        "search query retrieve retrieval nearest",
-        user_methods=True,
-    ),
+    "encode": Mode("use", "embed the sentences of a file", user_methods=True),
+    "similar": Mode("use", "find the sentences of a file nearest to a query", user_methods=True),
     "mine": Mode("use", "find the most similar pairs of sentences in a file", user_methods=True),
-    "export": Mode(
-        "use",
-        "export a run to a folder for other libraries",
-        "save convert onnx",
-        user_methods=True,
-    ),
-    "tasks": Mode(
-        "data", "list the tasks and the examples that are found for them", "data datasets"
-    ),
+    "export": Mode("use", "export a run to a folder for other libraries", user_methods=True),
+    "tasks": Mode("data", "list the tasks and the examples that are found for them"),
     "download": Mode("data", "download data from the hub as files of CS224N and GLUE"),
 }
-FORMER = {one.former: name for name, one in MODES.items() if one.former}
 GROUPS = tuple(dict.fromkeys(one.group for one in MODES.values()))
 DISTRIBUTED = tuple(name for name, one in MODES.items() if one.distributed)

@@ -128,9 +128,6 @@ def add_result_flags(parser: argparse.ArgumentParser) -> None:
         help="print the runs, their training examples and steps, and estimated hours, without "
         "training",
     )
-    parser.add_argument(  # former name
-        "--kept-only", dest="stored_only", action="store_true", help=argparse.SUPPRESS
-    )
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

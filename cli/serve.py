@@ -3,7 +3,7 @@
 With --input, it also searches the sentences of a file. The server listens on this machine only,
 unless --host is given; then the page offers no texts of the dev data as examples. Requests of
 several clients share passes of the encoder. There are at most 64 connections; a request that is
-not complete after 10 seconds is refused. --mode demo is an older name of this mode.
+not complete after 10 seconds is refused.
 """
 
 from __future__ import annotations

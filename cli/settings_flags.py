@@ -24,7 +24,6 @@ from multitask.settings.methods import ROLES, pretrains
 from tasks import TASKS, TaskOptions
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
-FORMER_FLAGS = {"class_balanced": "per_class"}  # names of flags that still work
 USE_AGAIN = "files with the user-defined methods that the run was trained with"
 Chosen = Mapping[str, Mapping[str, type[Settings]]]  # methods of a mode by role and name
 
@@ -86,11 +85,7 @@ class Flags:
             text += default_text(text, default_of(one), about.get("source"))
         if default_of(one) is True:
             more["action"] = argparse.BooleanOptionalAction
-        action = self.add(key, group, text, about.get("common", False), **more)
-        action.completer = lambda **_: names_of(hint)
-        if former := FORMER_FLAGS.get(key):  # hidden
-            more = {name: value for name, value in more.items() if name != "metavar"}
-            self.parser.add_argument(flag(former), dest=key, help=argparse.SUPPRESS, **more)
+        self.add(key, group, text, about.get("common", False), **more)
 
     def add_config(
         self, keys: Iterable[str], hints: Mapping[str, Any] = MappingProxyType({})
@@ -136,8 +131,7 @@ class Flags:
     def add_role(self, role: str, about: Mapping[str, Any], names: list[str], default: str) -> None:
         self.hints[role] = str
         text = f"{self.role_helps.get(role, about['help'])}: {', '.join(names)}{default}"
-        action = self.add(role, about["group"], text, about.get("common", False), metavar="NAME")
-        action.completer = lambda **_: names
+        self.add(role, about["group"], text, about.get("common", False), metavar="NAME")
 
     def add_task_options(self, names: Iterable[str]) -> None:
         """Add the options of tasks, such as `--sst-head`, and those shared by several tasks."""

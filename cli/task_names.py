@@ -12,7 +12,8 @@ from cli.training import settings_file
 from common.errors import SettingsError, UserError
 from common.processes import is_main_process
 from common.repeats import repeated
-from tasks import TASK_NAMES, task_suggestion
+from common.suggestions import suggestion
+from tasks import TASK_NAMES
 from tasks.described import parse_description
 from tasks.table_tasks import Table, complete_table, make_table
 from tasks.task_description import NAME
@@ -50,7 +51,7 @@ def task(text: str) -> str | OwnTask:
     if "=" not in text:
         raise argparse.ArgumentTypeError(
             f"expected the name of a task, or an own task {FORM}, found {text!r}"
-            f"{task_suggestion(text, TASK_NAMES)}"
+            f"{suggestion(text, TASK_NAMES)}"
         )
     try:
         return OwnTask(text.partition("=")[0], parse_description(text))
@@ -165,7 +166,7 @@ def resolve_tasks(
         if isinstance(one, str) and one not in known:
             expected = f"one of {', '.join(TASK_NAMES)}, or an own task {FORM}"
             raise SettingsError(
-                f"{flag}: expected {expected}, found {one!r}{task_suggestion(one, known)}"
+                f"{flag}: expected {expected}, found {one!r}{suggestion(one, known)}"
             )
     typed = [one for one in given if isinstance(one, OwnTask)]
     own = {one.name: complete_description(one.name, one.given).to_json() for one in typed}

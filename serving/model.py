@@ -15,6 +15,7 @@ from torch import nn
 from common.errors import EncoderError, RunError, SettingsError
 from common.sequences import no_sequence
 from common.settings import short_repr
+from common.suggestions import suggestion
 from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW
@@ -32,7 +33,6 @@ from serving.joint_encoding import embed_tasks
 from serving.prediction import Prediction, count_cut, count_empty, joined, prediction
 from serving.regions import calibrated, quantiles_of
 from serving.run_encoder import bi_encoder_of, check_embeds_texts, check_task, of_one_task
-from tasks import task_suggestion
 from tasks.base import Task
 from tasks.calibration import Calibration
 from tasks.labelled_files import files_of
@@ -270,7 +270,7 @@ class MultiTaskModel:
             raise RunError(f"tasks: expected some of {', '.join(self.tasks)}, or None, found none")
         for name in wanted:
             if name not in self.tasks_by_name:
-                meant = task_suggestion(name, self.tasks)
+                meant = suggestion(name, self.tasks)
                 raise RunError(f"expected tasks of {', '.join(self.tasks)}, found {name}{meant}")
             if name not in able:
                 raise RunError(f"{name}: expected pairs of texts, found single ones")

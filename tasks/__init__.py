@@ -20,7 +20,6 @@ from tasks.registry import (
     TASKS,
     TaskOptions,
     build_task,
-    task_suggestion,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ __all__ = [
     "TASK_NAMES",
     "TaskOptions",
     "build_task",
-    "task_suggestion",
 ]
 SAMPLE = "sample"  # the bundled data, as the name of a folder
 OwnTasks = Mapping[

@@ -22,7 +22,7 @@ from tasks.labelled_files import LabelledFiles, Source
 from tasks.own_types import TYPES, type_of_lists
 from tasks.own_types.base import MISSING_REPRS, DescriptionError, OwnType, Parts, check_labels
 from tasks.own_types.multi_label import check_no_matrix
-from tasks.registry import TASKS, TaskOptions, task_suggestion
+from tasks.registry import TASKS, TaskOptions
 from tasks.shared_splits import rows_key
 from tasks.splits import PartedSource
 from tasks.table_splits import TableSource, TableSplit
@@ -128,7 +128,7 @@ def task(
         return TASKS[first](**options | numbers)
     if "=" not in first:
         line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
-        raise SettingsError(line + task_suggestion(first, TASKS))
+        raise SettingsError(line + suggestion(first, TASKS))
     if options:
         line = f"expected inside the description, found {next(iter(options))} outside of it"
         raise SettingsError(f"options: {line}")

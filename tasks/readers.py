@@ -133,7 +133,7 @@ def label_fault(error: ValueError, label: str, names: Iterable[str] = ()) -> str
     """Return what a parser of labels expected and found, and the label or name that was meant."""
     label = getattr(error, "label", None) or label
     known = () if to_number(label) is not None else (*getattr(error, "names", ()), *names)
-    return f"{error}, found {label!r}{suggestion(label, known, {}, ONE_OF_THREE)}"
+    return f"{error}, found {label!r}{suggestion(label, known, ONE_OF_THREE)}"
 
 
 def named_label(names: tuple[str, ...]) -> Callable[[str], float]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import new_class
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from common.errors import UserError
 from common.settings import Settings, setting
-from common.suggestions import suggestion
 from tasks import catalog
 from tasks.catalog import DECLARED
 from tasks.closure import Closure
@@ -227,26 +226,6 @@ TASKS: dict[str, type[TaskOptions]] = {
 TASK_NAMES = tuple(TASKS)
 # Tasks whose pairs of texts may be encoded as one sequence.
 PAIRS = tuple(name for name, task in TASKS.items() if "pair" in task.by_key())
-# Tasks, and other words for them, in lower case with underscores, for suggestions.
-OTHER_NAMES = {
-    "sst": "sentiment sentiments sst5 sst_5 stanford_sentiment sentiment_analysis",
-    "qqp": "paraphrase paraphrases para quora quora_question_pairs duplicate duplicates",
-    "sts": "similarity similarities stsb sts_b sts_benchmark semantic_similarity relatedness",
-    "etpc": "paraphrase_types paraphrase_type",
-    "sst2": "sst_2",
-    "mnli": "nli multinli entailment",
-    "imdb": "movies",
-    "yelp5": "yelp yelp_full",
-    "yelp2": "yelp_polarity",
-    "amazon5": "amazon amazon_full",
-    "amazon2": "amazon_polarity",
-    "dbpedia": "dbpedia14 dbpedia_14",
-}
-
-
-def task_suggestion(name: Any, known: Iterable[str]) -> str:
-    """Return the end of a message with the task that was meant, empty if no name is similar."""
-    return suggestion(name, known, OTHER_NAMES)
 
 
 def build_task(name: str, **options: str) -> Task:

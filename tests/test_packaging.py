@@ -77,7 +77,7 @@ def test_the_pinned_versions_are_within_the_bounds_of_the_package():
 def test_the_first_file_pins_what_training_and_studies_need_and_the_brief_s_packages():
     assert {*bounds(), *bounds("studies"), *ASKED} <= set(pins("requirements.txt"))
     extras = set(pins("requirements-extras.txt"))
-    assert {*bounds("serve"), *bounds("data"), *bounds("shell")} <= extras
+    assert {*bounds("serve"), *bounds("data")} <= extras
 
 
 @pytest.mark.parametrize("name", ["tasks", "common", "minbert"])

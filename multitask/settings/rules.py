@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from common.errors import SettingsError
 from common.repeats import repeated
 from common.settings import short_repr
+from common.suggestions import suggestion
 from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
@@ -31,7 +32,7 @@ from multitask.settings.objective_rules import (
 )
 from multitask.settings.pretraining_rules import head_rate_rules, pretraining_rules
 from multitask.settings.settings_by_name import ONE
-from tasks import TaskOptions, task_suggestion
+from tasks import TaskOptions
 from tasks.objectives import Objective
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def not_among_tasks(c: RunConfig, key: str, names: Any) -> Iterator[str]:
     for name in names:
         if c.tasks and name not in c.tasks:
             line = f"{key}: expected one of {', '.join(c.tasks)}, found {short_repr(name)}"
-            yield line + task_suggestion(name, c.tasks)
+            yield line + suggestion(name, c.tasks)
 
 
 def mixing_rules(c: RunConfig) -> Iterator[str]:
@@ -251,7 +252,7 @@ def task_name_rules(c: RunConfig) -> Iterator[str]:
     for name in c.tasks:
         if name not in known:
             line = f"tasks: expected one of {', '.join(known)}, found {name!r}"
-            yield line + task_suggestion(name, known)
+            yield line + suggestion(name, known)
     for name in repeated(c.tasks):
         yield f"tasks: expected each task once, found {name} twice"
     for task, options in c.task_options.items():

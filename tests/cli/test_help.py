@@ -1,8 +1,6 @@
-"""Help and shell completion: which flags each mode shows, and the choices of their values."""
+"""Help: which flags each mode shows, and the choices of their values."""
 
 import importlib
-import json
-import os
 import subprocess
 import sys
 
@@ -225,37 +223,3 @@ def test_an_interrupt_during_the_start_is_one_line_and_imports_no_torch():
     assert result.returncode == 130
     assert lines[-1].startswith("run.py: interrupted")
     assert not any(line.endswith(" torch") for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("line", "expected", "absent"),
-    [
-        ("run.py --mode mul", "multitask", "single"),
-        ("run.py --mode multitask --combiner pa", "pareto-mtl", "pcgrad"),
-    ],
-)
-def test_the_shell_completes_modes_and_choices(line, expected, absent, tmp_path):
-    answer = tmp_path / "answer"
-    environment = os.environ | {
-        "_ARGCOMPLETE": "1",
-        "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
-        "_ARGCOMPLETE_IFS": "\n",
-        "COMP_LINE": line,
-        "COMP_POINT": str(len(line)),
-        "COMP_TYPE": "9",
-    }
-    command = [sys.executable, "run.py"]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=600)
-    words = {word.strip() for word in answer.read_text().split("\n")}
-    assert (expected in words, absent in words) == (True, False)
-
-
-def test_former_names_of_flags_are_accepted_and_hidden(help_of, run, tmp_path):
-    assert "--per-class" not in help_of("--mode", "single", "--help-all")
-    command = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", "16")
-    for number, flag in enumerate(("--per-class", "--class-balanced")):
-        assert (
-            run(*command, flag, "--epochs", "1", "--output", tmp_path / f"{number}").returncode == 0
-        )
-    stored = [json.loads((tmp_path / f"{n}" / "config.json").read_text()) for n in range(2)]
-    assert stored[0] == stored[1]
