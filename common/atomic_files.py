@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-import hashlib
+import fcntl
 import os
-import platform
 import re
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -17,65 +14,33 @@ from typing import TextIO
 
 from common.errors import UserError
 
-NEW, OLD = "new", "old"
-TEMPORARY = re.compile(
-    r"\.(?P<name>.+)\.(?P<machine>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{8}"
-    rf"\.minbert-(?P<kind>{NEW}|{OLD})",
-    re.DOTALL,
-)
+NEW, OLD = "new", "old"  # a path that is being written, and a folder that is being replaced
+TEMPORARY = re.compile(rf"\.(.+)\.([0-9]+)\.minbert-({NEW}|{OLD})", re.DOTALL)
+KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
 
 
 def temporary_name(target: Path, kind: str) -> Path:
-    """Return a path next to `target` that no other program, process or call uses."""
-    mark = f"{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
-    return target.with_name(f".{target.name}.{mark}.minbert-{kind}")
-
-
-def temporaries(folder: Path, name: str | None = None) -> list[Path]:
-    """Return the sorted temporary paths in a folder, or only those of the target `name`.
-
-    The list is empty if the folder cannot be read.
-    """
-    try:
-        found = sorted(path for path in folder.iterdir() if TEMPORARY.fullmatch(path.name))
-    except OSError:
-        return []
-    return [path for path in found if name in (None, target_name(path))]
-
-
-def target_name(path: Path) -> str:
-    """Return the target's name for a temporary name; return other names unchanged."""
-    match = TEMPORARY.fullmatch(path.name)
-    return match["name"] if match else path.name
+    """Return a hidden path next to `target` that no other process uses."""
+    return target.with_name(f".{target.name}.{os.getpid()}.minbert-{kind}")
 
 
 def kind_of(path: Path) -> str | None:
     """Return `new` or `old` for a temporary name, None for other names."""
     match = TEMPORARY.fullmatch(path.name)
-    return match["kind"] if match else None
+    return match[3] if match else None
 
 
-def owner_may_be_alive(path: Path) -> bool:
-    """Return whether the process of a temporary name may be alive; on another machine it may."""
-    match = TEMPORARY.fullmatch(path.name)
-    if match is None or match["machine"] != machine() or os.name == "nt":
-        return True  # Windows has no signal that only tests for a process
+def is_alive(process: int) -> bool:
+    """Return whether another process of this machine has this id."""
+    if process == os.getpid():
+        return False
     try:
-        os.kill(int(match["process"]), 0)
+        os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:  # it is alive and belongs to another user
+    except OSError:  # it belongs to another user
         return True
     return True
-
-
-def machine() -> str:
-    """Return eight digits that identify this machine; process ids are unique only per machine."""
-    return hashlib.blake2b(platform.node().encode(errors="replace"), digest_size=4).hexdigest()
-
-
-IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # a rename's target exists
-KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
 
 
 def atomic_write_text(file: Path, text: str) -> None:
@@ -106,9 +71,13 @@ def atomic_path(target: Path, overwrite: bool = True) -> Iterator[Path]:
     new = temporary_name(target, NEW)
     try:
         yield new
-        commit_file(new, target, overwrite)
+        if new.is_dir():
+            put_in_place(new, target, overwrite)
+        else:
+            os.replace(new, target)
     except BaseException as error:
         remove(new, ignore_errors=True)
+        recover(target)
         if isinstance(error, OSError) and error.errno is not None:
             place = str(new if error.filename is None else error.filename)
             if place.startswith(str(new)):
@@ -117,65 +86,36 @@ def atomic_path(target: Path, overwrite: bool = True) -> Iterator[Path]:
         raise
 
 
-def commit_file(new: Path, target: Path, overwrite: bool = True) -> None:
-    """Rename `new` to `target`; flush the files of a folder to disk first.
+def put_in_place(new: Path, target: Path, overwrite: bool) -> None:
+    """Flush a folder to disk and rename it to `target`.
 
-    An existing folder that is not empty is renamed first, and deleted after the new one is in
-    place. If the second rename fails, the first is undone. If the process is killed between them,
-    `recover` undoes the first.
+    With `overwrite`, a folder there is renamed first, and deleted last. `recover` takes it back if
+    the process ends in between.
     """
-    if not new.is_dir():
-        os.replace(new, target)
-        return
     for path in (new, *new.rglob("*")):
         sync(path)
     old = temporary_name(target, OLD)
-    try:
-        new.rename(target)
-    except OSError as error:
-        if not overwrite or error.errno not in IN_THE_WAY:
-            raise
-        exchange(new, target, old)
-    sync(target.parent)
-    discard(old)
-
-
-def exchange(new: Path, target: Path, old: Path) -> None:
-    """Rename `target` to `old` and `new` to `target`, or neither."""
-    try:
+    if overwrite and target.exists():
         target.rename(old)
-        new.rename(target)
-    except BaseException:
-        if old.exists() and not target.exists():
-            old.rename(target)
-        raise
+    new.rename(target)
+    sync(target.parent)
+    remove(old, ignore_errors=True)
 
 
 def recover(target: Path) -> None:
-    """Clear the temporary paths of `target` that killed processes of this machine left.
+    """Clear the temporary paths of `target` that ended processes left.
 
     A folder that was being replaced is restored if `target` does not exist; the rest is removed.
-    Paths of running processes and of other programs stay unchanged.
     """
-    for path in temporaries(target.parent, target.name):
-        if owner_may_be_alive(path):
+    for path in paths_in(target.parent):
+        match = TEMPORARY.fullmatch(path.name)
+        if match is None or match[1] != target.name or is_alive(int(match[2])):
             continue
         with suppress(OSError):  # cleared by another process, or no permission
-            if kind_of(path) == OLD and not target.exists():
+            if match[3] == OLD and not target.exists():
                 path.rename(target)
             else:
-                discard(path)
-
-
-def discard(path: Path) -> None:
-    """Delete a temporary path; first rename an `old` folder to a `new` one.
-
-    If the process is killed, `recover` then does not restore a partly deleted folder.
-    """
-    with suppress(OSError):
-        if kind_of(path) == OLD and path.exists():
-            path = path.rename(temporary_name(path.with_name(target_name(path)), NEW))
-        remove(path)
+                remove(path)
 
 
 def remove(path: Path, ignore_errors: bool = False) -> None:
@@ -189,8 +129,6 @@ def remove(path: Path, ignore_errors: bool = False) -> None:
 
 def sync(path: Path) -> None:
     """Flush a file, or the names in a folder, to disk."""
-    if os.name == "nt":  # Windows cannot flush a file that is opened for reading
-        return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -217,13 +155,8 @@ def file_lock(file: Path, wait: bool = True) -> Iterator[bool]:
     """Hold the lock FILE.lock and yield True; without `wait`, yield False if another holds it.
 
     The lock ends with the process at the latest. The empty file stays: if it were deleted, two
-    processes could hold locks of the same name. On Windows this function does not lock.
+    processes could hold locks of the same name.
     """
-    try:
-        import fcntl
-    except ImportError:
-        yield True
-        return
     lock = file.with_name(f"{file.name}.lock")
     check_regular(lock)
     with lock.open("a") as held:

@@ -12,7 +12,7 @@ from typing import Any
 from common.entry_point import start
 from common.errors import RunError, UserError
 from common.json_files import read_sealed, write_sealed
-from multitask.settings.config import RunConfig, difference
+from multitask.settings.config import RunConfig, default_values, difference
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import without_paths
 from tasks.metrics import metric_error
@@ -55,10 +55,12 @@ def check_config(
 ) -> None:
     """Raise UserError if a cell was made with another configuration.
 
-    Settings that the configuration does not use may differ.
+    Settings that the configuration does not use may differ; those that the cell lacks have their
+    defaults.
     """
     ignored = (*ignored, *config.unused())
-    if found := difference(without_paths(config), kept, ignored=ignored):
+    mine, theirs = ({**default_values(), **one} for one in (without_paths(config), kept))
+    if found := difference(mine, theirs, ignored=ignored):
         raise UserError(
             f"{file}: expected a cell of this configuration, found another: {found}; "
             "another --results keeps both"

@@ -324,11 +324,7 @@ def check_complete(config: RunConfig) -> None:
 def difference(
     mine: Mapping[str, object], theirs: Mapping[str, object], ignored: Container[str] = ()
 ) -> str | None:
-    """Return the first key in which two configurations as JSON differ; None if equal.
-
-    A setting that a stored configuration lacks has its default.
-    """
-    mine, theirs = ({**default_values(), **one} for one in (mine, theirs))
+    """Return the first key in which two configurations as JSON differ; None if equal."""
     for key in sorted(mine.keys() | theirs.keys()):
         if key not in ignored and key != "preset" and mine.get(key) != theirs.get(key):
             return first_difference(key, mine.get(key), theirs.get(key))

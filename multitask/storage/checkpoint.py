@@ -12,7 +12,7 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from common.atomic_files import recover, remove
+from common.atomic_files import kind_of, paths_in, recover, remove
 from common.json_files import integrity_error, read_json, write_json
 from common.run_files import CHECKPOINT_PARTS
 from minbert.weights import read_tensors, save_tensors
@@ -20,7 +20,6 @@ from multitask.settings.config import RunConfig
 from multitask.storage.checkpoint_folders import (
     BEST,
     CheckpointError,
-    leftovers,
     newest_first,
     publish,
     published,
@@ -142,14 +141,12 @@ class Checkpoints:
     ) -> None:
         """Write the state after `step`, and keep only the newest checkpoint before it.
 
-        Checkpoints of later steps, which are damaged, and incomplete ones are removed first.
+        Checkpoints of later steps, which are damaged, are removed first.
         """
         folder = self.folder / f"step-{step:08}"
         for old in newest_first(self.folder):
             if step_of(old) > step or not old.is_dir():
                 remove(old, ignore_errors=True)
-        for half in leftovers(self.folder):
-            remove(half, ignore_errors=True)
         publish(
             folder,
             lambda target: save_training(target, model, optimizer, state, others),
@@ -206,6 +203,7 @@ class Checkpoints:
         """Raise CheckpointError if the best epoch's weights are missing or of another run."""
         if not epoch:
             return
+        recover(self.folder / BEST)
         try:
             best = published(self.folder / BEST)
         except CheckpointError as error:
@@ -220,7 +218,8 @@ class Checkpoints:
     def forget(self) -> None:
         """Delete all but the best weights; the optimiser's state is twice their size."""
         recover(self.folder / BEST)
-        for path in (*newest_first(self.folder), *leftovers(self.folder)):
+        half = (path for path in paths_in(self.folder) if kind_of(path) is not None)
+        for path in (*newest_first(self.folder), *half):
             remove(path, ignore_errors=True)
 
 
@@ -268,9 +267,7 @@ def load_training(folder: Path, model: nn.Module, optimizer: torch.optim.Optimiz
             moments.setdefault(int(index), {})[kind] = value
         groups = optimizer.state_dict()["param_groups"]
         stored = {"state": moments, "param_groups": groups}
-        if NUMBERS in state:  # a former version had none
-            stored = with_numbers(stored, state.pop(NUMBERS))
-        optimizer.load_state_dict(stored)
+        optimizer.load_state_dict(with_numbers(stored, state.pop(NUMBERS)))
     except (RuntimeError, ValueError, KeyError) as error:
         raise CheckpointError(
             f"{folder}: expected the weights of this run; --overwrite starts again; found others: "

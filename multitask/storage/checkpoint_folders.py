@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from common.atomic_files import NEW, OLD, atomic_path, kind_of, paths_in, target_name
+from common.atomic_files import atomic_path, paths_in
 from common.errors import UserError
 from common.json_files import SUMS, checksums, integrity_error, write_json
 
@@ -40,47 +40,22 @@ def publish(
 
 
 def published(folder: Path) -> Path | None:
-    """Return the folder, or the one it was replacing when the process ended, or None.
-
-    Raise CheckpointError if it is damaged.
-    """
-    for candidate in (folder, *(p for p in paths_in(folder.parent) if replaced(p) == folder.name)):
-        if candidate.exists():
-            if found := integrity_error(candidate):
-                raise CheckpointError(found)
-            return candidate
-    return None
+    """Return the folder, or None without one; raise CheckpointError if it is damaged."""
+    if not folder.exists():
+        return None
+    if found := integrity_error(folder):
+        raise CheckpointError(found)
+    return folder
 
 
 def newest_first(folder: Path) -> list[Path]:
-    """Return the checkpoints of a run's training, `step-N`, including damaged ones.
-
-    A checkpoint that was being replaced when the process ended has its temporary name.
-    """
-    paths = paths_in(folder)
-    steps = {replaced(path): path for path in paths} | {path.name: path for path in paths}
-    found = (path for name, path in steps.items() if name and STEP.fullmatch(name))
+    """Return the checkpoints of a run's training, `step-N`, including damaged ones."""
+    found = (path for path in paths_in(folder) if STEP.fullmatch(path.name))
     return sorted(found, key=step_of, reverse=True)
 
 
 def step_of(checkpoint: Path) -> int:
-    return int((replaced(checkpoint) or checkpoint.name)[5:])
-
-
-def leftovers(folder: Path) -> list[Path]:
-    """Return incomplete or replaced folders of killed processes; no process may be writing now."""
-    return [path for path in paths_in(folder) if is_leftover(path)]
-
-
-def is_leftover(path: Path) -> bool:
-    if name := replaced(path):
-        return path.with_name(name).exists()
-    return kind_of(path) == NEW
-
-
-def replaced(path: Path) -> str | None:
-    """Return the name of the folder that was being replaced; None for any other path."""
-    return target_name(path) if kind_of(path) == OLD else None
+    return int(checkpoint.name[5:])
 
 
 def seal(folder: Path) -> None:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import kind_of, paths_in, remove
+from common.atomic_files import kind_of, remove
 from common.errors import RunError
 from common.folder_content import foreign_name, locked_folder
 from common.json_files import checksums, read_json, read_json_if_any, write_json
@@ -22,7 +22,6 @@ from multitask.storage.checkpoint_folders import (
     CheckpointError,
     newest_first,
     published,
-    replaced,
 )
 from multitask.storage.metrics_file import OF_TRAINING, read_metrics
 from multitask.storage.stored_config import check_of_run, read_config
@@ -234,10 +233,13 @@ class RunFolder:
             self.metrics_file.exists()
             or any(kind_of(file) is None for file in self.path.glob("predictions/*"))
             or bool(newest_first(self.checkpoints))
-            or any((replaced(path) or path.name) == BEST for path in paths_in(self.checkpoints))
+            or self.best.exists()
         )
 
     def remove(self) -> None:
-        """Delete a run's own files and folders, but not the targets of links."""
-        for name in FOLDERS + FILES:
+        """Delete a run's own files and folders, but not the targets of links.
+
+        The metrics are the first, because they mark the run as finished.
+        """
+        for name in ("metrics.json", *FOLDERS, *FILES):
             remove(self.path / name)

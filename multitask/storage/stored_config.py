@@ -131,9 +131,13 @@ def read_config(content: Mapping[str, Any], file: Path, use: UserMethods = ()) -
     """
     try:
         settings = {k: v for k, v in content.items() if k not in OF_A_SOUP}
-        return RunConfig.from_json(settings, use)
+        config = RunConfig.from_json(settings, use)
     except UserError as error:
         raise RunError(f"{file}: {error}") from error
+    if missing := sorted(config.to_json().keys() - settings.keys()):
+        line = f"expected the settings of a run of this version, found no {missing[0]}"
+        raise RunError(f"{file}: {line}; train the run again")
+    return config
 
 
 def without_paths(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from multitask.settings.following_defaults import following_defaults
 from multitask.settings.methods import methods
 from multitask.storage.checkpoint_folders import publish
 from multitask.storage.run_folder import DATA, RunFolder
-from multitask.storage.run_replacement import BEFORE, MERGED, replacement
 from multitask.storage.stored_config import check_stored, stored_run_errors
 from multitask.storage.unfinished import finished_epochs
 from tasks import TASKS, OwnTasks, find_task
@@ -129,8 +128,7 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
     found, problems = [], []
     for file in sorted(root.rglob("config.json")):
         parts = file.relative_to(root).parts
-        hidden = (MERGED, f".{MERGED}", BEFORE)
-        if any(one in (CHECKPOINTS, "tensorboard") or one.startswith(hidden) for one in parts):
+        if any(one in (CHECKPOINTS, "tensorboard") or one.startswith(".") for one in parts):
             continue
         try:
             if is_run(RunFolder(file.parent).settings()):
@@ -221,19 +219,20 @@ def write_merged_run(
 ) -> None:
     """Write scores by task and split, metrics and, for a soup, the model.
 
-    A run there is replaced at the end, and stays if an error occurs before.
+    A run there is removed first.
 
     `data` are the checksums of the files with the scored examples, by name.
     Raise RunError if another process uses the folder.
     """
     run = RunFolder(folder)
-    with run.locked(), replacement(run) as place:
-        place.write_config(config)
-        write_json(place.path / DATA, data)
-        target = place.predictions
+    with run.locked():
+        run.remove()
+        run.write_config(config)
+        write_json(run.path / DATA, data)
+        target = run.predictions
         target.mkdir(exist_ok=True)
         if save_model is not None:
-            publish(place.best, save_model, config)
+            publish(run.best, save_model, config)
         for task, splits in tables.items():
             output = StoredRun(folder, config, None).task(task).output
             for split, table in splits.items():
@@ -241,5 +240,5 @@ def write_merged_run(
                 if output is not None:
                     file = target / output.name(split)
                     write_prediction_file(file, output, table.ids, table.predictions)
-                write_scores(place.scores(task, split), table)
-        write_sealed(place.metrics_file, metrics)
+                write_scores(run.scores(task, split), table)
+        write_sealed(run.metrics_file, metrics)

@@ -34,7 +34,7 @@ def without_config(checkpoint: Path) -> None:
     ("part", "flags", "expected"),
     [
         ("checkpoint", ("--seed", "3"), "seed is 3 there and 11711 here"),
-        ("checkpoint/best", ("--smart-weight", "1"), "there and {} here"),
+        ("checkpoint/best", ("--smart-weight", "1"), "smart_dropout is 'fixed' there"),
     ],
 )
 def test_resume_refuses_checkpoints_of_other_runs(

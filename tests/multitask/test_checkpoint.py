@@ -43,36 +43,23 @@ def test_a_failure_while_writing_keeps_the_old_folder_and_leaves_nothing_else(tm
     assert published(tmp_path / "never") is None
 
 
-def interrupted(folder, kind):
-    """What a process that was killed leaves: the folder under the name that it has meanwhile."""
-    return folder.rename(temporary_name(folder, kind))
-
-
-def test_a_checkpoint_that_was_being_replaced_is_loaded(tmp_path):
+def test_a_folder_that_was_being_replaced_is_restored(tmp_path):
     checkpoints = Checkpoints(tmp_path)
-    checkpoints.save(5, *trained(1), {"step": 5})
-    replaced = interrupted(tmp_path / "step-00000005", OLD)
-    assert newest_first(tmp_path) == [replaced]
-    assert checkpoints.load(*trained(1))[0] == {"step": 5}
-    publish(tmp_path / "best", write("best"))
-    best = interrupted(tmp_path / "best", OLD)
-    assert published(tmp_path / "best") == best
-    checkpoints.save(10, *trained(1), {"step": 10})
-    assert newest_first(tmp_path) == [tmp_path / "step-00000010", replaced]
-    checkpoints.save(11, *trained(1), {"step": 11})
-    checkpoints.forget()
-    assert list(tmp_path.iterdir()) == [best]
-    assert integrity_error(best) is None
+    publish(tmp_path / "best", write("best"), {})
+    (tmp_path / "best").rename(temporary_name(tmp_path / "best", OLD))
+    checkpoints.check_best(1)
+    assert integrity_error(tmp_path / "best") is None
 
 
-def test_incomplete_checkpoints_are_removed_by_the_next_one(tmp_path):
+def test_incomplete_checkpoints_are_removed_at_the_end(tmp_path):
     (tmp_path / "step-notes.tmp").mkdir()
-    half = [temporary_name(tmp_path / name, NEW) for name in ("best", "step-00000001")]
-    for path in half:
-        path.mkdir()
+    for name in ("best", "step-00000001"):
+        temporary_name(tmp_path / name, NEW).mkdir()
     checkpoints = Checkpoints(tmp_path)
     checkpoints.save(2, *trained(1), {"step": 2})
-    assert {path.name for path in tmp_path.iterdir()} == {"step-notes.tmp", "step-00000002"}
+    assert newest_first(tmp_path) == [tmp_path / "step-00000002"]
+    checkpoints.forget()
+    assert [path.name for path in tmp_path.iterdir()] == ["step-notes.tmp"]
 
 
 DAMAGES = {

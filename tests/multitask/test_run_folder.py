@@ -1,6 +1,5 @@
 """Names of run folders and what may be written where."""
 
-import errno
 import json
 import shutil
 from dataclasses import replace
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from common.atomic_files import NEW, OLD, temporary_name
+from common.atomic_files import NEW, temporary_name
 from common.errors import RunError, UserError
 from common.json_files import write_json
 from minbert import kernel_choice
@@ -20,7 +19,6 @@ from multitask.storage.data_files import digest_of, file_digests
 from multitask.storage.metrics_file import OF_TRAINING
 from multitask.storage.run_folder import RunFolder, run_of_predictions
 from multitask.storage.run_names import default_folder
-from multitask.storage.run_replacement import replacement
 from multitask.storage.start import holds_finished, make_ready
 from tasks import TASK_NAMES
 
@@ -80,8 +78,6 @@ def test_a_configuration_is_restored_from_json():
     )
     stored = json.loads(json.dumps(config.to_json()))
     assert RunConfig.from_json(stored).to_json() == config.to_json()
-    stored.pop("warmup")
-    assert RunConfig.from_json(stored).to_json() == config.to_json()
     with pytest.raises(UserError, match="expected the settings of a run, found 'colour'"):
         RunConfig.from_json(stored | {"colour": "red"})
 
@@ -115,17 +111,6 @@ def test_a_run_without_results_is_replaced(tmp_path):
     changed = replace(CONFIG, seed=3)
     assert not prepare(tmp_path, changed)
     assert json.loads((tmp_path / "config.json").read_text())["seed"] == 3
-
-
-@pytest.mark.parametrize("name", ["best", "step-00000001"])
-def test_a_run_whose_checkpoint_was_being_replaced_is_an_unfinished_one(tmp_path, name):
-    begin(tmp_path)
-    (tmp_path / "checkpoint" / "step-00000001").rename(
-        temporary_name(tmp_path / "checkpoint" / name, OLD)
-    )
-    with pytest.raises(RunError, match="--resume"):
-        prepare(tmp_path)
-    assert len(list((tmp_path / "checkpoint").iterdir())) == 1
 
 
 def test_an_incomplete_prediction_file_is_no_result(tmp_path):
@@ -232,32 +217,11 @@ def test_files_of_patterns_and_folders_and_the_dev_of_pre_training_have_checksum
     )
 
 
-@pytest.mark.parametrize("refused", range(1, 9))
-def test_a_run_stays_if_a_part_of_its_replacement_cannot_be_moved(refused, tmp_path, monkeypatch):
-    names = ("config.json", "metrics.json", "data.json", "predictions/sst.csv")
-
-    def write(folder, content):
-        (folder / "predictions").mkdir()
-        for name in names:
-            (folder / name).write_text(content)
-
-    def visible():
-        files = (one for one in tmp_path.rglob("*") if one.is_file())
-        return {one.relative_to(tmp_path).as_posix(): one.read_text() for one in files}
-
-    write(tmp_path, "before")
-    kept, rename, calls = visible(), Path.rename, []
-
-    def fails_once(self, target):
-        calls.append(target)
-        if len(calls) == refused + 1:  # the first one is that of the whole folder
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", fails_once)
-    with pytest.raises(OSError, match="No space"), replacement(RunFolder(tmp_path)) as place:
-        write(place.path, "after")
-    assert visible() == kept
-    with replacement(RunFolder(tmp_path)) as place:
-        write(place.path, "after")
-    assert visible() == dict.fromkeys(names, "after")
+def test_a_run_of_another_version_is_refused_in_one_line(tmp_path):
+    settings = CONFIG.to_json()
+    write_json(tmp_path / "config.json", {k: v for k, v in settings.items() if k != "warmup"})
+    with pytest.raises(RunError, match=r"config\.json: .* of this version, found no warmup; train"):
+        RunFolder(tmp_path).config()
+    write_json(tmp_path / "config.json", settings | {"former": 1})
+    with pytest.raises(RunError, match=r"config\.json: expected the .* of a run, found 'former'"):
+        RunFolder(tmp_path).config()
