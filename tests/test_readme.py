@@ -72,7 +72,6 @@ def run(command, monkeypatch):
     else:
         made_here = arguments[0] == "--mode" and "--run" not in arguments
         small = FLAGS.get(arguments[1], []) if made_here else []
-        small = ["--most-seeds", "3"] if "--until-sure" in arguments else small
         if "--adapter-top-layers" in arguments and TINY[1] in small:  # it has two layers
             small = [*small, "--adapter-top-layers", "1"]
         assert main(arguments + small) == 0, command
