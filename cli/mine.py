@@ -2,9 +2,6 @@
 
 The search is exact: every pair is compared once, in blocks that need little memory. --search int8
 finds the same pairs faster. Empty sentences are counted, and are in no pair.
-
-With --teacher RUN --as-task FILE, pairs of the run's own training sentences get its labels instead,
-as further training pairs (Augmented SBERT; Thakur et al., 2021).
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from cli import silver
 from cli.corpus import EXACT, add_corpus_flags, add_search_flag, check_output_file, load_corpus
 from cli.settings_flags import path
 from common.argument_types import typed
@@ -35,7 +31,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         further=("data", "seed"),
         task_help="; with --as-task, the task of --teacher, if it has several",
     )
-    silver.add_silver_flags(parser)
     pairs = parser.add_argument_group("pairs")
     pairs.add_argument(
         "--top",
@@ -57,8 +52,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    if silver.check_flags(args, parser):
-        return silver.main(args, parser)
     from common.atomic_files import atomic_writer
 
     target = Path(args.output) if args.output else None

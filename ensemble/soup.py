@@ -99,7 +99,7 @@ def soup_config(runs: Sequence[Path]) -> RunConfig:
                 raise RunError(f"{run}: expected {key} {mine} as {runs[0]} has, found {theirs}")
     # It trains on nothing, and is not calibrated.
     base = configs[0] if configs[0].init is None else read[0]
-    return base.changed(mode="soup", init=None, silver=(), calibrate=False)
+    return base.changed(mode="soup", init=None, calibrate=False)
 
 
 def as_read(run: Path, config: RunConfig) -> RunConfig:

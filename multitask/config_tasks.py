@@ -15,7 +15,6 @@ from tasks.labelled_files import Source
 from tasks.objectives import with_objective
 from tasks.protocols import apply_protocol
 from tasks.readers import limit_of
-from tasks.silver import with_silver
 
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
@@ -53,8 +52,6 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         source = apply_protocol(task, config.protocol, config.seed, others)
         tasks[name] = replace(task, source=source, auxiliary=auxiliary)
     tasks = {name: tasks[name] for name in config.tasks}
-    every = tuple(course.values())
-    tasks = with_silver(tasks, config.own_tasks, config.silver, every, config.drop_leaks)
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
 
 

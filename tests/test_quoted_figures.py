@@ -464,26 +464,7 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
     files = (f"sharing/{name}.json" for name in ("qqp-closure", "one-task-per-step"))
     pairs = [mean(dev(file, "qqp", "accuracy")) for file in files]
     yield page, f"paraphrase has {' with and '.join(pairs)} without them"
-    yield from quoted_of_silver_pairs()
     yield from quoted_of_sharing_on_a_gpu()
-
-
-def quoted_of_silver_pairs() -> Iterator[tuple[str, str]]:
-    """Yield the lines of docs/sharing.md about silver pairs, beside gold ones."""
-    page, gold = "docs/sharing.md", "sharing/one-task-per-step.json"
-    silver, teacher = "silver/semantic.json", "silver/cross.json"
-    without, added = (mean(dev(one, "sts", "pearson")) for one in (gold, silver))
-    line = f"similarity has {added} with 6,000 silver pairs, proposed by semantic search, and"
-    yield page, f"{line} {without} without them"
-    merged = 100 * read_cell(RESULTS / silver)["dev"]["overall"]
-    yield page, f"the overall score is {mean([merged])} and {mean(overalls(gold))} ("
-    control = "silver/random.json"
-    alone, merged = dev(control, "sts", "pearson"), read_cell(RESULTS / control)["dev"]["overall"]
-    line = f"similarity has {mean(alone)}, and {mean([100 * merged])} is the overall score."
-    yield page, f"With 6,000 random pairs, {line}"
-    single = mean(dev("sharing/sts.json", "sts", "pearson")[:1])
-    yield page, f"a cross-encoder of {mean(dev(teacher, 'sts', 'pearson'))}, which"
-    yield page, f"a bi-encoder trained on the same pairs ({single})"
 
 
 def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:

@@ -154,14 +154,12 @@ def task_rules(c: RunConfig) -> Iterator[str]:
         yield f"tasks: expected one in mode single, found {tasks}"
     if c.tasks and not c.main_tasks:
         yield f"auxiliary: expected a task that is not auxiliary, found only {tasks}"
-    for key, what in (("auxiliary", "task"), ("silver", "file"), ("teacher", "run")):
+    for key, what in (("auxiliary", "task"), ("teacher", "run")):
         several = getattr(c, key)
         same = several if key == "auxiliary" else list(map(abspath, several))
         for one, place in zip(several, same, strict=True):
             if same.count(place) > 1:
                 yield f"{key}: expected each {what} once, found {one} twice"
-    if c.silver and c.tasks and all(c.options_of(task).texts != 2 for task in c.tasks):
-        yield f"silver: expected a task of pairs, found {tasks}"
     by_task = {**weights_by_task(c), "task_options": c.task_options, "own_tasks": c.own_tasks}
     by_task["auxiliary"] = dict.fromkeys(c.auxiliary)
     for key, values in by_task.items():

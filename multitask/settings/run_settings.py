@@ -144,15 +144,6 @@ class RunSettings(Settings):
         path=True,
         modes=SUPERVISED,
     )
-    silver: tuple[Name, ...] = setting(
-        (),
-        help="also train on pairs that a run has labelled: files of --mode mine --as-task, each "
-        "for the task that it was made for",
-        metavar="FILE",
-        group="data",
-        path=True,
-        modes=SUPERVISED,
-    )
     widths: tuple[Count, ...] = setting(
         (),
         metavar="N",

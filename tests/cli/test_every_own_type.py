@@ -294,19 +294,3 @@ def test_the_smaller_error_is_bold(page, root):
         assert [cell.startswith("**") for cell in cells] == [
             one == better(values) for one in values
         ]
-
-
-def test_pairs_get_numbers_from_a_regression_and_none_from_a_ranking(
-    trained, tmp_path, run_ok, error_line
-):
-    mine = ("--mode", "mine", "--teacher", trained[0], "--as-task", tmp_path / "silver.csv")
-    printed = run_ok(*mine, "--task", "regression_pairs").stdout
-    assert f"type=regression,{PAIR_TEXTS},label={HOW}'" in printed
-    with (tmp_path / "silver.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    pairs = [tuple(row[name] for name in PAIR) for row in rows]
-    teacher = MultiTaskModel.load(trained[0])
-    values = teacher.predict(pairs, ["regression_pairs"])["regression_pairs"].values
-    assert [float(row[HOW]) for row in rows] == pytest.approx(values.tolist(), rel=1e-4)
-    line = error_line(2, *mine, "--overwrite", "--task", "ranking")
-    assert "--task: expected one of similarity, regression_pairs, regression_joint" in line

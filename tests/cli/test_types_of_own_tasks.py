@@ -117,13 +117,6 @@ def test_modes_that_need_one_class_refuse_several_labels(trained, tmp_path, erro
     for command in (("single", "--objective", "scl"), ("probe",)):
         line = error_line(2, "--mode", *command, "--task", TAGS)
         assert "expected a task with classes, found tags" in line
-    pairs = f"{TAGS},text=topic"
-    folder = tmp_path / "pairs"
-    command = ["--mode", "single", "--task", pairs, "--encoder", "tiny", "--epochs", "1"]
-    assert cli.main([*command, "--output", str(folder)]) == 0
-    mine = ("--mode", "mine", "--teacher", folder, "--as-task", tmp_path / "silver.csv")
-    line = "expected a run with a task of pairs that predicts a class or a number, found tags"
-    assert line in error_line(1, *mine)
 
 
 def test_a_run_with_weights_prints_them_and_the_figures_of_each_class(tmp_path, run_ok):

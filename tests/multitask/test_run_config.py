@@ -108,10 +108,7 @@ TOGETHER = [  # values that contradict each other
     ),
     ({"auxiliary": ("cola",)}, "auxiliary: expected one of sst, qqp, sts, found 'cola'"),
     ({"auxiliary": ("sts", "sts")}, "auxiliary: expected each task once, found sts twice"),
-    ({"silver": ("a.csv", "a.csv")}, "silver: expected each file once, found a.csv twice"),
-    ({"silver": ("a.csv", "./a.csv")}, "silver: expected each file once, found a.csv twice"),
     ({"teacher": ("a", "b/../a")}, "teacher: expected each run once, found a twice"),
-    ({"tasks": ("sst",), "silver": ("a.csv",)}, "silver: expected a task of pairs, found sst"),
     ({"auxiliary": ("sts", "sst", "qqp")}, "auxiliary: expected a task that is not auxiliary"),
     (
         {"mode": "pareto", "tasks": ("sst", "sts"), "auxiliary": ("sst",), "combiner": "epo"},
