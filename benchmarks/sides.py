@@ -5,10 +5,8 @@ Each imports only what its user would, since imports are part of what is measure
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import time
 from pathlib import Path
 
 
@@ -21,22 +19,6 @@ def encode_with_peer(file: str, output: str) -> None:
 
     sentences = Path(file).read_text("utf-8").splitlines()
     np.save(output, SentenceTransformer(str(minilm_folder())).encode(sentences))
-
-
-def mine_with_peer(folder: str, file: str, count: str) -> None:
-    """Mine pairs by sentence-transformers; print the seconds of its two parts as JSON."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.util import paraphrase_mining_embeddings
-
-    sentences = Path(file).read_text("utf-8").splitlines()
-    model = SentenceTransformer(folder, device="cpu")
-    begin = time.perf_counter()
-    embeddings = model.encode(sentences, convert_to_tensor=True, show_progress_bar=False)
-    encoded = time.perf_counter()
-    pairs = paraphrase_mining_embeddings(embeddings, max_pairs=int(count))[: int(count)]
-    ended = time.perf_counter()
-    found = {"encoding": encoded - begin, "mining": ended - encoded, "least": pairs[-1][0]}
-    print(json.dumps(found | {"pairs": len(pairs)}))
 
 
 def first_step(output: str) -> None:
@@ -98,7 +80,7 @@ def end() -> None:
     os._exit(0)
 
 
-SCRIPTS = (encode_with_peer, mine_with_peer, first_step, first_step_of_peer)
+SCRIPTS = (encode_with_peer, first_step, first_step_of_peer)
 
 if __name__ == "__main__":
     {one.__name__: one for one in SCRIPTS}[sys.argv[1]](*sys.argv[2:])

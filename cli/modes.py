@@ -55,8 +55,6 @@ MODES = {
         "use", "serve the heads of a run: a web page and a JSON interface", user_methods=True
     ),
     "encode": Mode("use", "embed the sentences of a file", user_methods=True),
-    "similar": Mode("use", "find the sentences of a file nearest to a query", user_methods=True),
-    "mine": Mode("use", "find the most similar pairs of sentences in a file", user_methods=True),
     "export": Mode("use", "export a run to a folder for other libraries", user_methods=True),
     "tasks": Mode("data", "list the tasks and the examples that are found for them"),
     "download": Mode("data", "download data from the hub as files of CS224N and GLUE"),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
-from cli.corpus import check_output_file
+from cli.output_file import check_output_file
 from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
 from common.argument_types import typed
 from common.settings import Name, Part

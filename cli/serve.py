@@ -1,9 +1,8 @@
 """Serve the heads of a run, as a page and a JSON interface: run.py --mode serve --run RUN
 
-With --input, it also searches the sentences of a file. The server listens on this machine only,
-unless --host is given; then the page offers no texts of the dev data as examples. Requests of
-several clients share passes of the encoder. There are at most 64 connections; a request that is
-not complete after 10 seconds is refused.
+The server listens on this machine only, unless --host is given; then the page offers no texts of
+the dev data as examples. Requests of several clients share passes of the encoder. There are at most
+64 connections; a request that is not complete after 10 seconds is refused.
 """
 
 from __future__ import annotations
@@ -29,10 +28,6 @@ def add_flags(parser: Any) -> None:
     parser.add_argument(
         "--run", type=path, required=True, metavar="RUN", help="folder of a run or of an export"
     )
-    parser.add_argument(
-        "--input", type=path, metavar="FILE", help="file of sentences to search, one per line"
-    )
-    parser.add_argument("--column", metavar="NAME", help="column of --input, if it is a table")
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="ADDRESS", help="address (default: 127.0.0.1)"
     )
@@ -70,30 +65,19 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--host: expected a name or an address such as 127.0.0.1, found an empty text")
     if ":" in args.host:
         parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")
-    if args.column and not args.input:
-        parser.error("--column: expected --input FILE, found none")
     from multitask.storage.run_folder import RunFolder
-    from serving.answers import ServedCorpus, ServedRun
+    from serving.answers import ServedRun
     from serving.model import MultiTaskModel
-    from serving.rows import Rows, embeddings_of, read_sentence_list
-    from serving.run_encoder import check_embeds_texts, report_precision
+    from serving.run_encoder import report_precision
     from serving.server import server_of
     from serving.service import Load, make_app
 
     machine = RunConfig(**parser.flags.given(args, ()))
-    corpus = None
-    sentences = read_sentence_list(Path(args.input), args.column) if args.input else []
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
     choice = model.model.bi_encoder.choose_precision(machine.precision)
     precision = choice.precision
     for task in (None, *model.model.adapters):  # errors and compilation before the first request
         model.encoder(precision, task)
-    if sentences:
-        check_embeds_texts(model.joint, None, f"{Path(args.run)}: ")
-        if names := ", ".join(model.model.adapters):
-            print(f"search: embeddings of the shared encoder, without the adapters of {names}")
-        embeddings = embeddings_of(sentences, model.model.bi_encoder, precision)
-        corpus = ServedCorpus(Path(args.input).name, sentences, Rows.of(embeddings))
     run = ServedRun(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
     # Bound here, so that errors are reported in one line and the port is known.
@@ -105,6 +89,6 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         if not local:
             print("others can open it: its examples are built-in texts, none of dev", flush=True)
         load = Load(args.batch_tokens, args.batch_wait / 1000, args.queue)
-        app = make_app(model, corpus, hosts, run, local, load, precision)
+        app = make_app(model, hosts, run, local, load, precision)
         server_of(app).run(sockets=[listening])
     return 0

@@ -17,7 +17,6 @@ EXTRAS = {
     "transformers": "export",
     "datasets": "data",
     "pyarrow": "data",
-    "faiss": "faiss",
 }
 
 

@@ -1,4 +1,4 @@
-"""Use of trained models: prediction, search, export and a server; estimators.
+"""Use of trained models: prediction, embeddings, export and a server; estimators.
 
 >>> from serving import MultiTaskModel
 >>> model = MultiTaskModel.load("runs/my-run")

@@ -14,20 +14,9 @@ from serving.empty_texts import REASON, is_empty
 from serving.examples import examples_of
 from serving.model import MultiTaskModel
 from serving.prediction import Prediction
-from serving.rows import Rows
-from serving.search import search
 from tasks.base import Task
 
 TITLES = {"sst": "Sentiment", "qqp": "Paraphrase", "sts": "Similarity"}
-
-
-@dataclass(frozen=True)
-class ServedCorpus:
-    """Sentences to search, with their embeddings."""
-
-    name: str
-    sentences: list[str]
-    rows: Rows
 
 
 @dataclass(frozen=True)
@@ -38,10 +27,8 @@ class ServedRun:
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
-def about(
-    model: MultiTaskModel, corpus: ServedCorpus | None, run: ServedRun, dev_examples: bool
-) -> dict[str, Any]:
-    """Return what the page shows: the run and its card, the tasks with examples, the corpus."""
+def about(model: MultiTaskModel, run: ServedRun, dev_examples: bool) -> dict[str, Any]:
+    """Return what the page shows: the run and its card, and the tasks with examples."""
     examples = examples_of(model.config, model.tasks_by_name, dev_examples)
     tasks = [
         {
@@ -64,7 +51,6 @@ def about(
         "scores": scores(run.metrics) if "dev" in run.metrics else [],
         "tasks": tasks,
         "max_tokens": model.model.bi_encoder.tokenizer.longest,
-        "corpus": corpus and {"name": corpus.name, "size": len(corpus.sentences)},
     }
 
 
@@ -103,12 +89,3 @@ def embedding_answer(texts: list[str], vectors: np.ndarray, cut: np.ndarray) -> 
         "embeddings": [None if is_empty(text) else vector for text, vector in rows],
         "cut": cut.tolist(),
     }
-
-
-def found_sentences(corpus: ServedCorpus, query: np.ndarray, top: int) -> list[dict[str, Any]]:
-    """Return the sentences of a corpus nearest to a query of unit length (1, H)."""
-    rows, cosines = search(corpus.rows, query, top)
-    return [
-        {"sentence": corpus.sentences[row], "row": int(row) + 1, "cosine": float(cosine)}
-        for row, cosine in zip(rows[0], cosines[0], strict=True)
-    ]

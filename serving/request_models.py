@@ -42,13 +42,6 @@ class EncodeRequest(Request):
     task: str | None = None
 
 
-class SearchRequest(Request):
-    """A query, and the number of sentences to return."""
-
-    query: str = Field(min_length=1, max_length=LONGEST)
-    top: int = Field(default=5, ge=1, le=50, strict=True)
-
-
 def check(
     model: MultiTaskModel, rows: Sequence[Sequence[str]], tasks: Sequence[str] | None
 ) -> list[str]:

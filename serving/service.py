@@ -14,14 +14,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from serving.answers import (
-    ServedCorpus,
-    ServedRun,
-    about,
-    answer,
-    embedding_answer,
-    found_sentences,
-)
+from serving.answers import ServedRun, about, answer, embedding_answer
 from serving.batching import Batcher
 from serving.joined_passes import (
     AnyAnswer,
@@ -31,12 +24,11 @@ from serving.joined_passes import (
     prediction_request,
 )
 from serving.model import MultiTaskModel
-from serving.refusals import InvalidRequestError, add_refusals
+from serving.refusals import add_refusals
 from serving.request_models import (
     BatchRequest,
     EncodeRequest,
     PredictRequest,
-    SearchRequest,
     check,
     check_adapter,
     check_text,
@@ -60,7 +52,6 @@ class Load:
 
 def make_app(
     model: MultiTaskModel,
-    corpus: ServedCorpus | None = None,
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost"),
     run: ServedRun | None = None,
     dev_examples: bool = True,
@@ -78,9 +69,9 @@ def make_app(
     batcher = batcher_of(model, metrics, load, precision)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     add_refusals(app)
-    add_information(app, about(model, corpus, run or ServedRun(), dev_examples), metrics, batcher)
+    add_information(app, about(model, run or ServedRun(), dev_examples), metrics, batcher)
     add_predictions(app, model, batcher)
-    add_embeddings(app, model, batcher, corpus)
+    add_embeddings(app, model, batcher)
     add_counts(app, metrics)  # last: around everything else
     return app
 
@@ -119,7 +110,7 @@ def add_information(
 
     @app.get("/about")
     def describe() -> dict[str, Any]:
-        """Return the run's name, settings and scores, its tasks with examples, and the corpus."""
+        """Return the run's name, settings and scores, and its tasks with examples."""
         return known
 
     @app.get("/metrics", response_class=PlainTextResponse)
@@ -160,12 +151,9 @@ def add_predictions(
 
 
 def add_embeddings(
-    app: FastAPI,
-    model: MultiTaskModel,
-    batcher: Batcher[AnyRequest, AnyAnswer],
-    corpus: ServedCorpus | None,
+    app: FastAPI, model: MultiTaskModel, batcher: Batcher[AnyRequest, AnyAnswer]
 ) -> None:
-    """Add the routes for embeddings and for search."""
+    """Add the route for embeddings."""
 
     @app.post("/encode")
     async def encode(request: EncodeRequest) -> dict[str, Any]:
@@ -175,25 +163,10 @@ def add_embeddings(
         for number, text in enumerate(texts, 1):
             check_text(f"texts.{number}", text, least=0)
         unit = model.model.bi_encoder.normalize if request.normalize is None else request.normalize
-        return embedding_answer(texts, *await embedded(texts, unit, request.task))
-
-    @app.post("/similar")
-    async def similar(request: SearchRequest) -> dict[str, Any]:
-        """Return the sentences of the corpus nearest to a query."""
-        if corpus is None:
-            raise InvalidRequestError("expected a server started with --input, found none")
-        check_text("query", request.query, least=1)
-        vectors, _ = await embedded([request.query], True, None)
-        found = await run_in_threadpool(found_sentences, corpus, vectors, request.top)
-        return {"found": found}
-
-    async def embedded(
-        texts: list[str], unit: bool, task: str | None
-    ) -> tuple[np.ndarray, np.ndarray]:
         tokens = await run_in_threadpool(model.model.bi_encoder.tokenizer, texts)
-        vectors = await batcher(EmbeddingRequest(tokens, unit, task))
+        vectors = await batcher(EmbeddingRequest(tokens, unit, request.task))
         assert isinstance(vectors, np.ndarray)
-        return vectors, tokens.truncated
+        return embedding_answer(texts, vectors, tokens.truncated)
 
 
 def add_counts(app: FastAPI, metrics: ServerMetrics) -> None:

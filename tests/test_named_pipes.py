@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from common.atomic_files import file_lock
@@ -16,7 +15,7 @@ from minbert.words import read_vectors
 from multitask.loop.telemetry import Telemetry, read_steps
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_runs import read_run
-from serving.rows import open_rows, read_sentence_list
+from serving.rows import read_sentence_list
 from tasks import build_task
 from tasks.described import parse_description
 from tasks.hub import fetch
@@ -58,7 +57,6 @@ READERS = {
     "saved/own.arrow": lambda file: list(rows_by_name(file.parent, ["a"])),
     "sst/state.json": lambda file: fetch("sst", file.parent.parent),
     "own.yaml": lambda file: parse_description(f"own={file}"),
-    "sentences.npy": lambda file: open_rows(file, np.zeros(1, bool)),
     "sst-dev-probabilities.npz": read_scores,
     "telemetry.jsonl": lambda file: list(read_steps(file)),
     "metrics.json": lambda file: read_run(run_of(file)),

@@ -30,7 +30,7 @@ OWN_TEST = "reproduce.md"  # tests/slow/test_reproduce_page.py
 TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
 FLAGS = {
-    **dict.fromkeys(("encode", "probe", "mine", "similar"), TINY),
+    **dict.fromkeys(("encode", "probe"), TINY),
     **dict.fromkeys(("single", "multitask", "pretrain", "pareto"), SMALL),
     "affinity": [*SMALL, "--rounds", "4"],
     "reproduce": [*TINY, "--epochs", "1"],

@@ -93,17 +93,6 @@ def test_encode(measured, monkeypatch):
 
 
 @pytest.mark.slow
-def test_retrieval(measured):
-    searches, pairs = measured("retrieval", "--texts", "300").values()
-    assert len(searches) == 5
-    assert len(pairs) == 3
-    for side in ("ours exact", "sentence-transformers", "faiss flat"):
-        assert searches[side]["recall"] == 1
-    assert searches["ours int8"]["recall"] >= 0.99
-    assert searches["ours binary"]["recall"] > 0.9
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sides"), [("train-step", 9), ("simcse-step", 4)])
 def test_train_steps(measured, small_steps, name, sides):
     (found,) = measured(name).values()

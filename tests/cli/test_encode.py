@@ -1,7 +1,5 @@
-"""Modes encode, mine and similar: the sentences of a file and their embeddings."""
+"""Mode encode: the sentences of a file and their embeddings."""
 
-import csv
-import io
 import json
 import re
 import shutil
@@ -32,11 +30,6 @@ def write_lines(file, lines):
 @pytest.fixture
 def text(tmp_path):
     return write_lines(tmp_path / "a.txt", TEXTS)
-
-
-@pytest.fixture
-def sentences(tmp_path):
-    return write_lines(tmp_path / "s.txt", SENTENCES)
 
 
 @pytest.fixture
@@ -184,75 +177,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     assert peaks[1] - peaks[0] < 20  # MB
 
 
-# Mine and similar
-
-
-def read(text):
-    return list(csv.reader(io.StringIO(text), delimiter="\t"))
-
-
-@pytest.fixture
-def mine(sentences):
-    return ("--mode", "mine", "--input", sentences, "--encoder", "tiny", "--top", "2")
-
-
-def test_the_most_similar_pairs_are_printed_or_written(mine, sentences, run_ok, tmp_path):
-    result = run_ok(*mine)
-    header, first, second = read(result.stdout)
-    assert header == PAIR_HEADER
-    assert float(first[0]) >= float(second[0])
-    assert [SENTENCES[int(first[1]) - 1], SENTENCES[int(first[2]) - 1]] == first[3:]
-    array, target = tmp_path / "e.npy", tmp_path / "pairs.tsv"
-    run_ok(*ENCODE, "--input", sentences, "--output", array)
-    assert run_ok(*mine, "--embedded", array).stdout == result.stdout
-    run_ok(*mine, "--output", target)
-    assert target.read_text() == result.stdout
-
-
-@pytest.mark.parametrize(
-    ("array", "expected"),
-    [
-        (np.full((5, 32), np.nan, np.float32), "found others in row 1"),
-        (np.zeros((3, 32), np.float32), "expected 5 x 32 float32, one row per sentence, found 3 x"),
-        (None, "expected an array"),
-    ],
-    ids=["nan", "rows", "empty"],
-)
-def test_embeddings_of_other_sentences_are_refused(array, expected, mine, run, tmp_path):
-    file = tmp_path / "e.npy"
-    file.write_bytes(b"")
-    if array is not None:
-        np.save(file, array)
-    assert expected in run(*mine, "--embedded", file).stderr.splitlines()[-1]
-
-
-def test_the_sentences_nearest_to_a_query_are_printed(sentences, finished, run_ok, error_line):
-    similar = ("--mode", "similar", "--input", sentences, "--top", "2", "--query")
-    lines = run_ok(*similar, "It\u00a0rains.", "--run", finished[0]).stdout.splitlines()
-    assert len(lines) == 4
-    assert lines[2].split() == ["1.0000", "4", "It", "rains."]
-    assert "expected a text" in error_line(2, *similar, " ")
-    encoders = ("--run", finished[0], "--encoder", "tiny")
-    assert "expected at most one" in error_line(2, *similar, "x", *encoders)
-
-
-def test_similar_and_mine_search_smaller_embeddings(finished, sentences, run_ok, tmp_path):
-    model = BiEncoder.from_pretrained(finished[0] / "checkpoint" / "best")
-    small = model.encode(SENTENCES, normalize=True, width=5, layers=1).astype(np.float64)
-    files = ("--input", sentences, "--run", finished[0], "--width", "5", "--layers", "1")
-    lines = run_ok("--mode", "similar", *files, "--query", SENTENCES[0]).stdout.splitlines()[2:]
-    found = [float(line.split()[0]) for line in lines]
-    np.testing.assert_allclose(found, np.sort(small @ small[0])[::-1], atol=1e-4)
-    expected = np.sort((small @ small.T)[np.triu_indices(5, 1)])[::-1]
-    rows = read(run_ok("--mode", "mine", *files).stdout)
-    np.testing.assert_allclose([float(row[0]) for row in rows[1:]], expected, atol=1e-4)
-    kept = tmp_path / "small.npy"
-    run_ok("--mode", "encode", *files, "--output", kept)
-    assert read(run_ok("--mode", "mine", *files, "--embedded", kept).stdout)[1:] == rows[1:]
-
-
-def test_empty_texts_keep_their_row_and_are_counted(run_ok, error_line, tmp_path):
-    """The same rule for blank lines and null: NaN in the array, and never found."""
+def test_empty_texts_keep_their_row_and_are_counted(run_ok, tmp_path):
+    """The same rule for blank lines and null: NaN in the array."""
     texts = [" ", *SENTENCES, "", "A cat sleeps."]
     rows = [json.dumps({"s": text or None}) for text in texts]
     lines, column = write_lines(tmp_path / "s.txt", texts), write_lines(tmp_path / "s.jsonl", rows)
@@ -266,22 +192,6 @@ def test_empty_texts_keep_their_row_and_are_counted(run_ok, error_line, tmp_path
         assert np.flatnonzero(np.isnan(array).any(1)).tolist() == [0, 6]
         assert np.isnan(array[[0, 6]]).all()
         assert np.array_equal(array[1:6], expected)
-        found = [
-            run_ok("--mode", "mine", "--encoder", "tiny", *given, *more)
-            for more in ((), ("--embedded", target))
-        ]
-        for result in found:
-            assert f"{line} are not searched" in result.stderr.splitlines()
-            assert "15 of 15 pairs" in result.stderr
-            pairs = read(result.stdout)[1:]
-            assert {int(row) for pair in pairs for row in pair[1:3]} == {2, 3, 4, 5, 6, 8}
-            assert (pairs[0][1:3], pairs[0][0]) == (["2", "8"], "1.0000")
-        similar = ("--mode", "similar", "--encoder", "tiny", *given, "--query", "A cat sleeps.")
-        result = run_ok(*similar, "--top", "99")
-        assert f"{line} are not searched" in result.stderr.splitlines()
-        assert {text.split()[1] for text in result.stdout.splitlines()[2:]} == set("234568")
-    blank = write_lines(tmp_path / "blank.txt", ["", " "])
-    assert "expected at least one" in error_line(1, "--mode", "mine", "--input", blank)
 
 
 def warnings_of(result):
@@ -295,12 +205,6 @@ def test_truncated_texts_are_counted_on_standard_error(finished, run_ok, tmp_pat
     line = "run.py: 2 of 7 {} are longer than 128 tokens and were cut"
     result = run_ok("--mode", "predict", "--run", finished[0], *files)
     assert warnings_of(result) == [line.format("rows")]
-    assert len(read(result.stdout)) == 8
+    assert len(result.stdout.splitlines()) == 8
     result = run_ok(*ENCODE, *files, "--output", tmp_path / "a.npy")
     assert line.format("sentences") in result.stderr.splitlines()
-    result = run_ok("--mode", "mine", "--encoder", "tiny", *files)
-    assert line.format("sentences") in result.stderr.splitlines()
-    assert read(result.stdout)[0] == PAIR_HEADER
-    similar = ("--mode", "similar", "--encoder", "tiny", *files, "--embedded", tmp_path / "a.npy")
-    expected = "run.py: 1 of 1 sentences is longer than 128 tokens and was cut"
-    assert warnings_of(run_ok(*similar, "--query", long.strip())) == [expected]

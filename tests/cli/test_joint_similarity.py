@@ -78,16 +78,11 @@ def test_a_soup_of_joint_and_separate_pairs_is_refused(joint, tmp_path, run_ok, 
     assert "expected task_options" in error_line(1, *runs, "--output", tmp_path / "soup")
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [("mine",), ("similar", "--query", "a cat"), ("encode", "--output", "no.npy")],
-    ids=lambda mode: mode[0],
-)
-def test_its_encoder_is_not_used_for_single_texts(mode, joint, tmp_path, error_line):
+def test_its_encoder_is_not_used_for_single_texts(joint, tmp_path, error_line):
     (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
-    command = ("--mode", *mode, "--input", tmp_path / "s.txt", "--run", joint)
+    command = ("--mode", "encode", "--input", tmp_path / "s.txt", "--output", tmp_path / "no.npy")
     line = "expected a run that embeds single texts, found only pairs in one sequence: sts, own"
-    assert line in error_line(1, *command)
+    assert line in error_line(1, *command, "--run", joint)
 
 
 def test_a_model_of_only_joint_pairs_embeds_no_texts(joint):
@@ -95,22 +90,23 @@ def test_a_model_of_only_joint_pairs_embeds_no_texts(joint):
         MultiTaskModel.load(joint).encode(["A cat."])
 
 
-def test_the_adapter_of_joint_pairs_is_not_searched(tmp_path, run_ok, error_line):
+def test_the_adapter_of_joint_pairs_embeds_no_texts(tmp_path, run_ok, error_line):
     """The adapter of sst has learnt to embed single texts, that of sts has not."""
     (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
     command = ("--mode", "multitask", "--tasks", "sst", "sts", "--pair", "joint", *SMALL)
     run_ok(*command, "--adapter", "lora", "--output", tmp_path / "run")
-    search = ("--mode", "mine", "--input", tmp_path / "s.txt", "--run", tmp_path / "run", "--task")
-    assert "A cat." in run_ok(*search, "sst").stdout
+    files = ("--input", tmp_path / "s.txt", "--output", tmp_path / "s.npy")
+    encode = ("--mode", "encode", *files, "--run", tmp_path / "run", "--task")
+    run_ok(*encode, "sst")
     line = "expected a task that embeds single texts, found only pairs in one sequence: sts"
-    assert line in error_line(1, *search, "sts")
+    assert line in error_line(1, *encode, "sts", "--overwrite")
 
 
-def test_a_run_with_single_texts_is_searched(tmp_path, run_ok):
+def test_a_run_with_single_texts_embeds_them(tmp_path, run_ok):
     (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
     command = ("--mode", "multitask", "--tasks", "sst", "sts", "--pair", "joint", *SMALL)
     run_ok(*command, "--output", tmp_path / "run")
     options = json.loads((tmp_path / "run" / "config.json").read_text())["task_options"]
     assert options == {"sts": {"pair": "joint"}}
-    result = run_ok("--mode", "mine", "--input", tmp_path / "s.txt", "--run", tmp_path / "run")
-    assert "A cat." in result.stdout
+    files = ("--input", tmp_path / "s.txt", "--output", tmp_path / "s.npy")
+    run_ok("--mode", "encode", *files, "--run", tmp_path / "run")

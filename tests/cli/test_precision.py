@@ -245,9 +245,6 @@ def test_modes_that_use_an_encoder_print_the_precision(run_ok, finished, tmp_pat
     array = tmp_path / "s.npy"
     commands = [
         ("encode", *source, *tiny, "--output", array),
-        ("similar", *source, *tiny, "--query", "a film"),
-        ("similar", *source, *tiny, "--embedded", array, "--query", "a film"),
-        ("mine", *source, *tiny),
         ("predict", *source, "--run", run),
     ]
     for mode, *flags in commands:
@@ -257,8 +254,8 @@ def test_modes_that_use_an_encoder_print_the_precision(run_ok, finished, tmp_pat
     texts = (tmp_path / "s.txt").read_text().splitlines()
     expected = BiEncoder.from_pretrained("tiny").encode(texts, NAMES[has])
     assert np.array_equal(np.load(array), expected)
-    for flags in (["--embedded", array], ["--precision", "fp32"]):  # nothing is encoded, or chosen
-        assert not lines(run_ok("--mode", "mine", *source, *tiny, *flags).stderr)
+    fp32 = ("--precision", "fp32", "--overwrite", "--output", array)
+    assert not lines(run_ok("--mode", "encode", *source, *tiny, *fp32).stderr)
 
 
 def test_predictions_do_not_depend_on_the_precision_of_the_run(run_ok, stopped, tmp_path, bfloat16):

@@ -234,7 +234,7 @@ def test_without_instructions_the_best_float_copy_is_used(own_cache, monkeypatch
     model = BiEncoder.from_pretrained("tiny")
     assert np.array_equal(model.encode(["a text"], "int8"), model.encode(["a text"]))
     shown = capsys.readouterr()
-    assert shown.out == ""  # which has the results of `predict` and `mine`
+    assert shown.out == ""  # which has the results of `predict`
     assert shown.err == "note: int8 products are not faster on this CPU; fp32 is used instead\n"
 
 

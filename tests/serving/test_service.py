@@ -17,33 +17,23 @@ from fastapi.testclient import TestClient
 from tolerances import assert_near, model_terms
 
 import cli
-from serving.answers import ServedCorpus, ServedRun
+from serving.answers import ServedRun
 from serving.examples import BUILT_IN, examples_of
 from serving.request_models import MOST
-from serving.rows import Rows
 from serving.service import make_app
 from tasks import data_folder
 
-SENTENCES = ["A cat sleeps.", "The <b>sun</b> is up.", "A dog barks."]
-
 
 @pytest.fixture(scope="module")
-def corpus(model):
-    embeddings = model.model.bi_encoder.encode(SENTENCES, normalize=True)
-    return ServedCorpus("file.txt", SENTENCES, Rows.of(embeddings))
-
-
-@pytest.fixture(scope="module")
-def client(model, corpus):
+def client(model):
     run = ServedRun("my-run", {"dev": {"sst": {"accuracy": 0.5}}})
-    return TestClient(make_app(model, corpus, run=run), base_url="http://localhost")
+    return TestClient(make_app(model, run=run), base_url="http://localhost")
 
 
-def test_it_lists_tasks_and_sentences(client):
+def test_it_lists_tasks(client):
     found = client.get("/about").json()
     tasks = {task["name"]: task["texts"] for task in found["tasks"]}
     assert tasks == {"sst": 1, "qqp": 2, "sts": 2, "own": 2}
-    assert found["corpus"] == {"name": "file.txt", "size": 3}
 
 
 def test_the_page_returns_the_predictions_of_the_model(client, model):
@@ -78,11 +68,11 @@ def test_a_text_above_the_limit_is_marked_for_the_tasks_that_read_it(client):
     assert "only a part was read" in client.get("/").text
 
 
-def test_two_texts_are_refused_where_every_task_reads_one(model, corpus, monkeypatch):
+def test_two_texts_are_refused_where_every_task_reads_one(model, monkeypatch):
     """Otherwise the second text would have no answer."""
     single = {"sst": model.tasks_by_name["sst"]}
     monkeypatch.setattr(model, "tasks_by_name", single)
-    client = TestClient(make_app(model, corpus), base_url="http://localhost")
+    client = TestClient(make_app(model), base_url="http://localhost")
     found = client.post("/predict", json={"texts": ["a film", "a play"]})
     assert found.status_code == 422
     assert "texts: expected 1 for sst, found 2" in found.text
@@ -132,7 +122,7 @@ def test_it_describes_its_run_and_interface(client):
     found = client.get("/about").json()
     assert ["sst", "accuracy", "0.5000", ""] in found["scores"]
     assert ["encoder", "tiny"] in found["settings"]
-    routes = {"/health", "/metrics", "/predict", "/batch", "/encode", "/similar"}
+    routes = {"/health", "/metrics", "/predict", "/batch", "/encode"}
     assert routes <= client.get("/openapi.json").json()["paths"].keys()
 
 
@@ -166,13 +156,6 @@ def test_a_page_that_others_can_open_has_no_texts_of_dev(
     assert ("others can open it" in capsys.readouterr().out) != local
 
 
-def test_the_nearest_sentences(client):
-    found = client.post("/similar", json={"query": "A cat sleeps.", "top": 2}).json()["found"]
-    cosine = pytest.approx(1, abs=1e-5)
-    assert found[0] == {"sentence": "A cat sleeps.", "row": 1, "cosine": cosine}
-    assert len(found) == 2
-
-
 @pytest.mark.parametrize(
     ("path", "content", "status", "expected"),
     [
@@ -188,8 +171,6 @@ def test_the_nearest_sentences(client):
         ("/batch", {"rows": [["a"], ["a", "b"]]}, 422, "rows.2: expected 1 texts, found 2"),
         ("/batch", {"rows": [["a"], ["x" * 5001]]}, 422, "rows.2: expected 0 to 5000 characters"),
         ("/batch", {"rows": [["a"]], "task": "sst"}, 422, "task: Extra inputs are not"),
-        ("/similar", {"query": ""}, 422, "query: "),
-        ("/similar", {"query": " "}, 422, "query: expected 1 to 5000 characters, found 0"),
         ("/encode", {"texts": []}, 422, "texts: "),
         ("/encode", {"texts": ["a"] * (MOST + 1)}, 422, "texts: List should have at most 64"),
         ("/encode", {"texts": ["a", "x" * 5001]}, 422, "texts.2: expected 0 to 5000 characters"),
@@ -201,7 +182,6 @@ def test_the_nearest_sentences(client):
         ),
         ("/encode", {"texts": ["a"], "task": "sst"}, 422, "none for a run without adapters"),
         ("/nowhere", {}, 404, "/nowhere: Not Found"),
-        ("/similar", {"query": "a", "top": 1000}, 422, "top: "),
     ],
 )
 def test_invalid_requests_are_refused(client, path, content, status, expected):
@@ -221,12 +201,8 @@ def test_invalid_json_and_chunked_bodies_are_refused(client):
     assert client.post("/predict", content=b"{}", headers=headers).status_code == 411
 
 
-def test_requests_without_sentences_or_from_other_hosts_are_refused(model):
-    app = make_app(model)
-    here, elsewhere = (
-        TestClient(app, base_url=f"http://{host}") for host in ("localhost", "attacker.example")
-    )
-    assert here.post("/similar", json={"query": "a"}).status_code == 422
+def test_requests_of_other_hosts_are_refused(model):
+    elsewhere = TestClient(make_app(model), base_url="http://attacker.example")
     assert elsewhere.get("/about").status_code == 400
 
 
@@ -241,8 +217,8 @@ def test_embeddings_are_those_of_the_encoder(client, model):
     assert np.linalg.norm(unit["embeddings"][0]) == pytest.approx(1, abs=1e-6)
 
 
-def test_the_metrics_count_requests_and_passes(model, corpus):
-    client = TestClient(make_app(model, corpus), base_url="http://localhost")
+def test_the_metrics_count_requests_and_passes(model):
+    client = TestClient(make_app(model), base_url="http://localhost")
     for _ in range(2):
         client.post("/predict", json={"texts": ["a film"]})
     client.post("/predict", json={"texts": []})
@@ -287,13 +263,13 @@ BROWSER = next(
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_browser_shows_all_sections(model, corpus, tmp_path, width):
+def test_a_browser_shows_all_sections(model, tmp_path, width):
     import uvicorn
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(make_app(model, corpus), port=port, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(make_app(model), port=port, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -313,8 +289,7 @@ def test_a_browser_shows_all_sections(model, corpus, tmp_path, width):
     finally:
         server.should_exit = True
         thread.join()
-    for title in ("All tasks at once", "Nearest of 3 sentences in file.txt"):
-        assert f"<h2>{title}</h2>" in shown
+    assert "<h2>All tasks at once</h2>" in shown
     for title in ("Sentiment of the first sentence", "Paraphrase", "Similarity"):
         assert f"<h3>{title}</h3>" in shown
     assert re.search(r'class="answer">\d\.\d of 5<', shown)  # an answer on load
