@@ -37,7 +37,7 @@ FLAGS = {  # the modes whose complete help shows them
     "--pair --init": (*TRAINING, "probe"),
     "--use": (
         *(*TRAINING, "probe", "bilstm", "predict", "serve", "export"),
-        *("encode"),
+        "encode",
     ),
     "--adapter --adapter-rank --adapter-targets --adapter-own-projections": ("single", "multitask"),
     "--seed": (*TRAINING, "ensemble", "probe", "bilstm", "export"),
@@ -59,7 +59,7 @@ FLAGS = {  # the modes whose complete help shows them
         *(*TRAINING, "encode", "ensemble", "evaluate", "probe", "predict", "export"),
         *("download", "similar"),
     ),
-    "--format": ("encode", "export"),
+    "--format": ("export",),
     "--preferences": ("pareto",),
     "--projection-head --hard-top-k": ("pretrain",),
     "--probabilities --coverage": ("predict",),
