@@ -19,13 +19,17 @@ from benchmarks import (
     train_steps,
 )
 from benchmarks import sides as scripts
-from benchmarks.mining import missed, sentences_of
 from benchmarks.timing import gemm_seconds, in_rounds, rate_table, seconds_table
 from common.json_files import read_json
 from minbert.bi_encoder import BiEncoder
 from minbert.sizes import Sizes
-from serving.mining import mine
-from tasks import data_folder
+from tasks import build_task, data_folder
+
+
+def sentences_of(folder, count):
+    """Distinct sentences of the training pairs of STS."""
+    columns = build_task("sts").read(folder, "train").texts
+    return list(dict.fromkeys(text for column in columns for text in column))[:count]
 
 
 @pytest.fixture(autouse=True)
@@ -213,20 +217,6 @@ def test_our_startup_commands_and_the_peers_scripts_succeed(tmp_path, monkeypatc
 def test_a_failing_command_raises_an_error():
     with pytest.raises(RuntimeError, match="no_such_script"):
         startup.seconds_of([sys.executable, "-m", "benchmarks.no_such_script"])
-
-
-def test_missed_pairs_are_counted():
-    sentences = sentences_of(data_folder("sample"), 40)
-    assert len(set(sentences)) == 40
-    embeddings = BiEncoder.from_pretrained("minilm").encode(sentences, normalize=True)
-    pairs = mine(embeddings, 20)
-    found = [
-        [str(c), str(one + 1), str(two + 1)]
-        for one, two, c in zip(pairs.first, pairs.second, pairs.cosines, strict=True)
-    ]
-    assert missed(sentences, found) == 0
-    assert missed(sentences, found[5:]) == 10  # each pair counts once per row
-    assert np.all(np.diff(pairs.cosines) <= 0)
 
 
 def test_sides_are_interleaved_and_the_first_round_warms_up():

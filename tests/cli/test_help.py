@@ -57,7 +57,7 @@ FLAGS = {  # the modes whose complete help shows them
     ),
     "--overwrite": (
         *(*TRAINING, "encode", "ensemble", "evaluate", "probe", "predict", "export"),
-        *("download", "similar"),
+        "download",
     ),
     "--format": ("export",),
     "--preferences": ("pareto",),
