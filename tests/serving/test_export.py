@@ -251,10 +251,9 @@ def test_a_full_disk_leaves_no_partial_export(trained, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_is_restored_after_a_killed_replacement(exported, trained, tmp_path, monkeypatch):
+def test_an_export_is_restored_after_a_killed_replacement(exported, trained, tmp_path):
     folder = exported("transformers")
     folder.rename(temporary_name(folder, OLD))
-    monkeypatch.setattr("common.atomic_files.owner_may_be_alive", lambda path: False)
     with pytest.raises(UserError, match="--overwrite would replace it"):
         export(trained, folder, "transformers")
     assert list(tmp_path.iterdir()) == [folder]
