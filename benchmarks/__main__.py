@@ -8,49 +8,23 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from benchmarks.output import write_figures
 from common.entry_point import start
-from minbert.config import ENCODING_PRECISIONS
+from common.environment import environment
+from common.json_files import write_json
+from minbert.config import PRECISIONS
 from reports.tables import text_table
 
-BENCHMARKS = {  # name: module and function, what is measured
-    "encode": ("encode:measure", "embedding real sentences"),
-    "train-step": ("train_steps:sts", "a training step on STS, 32 pairs"),
-    "simcse-step": ("train_steps:simcse", "a SimCSE step, 64 sentences in two dropout views"),
-    "smart-step": (
-        "train_steps:smart",
-        "a training step with adversarial regularisation, 32 examples",
-    ),
-    "contrastive-step": (
-        "train_steps:contrastive",
-        "a training step with contrastive terms or label embeddings, 32 examples",
-    ),
-    "class-losses": (
-        "class_losses:measure",
-        "losses over the classes of a batch, forward and backward",
-    ),
-    "smaller": (
-        "smaller:measure",
-        "quality and speed of precisions, static tables and quantised peers",
-    ),
-    "lstm": ("lstm:measure", "a BiLSTM in training, forward and backward"),
-    "surgery": ("surgery:measure", "a three-task step with PCGrad"),
-    "all-pairs": ("encode:all_pairs", "all pairs of 1,000 and 10,000 sentences"),
-    "serving": ("serving:measure", "requests of several clients to the server"),
-    "tables": ("tables:measure", "training on four columns of labels of a table"),
-    "startup": ("startup:measure", "from process start to the first result"),
+BENCHMARKS = {  # name: module, what is measured
+    "encode": ("encode", "embedding real sentences"),
+    "train-step": ("train_step", "a training step on STS, 32 pairs"),
+    "surgery": ("surgery", "a three-task step with PCGrad"),
+    "startup": ("startup", "from process start to the first result"),
 }
 EXTRAS = {
     "share_of_limit": "of GEMM limit",
     "cosine_min": "cosine min",
     "cosine_mean": "cosine mean",
-    "spearman": "STS dev Spearman",
-    "nearest": "same 10 nearest",
     "gradient_difference": "gradient off by",
-    "times_plain": "times plain",
-    "peak_mb": "peak MB",
-    "p50_ms": "p50 ms",
-    "p95_ms": "p95 ms",
 }
 
 
@@ -70,30 +44,20 @@ def main() -> None:
         default=2000,
         help="maximum number of texts per data set (default: 2000)",
     )
-    parser.add_argument(
-        "--precisions", nargs="+", choices=ENCODING_PRECISIONS, default=["fp32", "bf16"]
-    )
+    parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=["fp32", "bf16"])
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument("--output", type=Path, help="write the figures as JSON")
-    sizes = parser.add_argument_group("only with smaller")
-    sizes.add_argument("--run", help="run on STS with --widths and --exits, to measure its sizes")
-    sizes.add_argument("--figure", type=Path, help="draw quality against speed, such as FILE.svg")
     args = parser.parse_args()
-    if (args.run or args.figure) and args.name != "smaller":
-        parser.error(f"--run and --figure: expected smaller, found {args.name}")
-    if "int8" in args.precisions and args.name not in ("encode", "smaller"):
-        parser.error(f"--precisions int8: expected encode or smaller, found {args.name}")
     quiet_peers()
-    place, text = BENCHMARKS[args.name]
-    result = pkgutil.resolve_name(f"benchmarks.{place}")(args)
+    module, text = BENCHMARKS[args.name]
+    result = pkgutil.resolve_name(f"benchmarks.{module}:measure")(args)
     print(f"{text}, {result['unit']}, medians of {result['repetitions']}")
-    if "linear" in result:
-        print(f"our linear layers on a CPU: {result['linear']}")
     for group, sides in result["groups"].items():
         print(f"\n{group}\n{table(sides)}")
-    if "recommendation" in result:
-        print(f"\n{result['recommendation']}")
-    write_figures(args.output, {"benchmark": args.name} | result, args.device)
+    if args.output:
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        figures = {"environment": environment(args.device), "benchmark": args.name} | result
+        write_json(args.output, figures)
 
 
 def quiet_peers() -> None:

@@ -11,10 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from minbert.bi_encoder import BiEncoder
 from minbert.sources import minilm_folder
-from minbert.tokenizer import Tokenizer
-from serving.static import Student
-from serving.static_export import save_student
+from serving.onnx_export import INPUTS, write_onnx
 
 WIDTH = 384
 MAX_TOKENS = 256  # the value that sentence-transformers reads
@@ -56,141 +55,56 @@ def mean_pooled(states: Tensor, mask: Tensor) -> Tensor:
     return (states.float() * mask).sum(1) / mask.sum(1)
 
 
-def padded_encode(
-    states_of: Callable[[Any], Tensor], tokenizer: Any, batch_size: int, bucketed: bool
-) -> Encode:
-    """Return an encoder of padded batches, in text order or sorted by number of tokens.
-
-    `states_of` returns the last hidden states (B, L, H) of a padded batch, on the CPU or a GPU.
-    """
-
-    @torch.inference_mode()
-    def encode(texts: Sequence[str]) -> np.ndarray:
-        lists = tokenizer(list(texts), truncation=True, max_length=MAX_TOKENS)["input_ids"]
-        order = np.arange(len(texts))
-        if bucketed:
-            order = np.argsort([-len(ids) for ids in lists], kind="stable")
-        result = torch.empty(len(texts), WIDTH)
-        for begin in range(0, len(order), batch_size):
-            rows = order[begin : begin + batch_size]
-            inputs = pad(tokenizer, [lists[row] for row in rows])
-            states = states_of(inputs)
-            mask = inputs["attention_mask"].to(states.device)
-            result[torch.from_numpy(rows)] = mean_pooled(states, mask).cpu()
-        return torch.nn.functional.normalize(result).numpy()
-
-    return encode
-
-
-def transformers_encode(model: Any, tokenizer: Any, batch_size: int, bucketed: bool) -> Encode:
-    def states_of(inputs: Any) -> Tensor:
-        return model(**inputs.to(model.device)).last_hidden_state
-
-    return padded_encode(states_of, tokenizer, batch_size, bucketed)
+def tokenised(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    return tokenizer(list(texts), truncation=True, max_length=MAX_TOKENS)["input_ids"]
 
 
 def pad(tokenizer: Any, lists: list[list[int]]) -> Any:
     return tokenizer.pad({"input_ids": lists}, return_tensors="pt")
 
 
-def onnx_encode(tokenizer: Any, batch_size: int, int8: bool = False) -> Encode:
-    """Return an ONNX Runtime encoder: CPU, all graph optimisations, sorted batches.
+def padded_encode(embed: Callable[[Any], Tensor], tokenizer: Any, batch_size: int) -> Encode:
+    """Return an encoder of padded batches, sorted by number of tokens.
 
-    With `int8`, weights have a scale per output channel; activations are quantised dynamically.
+    `embed` returns the embeddings (B, H) of a padded batch, on the CPU or a GPU.
     """
+
+    @torch.inference_mode()
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        lists = tokenised(tokenizer, texts)
+        order = np.argsort([-len(ids) for ids in lists], kind="stable")
+        result = torch.empty(len(texts), WIDTH)
+        for begin in range(0, len(order), batch_size):
+            rows = order[begin : begin + batch_size]
+            embeddings = embed(pad(tokenizer, [lists[row] for row in rows]))
+            result[torch.from_numpy(rows)] = embeddings.cpu()
+        return torch.nn.functional.normalize(result).numpy()
+
+    return encode
+
+
+def transformers_encode(model: Any, tokenizer: Any, batch_size: int) -> Encode:
+    def embed(inputs: Any) -> Tensor:
+        inputs = inputs.to(model.device)
+        return mean_pooled(model(**inputs).last_hidden_state, inputs["attention_mask"])
+
+    return padded_encode(embed, tokenizer, batch_size)
+
+
+def onnx_encode(tokenizer: Any, batch_size: int) -> Encode:
+    """Return an encoder of ONNX Runtime on the CPU: all graph optimisations, our export."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "minilm.onnx"
-        export_onnx(file)
-        if int8:
-            from onnxruntime.quantization import QuantType, quantize_dynamic
-
-            quantised = Path(folder) / "int8.onnx"
-            quantize_dynamic(file, quantised, weight_type=QuantType.QInt8, per_channel=True)
-            file = quantised
+        write_onnx(BiEncoder.from_pretrained("minilm"), file)
         providers = ["CPUExecutionProvider"]
         session = onnxruntime.InferenceSession(str(file), options, providers=providers)
 
-    def states_of(inputs: Any) -> Tensor:
-        return torch.from_numpy(session.run(None, onnx_inputs(inputs))[0])
+    def embed(inputs: Any) -> Tensor:
+        arrays = {name: inputs[name].numpy() for name in INPUTS}
+        return torch.from_numpy(session.run(["pooled"], arrays)[0])
 
-    return padded_encode(states_of, tokenizer, batch_size, bucketed=True)
-
-
-def openvino_encode(tokenizer: Any, batch_size: int, calibration: Sequence[str]) -> Encode:
-    """Return an OpenVINO encoder in int8: CPU, sorted batches.
-
-    NNCF quantises weights and activations, whose ranges come from the texts of `calibration`.
-    """
-    import nncf
-    import openvino
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "minilm.onnx"
-        export_onnx(file)
-        model = openvino.convert_model(str(file))
-    lists = tokenizer(list(calibration), truncation=True, max_length=MAX_TOKENS)["input_ids"]
-    samples = nncf.Dataset([onnx_inputs(pad(tokenizer, [ids])) for ids in lists])
-    kind = nncf.ModelType.TRANSFORMER
-    quantised = nncf.quantize(model, samples, model_type=kind, subset_size=len(lists))
-    settings = {
-        "INFERENCE_NUM_THREADS": torch.get_num_threads(),
-        "INFERENCE_PRECISION_HINT": "f32",  # of the other layers; else bf16 where the CPU has it
-    }
-    compiled = openvino.Core().compile_model(quantised, "CPU", settings)
-
-    def states_of(inputs: Any) -> Tensor:
-        return torch.from_numpy(compiled(onnx_inputs(inputs))[0])
-
-    return padded_encode(states_of, tokenizer, batch_size, bucketed=True)
-
-
-def onnx_inputs(inputs: Any) -> dict[str, np.ndarray]:
-    return {name: inputs[name].numpy() for name in ("input_ids", "attention_mask")}
-
-
-def model2vec_encode(width: int) -> Encode:
-    """Return a model2vec encoder, distilled from the same weights by its own `distill`."""
-    from model2vec.distill import distill
-
-    return distill(str(minilm_folder()), pca_dims=width).encode
-
-
-def static_encode(student: Student, tokenizer: Tokenizer) -> Encode:
-    """Return our static student as sentence-transformers opens its export."""
-    from sentence_transformers import SentenceTransformer
-
-    with tempfile.TemporaryDirectory() as folder:
-        save_student(student, tokenizer, Path(folder))
-        model = SentenceTransformer(folder, device="cpu")
-    return sentence_transformers_encode(model, 1024)
-
-
-class LastStates(torch.nn.Module):
-    """A model with the last hidden states as its only output, for export."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        found = self.model(input_ids=input_ids, attention_mask=attention_mask)
-        return found.last_hidden_state
-
-
-def export_onnx(file: Path) -> None:
-    model = LastStates(plain_model("fp32", torch.device("cpu")))
-    ids = torch.ones(2, 7, dtype=torch.long)
-    axes = {0: "batch", 1: "tokens"}
-    torch.onnx.export(
-        model,
-        (ids, torch.ones_like(ids)),
-        str(file),
-        input_names=["input_ids", "attention_mask"],
-        output_names=["states"],
-        dynamic_axes={"input_ids": axes, "attention_mask": axes, "states": axes},
-        dynamo=False,
-    )
+    return padded_encode(embed, tokenizer, batch_size)
