@@ -42,9 +42,6 @@ MODES = {
     "probe": Mode(
         "train", "fit a logistic regression on a frozen encoder's embeddings", user_methods=True
     ),
-    "bilstm": Mode(
-        "train", "write an untrained BiLSTM encoder over the words of a task", user_methods=True
-    ),
     "ensemble": Mode("train", "merge the predictions of several finished runs"),
     "evaluate": Mode("evaluate", "check and score leaderboard files, and pack them"),
     "compare": Mode("evaluate", "compare runs: means over seeds, gains, significance tests"),

@@ -11,13 +11,13 @@ from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from common.errors import EncoderError
 from minbert.batching import Batch
 from minbert.config import BiLSTMConfig
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import TokenEncoder, add_noise, empty_embedding
-from minbert.recurrence import bidirectional_states, pytorch_states
 
 
 class WordEmbeddings(nn.Module):
@@ -52,14 +52,11 @@ class BiLSTM(TokenEncoder):
     def forward(self, batch: Batch) -> Tensor:
         batch = batch.encoded
         self.begin_pass(batch)
-        orders, sizes = by_time(batch)
+        order, sizes = by_time(batch)
         hidden = self.embeddings(batch)
-        # PyTorch's LSTM is faster without gradients, and for equal lengths, where it uses oneDNN.
-        trained = torch.is_grad_enabled() and sizes[0] > sizes[-1]
-        states = bidirectional_states if trained and hidden.device.type == "cpu" else pytorch_states
         for layer in self.layers:
-            assert isinstance(layer, nn.LSTM)
-            hidden = self.dropout(states(layer, hidden, orders, sizes))  # (T, 2U)
+            states = layer(PackedSequence(hidden[order], sizes))[0].data
+            hidden = self.dropout(torch.empty_like(states).index_copy(0, order, states))  # (T, 2U)
         return hidden
 
     def use_linear(self, kernel: str) -> None:
@@ -70,18 +67,16 @@ class BiLSTM(TokenEncoder):
 
 
 def by_time(batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the orders of tokens in PackedSequences (2, T), and the sequences per time step.
+    """Return the order of tokens in a PackedSequence (T,), and the sequences per time step.
 
-    Tokens are ordered by their position, the longest sequences first. The second order counts
-    positions from a sequence's end. The numbers of sequences are on the CPU.
+    Tokens are ordered by their position, the longest sequences first. The numbers of sequences are
+    on the CPU.
     """
     ranks = torch.empty_like(batch.lengths)
     ranks[batch.lengths.argsort(descending=True, stable=True)] = torch.arange(len(ranks))
     rank = ranks.to(batch.device)[batch.sequence]  # (T,)
-    lengths = batch.device_lengths[batch.sequence]
-    places = torch.stack([batch.positions, lengths - 1 - batch.positions])
     steps = torch.arange(batch.longest)
-    return (places * len(ranks) + rank).argsort(1), (batch.lengths[:, None] > steps).sum(0)
+    return (batch.positions * len(ranks) + rank).argsort(), (batch.lengths[:, None] > steps).sum(0)
 
 
 def random_bilstm(config: BiLSTMConfig, seed: int = 0) -> BiLSTM:

@@ -237,7 +237,7 @@ def test_every_file_that_is_pointed_to_exists():
 
 def test_no_two_commands_train_different_runs_in_one_folder():
     trained = {}
-    modes = ("single", "multitask", "pretrain", "pareto", "bilstm", "affinity")
+    modes = ("single", "multitask", "pretrain", "pareto", "affinity")
     for command in (one for text in (README, *PAGES.values()) for one in commands_of(text)):
         words = shlex.split(command, comments=True)
         flags = dict(zip(words, [*words[1:], ""], strict=True))

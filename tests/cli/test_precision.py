@@ -13,6 +13,7 @@ from minbert import BiEncoder
 from minbert import precision as precisions
 from minbert.linear import reports_bfloat16
 from minbert.precision import choose_precision
+from minbert.words import build_bilstm
 from multitask import RunConfig, train
 from multitask.assembly import assemble
 from multitask.storage.checkpoint_folders import CONFIG
@@ -40,11 +41,8 @@ def has(request, bfloat16):
 @pytest.fixture(scope="session")
 def lstm(tmp_path_factory):
     """The folder of a small BiLSTM."""
-    import cli
-
     folder = tmp_path_factory.mktemp("lstm") / "lstm"
-    flags = ["--tasks", "sst", "--units", "4", "--embedding-size", "8", "--output", str(folder)]
-    assert cli.main(["--mode", "bilstm", *flags]) == 0
+    build_bilstm(folder, ["a film to love"], units=4, embedding_size=8)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Modes pretrain, probe and bilstm: what they train on, and the modes that use their results."""
+"""Modes pretrain and probe: what they train on, and the modes that use their results."""
 
 import pytest
 from run_files import config, metrics
@@ -7,7 +7,6 @@ PRETRAIN = ("--mode", "pretrain", "--encoder", "tiny")
 SUPER = (*PRETRAIN, "--objective", "superloss")
 SHORT = ("--limit", "60", "--batch-size", "20")
 PROBE = ("--mode", "probe", "--task", "sst")
-BILSTM = ("--mode", "bilstm", "--tasks", "sst")
 NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" for i in range(30))
 
 
@@ -113,26 +112,3 @@ def test_a_probe_keeps_the_folders_of_other_runs(run_ok, error_line, finished, t
     run_ok(*flags, *place)
     line = error_line(1, *PROBE, "--limit", "50", "--encoder", "tiny", *place)
     assert "expected this probe or nothing" in line
-
-
-def test_a_bilstm_has_the_vectors_of_a_file_and_is_trained(run_ok, error_line, tmp_path):
-    folder, vectors = tmp_path / "words", tmp_path / "vectors.txt"
-    vectors.write_text("the 1 0 0\nfilm 0 1 0\nand 0 0 1\n")
-    command = (*BILSTM, "--vectors", vectors, "--units", "8", "--limit", "60", "--output", folder)
-    assert "of them with a vector, 1 x 8 units" in run_ok(*command).stdout
-    assert "--output: expected a new or empty folder" in error_line(2, *command)
-    train = ("--mode", "pretrain", "--objective", "superloss", "--encoder", folder, *SHORT)
-    run_ok(*train, "--lr", "0.003", "--output", tmp_path / "run")
-    assert metrics(tmp_path / "run")["steps"] == 3
-
-
-def test_a_bilstm_in_the_working_folder_keeps_the_folders_beside_it(run_ok, tmp_path, monkeypatch):
-    words, mine = tmp_path / "words", tmp_path / "words.tmp" / "mine"
-    for folder in (words, mine.parent):
-        folder.mkdir()
-    mine.write_text("mine")
-    monkeypatch.chdir(words)
-    run_ok(*BILSTM, "--limit", "20", "--embedding-size", "8", "--units", "4", "--output", ".")
-    assert (words / "tokenizer.json").exists()
-    assert [one.name for one in mine.parent.iterdir()] == ["mine"]
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["words", "words.tmp"]

@@ -34,7 +34,6 @@ BEGINNINGS = {
     "superloss": "--mode pretrain --encoder tiny --objective superloss",
     "own-text": "--mode pretrain --encoder tiny --text x --objective",
     "lacon": "--mode single --task sst --encoder tiny --objective lacon --label-terms",
-    "bilstm": "--mode bilstm --tasks sst --output x",
 }
 MODES_AND_FLAGS = [
     ("", "--mode: expected one of single, multitask"),
@@ -81,7 +80,6 @@ VALUES = [
     ("--mode single --task sst --task qqp", "--task: expected once, found twice"),
     ("sst --smart-weight sst=1 sst=0", "expected one for sst, found several"),
     ("sst --r-drop-weight sst=x", "expected a number from 0 to 1000000, found 'x'"),
-    ("bilstm --max-tokens 2", "--max-tokens: expected a whole number"),
 ]
 TASKS = [
     ("--mode single", "--task: expected one, found none"),
@@ -101,7 +99,6 @@ TASKS = [
     ),
     ("all --protocol few-shot --shots 9", "tasks with classes, found sts"),
     ("sst --protocol few-shot", "--protocol few-shot: expected --shots, found none"),
-    ("bilstm --vectors v --embedding-size 3", "--embedding-size: expected at most one"),
 ]
 MIXING = [
     ("all --freeze-encoder --pcgrad", "pcgrad: expected a shared encoder, found freeze_encoder"),

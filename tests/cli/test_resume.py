@@ -12,6 +12,7 @@ from run_files import ROOT, metrics, prediction_bytes, predictions, same, weight
 
 from common.json_files import integrity_error
 from minbert.bi_encoder import BiEncoder
+from minbert.words import build_bilstm
 from multitask.loop.trainer import Trainer
 from multitask.storage.checkpoint import Progress
 from multitask.storage.checkpoint_folders import newest_first
@@ -101,9 +102,8 @@ BILSTM = (
 
 
 @pytest.fixture
-def bilstm(run_ok, tmp_path):
-    words = "--mode bilstm --tasks sst --limit 40 --embedding-size 16 --units 8 --output"
-    run_ok(*words.split(), tmp_path / "encoder")
+def bilstm(tmp_path):
+    build_bilstm(tmp_path / "encoder", ["a film to love"], units=8, embedding_size=16)
     return tmp_path / "encoder"
 
 

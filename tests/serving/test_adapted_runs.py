@@ -11,6 +11,7 @@ import cli
 from common.errors import EncoderError, RunError, SettingsError, SharedEncoderWarning
 from ensemble.soup import soup_config
 from minbert.bi_encoder import BiEncoder
+from minbert.words import build_bilstm
 from multitask.config_tasks import build_tasks, training_texts
 from multitask.settings.config import RunConfig
 from multitask.soft_targets import computed
@@ -267,8 +268,7 @@ def test_the_configuration_of_one_task_is_that_of_a_run():
 
 
 def test_a_bilstm_has_no_adapters(tmp_path, capsys):
-    words = ("--limit", "20", "--embedding-size", "8", "--units", "4", "--output")
-    assert cli.main(["--mode", "bilstm", "--tasks", "sst", *words, str(tmp_path / "words")]) == 0
+    build_bilstm(tmp_path / "words", ["a film to love"], units=4, embedding_size=8)
     train = ("--mode", "single", "--task", "sst", "--adapter", "lora", "--limit", "20")
     place = ("--encoder", str(tmp_path / "words"), "--output", str(tmp_path / "run"))
     with pytest.raises(SystemExit, match="2"):

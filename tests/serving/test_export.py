@@ -14,6 +14,7 @@ import cli
 from common.atomic_files import OLD, temporary_name
 from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
+from minbert.words import build_bilstm
 from multitask.settings.config import RunConfig
 from serving import MultiTaskModel
 from serving.card import settings, without_places
@@ -223,8 +224,7 @@ def test_the_command_of_a_card_has_no_paths():
 
 def test_a_bilstm_is_refused(tmp_path):
     words, run = tmp_path / "words", tmp_path / "run"
-    small = ("--limit", "20", "--embedding-size", "8", "--units", "4")
-    assert cli.main(["--mode", "bilstm", "--tasks", "sst", *small, "--output", str(words)]) == 0
+    build_bilstm(words, ["a film to love"], units=4, embedding_size=8)
     train = ("--mode", "single", "--task", "sst", "--encoder", str(words), "--limit", "20")
     assert cli.main([*train, "--epochs", "1", "--dev-limit", "9", "--output", str(run)]) == 0
     for kind in KINDS:

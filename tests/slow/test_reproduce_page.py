@@ -56,7 +56,7 @@ def without(flags, arguments):
 
 @pytest.mark.slow
 def test_every_command_of_the_page_runs(place, capsys):
-    assert len(COMMANDS) == 11
+    assert len(COMMANDS) == 10
     for command in COMMANDS:
         arguments = shlex.split(command)[2:]
         mode = arguments[1]
