@@ -6,18 +6,15 @@ check_packages(__name__)
 
 from losses.class_weights import (
     balanced_weights,
-    effective_weights,
     weighted_binary_cross_entropy,
     weighted_cross_entropy,
 )
 from losses.divergence import soft_divergence, squared_difference, symmetric_kl
-from losses.focal import focal_loss, sigmoid_focal_loss
 from losses.lacon import (
     instance_centered_loss,
     label_centered_loss,
     label_embedding_regularizer,
 )
-from losses.logit_adjustment import binary_logit_adjusted_loss, logit_adjusted_loss
 from losses.npair import every_npair_loss, npair_loss
 from losses.ordinal import corn_log_probabilities, corn_loss, distance_loss
 from losses.pairs import pair_contrastive_loss
@@ -31,22 +28,17 @@ from losses.triplet import triplet_loss, triplet_margin_loss
 __all__ = [
     "adversarial_noise",
     "balanced_weights",
-    "binary_logit_adjusted_loss",
     "contrastive_objectives",
     "corn_log_probabilities",
     "corn_loss",
     "distance_loss",
-    "effective_weights",
     "every_npair_loss",
-    "focal_loss",
     "instance_centered_loss",
     "label_centered_loss",
     "label_embedding_regularizer",
-    "logit_adjusted_loss",
     "lower_bounds",
     "npair_loss",
     "pair_contrastive_loss",
-    "sigmoid_focal_loss",
     "simcse_loss",
     "soft_divergence",
     "squared_difference",

@@ -1,8 +1,7 @@
 """Weights of classes from their numbers of training examples, and the weighted losses.
 
-The weights are used as in Cui et al. (2019): "Class-Balanced Loss Based on Effective Number of
-Samples". Balanced weights are those of King and Zeng (2001), "Logistic Regression in Rare Events
-Data", and of scikit-learn.
+The weights are those of King and Zeng (2001), "Logistic Regression in Rare Events Data", and of
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-
-BETA = 0.999  # one of the four values in section 5 of Cui et al.
 
 
 def balanced_weights(counts: Tensor) -> Tensor:
@@ -25,24 +22,6 @@ def balanced_weights(counts: Tensor) -> Tensor:
     used = counts > 0
     share = counts.sum(-1, keepdim=True) / used.sum(-1, keepdim=True).clamp(min=1)
     return torch.where(used, share / counts.clamp(min=1), 1.0)
-
-
-def effective_weights(counts: Tensor, beta: float = BETA) -> Tensor:
-    """Return (1 - beta) / (1 - beta^n_c) of each class c, divided by their mean over the classes.
-
-    n_c examples count as many as (1 - beta^n_c) / (1 - beta), their effective number (Cui et al.,
-    2019, Proposition 1 and section 4). With beta = 0 all weights are 1; near 1 they are as those of
-    `balanced_weights`, up to a factor. A class without examples has weight 1, and does not count in
-    the mean.
-
-    Args:
-        counts: (..., C) numbers of examples, float64; a row is one set of classes.
-        beta: from 0 and below 1.
-    """
-    used = counts > 0
-    weights = (1 - beta) / (1 - beta ** counts.clamp(min=1))
-    mean = (weights * used).sum(-1, keepdim=True) / used.sum(-1, keepdim=True).clamp(min=1)
-    return torch.where(used, weights / mean, 1.0)
 
 
 def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:

@@ -19,8 +19,8 @@ from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from multitask.precision import training_precision
 from multitask.settings.config import RunConfig
-from multitask.settings.imbalance_rules import imbalance_of
 from multitask.settings.methods import UserMethods
+from multitask.settings.objective_rules import has_class_weights
 from multitask.settings.rules import reading_rules
 from multitask.settings.run_settings import READING
 from multitask.source_runs import tasks_with_seen_rows
@@ -29,9 +29,9 @@ from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
 from multitask.storage.unfinished import warn_if_unfinished
 from tasks.base import Task
+from tasks.class_weights import weights_line, with_class_weights
 from tasks.data import Split, Splits
 from tasks.heads import InitializesFromNames
-from tasks.imbalance import weights_line, with_imbalance
 from tasks.readers import to_number
 from tasks.task_description import output_signature
 
@@ -61,26 +61,25 @@ def assemble(
             print(line, flush=True)
     model = build_model(config, chosen, device, verbose)
     splits = load_splits(config, chosen, model.bi_encoder)
-    return Assembly(rebalanced(config, chosen, splits), model, splits)
+    return Assembly(weighted(config, chosen, splits), model, splits)
 
 
-def rebalanced(config: RunConfig, chosen: Mapping[str, Task], splits: Splits) -> dict[str, Task]:
-    """Return the tasks with their losses for imbalanced classes; print the weights of the classes.
+def weighted(config: RunConfig, chosen: Mapping[str, Task], splits: Splits) -> dict[str, Task]:
+    """Return the tasks with the weights of their classes in the loss; print the weights.
 
     The classes are counted in the training split. Raise RunError for a task of another loss.
     """
     found = dict(chosen)
     for name, task in chosen.items():
-        if (how := imbalance_of(config, name)) is None:
+        if not has_class_weights(config, name):
             continue
         targets = splits[name]["train"].examples.targets
         assert targets is not None, "train has labels"
         try:
-            found[name] = with_imbalance(task, how, targets)
+            found[name] = with_class_weights(task, targets)
         except ValueError as error:
-            raise RunError(f"{name}: {error}, for the losses of imbalanced classes") from error
-        if how.weights is not None:
-            print(f"{name}: {weights_line(task, how, targets)}", flush=True)
+            raise RunError(f"{name}: {error}, for class_weights") from error
+        print(f"{name}: {weights_line(task, targets)}", flush=True)
     return found
 
 

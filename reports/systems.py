@@ -52,7 +52,6 @@ def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
     found: dict[str, list[StoredRun]] = {}
     every = [set(distinguishing_settings(run)) for _, run in runs]
     common = set.intersection(*every) if len(every) > 1 else set()
-    weighed = differently_weighed([run for _, run in runs])
     for name, run in runs:
         if run.metrics is None:
             raise UserError(f"{run.folder}: expected a finished run, found {run.state}")
@@ -61,27 +60,11 @@ def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
                 f"{run.folder}: expected a run of tasks, found one of mode {run.config['mode']}"
             )
         own = [one for one in distinguishing_settings(run) if one not in common]
-        own += [f"{task} {weights}" for task in weighed if (weights := class_weights(run, task))]
         title = name or ", ".join([run.config["mode"], *own])
         if name is None:
             check_same_system(title, found.get(title, []), run)
         found.setdefault(title, []).append(run)
     return [make_system(name, tuple(several)) for name, several in found.items()]
-
-
-def differently_weighed(runs: Sequence[StoredRun]) -> tuple[str, ...]:
-    """Return the own tasks whose classes have other weights in some runs than in others."""
-    weights: dict[str, set[str]] = {}
-    for run in runs:
-        for task in run.own_tasks:
-            weights.setdefault(task, set()).add(class_weights(run, task))
-    return in_order(task for task, several in weights.items() if len(several) > 1)
-
-
-def class_weights(run: StoredRun, task: str) -> str:
-    """Return the class weights of an own task other than 1 as text; empty if it has none."""
-    found = run.own_tasks.get(task, {}).get("class_weights") or {}
-    return ", ".join(f"{label}={found[label]:g}" for label in sorted(found) if found[label] != 1)
 
 
 def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
@@ -102,11 +85,10 @@ def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) ->
 def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
     """Return what runs of a system must share: data and checksums, start, a task's description.
 
-    Multi-task runs also share all their tasks. Class weights are left out, because they define a
-    system.
+    Multi-task runs also share all their tasks.
     """
-    ignored = ("class_weights", "test_labels")  # the latter follows from the file of test
-    described = {k: v for k, v in run.own_tasks.get(task, {}).items() if k not in ignored}
+    described = dict(run.own_tasks.get(task, {}))
+    described.pop("test_labels", None)  # it follows from the file of test
     files = {split: described.pop(split, None) for split in ("train", "dev", "test")}
     stored = RunFolder(run.folder).data_checksums()
     several = run.config["mode"] == "multitask"

@@ -16,11 +16,10 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from common.errors import SettingsError
-from common.settings import Name, Positive, Settings, expected, hints_of, required, short_repr
+from common.settings import Name, Settings, expected, hints_of, required, short_repr
 from common.yaml_files import read_yaml
 from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError
-from tasks.readers import to_number
 from tasks.task_description import OF_SOME_TYPES, Blank, Bound, TypeName, name_fault
 from tasks.text_files import to_text
 
@@ -45,7 +44,6 @@ class Description(Settings):
     high: Bound | None = None
     separator: Annotated[str, Meta(min_length=1)] | None = None  # of several labels; default: |
     blank: Blank | None = None  # a row without labels has none (default), or unknown ones
-    class_weights: dict[str, Positive] | None = None  # by class or label; default: 1
     pair: Literal["bi", "joint"] = "bi"  # encode the texts separately, or as one sequence
     quotes: Literal["yes", "no"] | bool = "yes"  # no: ordinary characters between tabs
     group: Name | None = None  # column; rows with the same value are in the same split
@@ -157,8 +155,6 @@ def normalise_value(name: str, key: str, value: Any) -> Any:
             return float(value)
         except ValueError:
             return value
-    if key == "class_weights":
-        return weights_by_class(name, value)
     if key not in (*SEVERAL, "labels"):
         return value
     if isinstance(value, str):
@@ -170,21 +166,3 @@ def normalise_value(name: str, key: str, value: Any) -> Any:
         strips = key == "labels"  # the name of a column may begin or end with a space
         value = [one.strip() if strips and isinstance(one, str) else one for one in texts]
     return value
-
-
-def weights_by_class(name: str, value: Any) -> Any:
-    """Return weights by class from `fire=5|flood=2` or a mapping; raise DescriptionError."""
-    if isinstance(value, dict):
-        return {str(to_text(label)): weight for label, weight in value.items()}
-    found: dict[str, float] = {}
-    for part in str(value).split("|"):
-        label, sign, weight = part.rpartition("=")
-        label = label.strip()
-        number = to_number(weight)
-        if not sign or number is None or label in found:
-            raise DescriptionError(
-                f"{name}: class_weights: expected each class once, as in fire=5|flood=2, found "
-                f"{part!r}; --class-weights balanced weights by numbers of examples"
-            )
-        found[label] = number
-    return found

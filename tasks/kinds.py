@@ -30,8 +30,7 @@ class Kind:
     measures the distance of two predictions of the same examples. `classes` is the number of
     classes, if an example has one of them, and `labels` the number of labels, if an example may
     have several; `class_names` are their readable names. With several labels predictions and
-    targets are (B, C). `logits(outputs)`, if defined, are those of the classes or labels, (B, C),
-    of which the losses for rare classes are made. `calibrator` calibrates the scores; None if
+    targets are (B, C). `calibrator` calibrates the scores; None if
     nothing does. `similarities`: the values are on a scale that the setting `similarity_scale`
     changes for the loss.
     """
@@ -46,7 +45,6 @@ class Kind:
     class_names: tuple[str, ...] = ()
     labels: int | None = None
     calibrator: Calibrator | None = None
-    logits: Callable[[Outputs], Tensor] | None = None
     similarities: bool = False
 
     def __post_init__(self) -> None:
@@ -107,7 +105,6 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         classes=classes,
         class_names=names,
         calibrator=CLASSES,
-        logits=identity,
     )
 
 
@@ -147,7 +144,6 @@ def corn(kind: Kind) -> Kind:
         divergence=lambda logits, others: symmetric_kl(
             corn_log_probabilities(logits), corn_log_probabilities(others)
         ),
-        logits=corn_log_probabilities,
     )
 
 
@@ -179,7 +175,6 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
         class_names=names,
         labels=labels,
         calibrator=LABELS,
-        logits=identity,
     )
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from common.errors import SettingsError, UserError
-from common.settings import Positive, convert, hints_of, short_repr
+from common.settings import convert, hints_of, short_repr
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import TYPES
 from tasks.registry import TASK_NAMES
@@ -26,7 +26,7 @@ Folds = Annotated[int, Meta(ge=3, le=50)]
 Fold = Annotated[int, Meta(ge=1, le=50)]  # number of a fold
 # Fields that are stored only if they are set.
 ADDED = (
-    *("separator", "blank", "mean", "deviation", "class_weights"),
+    *("separator", "blank", "mean", "deviation"),
     *("table", "group", "fold", "folds"),
 )
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
@@ -70,7 +70,7 @@ class TaskDescription:
     are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
     has none, or is skipped if `blank` is unknown. Without a column `label`, each of the `labels`
     has a column, or the order of the texts is the label. Numbers are standardised by `mean` and
-    `deviation`. `class_weights` are factors of the loss by class or label, 1 for the others. Files
+    `deviation`. Files
     are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
 
     `table` has the label columns that share the split of the file, with the separator of their
@@ -94,7 +94,6 @@ class TaskDescription:
     quotes: bool = True
     separator: str | None = None
     blank: Blank | None = None
-    class_weights: dict[str, Positive] | None = None
     table: Mapping[str, str] | None = None
     group: str | None = None
     fold: Fold | None = None

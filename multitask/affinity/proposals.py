@@ -17,8 +17,6 @@ from multitask.conflict_layers import affordable, is_bilstm
 from multitask.model import LAYER
 from multitask.settings.config import RunConfig
 from multitask.settings.following_defaults import has_similarities
-from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
-from multitask.settings.imbalance_rules import value_of
 from multitask.settings.methods import METHOD_ROLES
 from multitask.settings.methods_by_name import of_methods
 from tasks.kinds import with_main_metric
@@ -243,9 +241,7 @@ def settings_of_other_tasks(config: RunConfig, tasks: Names) -> set[str]:
         objective = of_methods("objective", config.objective)
         found |= {*objective, "class_balanced", "label_smoothing"}
     if not any(one.has_columns for one in options):
-        found |= {*IMBALANCE}
-    if "effective" not in [value_of(config, "class_weights", task) for task in tasks]:
-        found.add("effective_beta")
+        found.add("class_weights")
     if config.select_by and not any(
         with_main_metric(one.build().kind, config.select_by) for one in options
     ):

@@ -24,6 +24,14 @@ def smoothing_of(config: RunConfig, task: str) -> float:
     return share if config.options_of(task).has_classes else 0.0
 
 
+def has_class_weights(config: RunConfig, task: str) -> bool:
+    """Return whether the loss of a task weights its classes or labels."""
+    value = config.class_weights
+    if isinstance(value, Mapping):
+        return task in value
+    return value is not None and config.options_of(task).has_columns
+
+
 def has_own_loss(config: RunConfig, task: str) -> bool:
     """Return whether a task has another loss, by its options or its type, than cross-entropy."""
     options = config.options_of(task)
@@ -64,6 +72,7 @@ def task_training_rules(c: RunConfig) -> Iterator[str]:
         if c.class_balanced:
             yield f"class_balanced: expected a task with classes, found {tasks}"
     yield from smoothing_rules(c)
+    yield from class_weight_rules(c)
     if c.gradients == "representation":
         yield from representation_rules(c)
     combined = combined_objectives(c)
@@ -89,6 +98,27 @@ def smoothing_rules(c: RunConfig) -> Iterator[str]:
     objective = c.task_objective
     if smooth and objective is not None and objective.own_loss:
         yield f"{name} and objective {objective.name}: {ONE}"
+
+
+def class_weight_rules(c: RunConfig) -> Iterator[str]:
+    """Yield uses of class weights other than on the cross-entropy of classes or labels."""
+    name = "class_weights"
+    weighted = [task for task in c.tasks if has_class_weights(c, task)]
+    if c.class_weights is not None and not isinstance(c.class_weights, Mapping) and not weighted:
+        found = ", ".join(c.tasks)
+        yield f"{name}: expected a task with classes or several labels, found {found}"
+    for task in weighted:
+        options = c.options_of(task)
+        if not options.has_columns:
+            yield f"{name}: expected tasks with classes or several labels, found {task}"
+        if has_own_loss(c, task):
+            yield f"{name} and loss of {task}: {ONE}"
+        if smoothing_of(c, task):
+            yield f"{name} and label_smoothing of {task}: {ONE}"
+        if options.has_classes and c.objective is not None:
+            yield f"{name} and objective {c.objective.name}: {ONE}"
+        if options.has_classes and c.class_balanced:
+            yield f"{name} and class_balanced: {ONE}, for both correct the numbers of examples"
 
 
 def representation_rules(c: RunConfig) -> Iterator[str]:

@@ -19,8 +19,6 @@ from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
 from multitask.settings.following_defaults import UNSCALED, has_similarities
-from multitask.settings.imbalance_rules import SETTINGS as IMBALANCE
-from multitask.settings.imbalance_rules import imbalance_rules
 from multitask.settings.methods import methods, owners
 from multitask.settings.methods_by_name import owner_of
 from multitask.settings.mode_rules import mode_rules
@@ -57,7 +55,6 @@ def faults(c: RunConfig) -> Iterator[str]:
     yield from mixing_rules(c)
     yield from teacher_rules(c)
     yield from pretraining_rules(c) if c.pretrains else task_training_rules(c)
-    yield from () if c.pretrains else imbalance_rules(c)
     yield from objective_rules(c)
 
 
@@ -132,7 +129,7 @@ def example_rules(c: RunConfig) -> Iterator[str]:
     unclassed = [task for task in c.tasks if not c.options_of(task).has_classes]
     if c.protocol.counts_examples and c.limit is not None:
         yield f"limit and shots: {ONE}"
-    for key in ("limit", "label_smoothing", *IMBALANCE):
+    for key in ("limit", "label_smoothing", "class_weights"):
         value = getattr(c, key)
         yield from not_among_tasks(c, key, value if isinstance(value, dict) else ())
     if c.protocol.counts_examples and unclassed:

@@ -6,14 +6,11 @@ No torch is imported here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
-
-from msgspec import Meta
+from typing import Any, Literal
 
 from common.settings import (
     Count,
     Name,
-    NonNegative,
     NonNegativeInt,
     Part,
     Positive,
@@ -36,12 +33,12 @@ from multitask.settings.setting_types import (
     SUPERVISED,
     TRAINING_MODES,
     WITH_HEADS,
+    Balanced,
     Limit,
     Mode,
     Smoothing,
 )
 from tasks import SAMPLE, TaskOptions
-from tasks.imbalance import Weighting
 from tasks.metrics import MetricName
 from tasks.protocols import Protocol
 
@@ -182,39 +179,12 @@ class RunSettings(Settings):
         source="Szegedy et al., 2016, section 7",
         modes=WITH_HEADS,
     )
-    class_weights: Weighting | Mapping[str, Weighting] | None = setting(
+    class_weights: Balanced | Mapping[str, Balanced] | None = setting(
         None,
         group="training",
-        help="weight the loss of each class by its number of training examples n_c: by 1 / n_c "
-        "(balanced), or by their effective number (effective); one for all tasks with classes or "
-        "several labels, or TASK=NAME",
-        source="Cui et al., 2019",
-        modes=WITH_HEADS,
-    )
-    effective_beta: Annotated[float, Meta(ge=0, lt=1)] = setting(
-        0.999,
-        group="training",
-        help="beta of effective class weights: 0 weights all classes alike, near 1 as balanced",
-        source="Cui et al., 2019, section 5",
-        modes=WITH_HEADS,
-    )
-    focal_gamma: NonNegative | Mapping[str, NonNegative] = setting(
-        0.0,
-        metavar="X",
-        group="training",
-        help="exponent of the focal loss, in which examples that are classified well count less, "
-        "such as 2: one for all tasks with classes or several labels, or TASK=X",
-        source="Lin et al., 2017, Eq. 5",
-        modes=WITH_HEADS,
-    )
-    logit_adjustment: NonNegative | Mapping[str, NonNegative] = setting(
-        0.0,
-        metavar="TAU",
-        group="training",
-        help="add TAU times the logarithms of the classes' shares of the training examples to the "
-        "logits in the loss, such as 1: one for all tasks with classes or several labels, or "
-        "TASK=TAU",
-        source="Menon et al., 2021, Eq. 10",
+        help="weight the loss of each class by 1 / n_c, with its number of training examples n_c "
+        "(balanced): one for all tasks with classes or several labels, or TASK=NAME",
+        source="King and Zeng, 2001",
         modes=WITH_HEADS,
     )
     similarity_scale: Positive = setting(

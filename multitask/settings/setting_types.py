@@ -22,6 +22,7 @@ Limit = (
     | Annotated[float, Meta(gt=0, lt=1, description=LIMIT)]
 )
 
+Balanced = Literal["balanced"]
 Smoothing = Annotated[float, Meta(ge=0, lt=1, description="a number from 0 and below 1")]
 
 

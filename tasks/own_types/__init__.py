@@ -35,7 +35,7 @@ def type_of_lists(texts: int, labels: Sequence[Any], keys: Container[str] = ()) 
     types = {type(label) for label in known}
     if types & {list, tuple}:
         return "multi-label"
-    if "labels" in keys or "class_weights" in keys or not types <= {int, float}:
+    if "labels" in keys or not types <= {int, float}:
         return "classification"
     if any(label % 1 for label in known):
         return "similarity" if texts == 2 else "regression"

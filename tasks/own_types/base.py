@@ -9,8 +9,6 @@ from unicodedata import category, normalize
 
 from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import short_repr
-from common.suggestions import suggestion
-from common.text import first_names
 from tasks.registry import TargetType
 from tasks.text_files import DataError
 
@@ -106,27 +104,6 @@ class OwnType:
         if self.separator is None:
             return {}
         return dict.fromkeys(description["label"], description.get("separator") or self.separator)
-
-
-def weights_fault(weights: Mapping[str, float] | None, labels: Sequence[str]) -> str | None:
-    """Return what is wrong with weights by class, or None."""
-    for name in weights or ():
-        if name not in labels:
-            known = first_names(labels, 10)
-            return f"class_weights: expected some of {known}, found {name!r}" + suggestion(
-                name, labels
-            )
-    return None
-
-
-def completed_weights(
-    name: str, description: Mapping[str, Any], labels: Sequence[str]
-) -> Mapping[str, float] | None:
-    """Return the weights by class in a description; raise DescriptionError for an unknown class."""
-    weights = description.get("class_weights")
-    if line := weights_fault(weights, labels):
-        raise DescriptionError(f"{name}: {line}")
-    return weights
 
 
 def columns(described: TaskDescription) -> str:

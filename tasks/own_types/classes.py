@@ -19,8 +19,6 @@ from tasks.own_types.base import (
     Parts,
     check_labels,
     columns,
-    completed_weights,
-    weights_fault,
 )
 from tasks.readers import named_label, to_number
 from tasks.text_files import DataError
@@ -42,8 +40,7 @@ def complete_classes(
     """Return the given classes, or those of the file in the order of `sorted_labels`."""
     labels = tuple(description["labels"]) or sorted_labels(distinct_labels(name, file, found))
     check_labels(name, labels)
-    weights = completed_weights(name, description, labels)
-    return {"labels": labels, "class_weights": weights}
+    return {"labels": labels}
 
 
 def distinct_labels(
@@ -81,8 +78,7 @@ def complete_ordered(
         if twice := spelled_twice(labels):
             raise DataError(f"{file}: {name}: expected one spelling of a number, found {twice}")
     check_labels(name, labels)
-    weights = completed_weights(name, description, labels)
-    return {"labels": labels, "class_weights": weights}
+    return {"labels": labels}
 
 
 def sorted_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -119,7 +115,7 @@ def alike(labels: Iterable[str]) -> Iterator[str]:
 def fault(described: TaskDescription) -> str | None:
     if len(set(described.labels)) < 2:
         return f"labels: expected two or more, found {first_names(described.labels) or 'none'}"
-    return weights_fault(described.class_weights, described.labels)
+    return None
 
 
 def lines(described: TaskDescription) -> Iterator[str]:
@@ -202,7 +198,7 @@ CLASSIFICATION = OwnType(
     predicts="class",
     main_metric="accuracy",
     texts=(1, 2),
-    keys=("labels", "class_weights"),
+    keys=("labels",),
     complete=complete_classes,
     fault=fault,
     lines=lines,

@@ -20,8 +20,6 @@ from tasks.own_types.base import (
     Parts,
     check_labels,
     columns,
-    completed_weights,
-    weights_fault,
 )
 from tasks.own_types.classes import MOST_CLASSES, alike, distinct_labels, head, sorted_labels
 from tasks.readers import UnknownLabelError
@@ -102,7 +100,6 @@ def complete(
         "labels": labels,
         "separator": separator,
         "blank": description.get("blank") or "none",
-        "class_weights": completed_weights(name, description, labels),
     }
 
 
@@ -112,7 +109,7 @@ def fault(described: TaskDescription) -> str | None:
     for key in ("separator", "blank"):
         if not getattr(described, key):
             return f"{key}: expected a text, found none"
-    return weights_fault(described.class_weights, described.labels)
+    return None
 
 
 def lines(described: TaskDescription) -> Iterator[str]:
@@ -217,7 +214,7 @@ MULTI_LABEL = OwnType(
     predicts="labels",
     main_metric="micro_f1",
     texts=(1, 2),
-    keys=("labels", "separator", "blank", "class_weights"),
+    keys=("labels", "separator", "blank"),
     complete=complete,
     fault=fault,
     lines=lines,

@@ -31,7 +31,7 @@ FLAGS = {  # the modes whose complete help shows them
     "--keep --patience --evaluate-every": (*OF_TASKS, "pretrain"),
     "--freeze-encoder": ("single", "multitask"),
     "--probe-epochs": OF_TASKS,
-    "--label-smoothing --focal-gamma --similarity-scale": (*OF_TASKS, "affinity"),
+    "--label-smoothing --class-weights --similarity-scale": (*OF_TASKS, "affinity"),
     "--objective": ("single", "multitask", "pretrain"),
     "--protocol --shots --drop-leaks --classes": (*TRAINING, "probe"),
     "--pair --init": (*TRAINING, "probe"),

@@ -118,7 +118,6 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
             "tasks": ("sst", "urgency", "tags"),
             "own_tasks": {name: OWN[name] for name in ("urgency", "tags")},
             "class_weights": "balanced",
-            "focal_gamma": {"tags": 2.0},
             "smart_weight": {"sst": 1.0},
             "micro_batch": 3,
         },

@@ -134,7 +134,6 @@ PRETRAINING = [
     (SIMCSE | {"adapter": "lora"}, "adapter: expected mode single or multitask, found pretrain"),
     (SIMCSE | {"protocol": "held-out"}, "protocol: expected"),
     (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected mode single, multitask or pareto, fo"),
-    (SIMCSE | {"effective_beta": 0.9}, "effective_beta: expected mode single, multitask or paret"),
     (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected mode single, multitask or pare"),
     (
         SIMCSE | {"batches_per_step": 2},
@@ -154,7 +153,7 @@ def case_name(case):
     return str(case)[:60]
 
 
-@pytest.mark.parametrize("key", ["label_smoothing", "focal_gamma", "logit_adjustment"])
+@pytest.mark.parametrize("key", ["label_smoothing", "class_weights"])
 def test_a_setting_of_no_task_is_the_default_in_pre_training(key):
     assert not RunConfig(**SIMCSE, **{key: {}}).flat()[key]
 

@@ -42,7 +42,7 @@ def seen(run, *tasks):
     ("before", "now", "expected"),
     [
         (["a={file}:{keys}"], ["a={file}:{keys}"], []),
-        (["a={file}:{keys}"], ["b={file}:{keys},class_weights=1=2"], []),
+        (["a={file}:{keys}"], ["b={file}:{keys}"], []),
         (["a={file}:{keys}"], ["a={copy}:{keys}"], []),
         (["a={file}:{keys}"], ["a={other}:{keys}"], []),
         (["a={file}:{keys}"], ["a={file}:{keys},group=z"], ["a"]),

@@ -345,21 +345,6 @@ def test_mcnemar_compares_runs_of_a_common_seed(first, other, expected):
     assert seeds_to_pair(first, other) == expected
 
 
-def test_other_class_weights_of_an_own_task_are_another_system():
-    def run(seed, weights):
-        own = {"own": {"type": "classification", "class_weights": weights}}
-        config = {"mode": "single", "tasks": ["own"], "seed": seed, "own_tasks": own}
-        return None, StoredRun(Path(f"{seed}-{weights}"), config, {"dev": {}})
-
-    weights = ({1: None, 2: {"bad": 1}}, {1: {"good": 5, "bad": 2}, 2: {"bad": 2, "good": 5}})
-    found = group_runs([run(seed, w[seed]) for seed in (1, 2) for w in weights])
-    names = ["single", "single, own bad=2, good=5"]
-    assert [(one.name, len(one.cells)) for one in found] == [(name, 2) for name in names]
-    assert [one.name for one in group_runs([run(1, {"good": 5}), run(2, {"good": 5})])] == [
-        "single"
-    ]
-
-
 def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(make_run, tmp_path):
     options = {"trec": {"classes": "3"}}
     named = [

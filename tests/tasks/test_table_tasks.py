@@ -366,12 +366,6 @@ def test_tables_that_cannot_be_split_are_refused(rows, line, table):
         rows_of(build(own))
 
 
-def test_a_key_with_an_underscore_may_be_the_first_of_a_column():
-    (found,) = tickets(["urgency:class_weights=high=5|low=2,type=classification"])
-    assert found.label == "urgency"
-    assert found.class_weights == {"high": 5.0, "low": 2.0}
-
-
 def test_lists_of_labels_are_inferred(tmp_path):
     rows = [{"text": f"row {n}", "tags": ["a", "b"][: n % 3]} for n in range(30)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))

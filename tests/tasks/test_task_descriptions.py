@@ -48,11 +48,10 @@ def test_yaml_describes_the_same_of_files_beside_it_and_reads_yes_as_a_text(file
     (file.parent / "task.yaml").write_text(text)
     found = described(f"mine={file.parent}/task.yaml")
     assert found == described(f"mine={file}:{PAIR}")
-    more = "labels: [yes, no]\nclass_weights: {no: 5}\nquotes: no\n"
+    more = "labels: [yes, no]\nquotes: no\n"
     (file.parent / "task.yaml").write_text(text + more)
     found = parse_description(f"m={file.parent}/task.yaml")
-    assert (found["labels"], found["class_weights"]) == (["yes", "no"], {"no": 5})
-    assert found["quotes"] == "no"
+    assert (found["labels"], found["quotes"]) == (["yes", "no"], "no")
     plain = "train: 2e3.csv\ntype: classification\ntext: true_text\nlabel: 1e5x\n"
     (file.parent / "task.yaml").write_text(plain + "labels: [1e5, true positive]\n")
     found = parse_description(f"m={file.parent}/task.yaml")
@@ -488,8 +487,6 @@ def test_decimal_classes_are_the_texts_of_their_labels(tmp_path):
     labels, both = [1.0, 2.0] * 10, [f"text {i}" for i in range(20)]
     ordered = task(both, labels, type="ordinal", classes=[1.0, 2.0], folder=tmp_path)
     assert ordered.labels == ("1", "2")
-    weighted = task(both, labels, class_weights={1.0: 2.0}, folder=tmp_path)
-    assert weighted.class_weights == {"1": 2.0}
 
 
 def test_a_number_of_classes_is_a_number_or_a_text():

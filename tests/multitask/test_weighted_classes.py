@@ -1,0 +1,130 @@
+"""Class weights in a run: counts of the training split, and what excludes them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from common.errors import SettingsError
+from multitask import RunConfig, task
+from multitask.assembly import assemble
+from multitask.config_tasks import build_tasks
+from tasks import build_task
+from tasks.class_weights import with_class_weights
+
+REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
+TOPIC = f"topic={REQUESTS}:type=classification,text=message,label=topic"
+TAGS = f"tags={REQUESTS}:type=multi-label,text=message,label=tags"
+
+
+def config_of(*descriptions, **settings):
+    return RunConfig(tasks=tuple(map(task, descriptions)), encoder="tiny", **settings)
+
+
+def expected_loss(name, logits, targets, train):
+    """The loss as double loops over examples and classes or labels, from the training targets."""
+    n, total = len(train), 0.0
+    if name == "tags":
+        for row, target in zip(logits.tolist(), targets.tolist(), strict=True):
+            for k, (z, present) in enumerate(zip(row, target, strict=True)):
+                having = int(train[:, k].sum())
+                weight = (n - having) / having if present else 1.0
+                p = 1 / (1 + np.exp(-z if present else z))
+                total += -weight * np.log(p) / len(target)
+        return total / len(targets)
+    counts = np.bincount(train)
+    for row, y in zip(logits.log_softmax(-1).tolist(), targets.tolist(), strict=True):
+        total += -row[y] * n / (len(counts) * counts[y])
+    return total / len(targets)
+
+
+@pytest.mark.numeric
+def test_losses_count_the_training_examples_that_a_limit_leaves(capsys):
+    config = config_of(TOPIC, TAGS, limit=30, class_weights="balanced")
+    tasks, _, splits = assemble(config)
+    printed, plain = capsys.readouterr().out, build_tasks(config)
+    for name, found in tasks.items():
+        train = splits[name]["train"].examples.targets
+        assert len(train) == 30
+        head = plain[name].build_head(8).eval()
+        logits = head(torch.randn(7, 8)).detach().double()
+        targets = torch.from_numpy(train[:7])
+        targets = targets.double() if name == "tags" else targets
+        assert found.objectives == plain[name].objectives == (name,)
+        loss = found.compute_losses(logits, (), targets)[name]
+        assert loss.item() == pytest.approx(expected_loss(name, logits, targets, train), rel=1e-9)
+        # A teacher, predictions and metrics use the kind, whose loss is the plain one.
+        assert found.kind.loss(logits, targets) == plain[name].kind.loss(logits, targets)
+    first = (len(train) - train[:, 0].sum()) / train[:, 0].sum()
+    assert f"tags: weights of labels, relative to their absence: access {first:.3g}, " in printed
+    assert "topic: weights of classes: " in printed
+
+
+def test_weights_of_one_task():
+    tasks, _, _ = assemble(config_of(TOPIC, TAGS, class_weights={"tags": "balanced"}))
+    assert not tasks["topic"].losses
+    assert tasks["tags"].losses
+
+
+def test_a_class_without_examples_gives_finite_losses():
+    targets = np.array([0, 0, 1, 2])  # of five classes
+    found = with_class_weights(build_task("sst"), targets)
+    loss = found.compute_losses(torch.randn(4, 5), (), torch.from_numpy(targets))["sst"]
+    assert loss.isfinite()
+
+
+def test_a_task_of_another_loss_is_refused_where_the_rules_do_not_know_it():
+    own = build_task("qqp", loss="with-contrastive")
+    with pytest.raises(ValueError, match="expected a task that is trained by cross-entropy"):
+        with_class_weights(own, np.array([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"class_weights": "even"}, "class_weights: expected one of balanced, or one by task"),
+        (
+            {"class_weights": {"cola": "balanced"}},
+            "class_weights: expected one of sst, sts, etpc, found 'cola'",
+        ),
+        (
+            {"class_weights": {"sts": "balanced"}},
+            "class_weights: expected tasks with classes or several labels, found sts",
+        ),
+        (
+            {"class_weights": "balanced", "tasks": ("sts",)},
+            "class_weights: expected a task with classes or several labels, found sts",
+        ),
+        (
+            {"class_weights": "balanced", "label_smoothing": {"sst": 0.1}},
+            "class_weights and label_smoothing of sst: expected at most one",
+        ),
+        (
+            {
+                "tasks": ("qqp",),
+                "class_weights": "balanced",
+                "task_options": {"qqp": {"loss": "with-contrastive"}},
+            },
+            "class_weights and loss of qqp: expected at most one",
+        ),
+        (
+            {"class_weights": "balanced", "objective": "scl"},
+            "class_weights and objective scl: expected at most one",
+        ),
+        (
+            {"class_weights": "balanced", "class_balanced": True},
+            "class_weights and class_balanced: expected at most one of them, for both correct",
+        ),
+        (
+            {"tasks": ("sst",), "mode": "pretrain", "objective": "supcon"}
+            | {"class_weights": "balanced"},
+            "class_weights: expected mode single, multitask or pareto, found pretrain",
+        ),
+    ],
+)
+def test_contradictions_are_refused_in_one_line(settings, line):
+    with pytest.raises(SettingsError) as found:
+        RunConfig(**{"tasks": ("sst", "sts", "etpc")} | settings)
+    assert line in str(found.value)
+    assert "\n" not in str(found.value)
