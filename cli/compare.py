@@ -2,19 +2,16 @@
 
 Runs that differ only in task and seed form one system; NAME=RUN assigns a run to a system. The
 other systems are compared with the first one.
-
-Compare the runs of an affinity study with its advice: run.py --mode compare --advice FILE
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 from cli.settings_flags import path
 from common.argument_types import name_and_path
-from common.errors import SettingsError, UserError
+from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.tex", "comparison.html")
 COMPARISON = "comparison"  # default folder
@@ -25,15 +22,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--runs",
         nargs="+",
         type=path,
+        required=True,
         metavar="[NAME=]RUN",
         help="folders of finished runs; the first one belongs to the baseline, with which the "
         "other systems are compared",
-    )
-    parser.add_argument(
-        "--advice",
-        type=path,
-        metavar="FILE",
-        help="advice.json of mode affinity: compare its finished runs, and what it promised",
     )
     parser.add_argument(
         "--embeddings",
@@ -50,16 +42,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    if bool(args.runs) == bool(args.advice):
-        raise SettingsError("runs and advice: expected one of them")
-    return compare_runs(args)
-
-
-def compare_runs(args: argparse.Namespace) -> int:
-    """Write the report on finished runs."""
     from common.atomic_files import atomic_write_text
     from multitask.storage.stored_runs import read_run
-    from reports.advice import promise_section, read_advice
     from reports.comparison import compare
     from reports.comparison_figures import all_figures
     from reports.comparison_page import comparison_page
@@ -69,18 +53,11 @@ def compare_runs(args: argparse.Namespace) -> int:
     from reports.scored_systems import score_systems
     from reports.systems import group_runs
 
-    promises = None
-    if args.advice:
-        runs, promises = read_advice(Path(args.advice))
-        named: list[tuple[str | None, Path]] = [*runs]
-    else:
-        named = [name_and_path(text) for text in args.runs]
+    named = [name_and_path(text) for text in args.runs]
     systems = group_runs([(name, read_run(folder)) for name, folder in named])
     folder = Path(args.output or COMPARISON)
     make_folder(folder)
     comparison = compare(score_systems(systems))
-    if promises is not None:
-        comparison = replace(comparison, further=(promise_section(comparison, promises),))
     print(as_text(comparison), flush=True)
     drawings = dict(all_figures(comparison))
     method = args.embeddings or "pca"

@@ -33,9 +33,6 @@ MODES = {
         user_methods=True,
         distributed=True,
     ),
-    "affinity": Mode(
-        "train", "estimate which tasks help each other, from one short joint run", user_methods=True
-    ),
     "pareto": Mode(
         "train", "train once for each of several preferences between tasks", user_methods=True
     ),

@@ -58,7 +58,7 @@ def add_cell_flags(parser: argparse.ArgumentParser) -> None:
         type=typed(Count),
         metavar="N",
         help="number of seeds per cell (default: 1 of five with bees; else all of the study); "
-        "affinity, own-data, lacon, scl-moo and supercontext accept more, except for sweeps; not "
+        "own-data, lacon, scl-moo and supercontext accept more, except for sweeps; not "
         "with best or mixing",
     )
 

@@ -12,8 +12,6 @@ from minbert_multitask import check_packages
 check_packages(__name__)
 
 if TYPE_CHECKING:
-    from multitask.affinity.advisor import advise
-    from multitask.affinity.run import measure_affinity
     from multitask.callbacks import STOP
     from multitask.folds import cross_validate
     from multitask.settings.config import RunConfig
@@ -25,9 +23,7 @@ __all__ = [
     "STOP",
     "Run",
     "RunConfig",
-    "advise",
     "cross_validate",
-    "measure_affinity",
     "table_tasks",
     "task",
     "train",
@@ -38,8 +34,6 @@ PLACES = {
     "train": "multitask.training",
     "STOP": "multitask.callbacks",
     "cross_validate": "multitask.folds",
-    "advise": "multitask.affinity.advisor",
-    "measure_affinity": "multitask.affinity.run",
     "task": "tasks.own_tasks",
     "table_tasks": "tasks.table_tasks",
 }

@@ -12,7 +12,6 @@ from common.progress import bar
 from ensemble.alignment import aligned
 from reports.scored_systems import ScoredSystem
 from reports.significance import holm, mcnemar, paired_bootstrap, signed_rank
-from reports.tables import Section
 from tasks.metrics import LEADERBOARD, METRICS, OVERALL, span_in_mean
 
 
@@ -114,11 +113,10 @@ def overall_difference(differences: Sequence[Difference]) -> Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems, the differences of all others from the first one, and further tables to show."""
+    """Systems, and the differences of all others from the first one."""
 
     systems: tuple[ScoredSystem, ...]
     differences: tuple[Difference, ...]
-    further: tuple[Section, ...] = ()
 
     @property
     def first(self) -> ScoredSystem:

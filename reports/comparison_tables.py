@@ -194,7 +194,6 @@ def sections(comparison: Comparison) -> list[Section]:
         system_section(systems),
         test_section(comparison),
         cell_section(systems),
-        *comparison.further,
         left_out_section(comparison.first),
     ]
     return [one for one in found if one.table[1]]

@@ -22,7 +22,6 @@ STUDIES = {  # keys are the values of --table
     "scl-moo": "studies.scl_moo.study:STUDY",
     "supercontext": "studies.supercontext.study:STUDY",
     "lacon": "studies.lacon.study:STUDY",
-    "affinity": "studies.affinity:STUDY",
     "branching": "studies.branching:STUDY",
     "own-data": "studies.own_data:STUDY",
     "mixing": "studies.mixing:STUDY",

@@ -84,15 +84,6 @@ def quick_comparisons() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def quick_intervals() -> Iterator[None]:
-    """Intervals of estimated affinities are of few bootstrap samples."""
-    from multitask.affinity import result
-
-    with mock.patch.object(result, "intervals", partial(result.intervals, draws=10)):
-        yield
-
-
 @pytest.fixture
 def bfloat16(
     monkeypatch: pytest.MonkeyPatch, without_bfloat16: Callable[..., object]

@@ -171,7 +171,6 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield from quoted_of_scl_moo()
     yield from quoted_of_sharing()
     yield from quoted_of_sizes()
-    yield from quoted_of_affinity()
 
 
 def quoted_of_fair_tests_of_bees() -> Iterator[tuple[str, str]]:
@@ -223,29 +222,6 @@ def quoted_of_lacon() -> Iterator[tuple[str, str]]:
         means.append(fmean(gains[1:]))  # without 1 : 1
     yield "README.md", f"points with 10 to 100 training examples per class of SST-2, by {qqp:+.1f}"
     yield "README.md", "by {:+.1f} on SST-2 and {:+.1f} on TREC (means over".format(*means)
-
-
-def quoted_of_affinity() -> Iterator[tuple[str, str]]:
-    """Yield what docs/affinity.md quotes of the page of the study, whose tables have their test."""
-    page, text = "docs/affinity.md", (RESULTS / "affinity.md").read_text("utf-8")
-    rows = {}
-    for line in text.partition("## Predicted and real gains")[0].splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 5:
-            rows[cells[0]] = cells[1:4]
-    for name in ("`gram`, the default", "`lookahead`", "`linear`", "mean cosine of a run",
-                 "task size", "real gain of one seed, the first"):  # fmt: skip
-        found = rows[name.partition(",")[0].strip("`") if "`" in name else name]
-        yield page, f"| {name} | {' | '.join(found)} |"
-    cost = re.search(r"took (\d+) minutes per seed, ([\d.]+)% of the (\d+) minutes", text)
-    assert cost is not None
-    yield page, f"{cost[1]} minutes per seed, {cost[2]} % of the {cost[3]} minutes"
-    ceiling = re.search(r"a correlation of about ([\d.]+) with", text)
-    assert ceiling is not None
-    yield page, f"would reach about {ceiling[1]}."
-    worth = rows["gram"][2].split()[0]
-    yield page, f"Those with a high `gram` are {worth} points better than those with a low one"
-    yield page, f"with a high estimate (`gram`) were {worth} points better"
 
 
 def quoted_of_own_data() -> Iterator[tuple[str, str]]:

@@ -25,14 +25,13 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = {page.name: page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("*.md"))}
 MAIN_COMMAND = "--mode multitask --sampling annealed --pcgrad"
-ENCODER = {"README.md": "minilm", "python.md": "tiny", "affinity.md": "tiny"}
+ENCODER = {"README.md": "minilm", "python.md": "tiny"}
 OWN_TEST = "reproduce.md"  # tests/slow/test_reproduce_page.py
 TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
 FLAGS = {
     **dict.fromkeys(("encode", "probe"), TINY),
     **dict.fromkeys(("single", "multitask", "pretrain", "pareto"), SMALL),
-    "affinity": [*SMALL, "--rounds", "4"],
     "reproduce": [*TINY, "--epochs", "1"],
 }
 # What pages take from commands of the README.
@@ -237,14 +236,13 @@ def test_every_file_that_is_pointed_to_exists():
 
 def test_no_two_commands_train_different_runs_in_one_folder():
     trained = {}
-    modes = ("single", "multitask", "pretrain", "pareto", "affinity")
+    modes = ("single", "multitask", "pretrain", "pareto")
     for command in (one for text in (README, *PAGES.values()) for one in commands_of(text)):
         words = shlex.split(command, comments=True)
         flags = dict(zip(words, [*words[1:], ""], strict=True))
         if flags.get("--mode") in modes and "--output" in flags and "--resume" not in words:
             known = trained.setdefault(flags["--output"], words)
-            affinity = "affinity" in known and "affinity" in words
-            assert known == words or affinity, (known, words)
+            assert known == words, (known, words)
     assert len(trained) > 40
 
 

@@ -10,9 +10,9 @@ from msgspec import Meta
 Mode = Literal["", "single", "multitask", "pretrain", "probe", "pareto", "ensemble", "soup"]
 TRAINING_MODES: tuple[Mode, ...] = ("single", "multitask", "pretrain", "pareto")
 # The property `modes` of a setting: the modes of the command line that have it. A setting without
-# this property is of TRAINING_MODES and of `affinity`, whose joint run is one of multitask.
+# this property is of TRAINING_MODES.
 SUPERVISED = ("single", "multitask")
-WITH_HEADS = (*SUPERVISED, "affinity", "pareto")
+WITH_HEADS = (*SUPERVISED, "pareto")
 SEVERAL_TASKS = ("multitask", "pareto")
 BY_HAND = "by hand"  # the property `flag` of a setting whose flag the modes add themselves
 

@@ -18,7 +18,7 @@ from tasks import TASKS
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
 OF_TASKS = ("single", "multitask", "pareto")
-TRAINING = (*OF_TASKS, "affinity", "pretrain")
+TRAINING = (*OF_TASKS, "pretrain")
 FLAGS = {  # the modes whose complete help shows them
     "--sampling --schedule --first-task --batches-per-step": ("multitask", "pareto"),
     "--pcgrad --preference --gradients --scl-weight": ("single", "multitask"),
@@ -26,12 +26,12 @@ FLAGS = {  # the modes whose complete help shows them
     "--distillation-weight --calibrate": ("single", "multitask"),
     "--teacher": ("single", "multitask"),
     "--combiner": OF_TASKS,
-    "--sst-head --qqp-head --qqp-loss --sts-head --sts-activation": (*OF_TASKS, "affinity"),
+    "--sst-head --qqp-head --qqp-loss --sts-head --sts-activation": OF_TASKS,
     "--class-balanced --config --preset --resume --micro-batch": TRAINING,
     "--keep --patience --evaluate-every": (*OF_TASKS, "pretrain"),
     "--freeze-encoder": ("single", "multitask"),
     "--probe-epochs": OF_TASKS,
-    "--label-smoothing --class-weights --similarity-scale": (*OF_TASKS, "affinity"),
+    "--label-smoothing --class-weights --similarity-scale": OF_TASKS,
     "--objective": ("single", "multitask", "pretrain"),
     "--protocol --shots --drop-leaks --classes": (*TRAINING, "probe"),
     "--pair --init": (*TRAINING, "probe"),
@@ -45,7 +45,7 @@ FLAGS = {  # the modes whose complete help shows them
     "--width": ("export", "encode"),
     "--layers": ("encode",),
     "--tasks": (
-        *("multitask", "affinity", "pareto", "pretrain", "evaluate", "predict"),
+        *("multitask", "pareto", "pretrain", "evaluate", "predict"),
         "download",
     ),
     "--input": ("encode", "predict"),
@@ -65,15 +65,14 @@ FLAGS = {  # the modes whose complete help shows them
     "--probabilities --coverage": ("predict",),
     "--gold --zip": ("evaluate",),
     "--table --rows --further --stored-only": ("reproduce",),
-    "--estimator --groups --rounds": ("affinity",),
-    "--seeds": ("reproduce", "affinity"),
+    "--seeds": ("reproduce",),
 }
 COMMON_FLAGS = {  # shown by --help, too
     "--sampling": ("multitask", "pareto"),
     "--combiner": OF_TASKS,
     "--pcgrad --freeze-encoder --teacher": ("single", "multitask"),
     "--schedule --auxiliary --adapter": ("multitask",),
-    "--test-limit": (*OF_TASKS, "affinity"),
+    "--test-limit": OF_TASKS,
     "--use": TRAINING,
     "--task --data --limit --encoder --epochs --lr --seed --output --dry-run": TRAINING,
     "--resume": ("single", "multitask", "pretrain"),  # the others always resume

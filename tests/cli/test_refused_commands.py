@@ -50,7 +50,7 @@ MODES_AND_FLAGS = [
     ),
     ("sst --tasks sst", "--tasks sst; did you mean --task? (see --help)"),
     ("sst -lr 3", "-lr 3; did you mean --lr? (see --help)"),
-    ("--mode runs --output x", "a flag of mode single, multitask, pretrain, affinity and "),
+    ("--mode runs --output x", "a flag of mode single, multitask, pretrain and "),
     ("sst --margin 1", "--margin 1; a flag of mode pretrain or compare (see --help)"),
     ("sst --epochz 1", "--epochz 1; did you mean --epochs?"),
     ("sst --regularizers x", "unrecognized arguments: --regularizers x (see --help)"),

@@ -4,7 +4,6 @@ import pytest
 
 from common.errors import RunError, SettingsError
 from common.folder_content import folder_of_runs
-from multitask.affinity.run import measure_affinity
 from multitask.control import RunControl
 from multitask.settings.config import RunConfig
 from studies.pareto import sweep
@@ -45,14 +44,8 @@ def test_a_sweep_refuses_what_it_sets(tmp_path):
 def test_overwriting_leaves_the_files_of_a_running_process(tmp_path):
     replace = RunControl(overwrite=True)
     front = RunConfig.from_flat({"mode": "pareto", "combiner": "epo", **TASKS})
-    joint = RunConfig(mode="multitask", **TASKS)
     for name, content, call in (
         ("rays.json", "ray-1", lambda folder: sweep(front, 2, folder, replace)),
-        (
-            "affinity.json",
-            "advice",
-            lambda folder: measure_affinity(joint, folder, control=replace),
-        ),
     ):
         folder = tmp_path / name
         folder.mkdir()
