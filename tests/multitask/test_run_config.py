@@ -301,15 +301,6 @@ def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path):
     assert not (tmp_path / "runs" / "one").exists()
 
 
-def test_a_setting_that_a_stored_configuration_lacks_has_its_default():
-    now = RunConfig(**ALL, smart_weight={"sst": 1.0})
-    stored = {k: v for k, v in now.to_json().items() if k != "smart_place"}
-    assert RunConfig.from_json(stored).to_json() == now.to_json()
-    assert difference(now.to_json(), stored) is None
-    other = now.changed(smart_place="words")
-    assert difference(other.to_json(), stored).startswith("smart_place is ")
-
-
 def test_a_difference_within_a_mapping_is_named_alone():
     one = RunConfig(tasks=("sst", "sts"), limit={"sst": 10, "sts": 20})
     line = difference(one.to_json(), one.changed(limit={"sst": 10, "sts": 30}).to_json())
