@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from cli.next_commands import next_commands
 from cli.settings_flags import USE, Flags, of_tasks, path
@@ -19,7 +19,6 @@ from common.processes import is_main_process
 from common.settings import Count, Name, Settings, convert
 from minbert.config import TrainingPrecision
 from multitask.adapters import BRANCH, Copies, branch_settings
-from multitask.callbacks import TrackerName
 from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.settings.config import RunConfig, settings_of_mode
@@ -39,7 +38,6 @@ VERBOSE = (
     "report the kernel of linear layers and the reason for its choice, and the tensors of the "
     "encoder's folder that are not used"
 )
-TRACKER = "where curves of losses and scores are stored (default: tensorboard, in the run's folder)"
 LEAKS = (
     "leave out training examples that are also in dev or test (default: keep them); own: in those "
     "of the same task; all (or no value): also in those of sst, qqp and sts"
@@ -125,8 +123,6 @@ def add_output_flags(flags: Flags, always_resumes: bool) -> None:
         "overwrite", group, "start again in a folder that holds a run", True, action="store_true"
     )
     flags.add("verbose", group, VERBOSE, action="store_true")
-    choices = get_args(TrackerName)
-    flags.add("tracker", group, TRACKER, choices=choices, default=RunControl.tracker)
     flags.add(
         "checkpoint_every",
         group,
@@ -177,7 +173,6 @@ def run_control(args: argparse.Namespace) -> RunControl:
         checkpoint_every=args.checkpoint_every,
         skip_limit=args.skip_limit,
         command=command_line(),
-        tracker=args.tracker,
     )
 
 

@@ -51,7 +51,7 @@ class RunControl:
     skip_limit: int = 10
     command: str | None = None  # command line, stored with the metrics
     callbacks: tuple[Any, ...] = ()  # see multitask/callbacks.py
-    tracker: str = "tensorboard"  # where curves are stored
+    tensorboard: bool = True  # store curves
 
     def __post_init__(self) -> None:
         if self.resume and self.overwrite:

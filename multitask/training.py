@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import RunError, SettingsError
-from common.settings import convert, short_repr
-from multitask.callbacks import TrackerName
+from common.settings import short_repr
 from multitask.control import RunControl
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
@@ -117,7 +116,6 @@ def train(
     overwrite: bool = False,
     verbose: bool = False,
     callbacks: Iterable[Any] = (),
-    tracker: str = RunControl.tracker,
 ) -> Run:
     """Train into a folder, or open the finished run of this configuration in it.
 
@@ -130,7 +128,6 @@ def train(
         callbacks: functions that are called with a `multitask.callbacks.EpochEnd` after each
             evaluation on dev, or objects with other hooks, too: see `multitask.callbacks`. One
             that returns `multitask.STOP` ends the training. They do not change the run's folder.
-        tracker: where curves are stored: tensorboard, mlflow, wandb or none.
 
     Raises:
         common.errors.UserError: one line that says what was expected; its subclasses name the
@@ -142,8 +139,7 @@ def train(
         raise SettingsError(f"config: expected a RunConfig, found {short_repr(config)}")
     if not isinstance(callbacks, Iterable):
         raise SettingsError(f"callbacks: expected a list, found {short_repr(callbacks)}")
-    convert("tracker", TrackerName, tracker)
     target = default_folder(config) if folder is None else Path(folder).expanduser()
-    control = RunControl(resume, overwrite, verbose, callbacks=tuple(callbacks), tracker=tracker)
+    control = RunControl(resume, overwrite, verbose, callbacks=tuple(callbacks))
     complete(config, target, control)
     return Run(target, config.user_methods)

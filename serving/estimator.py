@@ -143,7 +143,7 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             seed=int(seed),
             **{**chosen, **(self.settings or {})},
         )
-        control = RunControl(every_epoch=False, tracker="none", verbose=self.verbose)
+        control = RunControl(every_epoch=False, tensorboard=False, verbose=self.verbose)
         try:
             if self.verbose:
                 complete(config, place / "run", control)

@@ -18,7 +18,7 @@ from common.progress import bar
 from common.run_files import CHECKPOINTS
 from minbert.kernel_choice import choose_linear
 from multitask.averaging import averaged
-from multitask.callbacks import Callbacks, EpochEnd, TrainStart, trackers
+from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
 from multitask.combiners import Combined, build_combiner
 from multitask.combiners.base import stored_state
 from multitask.control import Interrupts, RunControl
@@ -80,8 +80,8 @@ class Trainer:
         self.progress = Progress()
         self.time_left = time_left(self.plan, config, splits, self.progress)
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
-        several = (*trackers(control.tracker, folder), *control.callbacks)
-        self.callbacks = Callbacks(several if processes.first else ())
+        self.boards = [TensorBoard(folder)] if control.tensorboard and processes.first else []
+        self.callbacks = Callbacks((*self.boards, *control.callbacks) if processes.first else ())
         self.telemetry = Telemetry(folder if processes.first else None, self.callbacks.scalars)
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.probe_steps = sum(steps[: config.probe_epochs])
@@ -103,9 +103,8 @@ class Trainer:
         # With several processes, none may stop before the others, which wait for its messages.
         try:
             with self.interrupts.deferred() if self.processes.count > 1 else nullcontext():
-                step, epochs, _ = self.position
-                start = TrainStart(self.folder, self.config, step, self.total_steps, epochs)
-                self.callbacks.call("on_train_begin", start)
+                for board in self.boards:
+                    board.first_step = self.progress.step + 1
                 self.train_and_score()
         except KeyboardInterrupt:
             self.interrupts.first_signal = self.interrupts.first_signal or time.monotonic()
@@ -113,7 +112,8 @@ class Trainer:
             raise
         finally:
             self.telemetry.close()
-            self.callbacks.call("on_train_end")
+            for board in self.boards:
+                board.close()
 
     def train_and_score(self) -> None:
         if self.config.pretrains and not self.progress.before:

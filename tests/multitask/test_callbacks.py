@@ -1,17 +1,11 @@
 """Callbacks are called after each evaluation, may end training, and store curves."""
 
-import json
-import sys
-from types import SimpleNamespace
-
 import pytest
 import torch
 
 from common.errors import RunError, SettingsError
 from multitask import STOP, RunConfig, train
-from multitask.callbacks import EpochEnd, TrainStart, trackers
-from multitask.control import RunControl
-from multitask.run import complete
+from multitask.callbacks import EpochEnd
 
 CONFIG = RunConfig(tasks=("sst",), encoder="tiny", limit=8, dev_limit=8, test_limit=8, epochs=3)
 
@@ -20,10 +14,7 @@ class Recorder:
     """Keep what each hook receives."""
 
     def __init__(self):
-        self.start, self.curves, self.epochs, self.ended = None, {}, [], 0
-
-    def on_train_begin(self, start):
-        self.start = start
+        self.curves, self.epochs = {}, []
 
     def on_scalars(self, values, step):
         self.curves |= {(name, step): value for name, value in values.items()}
@@ -31,16 +22,10 @@ class Recorder:
     def on_epoch_end(self, end):
         self.epochs.append(end)
 
-    def on_train_end(self):
-        self.ended += 1
-
 
 def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
     recorder, ends = Recorder(), []
-    run = train(CONFIG, tmp_path / "run", callbacks=[recorder, ends.append], tracker="none")
-    assert recorder.start == TrainStart(
-        tmp_path / "run", CONFIG.changed(linear="mkl", precision="fp32"), 0, 3
-    )
+    run = train(CONFIG, tmp_path / "run", callbacks=[recorder, ends.append])
     assert recorder.epochs == ends
     assert [(end.epoch, end.epochs, end.step) for end in ends] == [(1, 3, 1), (2, 3, 2), (3, 3, 3)]
     history = run.metrics["history"]
@@ -50,12 +35,10 @@ def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
     assert isinstance(ends[0], EpochEnd)
     assert ends[0].model.bi_encoder.width == 32
     assert recorder.curves["dev/sst/accuracy", 3] == history[-1]["dev"]["sst"]["accuracy"]
-    assert recorder.ended == 1
-    assert not (tmp_path / "run" / "tensorboard").exists()
 
 
 def test_callbacks_change_no_result(tmp_path):
-    plain = train(CONFIG, tmp_path / "plain", tracker="none")
+    plain = train(CONFIG, tmp_path / "plain")
 
     def writes(end):
         end.metrics["sst"]["accuracy"] = 2.0
@@ -97,8 +80,6 @@ def test_a_stop_is_stored_so_that_a_killed_run_does_not_go_on(tmp_path, monkeypa
 def test_an_object_without_a_hook_is_refused(tmp_path, callback):
     with pytest.raises(SettingsError, match="callbacks: expected a list, found"):
         train(CONFIG, tmp_path / "run", callbacks=print)
-    with pytest.raises(SettingsError, match="tracker: expected one of tensorboard"):
-        train(CONFIG, tmp_path / "run", tracker="nope")
     with pytest.raises(SettingsError, match="callbacks: expected functions, or objects with on_"):
         train(CONFIG, tmp_path / "run", callbacks=[callback])
 
@@ -106,76 +87,6 @@ def test_an_object_without_a_hook_is_refused(tmp_path, callback):
 def test_another_answer_than_stop_is_refused(tmp_path):
     with pytest.raises(RunError, match=r"expected None or multitask\.STOP, found True"):
         train(CONFIG, tmp_path / "run", callbacks=[lambda end: True])
-
-
-def test_training_ends_for_callbacks_after_an_error_too(tmp_path):
-    class Broken(Recorder):
-        def on_epoch_end(self, end):
-            raise KeyError("mine")
-
-    broken = Broken()
-    with pytest.raises(KeyError, match="mine"):
-        train(CONFIG, tmp_path / "run", callbacks=[broken])
-    assert broken.ended == 1
-
-
-def module(recorder, name):
-    """The part of mlflow and wandb that trackers use, writing into a recorder."""
-    run = SimpleNamespace(
-        log=lambda values, step: recorder.on_scalars(values, step), finish=recorder.on_train_end
-    )
-
-    def begin(settings, **more):
-        recorder.start = settings
-        return run
-
-    return {
-        "mlflow": SimpleNamespace(
-            start_run=lambda run_name: None,
-            log_params=begin,
-            log_metrics=lambda values, step: recorder.on_scalars(values, step),
-            end_run=recorder.on_train_end,
-        ),
-        "wandb": SimpleNamespace(init=lambda name, config: begin(config)),
-    }[name]
-
-
-@pytest.mark.parametrize("name", ["mlflow", "wandb"])
-def test_a_tracker_stores_settings_and_curves(tmp_path, monkeypatch, name):
-    recorder, direct = Recorder(), Recorder()
-    monkeypatch.setitem(sys.modules, name, module(recorder, name))
-    monkeypatch.setattr("multitask.callbacks.find_spec", lambda module: module)
-    complete(CONFIG, tmp_path / "run", RunControl(tracker=name, callbacks=(direct,)))
-    assert recorder.curves == direct.curves
-    assert {name for name, _ in recorder.curves} >= {"dev/sst/accuracy", "train/sst/loss"}
-    assert recorder.start["encoder"] == "tiny"
-    assert json.loads(recorder.start["epochs"]) == 3
-    assert recorder.ended == 1
-    assert not (tmp_path / "run" / "tensorboard").exists()
-
-
-def test_a_tracker_that_cannot_start_is_reported(tmp_path, monkeypatch):
-    def refuse(name, config):
-        raise OSError("no API key")
-
-    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=refuse))
-    monkeypatch.setattr("multitask.callbacks.find_spec", lambda module: module)
-    with pytest.raises(RunError, match="--tracker wandb: cannot be started: no API key"):
-        train(CONFIG, tmp_path / "run", tracker="wandb")
-
-
-@pytest.mark.parametrize("name", ["mlflow", "wandb"])
-def test_a_tracker_that_is_not_installed_is_reported(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("multitask.callbacks.find_spec", lambda module: None)
-    line = f"tracker: expected the package {name}, found none: pip install {name}"
-    with pytest.raises(SettingsError, match=line):
-        train(CONFIG, tmp_path / "run", tracker=name)
-    assert not (tmp_path / "run").exists()
-
-
-def test_an_unknown_tracker_is_refused(tmp_path):
-    with pytest.raises(SettingsError, match=r"tracker: expected one of .*, found 'tensorbord'"):
-        trackers("tensorbord", tmp_path)
 
 
 def test_an_autocast_of_a_callback_sees_the_present_weights(tmp_path):
@@ -189,6 +100,6 @@ def test_an_autocast_of_a_callback_sees_the_present_weights(tmp_path):
             (layer, *_) = (one for one in head.modules() if isinstance(one, torch.nn.Linear))
             layer.weight += 1
 
-    train(CONFIG, tmp_path / "run", callbacks=[outputs], tracker="none")
+    train(CONFIG, tmp_path / "run", callbacks=[outputs])
     assert len(found) == CONFIG.epochs > 1
     assert not torch.equal(*found[:2])

@@ -20,7 +20,7 @@ TWO = RunConfig(tasks=("sst", "sts"), **TINY)
 
 
 def trained(config, folder):
-    return train(config, folder, tracker="none")
+    return train(config, folder)
 
 
 def weights(run):
@@ -34,7 +34,7 @@ def weights(run):
 def test_a_run_whose_folder_has_another_run_by_now_is_refused(tmp_path):
     first = trained(ONE, tmp_path / "run")
     assert first.metrics["dev"]["sts"]
-    train(ONE.changed(seed=2), tmp_path / "run", overwrite=True, tracker="none")
+    train(ONE.changed(seed=2), tmp_path / "run", overwrite=True)
     other = trained(ONE, tmp_path / "other")
     for used in (
         lambda: first.metrics,

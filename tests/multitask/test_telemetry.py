@@ -120,7 +120,7 @@ def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
     for step in range(1, 26):
         telemetry.step(step, result((float(step), 2.0)), {"gradient_norm": 3.0})
     telemetry.close()
-    board.on_train_end()
+    board.close()
     lines = list(read_steps(tmp_path / "telemetry.jsonl"))
     assert [line["step"] for line in lines] == list(range(1, 26))
     assert [line["losses"]["a"] for line in lines] == list(range(1, 26))

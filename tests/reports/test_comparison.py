@@ -249,9 +249,7 @@ def test_an_ordinal_task_is_compared_with_one_of_classes(tmp_path):
     for kind in ("ordinal", "classification"):
         own = multitask.task(f"mine={tmp_path}/t.csv:type={kind},text=t,label=y")
         settings = {"encoder": "tiny", "epochs": 1, "lr": 1e-3, "head_lr": 1e-3}
-        runs[kind] = multitask.train(
-            RunConfig(tasks=(own,), **settings), tmp_path / kind, tracker="none"
-        )
+        runs[kind] = multitask.train(RunConfig(tasks=(own,), **settings), tmp_path / kind)
     for first, other, metric in (
         ("ordinal", "classification", "mine quadratic_kappa"),
         ("classification", "ordinal", "mine accuracy"),
@@ -259,7 +257,7 @@ def test_an_ordinal_task_is_compared_with_one_of_classes(tmp_path):
         found = runs[first].compare(**{other: runs[other]})
         assert metric in found.split("\n\n")[2].splitlines()[0]
     own = multitask.task(f"mine={tmp_path}/t.csv:type=regression,text=t,label=y")
-    numbers = multitask.train(RunConfig(tasks=(own,), **settings), tmp_path / "n", tracker="none")
+    numbers = multitask.train(RunConfig(tasks=(own,), **settings), tmp_path / "n")
     for one, another in ((runs["ordinal"], numbers), (numbers, runs["ordinal"])):
         with pytest.raises(PredictionError, match="expected values"):
             one.compare(other=another)
