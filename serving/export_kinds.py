@@ -117,18 +117,17 @@ def code_of_graph(model: MultiTaskModel, folder: str, place: str) -> list[str]:
 class ExportKind:
     """A kind of export.
 
-    `help` says what it is for. `write` writes encoder, tokenizer and heads to an empty folder; None
-    for a student of the encoder, which `static_export.py` writes with a card of its own. `package`
-    must be installed for it. An export that `keeps_adapters` has those of all tasks; in the others,
-    the adapter of one task is merged into the encoder. The card has the code `use`, with the name
-    of the folder. For other libraries, `reason_without` says why a head is not in the export (None:
-    it is, or the kind has no such part), and `heads_elsewhere` returns the parts of the card about
-    the heads, from the folder's name and the code that names its place.
+    `help` says what it is for. `write` writes encoder, tokenizer and heads to an empty folder.
+    `package` must be installed for it. An export that `keeps_adapters` has those of all tasks; in
+    the others, the adapter of one task is merged into the encoder. The card has the code `use`,
+    with the name of the folder. For other libraries, `reason_without` says why a head is not in the
+    export (None: it is, or the kind has no such part), and `heads_elsewhere` returns the parts of
+    the card about the heads, from the folder's name and the code that names its place.
     """
 
     help: str
-    write: Callable[[MultiTaskModel, Path], None] | None
-    use: str = ""
+    write: Callable[[MultiTaskModel, Path], None]
+    use: str
     package: str | None = None
     keeps_adapters: bool = False
     reason_without: Callable[[MultiTaskModel, str], str | None] = lambda model, task: None
@@ -159,9 +158,6 @@ KINDS = {
         write_for_sentence_transformers,
         OURS,
         keeps_adapters=True,
-    ),
-    "static": ExportKind(
-        "a table of token vectors, fitted to the encoder; without heads and word order", None
     ),
 }
 DEFAULT = "sentence-transformers"

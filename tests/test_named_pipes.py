@@ -15,12 +15,11 @@ from minbert.words import read_vectors
 from multitask.loop.telemetry import Telemetry, read_steps
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_runs import read_run
-from serving.rows import read_sentence_list
 from tasks import build_task
 from tasks.described import parse_description
 from tasks.hub import fetch
 from tasks.predictions import read_scores
-from tasks.tables import columns_of, rows_by_name
+from tasks.tables import columns_of, read_sentences, rows_by_name
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 TINY = BiEncoder.from_pretrained("tiny")
@@ -50,7 +49,7 @@ READERS = {
     **dict.fromkeys(ENCODER, from_pretrained),
     "glove.txt": lambda file: read_vectors(file, ["a"]),
     "ids-sst-train.csv": lambda file: build_task("sst").read(file.parent, "train"),
-    "own.txt": read_sentence_list,
+    "own.txt": lambda file: list(read_sentences(file)),
     "own.jsonl": lambda file: list(rows_by_name(file, ["a"])),
     "own.parquet": lambda file: list(rows_by_name(file, ["a"])),
     "columns.parquet": lambda file: columns_of(file, False),

@@ -40,9 +40,8 @@ FLAGS = {  # the modes whose complete help shows them
         "encode",
     ),
     "--adapter --adapter-rank --adapter-targets --adapter-own-projections": ("single", "multitask"),
-    "--seed": (*TRAINING, "ensemble", "probe", "export"),
-    "--texts": ("export",),
-    "--width": ("export", "encode"),
+    "--seed": (*TRAINING, "ensemble", "probe"),
+    "--width": ("encode",),
     "--layers": ("encode",),
     "--tasks": (
         *("multitask", "pareto", "pretrain", "evaluate", "predict"),

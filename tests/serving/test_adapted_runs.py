@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from safetensors.torch import load_file
 from tolerances import assert_near, encoder_terms
 
 import cli
@@ -12,7 +11,7 @@ from common.errors import EncoderError, RunError, SettingsError, SharedEncoderWa
 from ensemble.soup import soup_config
 from minbert.bi_encoder import BiEncoder
 from minbert.words import build_bilstm
-from multitask.config_tasks import build_tasks, training_texts
+from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from multitask.soft_targets import computed
 from multitask.training import Run
@@ -20,7 +19,6 @@ from serving import MultiTaskModel
 from serving.export import export
 from serving.joined_passes import EmbeddingRequest, answers
 from serving.run_encoder import encoder_of_run, of_one_task
-from serving.static import distil
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -195,17 +193,6 @@ def test_an_encoder_is_not_saved_over_a_run_or_an_export(lora, tmp_path):
 def test_a_run_is_not_an_encoder(lora):
     with pytest.raises(EncoderError, match=r"found a run; its encoder is in .*best, and --init"):
         BiEncoder.from_pretrained(lora)
-
-
-def test_a_static_student_has_the_adapter_of_its_task(lora, tmp_path):
-    model = MultiTaskModel.load(lora)
-    export(lora, tmp_path / "sst", "static", task="sst")
-    found = load_file(tmp_path / "sst" / "model.safetensors")["embedding.weight"]
-    texts = training_texts(of_one_task(model.config, "sst"))
-    merged = model.merged("sst").model.bi_encoder
-    np.testing.assert_array_equal(found, distil(merged, texts, seed=model.config.seed).table)
-    assert (found != distil(model.model.bi_encoder, texts, seed=model.config.seed).table).any()
-    assert "trained on sst (32 wide)" in (tmp_path / "sst" / "README.md").read_text("utf-8")
 
 
 def test_exports_without_an_adapter_to_merge_are_refused(lora, pal, trained, tmp_path):
