@@ -30,7 +30,6 @@ from minbert.folder import (
     tokenizer_of,
     write_sentence_settings,
 )
-from minbert.hub_upload import push_encoder
 from minbert.kernel_choice import choose_linear
 from minbert.pooling import POOLINGS, Pool
 from minbert.precision import (
@@ -376,20 +375,6 @@ class BiEncoder(nn.Module):
         self.tokenizer.save(folder)
         write_sentence_settings(folder, self.sentence_settings, self.width)
         write_sizes(folder, self.sizes)
-
-    def push_to_hub(
-        self,
-        repo: str,
-        private: bool = False,
-        token: str | None = None,
-        message: str = "Upload of a sentence encoder",
-    ) -> str:
-        """Upload the folder of `save_pretrained` with a model card; return its address.
-
-        `repo` is `owner/name` on the Hugging Face hub, created (`private` or not) if it does not
-        exist; `token` is by default that of `hf auth login` or HF_TOKEN. Raise UserError.
-        """
-        return push_encoder(self, repo, private, token, message)
 
 
 WINDOW = 8192  # sentences held in memory and sorted together

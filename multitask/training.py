@@ -77,33 +77,6 @@ class Run:
         runs = [(name, place(one)) for name, one in several]
         return str(import_module("reports.comparison_tables").compared(runs))
 
-    def push_to_hub(
-        self,
-        repo: str,
-        private: bool = False,
-        token: str | None = None,
-        task: str | None = None,
-    ) -> str:
-        """Upload encoder, heads and model card to `owner/name` on the Hugging Face hub.
-
-        Args:
-            repo: `owner/name`, created if it does not exist.
-            private: whether a new repository is private.
-            token: token of the hub; None for the one of `hf auth login` or of HF_TOKEN.
-            task: in a run with adapters, the task whose adapter is merged into the encoder.
-
-        Returns:
-            The address of the repository. After pre-training, there are no heads.
-
-        Raises:
-            common.errors.UserError: with one line, if the hub refuses or cannot be reached.
-        """
-        self.check_unchanged()
-        if self.config.pretrains:
-            return str(self.model.push_to_hub(repo, private, token))
-        push = import_module("serving.export").push_to_hub
-        return str(push(self.folder, repo, private=private, token=token, use=self.use, task=task))
-
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
 

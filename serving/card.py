@@ -14,7 +14,7 @@ from multitask.settings.run_settings import MACHINE
 from multitask.storage.stored_config import without_paths
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows, size_table
 from reports.tables import Table, markdown_table, shown
-from serving.export_kinds import DOWNLOAD, KINDS
+from serving.export_kinds import KINDS
 from serving.head_formulas import reason_without
 from serving.model import MultiTaskModel
 from tasks.described import FILES
@@ -53,23 +53,17 @@ SMALLER = (
 HEADS = """```python
 from serving import MultiTaskModel
 
-model = MultiTaskModel.load({place})
+model = MultiTaskModel.load("DIR")
 model.predict([{example}])
 ```"""
 
 
-def card(
-    model: MultiTaskModel, metrics: Mapping[str, Any], kind: str, repo: str | None = None
-) -> str:
+def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
     """Return the card as Markdown, with the metadata header of the Hugging Face hub.
 
-    `repo` is the `owner/name` of an export on the hub; the card of a folder names it DIR.
+    Its code names the folder DIR.
     """
-    config, folder = model.config, repo or "DIR"
-    place = f'"{folder}"' if repo is None else f'snapshot_download("{repo}")'
-    heads = HEADS.format(place=place, example=example(model))
-    if repo is not None:
-        heads = heads.replace("from serving", f"{DOWNLOAD}from serving")
+    config = model.config
     pooling = model.model.bi_encoder.pooling
     normalised = ", normalised" if model.model.bi_encoder.normalize else ""
     parts = [
@@ -80,10 +74,10 @@ def card(
         f"pooling{normalised}) and a head for each of {', '.join(model.tasks)}."
         + other_inputs(model),
         "## Use",
-        *([KINDS[kind].use.format(folder=folder)] if model.embeds_texts() else []),
-        *KINDS[kind].heads_elsewhere(model, folder, place),
+        *([KINDS[kind].use] if model.embeds_texts() else []),
+        *KINDS[kind].heads_elsewhere(model),
         "The heads are in `heads.safetensors`, which this toolkit loads:",
-        heads,
+        HEADS.format(example=example(model)),
         "## Training",
         markdown_table(["setting", "value"], settings(model) + lengths(model, metrics)),
     ]

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
-folder = {place}
+folder = "DIR"
 encoder = SentenceTransformer(folder, device="cpu")
 weights = load_file(f"{{folder}}/heads.safetensors")
 
@@ -42,10 +42,10 @@ print(predict({example}))
 ```"""
 
 
-def reader(model: MultiTaskModel, place: str) -> str:
+def reader(model: MultiTaskModel) -> str:
     """Return code that predicts with SentenceTransformer, torch and safetensors only.
 
-    It has the heads that have a formula, and is empty if none has; `place` is code of the folder.
+    It has the heads that have a formula, and is empty if none has.
     """
     heads, examples = [], []
     functions: dict[str, None] = {}  # each once, in their order
@@ -64,7 +64,6 @@ def reader(model: MultiTaskModel, place: str) -> str:
         return ""
     body = "\n\n".join(f"{one.rstrip()}\n" for one in functions)
     return READER.format(
-        place=place,
         functions=f"{body}\n" if body else "",
         heads="\n".join(heads),
         example=examples[0],

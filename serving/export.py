@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from common.atomic_files import atomic_path, recover
 from common.errors import SettingsError, UserError
 from common.extras import missing
-from common.hub import upload
 from common.json_files import write_json
 from common.run_files import ADAPTERS, EXPORTED, HEADS
 from minbert.config import transformer_config
@@ -22,7 +21,7 @@ from multitask.settings.methods import UserMethods
 from multitask.storage.run_folder import CALIBRATION, RunFolder
 from multitask.storage.stored_config import without_paths
 from serving.card import card
-from serving.export_kinds import DEFAULT, KINDS
+from serving.export_kinds import KINDS
 from serving.model import MultiTaskModel
 from tasks.predictions import read_scores
 
@@ -36,32 +35,12 @@ OWN = (
 )
 
 
-def push_to_hub(
-    run: Path,
-    repo: str,
-    kind: str = DEFAULT,
-    private: bool = False,
-    token: str | None = None,
-    use: UserMethods = (),
-    task: str | None = None,
-) -> str:
-    """Upload an export of a run to `owner/name` on the Hugging Face hub; return its address.
-
-    Raise UserError with one line, if the hub refuses or cannot be reached.
-    """
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "export"
-        export(run, folder, kind, use=use, repo=repo, task=task)
-        return upload(folder, repo, private, token, f"Upload of {run.name}")
-
-
 def export(
     run: Path,
     folder: Path,
     kind: str,
     overwrite: bool = False,
     use: UserMethods = (),
-    repo: str | None = None,
     task: str | None = None,
 ) -> list[str]:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
@@ -69,10 +48,9 @@ def export(
     The kinds `sentence-transformers` and `onnx` include pooling and normalisation; `onnx` adds
     `model.onnx`, from ids and mask (B, T) to embeddings (B, H), and `heads.onnx`, from these to the
     heads' scores; a line is returned for each head that is not in it. A folder that a killed
-    export was replacing is restored first. `repo` is the name on the hub, for the card. `task` is
-    required for a run with adapters: the export has its head, and its adapter merged into the
-    encoder. Without a task, the kind `minbert` has all heads and adapters. Raise RunError, or
-    UserError if the folder has other content.
+    export was replacing is restored first. `task` is required for a run with adapters: the export
+    has its head, and its adapter merged into the encoder. Without a task, the kind `minbert` has
+    all heads and adapters. Raise RunError, or UserError if the folder has other content.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -86,9 +64,7 @@ def export(
         model, metrics = merged(model, metrics, task)
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
-        chosen.write(model, new)
-        write_settings(model, new)
-        (new / "README.md").write_text(card(model, metrics, kind, repo), "utf-8")
+        write(model, metrics, new, kind)
     found = {name: chosen.reason_without(model, name) for name in model.tasks}
     return [
         f"{name}: only this toolkit uses its head, which {reason}"
@@ -137,6 +113,13 @@ def check_target(run: Path, folder: Path, overwrite: bool) -> None:
         raise UserError(f"{folder}: expected a new folder or only an export, found {found}")
     if content and not overwrite:
         raise UserError(f"{folder}: found an export; --overwrite would replace it")
+
+
+def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind: str) -> None:
+    """Write all files of the export into an empty folder."""
+    KINDS[kind].write(model, folder)
+    write_settings(model, folder)
+    (folder / "README.md").write_text(card(model, metrics, kind), "utf-8")
 
 
 def write_settings(model: MultiTaskModel, folder: Path) -> None:

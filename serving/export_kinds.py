@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 SENTENCES = """```python
 from sentence_transformers import SentenceTransformer
 
-embeddings = SentenceTransformer("{folder}").encode(["A cat sleeps."])
+embeddings = SentenceTransformer("DIR").encode(["A cat sleeps."])
 ```"""
 PLAIN = """```python
 from transformers import AutoModel, AutoTokenizer
 
-tokenizer, model = AutoTokenizer.from_pretrained("{folder}"), AutoModel.from_pretrained("{folder}")
+tokenizer, model = AutoTokenizer.from_pretrained("DIR"), AutoModel.from_pretrained("DIR")
 inputs = tokenizer(["A cat sleeps."], padding=True, truncation=True, return_tensors="pt")
 hidden = model(**inputs).last_hidden_state
 ```"""
@@ -29,15 +29,15 @@ ONNX = """```python
 from onnxruntime import InferenceSession
 from transformers import AutoTokenizer
 
-tokenizer = AutoTokenizer.from_pretrained("{folder}")
+tokenizer = AutoTokenizer.from_pretrained("DIR")
 inputs = tokenizer(["A cat sleeps."], padding=True, truncation=True, return_tensors="np")
-inputs = {{name: inputs[name] for name in ("input_ids", "attention_mask")}}
-embeddings, pooled = InferenceSession("{folder}/model.onnx").run(None, inputs)
+inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+embeddings, pooled = InferenceSession("DIR/model.onnx").run(None, inputs)
 ```"""
 OURS = """```python
 from serving import MultiTaskModel
 
-embeddings = MultiTaskModel.load("{folder}").encode(["A cat sleeps."])
+embeddings = MultiTaskModel.load("DIR").encode(["A cat sleeps."])
 ```
 
 In a run with adapters, `encode(..., task=...)` chooses the task whose adapter the encoder gets."""
@@ -45,11 +45,10 @@ ONNX_HEADS = """`heads.onnx` maps `pooled`, the embeddings before any normalisat
 (`first`) and of the second texts of pairs (`second`) to one output per task.
 
 ```python
-heads = InferenceSession("{folder}/heads.onnx")
-inputs = {{one.name: pooled for one in heads.get_inputs()}}
+heads = InferenceSession("DIR/heads.onnx")
+inputs = {one.name: pooled for one in heads.get_inputs()}
 found = dict(zip([one.name for one in heads.get_outputs()], heads.run(None, inputs)))
 ```"""
-DOWNLOAD = "from huggingface_hub import snapshot_download\n"
 
 
 def write_for_sentence_transformers(model: MultiTaskModel, folder: Path) -> None:
@@ -95,22 +94,20 @@ def without_graph(model: MultiTaskModel, task: str) -> str | None:
     return reason_without(model, task)
 
 
-def code_of_reader(model: MultiTaskModel, folder: str, place: str) -> list[str]:
+def code_of_reader(model: MultiTaskModel) -> list[str]:
     """Return code that predicts with sentence-transformers, torch and safetensors only."""
     from serving.card_reader import reader
 
-    if not (code := reader(model, place)):
+    if not (code := reader(model)):
         return []
-    if place.startswith("snapshot"):
-        code = code.replace("import torch\n", f"{DOWNLOAD}import torch\n", 1)
     return ["The same predictions need only sentence-transformers, torch and safetensors:", code]
 
 
-def code_of_graph(model: MultiTaskModel, folder: str, place: str) -> list[str]:
+def code_of_graph(model: MultiTaskModel) -> list[str]:
     """Return code that uses `heads.onnx`, if there is one."""
     from serving.head_formulas import exported_heads
 
-    return [ONNX_HEADS.format(folder=folder)] if exported_heads(model) else []
+    return [ONNX_HEADS] if exported_heads(model) else []
 
 
 @dataclass(frozen=True)
@@ -119,10 +116,9 @@ class ExportKind:
 
     `help` says what it is for. `write` writes encoder, tokenizer and heads to an empty folder.
     `package` must be installed for it. An export that `keeps_adapters` has those of all tasks; in
-    the others, the adapter of one task is merged into the encoder. The card has the code `use`,
-    with the name of the folder. For other libraries, `reason_without` says why a head is not in the
-    export (None: it is, or the kind has no such part), and `heads_elsewhere` returns the parts of
-    the card about the heads, from the folder's name and the code that names its place.
+    the others, the adapter of one task is merged into the encoder. The card has the code `use`. For
+    other libraries, `reason_without` says why a head is not in the export (None: it is, or the kind
+    has no such part), and `heads_elsewhere` returns the parts of the card about the heads.
     """
 
     help: str
@@ -131,7 +127,7 @@ class ExportKind:
     package: str | None = None
     keeps_adapters: bool = False
     reason_without: Callable[[MultiTaskModel, str], str | None] = lambda model, task: None
-    heads_elsewhere: Callable[[MultiTaskModel, str, str], list[str]] = lambda *_: []
+    heads_elsewhere: Callable[[MultiTaskModel], list[str]] = lambda _: []
 
 
 KINDS = {

@@ -41,7 +41,6 @@ def test_a_run_whose_folder_has_another_run_by_now_is_refused(tmp_path):
         lambda: first.model,
         lambda: first.compare(other),
         lambda: other.compare(first),
-        lambda: first.push_to_hub("a/b"),
     ):
         with pytest.raises(RunError, match="run: expected the run that was opened, found one with"):
             used()

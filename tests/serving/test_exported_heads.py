@@ -14,7 +14,6 @@ from multitask import RunConfig, task
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from serving import MultiTaskModel
-from serving.card import card
 from serving.card_reader import reader, reason_without_reader
 from serving.export import export, write
 from serving.head_formulas import FORMULAS, exported_heads
@@ -74,7 +73,7 @@ def expected(model, name):
 def test_onnx_runtime_gives_the_scores_of_every_head(model, tmp_path):
     from onnxruntime import InferenceSession
 
-    write(model, {}, tmp_path, "onnx", None)
+    write(model, {}, tmp_path, "onnx")
     encoder = InferenceSession(tmp_path / "model.onnx")
     heads = InferenceSession(tmp_path / "heads.onnx")
 
@@ -105,7 +104,7 @@ def test_onnx_runtime_gives_the_scores_of_every_head(model, tmp_path):
 
 @pytest.mark.slow
 def test_the_reader_in_the_card_gives_the_scores_of_every_head(model, tmp_path):
-    write(model, {}, tmp_path, "sentence-transformers", None)
+    write(model, {}, tmp_path, "sentence-transformers")
     page = (tmp_path / "README.md").read_text("utf-8")
     (code,) = re.findall(r"```python\n(import torch\n.*?)```", page, re.DOTALL)
     assert len(code.splitlines()) <= 60
@@ -119,14 +118,6 @@ def test_the_reader_in_the_card_gives_the_scores_of_every_head(model, tmp_path):
         assert_near(found, expected(model, name), model_terms(model))
         columns = names["HEADS"][name][2]
         assert len(columns) == (found.shape[1] if found.ndim > 1 else 0)
-
-
-def test_the_reader_downloads_an_export_of_the_hub(trained):
-    text = card(MultiTaskModel.load(trained), {}, "sentence-transformers", "owner/name")
-    (code,) = re.findall(r"```python\n([^`]*load_file.*?)```", text, re.DOTALL)
-    compile(code, "card", "exec")
-    assert code.startswith("from huggingface_hub import snapshot_download\n")
-    assert 'folder = snapshot_download("owner/name")\n' in code
 
 
 def test_every_class_of_heads_is_exported_or_refused():
@@ -144,7 +135,7 @@ def test_heads_of_joint_pairs_are_left_out_in_one_line(trained, tmp_path):
         assert export(trained, tmp_path / kind, kind) == [line]
     loaded = MultiTaskModel.load(trained)
     assert exported_heads(loaded) == ["sst", "qqp", "sts"]
-    assert '"own"' not in reader(loaded, '"DIR"')
+    assert '"own"' not in reader(loaded)
 
 
 def test_a_head_whose_formula_differs_has_no_reader(trained, monkeypatch):
@@ -152,7 +143,7 @@ def test_a_head_whose_formula_differs_has_no_reader(trained, monkeypatch):
     head = loaded.model.heads["sst"]
     forward = type(head).forward
     monkeypatch.setattr(head, "forward", lambda u: 2 * forward(head, u), raising=False)
-    code = reader(loaded, '"DIR"')
+    code = reader(loaded)
     assert "'qqp'" in code
     assert "'sst'" not in code
     assert reason_without_reader(loaded, "sst") == "has no formula"
