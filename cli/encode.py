@@ -22,9 +22,9 @@ from common.errors import UserError
 from common.settings import Count
 from minbert.sources import find_folder
 from multitask.settings.config import RunConfig
-from multitask.settings.run_settings import MACHINE, READING
+from multitask.settings.run_settings import MACHINE
 
-OF_RUN = {"long": "head, or that of --run", "max_tokens": "the encoder's, or that of --run"}
+OF_RUN = {"max_tokens": "the encoder's, or that of --run"}
 SIZE = {
     "width": "keep the first N dimensions of embeddings only (default: all)",
     "layers": "pool the states after layer N, and skip the later ones (default: the last layer)",
@@ -60,7 +60,7 @@ def add_flags(parser: Any) -> None:
     files.add_argument("--verbose", action="store_true", help=VERBOSE)
 
     parser.flags = flags = Flags(parser, defaults=OF_RUN)
-    flags.add_config(("encoder", "pooling", *READING, "precision", *MACHINE))
+    flags.add_config(("encoder", "pooling", "max_tokens", "precision", *MACHINE))
     for key, text in SIZE.items():
         files.add_argument(flag(key), type=typed(Count), metavar="N", help=text)
     files.add_argument(

@@ -25,7 +25,7 @@ from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
 from common.argument_types import typed
 from common.settings import Name, Part
 from multitask.settings.config import RunConfig
-from multitask.settings.run_settings import MACHINE, READING
+from multitask.settings.run_settings import MACHINE
 
 if TYPE_CHECKING:
     from serving.prediction_writer import PredictionOptions
@@ -99,10 +99,8 @@ def add_flags(parser: Any) -> None:
         "from the column INDEX (default: index; QQP has id), and the label predicted for one "
         "of --tasks; implies --quotes no",
     )
-    parser.flags = flags = Flags(
-        parser, defaults={"long": "that of the run", "max_tokens": "that of the run"}
-    )
-    flags.add_config((*READING, "precision", *MACHINE))
+    parser.flags = flags = Flags(parser, defaults={"max_tokens": "that of the run"})
+    flags.add_config(("max_tokens", "precision", *MACHINE))
     flags.add("use", "training", USE_AGAIN, **USE)
 
 

@@ -14,7 +14,7 @@ from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
 from cli.training import add_drop_leaks, add_use, config_of
 from multitask.settings.methods import methods
-from multitask.settings.run_settings import MACHINE, READING
+from multitask.settings.run_settings import MACHINE
 from tasks import CS224N, TASK_NAMES, TASKS
 
 
@@ -23,7 +23,9 @@ def add_flags(parser: Any) -> None:
     parser.flags = flags = Flags(parser)
     add_task(flags, "task to evaluate", classes)
     data = ("data", "limit", "dev_limit", "test_limit")
-    flags.add_config((*data, "seed", "encoder", "pooling", *READING, "init", "precision", *MACHINE))
+    flags.add_config(
+        (*data, "seed", "encoder", "pooling", "max_tokens", "init", "precision", *MACHINE)
+    )
     add_use(flags)
     add_drop_leaks(flags)
     flags.add_methods({"protocol": methods("protocol", parser.outside)})

@@ -17,14 +17,22 @@ from minbert.folder import read_sentence_settings
 from multitask.assembly import Assembly, assemble
 from multitask.loop.evaluation import Metrics, score_split, selection_score
 from multitask.settings.config import RunConfig
-from multitask.settings.run_settings import READING
 from multitask.storage.data_files import files, has_changed
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
 from tasks.task_description import output_signature
 
 # Settings that must be equal in all runs.
-SHARED = ("encoder", "pooling", *READING, "tasks", "task_options", "own_tasks", "data", "auxiliary")
+SHARED = (
+    "encoder",
+    "pooling",
+    "max_tokens",
+    "tasks",
+    "task_options",
+    "own_tasks",
+    "data",
+    "auxiliary",
+)
 Weights = Mapping[str, Tensor]
 
 

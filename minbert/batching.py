@@ -17,37 +17,18 @@ NOISE_PLACES = ("embeddings", "words")
 
 
 @dataclass(frozen=True)
-class Chunks:
-    """Lengths of the chunks of n sequences, concatenated.
-
-    `lengths` (c,) int64; `offsets` (n + 1,) int64: those of sequence i are
-    `lengths[offsets[i]:offsets[i + 1]]`, whose sum is the length of the sequence.
-    """
-
-    lengths: np.ndarray
-    offsets: np.ndarray
-
-    def select(self, rows: np.ndarray) -> Chunks:
-        """Return the chunks of the sequences `rows`, in that order."""
-        index = concatenated_ranges(self.offsets, rows)
-        return Chunks(self.lengths[index], offsets_of(np.diff(self.offsets)[rows]))
-
-
-@dataclass(frozen=True)
 class TokenLists:
     """Token ids of n sequences, concatenated.
 
     `ids` (total,) int32; `offsets` (n + 1,) int64: sequence i is `ids[offsets[i]:offsets[i + 1]]`;
     `truncated` (n,) bool: sequences that were cut to the tokenizer's limit; `segments` (total,)
-    int8 or None: token types of two texts joined in one sequence; `chunks`: the parts of long
-    sequences that the encoder reads separately, or None if it reads each sequence as a whole.
+    int8 or None: token types of two texts joined in one sequence.
     """
 
     ids: np.ndarray
     offsets: np.ndarray
     truncated: np.ndarray
     segments: np.ndarray | None = None
-    chunks: Chunks | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -65,7 +46,6 @@ class TokenLists:
             offsets_of(self.lengths[rows]),
             self.truncated[rows],
             None if self.segments is None else self.segments[index],
-            None if self.chunks is None else self.chunks.select(rows),
         )
 
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
@@ -76,20 +56,8 @@ class TokenLists:
             key = self.ids[tokens].tobytes()
             if self.segments is not None:
                 key += self.segments[tokens].tobytes()
-            if self.chunks is not None:
-                begin, end = self.chunks.offsets[row : row + 2]
-                key += self.chunks.lengths[begin:end].tobytes()
             firsts[row] = first.setdefault(key, row)
         return np.unique(firsts, return_inverse=True)
-
-    def one_chunk_each(self) -> Chunks:
-        """Return `chunks`, or one chunk for each sequence that is read as a whole."""
-        return self.chunks or Chunks(self.lengths, np.arange(len(self) + 1))
-
-    @property
-    def chunked(self) -> int:
-        """Number of sequences with several chunks."""
-        return 0 if self.chunks is None else int((np.diff(self.chunks.offsets) > 1).sum())
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:
@@ -112,17 +80,7 @@ def concatenated(several: Sequence[TokenLists]) -> TokenLists:
         offsets_of(lengths),
         np.concatenate([one.truncated for one in several]),
         np.concatenate(segments) if segments else None,
-        joined_chunks(several),
     )
-
-
-def joined_chunks(several: Sequence[TokenLists]) -> Chunks | None:
-    """Return the chunks of the concatenated lists, None if no sequence has several."""
-    if all(one.chunks is None for one in several):
-        return None
-    parts = [one.one_chunk_each() for one in several]
-    counts = np.concatenate([np.diff(one.offsets) for one in parts])
-    return Chunks(np.concatenate([one.lengths for one in parts]), offsets_of(counts))
 
 
 Embed = Callable[[nn.Module, TokenLists], np.ndarray]  # encoder, texts -> embeddings (n, H)
@@ -133,8 +91,7 @@ class Batch:
     """The real tokens of S sequences, concatenated: T tokens, no padding.
 
     `ids` (T,); `segments` (T,) if two texts share a sequence; `noise` (T, H), added at
-    `noise_place`; `lengths` (S,), kept on the CPU; so are `chunks` (C,), the lengths of the parts
-    of sequences that the encoder reads separately, or None: `encoded` is the batch of these parts.
+    `noise_place`; `lengths` (S,), kept on the CPU.
     With `texts` = 2, the first S / 2 sequences are the first texts of the examples, and the others
     are their second texts. One pass through the encoder thus embeds both texts of a pair.
     `kernels`: whether inference on a CPU uses Numba's kernels, which are loaded in half a second.
@@ -146,7 +103,6 @@ class Batch:
     noise: Tensor | None = None
     noise_place: str = NOISE_PLACES[0]
     texts: int = 1
-    chunks: Tensor | None = None
     kernels: bool = True
 
     def __post_init__(self) -> None:
@@ -167,13 +123,6 @@ class Batch:
     @property
     def examples(self) -> int:
         return len(self.lengths) // self.texts
-
-    @cached_property
-    def encoded(self) -> Batch:
-        """The batch that the encoder reads: the same tokens, with each chunk as a sequence."""
-        if self.chunks is None:
-            return self
-        return replace(self, lengths=self.chunks, chunks=None, texts=1)
 
     @cached_property
     def tokens(self) -> int:
@@ -248,15 +197,11 @@ def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
     if any(tokens.segments is not None for tokens in texts):
         kinds = ((tokens.segments, i) for tokens, i in index)
         segments = joined([np.zeros(len(i)) if kind is None else kind[i] for kind, i in kinds])
-    chunks = None
-    if any(tokens.chunks is not None for tokens in texts):
-        chunks = joined([tokens.one_chunk_each().select(rows).lengths for tokens in texts])
     return Batch(
         lengths=joined([tokens.lengths[rows] for tokens in texts]),
         ids=joined([tokens.ids[i] for tokens, i in index]),
         segments=segments,
         texts=len(texts),
-        chunks=chunks,
     )
 
 

@@ -82,7 +82,6 @@ class BiEncoder(nn.Module):
         pooling: str | None = None,
         linear: str = "auto",
         max_tokens: int | None = None,
-        long: str = "head",
     ) -> BiEncoder:
         """Load a named encoder, a local folder or a hub id, in evaluation mode.
 
@@ -94,8 +93,6 @@ class BiEncoder(nn.Module):
             linear: the float32 kernel on a CPU, `mkl` or `onednn`; `auto` for the faster one,
                 measured once per CPU, PyTorch version and number of threads.
             max_tokens: limit of a text, special tokens included; None for that of the folder.
-            long: what is read of a longer text: `head`, `head-tail`, or `chunks` of the limit. A
-                saved folder does not keep it.
 
         Raises:
             EncoderError: with one line that names the invalid file or tensor.
@@ -104,7 +101,7 @@ class BiEncoder(nn.Module):
         folder = find_folder(str(name_or_path))
         config = read_config(folder)
         settings = read_sentence_settings(folder)
-        tokenizer = tokenizer_of(folder, config, settings, max_tokens, long, name_or_path)
+        tokenizer = tokenizer_of(folder, config, settings, max_tokens, name_or_path)
         encoder: AnyEncoder
         skipped: list[str]
         if str(name_or_path) == "tiny" and isinstance(config, EncoderConfig):
@@ -212,7 +209,7 @@ class BiEncoder(nn.Module):
 
         Warns:
             common.errors.TruncationWarning: with the number of sentences that were cut to
-                `tokenizer.longest`.
+                `tokenizer.max_tokens`.
         """
         check_column(sentences, batch_size)
         if not isinstance(sentences, Sized):
@@ -226,7 +223,7 @@ class BiEncoder(nn.Module):
         for window, shortened in windows:
             result[begin : begin + len(window)] = window
             begin, cut = begin + len(window), cut + shortened
-        warn_of_truncation(cut, begin, "sentences", self.tokenizer.longest)
+        warn_of_truncation(cut, begin, "sentences", self.tokenizer.max_tokens)
         return result
 
     def encode_stream(
@@ -245,7 +242,7 @@ class BiEncoder(nn.Module):
         for window, shortened in self.encode_windows(sentences, precision, normalize, total):
             done, cut = done + len(window), cut + shortened
             yield window
-        warn_of_truncation(cut, done, "sentences", self.tokenizer.longest)
+        warn_of_truncation(cut, done, "sentences", self.tokenizer.max_tokens)
 
     def encode_windows(
         self,

@@ -50,7 +50,6 @@ class BiLSTM(TokenEncoder):
         self.dropout = Dropout(config.dropout, self.stream)
 
     def forward(self, batch: Batch) -> Tensor:
-        batch = batch.encoded
         self.begin_pass(batch)
         order, sizes = by_time(batch)
         hidden = self.embeddings(batch)

@@ -216,7 +216,6 @@ EncodingPrecision = Literal["fp32", "bf16", "int8"]
 # With `auto`, which minbert/precision.py turns into one of them for a device and an encoder.
 PrecisionSetting = Literal["auto", "fp32", "bf16", "int8"]
 TrainingPrecision = Literal["auto", "fp32", "bf16"]
-Long = Literal["head", "head-tail", "chunks"]  # what is read of texts above the limit of tokens
 Tokens = Annotated[int, Meta(ge=3, le=1_000_000)]
 Kernel = Literal["mkl", "onednn"]  # for fp32 linear layers on a CPU
 KernelChoice = Literal["auto", "mkl", "onednn"]

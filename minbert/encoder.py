@@ -91,7 +91,7 @@ class Embeddings(nn.Module):
             types = self.token_type.weight[0]  # (H,)
         else:
             types = self.token_type(batch.segments)  # (T, H)
-        positions = self.position(batch.encoded.positions + self.position_offset)  # (T, H)
+        positions = self.position(batch.positions + self.position_offset)  # (T, H)
         return self.norm(words + types + positions)
 
 
@@ -181,7 +181,6 @@ class Encoder(TokenEncoder):
 
         With `begin` only those after later layers, from states that are already known.
         """
-        batch = batch.encoded
         self.begin_pass(batch)
         adapter = adapter or NO_ADAPTER
         layers, additions = adapter.in_place_of(self.layers), adapter.additions(len(self.layers))

@@ -205,7 +205,6 @@ def tokenizer_of(
     config: AnyConfig,
     settings: SentenceSettings,
     max_tokens: int | None,
-    long: str,
     name: str | Path,
 ) -> Tokenizer:
     """Return the tokenizer of a folder, with its limit or `max_tokens`; raise EncoderError."""
@@ -217,7 +216,7 @@ def tokenizer_of(
                 f"max_tokens: expected a whole number from 3 to {config.max_tokens}, the longest "
                 f"text of {name}, found {max_tokens!r:.40}"
             )
-    tokenizer = load_tokenizer(folder, config.family, limit, settings.lower, long)
+    tokenizer = load_tokenizer(folder, config.family, limit, settings.lower)
     if tokenizer.vocab_size > config.vocab_size:
         raise EncoderError(
             f"{folder}: expected at most {config.vocab_size} tokens (config.json), "

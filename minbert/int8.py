@@ -203,7 +203,6 @@ class Int8Encoder(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         from minbert import int8_kernels as kernels
 
-        batch = batch.encoded
         self.encoder.begin_pass(batch)
         hidden = self.encoder.embeddings(batch).contiguous()  # (T, H)
         states, buffers = hidden.numpy(), Buffers(self.encoder, batch)

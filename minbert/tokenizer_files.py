@@ -25,9 +25,7 @@ NORMALIZER = {  # settings in tokenizer_config.json, and their names in BERT's n
 OPTIONS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # of an added token
 
 
-def load_tokenizer(
-    folder: Path, family: str, max_tokens: int, lower: bool = False, long: str = "head"
-) -> Tokenizer:
+def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = False) -> Tokenizer:
     """Read `tokenizer.json`, else `vocab.txt` (BERT) or `vocab.json` + `merges.txt` (RoBERTa).
 
     Settings and added tokens in other files of the folder count as in transformers. Raises
@@ -40,8 +38,8 @@ def load_tokenizer(
         apply_settings(backend, settings)
         add_tokens(folder, backend, settings)
         settings = {"tokenizer_class": class_of(backend, family)} | settings
-        found = Tokenizer(backend, max_tokens, lower, settings, long)
-        if family in CLASSES and not (found.begin.size or found.end.size):
+        found = Tokenizer(backend, max_tokens, lower, settings)
+        if family in CLASSES and not backend.num_special_tokens_to_add(False):
             line = "expected a tokenizer that adds special tokens, found none"
             raise EncoderError(f"{folder}: {line}")
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -21,8 +20,6 @@ from multitask.precision import training_precision
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
 from multitask.settings.objective_rules import has_class_weights
-from multitask.settings.rules import reading_rules
-from multitask.settings.run_settings import READING
 from multitask.source_runs import tasks_with_seen_rows
 from multitask.splits import load_splits
 from multitask.storage.run_folder import RunFolder
@@ -155,19 +152,14 @@ def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
     """Return the folder or name of the encoder that a run starts from, and this encoder."""
     if config.init is None:
         return config.encoder, open_bi_encoder(config.encoder, config)
-    folder = RunFolder(Path(config.init))
-    long = (folder.settings_if_any() or {}).get("long", config.long)
-    if long != config.long:
-        line = f"{config.init} was trained with long {long}, this run reads long texts with long"
-        print(f"{line} {config.long}", flush=True)
-    source = str(folder.weights())
+    source = str(RunFolder(Path(config.init)).weights())
     return source, open_bi_encoder(source, config)
 
 
 def open_bi_encoder(source: str | Path, config: RunConfig, linear: str | None = None) -> BiEncoder:
-    """Return an encoder with the pooling, kernel and reading of texts of a configuration."""
-    reading = (config.pooling, linear or config.linear, config.max_tokens, config.long)
-    return BiEncoder.from_pretrained(source, *reading)
+    """Return an encoder with the pooling, kernel and limit of tokens of a configuration."""
+    settings = (config.pooling, linear or config.linear, config.max_tokens)
+    return BiEncoder.from_pretrained(source, *settings)
 
 
 def same_adapter(config: RunConfig, stored: Mapping[str, Any]) -> bool:
@@ -184,20 +176,16 @@ def load_trained(
     device: str = "auto",
     linear: str | None = None,
     use: UserMethods = (),
-    reading: Mapping[str, Any] = MappingProxyType({}),
+    max_tokens: int | None = None,
 ) -> tuple[RunConfig, dict[str, Task], EncoderWithHeads]:
     """Return configuration, tasks and model (fp32) of a run's best epoch, or of an exported run.
 
-    `linear` replaces the run's kernel, and `reading` its settings `max_tokens` and `long`. Raise
-    RunError, SettingsError or EncoderError in one line, and warn if the run has not finished.
+    `linear` replaces the run's kernel, and `max_tokens` its limit of tokens. Raise RunError,
+    SettingsError or EncoderError in one line, and warn if the run has not finished.
     """
     config, best = RunFolder(folder).model_config(use), RunFolder(folder).weights()
-    if unknown := [key for key in reading if key not in READING]:
-        raise SettingsError(f"reading: expected only {' and '.join(READING)}, found {unknown[0]}")
-    if reading:
-        config = RunConfig.from_json(config.to_json() | dict(reading), config.user_methods)
-    for fault in reading_rules(config):
-        raise RunError(fault)
+    if max_tokens is not None:
+        config = config.changed(max_tokens=max_tokens)
     warn_if_unfinished(folder)
     bi_encoder = open_bi_encoder(best, config, linear)
     with stored_run_errors(folder):

@@ -12,8 +12,8 @@ from tasks import data_folder
 from tasks.base import Task
 from tasks.data import (
     Split,
+    cut_notices,
     load_together,
-    long_text_notices,
     reading_notices,
     small_split_notices,
 )
@@ -74,7 +74,7 @@ def notices_of(
             yield f"{line} are predicted and in the prediction file"
     for split, loaded in splits.items():
         yield from reading_notices(task, folder, split, loaded.examples)
-        yield from long_text_notices(task, split, loaded, tokenizer)
+        yield from cut_notices(task, split, loaded, tokenizer)
     if name in config.own_tasks and config.dev_limit is None:
         examples = {split: loaded.scored for split, loaded in splits.items()}
         limited = len(examples["train"]) < examples["train"].available

@@ -37,7 +37,6 @@ def embedding_maps(systems: Sequence[ScoredSystem], method: str) -> list[Drawing
 def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
     """Draw the dev sentences coloured by label; return None without weights or data."""
     from minbert.bi_encoder import BiEncoder
-    from multitask.storage.stored_config import reading_of
     from tasks.data import dev_if_here
 
     if TASK not in run.main_tasks:
@@ -51,7 +50,7 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
         return None
     examples = found.sample(COUNT)
     assert examples.targets is not None
-    model = BiEncoder.from_pretrained(best, **reading_of(run.config))
+    model = BiEncoder.from_pretrained(best, max_tokens=run.config.get("max_tokens"))
     embeddings = model.encode(list(examples.texts[0]))
     points = project(embeddings.astype(np.float64), method)
     figure, axis = new_figure(4.1, 4.1)

@@ -50,7 +50,7 @@ def about(model: MultiTaskModel, run: ServedRun, dev_examples: bool) -> dict[str
         ],
         "scores": scores(run.metrics) if "dev" in run.metrics else [],
         "tasks": tasks,
-        "max_tokens": model.model.bi_encoder.tokenizer.longest,
+        "max_tokens": model.model.bi_encoder.tokenizer.max_tokens,
     }
 
 

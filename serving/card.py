@@ -91,25 +91,8 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         parts += ["## Calibration", markdown_table(*calibration_table(calibrated)), CALIBRATION]
     caveats = [QQP_CAVEAT] if config.encoder == "minilm" and "qqp" in model.tasks else []
     caveats += [STS_CAVEAT] if "sts" in model.tasks else []
-    caveats += long_texts(model)
     caveats.append("The model was trained for the language and the kind of text of its data only.")
     return "\n\n".join([*parts, "## Limits", "\n".join(f"- {one}" for one in caveats)]) + "\n"
-
-
-def long_texts(model: MultiTaskModel) -> list[str]:
-    """Return a sentence about long texts if this toolkit reads more of them than their head."""
-    tokenizer = model.model.bi_encoder.tokenizer
-    if tokenizer.long == "head":
-        return []
-    read = {
-        "head-tail": "their head and tail",
-        "chunks": f"them in chunks of {tokenizer.max_tokens} tokens",
-    }
-    return [
-        f"Of texts longer than {tokenizer.max_tokens} tokens, this toolkit reads "
-        f"{read[tokenizer.long]}. Other libraries cut them after their head, and so get other "
-        "embeddings of such texts."
-    ]
 
 
 def other_inputs(model: MultiTaskModel) -> str:
@@ -176,7 +159,7 @@ def data(config: RunConfig) -> list[list[str]]:
 def lengths(model: MultiTaskModel, metrics: Mapping[str, Any]) -> list[list[str]]:
     """Return rows with the encoder's token limit and the number of training texts cut to it."""
     tokenizer = model.model.bi_encoder.tokenizer
-    rows = [["longest text", f"{tokenizer.longest:,} tokens"]]
+    rows = [["longest text", f"{tokenizer.max_tokens:,} tokens"]]
     if counts := metrics.get("cut_texts"):
         shown = [f"{name} {cut:,} of {texts:,}" for name, (cut, texts) in counts.items()]
         rows.append(["longer training texts, cut", ", ".join(shown)])

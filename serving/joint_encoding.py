@@ -92,9 +92,7 @@ def readings_of(
 def content(tokens: TokenLists) -> bytes:
     """Return what is equal for equal sequences in the same order."""
     segments = b"" if tokens.segments is None else tokens.segments.tobytes()
-    chunks = tokens.one_chunk_each()
-    parts = (tokens.ids, tokens.lengths, chunks.lengths, chunks.offsets)
-    return b" ".join((*(one.tobytes() for one in parts), segments))
+    return b" ".join((tokens.ids.tobytes(), tokens.lengths.tobytes(), segments))
 
 
 def embed_alone(

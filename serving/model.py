@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -72,7 +71,7 @@ class MultiTaskModel:
         device: str = "auto",
         linear: str | None = None,
         use: UserMethods = (),
-        reading: Mapping[str, Any] = MappingProxyType({}),
+        max_tokens: int | None = None,
     ) -> MultiTaskModel:
         """Load a run or an exported run.
 
@@ -81,14 +80,14 @@ class MultiTaskModel:
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
             linear: float32 kernel on a CPU, `mkl`, `onednn` or `auto`; None for that of the run.
             use: user-defined methods that the run was trained with.
-            reading: `max_tokens` and `long`, if they are not those of the run.
+            max_tokens: limit of a text in tokens; None for that of the run.
 
         Raises:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
             HardwareError: for a device or kernel that is unknown or missing.
         """
         folder = Path(folder).expanduser()
-        config, tasks, model = load_trained(folder, device, linear, use, reading)
+        config, tasks, model = load_trained(folder, device, linear, use, max_tokens)
         return cls(model, config, read_calibration(folder), tasks)
 
     @property
@@ -157,7 +156,7 @@ class MultiTaskModel:
             parts.append(self.predict_window(window, names, precision, coverage))
         result = {name: joined([found[name] for found in parts]) for name in names}
         cut, empty = count_cut(result), count_empty(result)
-        warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.longest)
+        warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.max_tokens)
         warn_of_empty_texts(empty, len(pairs))
         return result
 
@@ -258,7 +257,7 @@ class MultiTaskModel:
                 count(len(window))
             yield window, found
             del window, columns, found  # before the next window is read
-        warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.longest)
+        warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.max_tokens)
         warn_of_empty_texts(empty, done)
 
     def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:

@@ -69,7 +69,6 @@ def write_predictions(
     `machine` gives device, precision and kernel. Raises DataError if the source changes meanwhile.
     """
     from common.progress import bar
-    from multitask.storage.stored_config import reading_of
     from serving.model import MultiTaskModel
     from serving.run_encoder import report_precision
 
@@ -77,8 +76,7 @@ def write_predictions(
     first = next(rows, None)  # reports faulty input before the model is loaded
     if first is None and source.file is not None:
         raise DataError(f"{source.file}: expected rows to predict, found none")
-    reading = reading_of(machine.given)
-    model = MultiTaskModel.load(run, machine.device, machine.linear, outside, reading)
+    model = MultiTaskModel.load(run, machine.device, machine.linear, outside, machine.max_tokens)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     loaded = time.perf_counter()
     if first is None:

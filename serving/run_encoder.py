@@ -16,7 +16,7 @@ from multitask.model import EncoderWithHeads
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
 from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_config import reading_of, stored_run_errors
+from multitask.storage.stored_config import stored_run_errors
 from multitask.storage.unfinished import warn_if_unfinished
 
 
@@ -43,13 +43,13 @@ def encoder_of_run(
 ) -> BiEncoder:
     """Return the encoder that a run has kept, or an export, with the adapter of `task`.
 
-    `config` has the pooling, the device and the kernel, and may have the limit of tokens and what
-    is read of long texts, which are otherwise those of the run. The run may `use` a user's own
-    methods. Warn and raise as `bi_encoder_of` does; raise RunError, too, for a run or a task that
-    has only learnt to read pairs as one sequence.
+    `config` has the pooling, the device and the kernel, and may have the limit of tokens, which is
+    otherwise that of the run. The run may `use` a user's own methods. Warn and raise as
+    `bi_encoder_of` does; raise RunError, too, for a run or a task that has only learnt to read
+    pairs as one sequence.
     """
     folder = RunFolder(run)
-    (stored, _), chosen = folder.model_settings(), reading_of(config.given)
+    stored, _ = folder.model_settings()
     with stored_run_errors(run):
         own, options = stored.get("own_tasks", {}), stored.get("task_options", {})
         joint = {
@@ -59,12 +59,12 @@ def encoder_of_run(
     check_embeds_texts(joint, task, f"{run}: ")
     if stored.get("adapter") is None:
         check_task(task, (), "--task")
-        reading = reading_of(stored) | chosen
         pooling = config.pooling or stored.get("pooling")
-        model = BiEncoder.from_pretrained(folder.weights(), pooling, config.linear, **reading)
+        limit = config.max_tokens or stored.get("max_tokens")
+        model = BiEncoder.from_pretrained(folder.weights(), pooling, config.linear, limit)
         warn_if_unfinished(run)
         return model.to(choose_device(config.device))
-    _, _, trained = load_trained(run, config.device, config.linear, use, chosen)
+    _, _, trained = load_trained(run, config.device, config.linear, use, config.max_tokens)
     model = bi_encoder_of(trained, task, "--task")
     model.pooling = config.pooling or model.pooling
     return model

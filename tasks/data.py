@@ -103,11 +103,6 @@ class Split:
         return sum(int(one.truncated.sum()) for one in texts), sum(len(one) for one in texts)
 
     @property
-    def chunked(self) -> int:
-        """Return the number of texts with several chunks."""
-        return sum(one.chunked for one in self.token_lists)
-
-    @property
     def token_lists(self) -> list[TokenLists]:
         """Return the different token lists: views of a text share one."""
         return list({id(tokens): tokens for tokens in self.tokens}.values())
@@ -208,15 +203,12 @@ def reading_notices(task: Task, folder: Path, split: str, examples: Examples) ->
         yield f"{blank} rows without label or text skipped in {task.source.where(folder, split)}"
 
 
-def long_text_notices(task: Task, split: str, found: Split, tokenizer: Tokenizer) -> Iterator[str]:
-    """Yield how many texts of a split are read in chunks, and how many are cut."""
+def cut_notices(task: Task, split: str, found: Split, tokenizer: Tokenizer) -> Iterator[str]:
+    """Yield how many texts of a split are cut, if any."""
     cut, texts = found.cut
-    kind = f"{split} {'pairs' if task.joint else 'texts'}"
-    if found.chunked:
-        are = f"{'is' if found.chunked == 1 else 'are'} longer than {tokenizer.max_tokens} tokens"
-        yield f"{found.chunked:,} of {texts:,} {kind} {are} and read in chunks"
     if cut:
-        yield truncation(cut, texts, kind, tokenizer.longest)
+        kind = f"{split} {'pairs' if task.joint else 'texts'}"
+        yield truncation(cut, texts, kind, tokenizer.max_tokens)
 
 
 def small_split_notices(

@@ -48,7 +48,6 @@ def faults(c: RunConfig) -> Iterator[str]:
         return
     yield from mode_rules(c)
     yield from length_rules(c)
-    yield from reading_rules(c)
     yield from size_rules(c)
     yield from example_rules(c)
     yield from task_rules(c)
@@ -80,13 +79,6 @@ def length_rules(c: RunConfig) -> Iterator[str]:
     yield from frozen_rules(c, further_rates(c))
     if c.freeze_encoder and c.adapter is None:
         yield from (f"{weight} and freeze_encoder: {ONE}" for weight in weights_by_task(c))
-
-
-def reading_rules(c: RunConfig) -> Iterator[str]:
-    """Yield faults of what is read of long texts."""
-    joint = [task for task in c.tasks if c.options_of(task).joint]
-    if c.long != "head" and joint:
-        yield f"long: expected head for pairs in one sequence ({', '.join(joint)}), found {c.long}"
 
 
 def size_rules(c: RunConfig) -> Iterator[str]:

@@ -18,7 +18,7 @@ from common.settings import (
     Settings,
     setting,
 )
-from minbert.config import Device, KernelChoice, Long, PrecisionSetting, Tokens
+from minbert.config import Device, KernelChoice, PrecisionSetting, Tokens
 from minbert.pooling import Pooling
 from multitask.adapters import Adapter
 from multitask.combiners.base import Combiner
@@ -44,7 +44,6 @@ from tasks.protocols import Protocol
 
 # Settings of the machine, which may differ between a checkpoint and its run.
 MACHINE = ("device", "linear")
-READING = ("max_tokens", "long")  # how texts become tokens
 
 
 class RunSettings(Settings):
@@ -117,12 +116,6 @@ class RunSettings(Settings):
     )
     max_tokens: Tokens | None = setting(
         None, help="limit of a text in tokens (default: the encoder's)", group="training"
-    )
-    long: Long = setting(
-        "head",
-        group="training",
-        help="part of a longer text that is read: its head, head and tail (Sun et al., 2019, "
-        "section 5.3.1), or all of it in chunks",
     )
     init: Name | None = setting(
         None,

@@ -14,15 +14,10 @@ from common.settings import accepts, convert, expected, hints_of, short_repr
 from common.yaml_files import read_yaml
 from multitask.settings.config import RunConfig, check_tasks, difference, possible_paths
 from multitask.settings.methods import METHOD_ROLES, ROLES, UserMethods, methods, owners
-from multitask.settings.run_settings import MACHINE, READING
+from multitask.settings.run_settings import MACHINE
 from multitask.storage.checkpoint_folders import CONFIG, CheckpointError
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES
-
-
-def reading_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of how texts become tokens, if they are among `settings`."""
-    return {name: settings[name] for name in READING if name in settings}
 
 
 def check_stored(content: Mapping[str, Any]) -> None:

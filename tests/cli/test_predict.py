@@ -39,6 +39,16 @@ def test_lines_with_a_tab_are_pairs_and_no_line_has_no_prediction(predict, run_o
     assert run_ok(*predict).stdout == ""
 
 
+def test_new_texts_are_cut_as_in_training_or_as_asked(cwd, run_ok):
+    command = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", "20")
+    run_ok(*command, "--epochs", "1", "--max-tokens", "16", "--output", "run")
+    Path("texts.txt").write_text("a cat\n" + "we were there for a week " * 4 + "\n")
+    for mode, output in (("predict", "out.csv"), ("encode", "out.npy")):
+        given = ("--mode", mode, "--run", "run", "--input", "texts.txt", "--output", output)
+        assert "longer than 16 tokens and was cut" in run_ok(*given).stderr
+        assert "cut" not in run_ok(*given, "--max-tokens", "100", "--overwrite").stderr
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -167,6 +167,17 @@ def test_a_generator_and_a_fractional_max_tokens_are_refused(tiny):
         BiEncoder.from_pretrained("tiny", max_tokens=10.5)
 
 
+def test_a_limit_is_that_of_the_positions_at_most(bert_original, tmp_path):
+    most = BiEncoder.from_pretrained(bert_original).encoder.config.max_tokens
+    model = BiEncoder.from_pretrained(bert_original, max_tokens=most)
+    assert model.tokenizer(["cat " * 2000]).lengths.tolist() == [most]
+    for wrong in (most + 1, 2):
+        with pytest.raises(EncoderError, match=f"from 3 to {most}, .*, found {wrong}$"):
+            BiEncoder.from_pretrained(bert_original, max_tokens=wrong)
+    BiEncoder.from_pretrained(bert_original, max_tokens=7).save_pretrained(tmp_path / "saved")
+    assert BiEncoder.from_pretrained(tmp_path / "saved").tokenizer.max_tokens == 7
+
+
 @pytest.mark.parametrize("wrong", ["no", 1, []])
 def test_normalize_is_a_truth_value(tiny, wrong):
     with pytest.raises(TypeError, match="normalize: expected True or False, found"):

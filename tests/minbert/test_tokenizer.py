@@ -1,10 +1,8 @@
-"""Token ids equal those of transformers, from every layout of files, in memory or mapped."""
+"""Token ids equal those of transformers, from every layout of files."""
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import peer_models
@@ -13,9 +11,10 @@ import tokenizers
 from tokenizers import models, processors
 
 from common.errors import EncoderError
-from minbert import BiEncoder, growing_array, tokenizer
-from minbert.growing_array import GrowingArray
+from minbert import tokenizer
+from minbert.sentences import portions, windows
 from minbert.tokenizer_files import load_tokenizer
+from minbert.words import word_tokenizer
 
 TEXTS = [
     *peer_models.SENTENCES,
@@ -273,45 +272,50 @@ def test_memory_for_long_pairs_grows_with_the_sum_of_their_lengths(folder):
     assert float(grown) < 0.5  # of what PyTorch and the tokenizer take
 
 
-PARTS = [np.arange(5), np.zeros(0, np.int64), np.array([7, 8])]
+def test_portions_and_windows_are_limited_by_characters(monkeypatch):
+    monkeypatch.setattr("minbert.sentences.AT_ONCE", 10)
+    texts = ["abc", "d" * 9, "e", "f" * 30, "", "g"]
+    assert [texts[one] for one in portions(3, texts)] == [texts[:2], texts[2:4], texts[4:]]
+    assert [texts[one] for one in portions(1, texts)] == [[text] for text in texts]
+    assert texts[next(portions(9, texts, ["h" * 9] * 6))] == texts[:1]
+    read = []
+
+    def source():
+        for text in texts:
+            read.append(text)
+            yield text
+
+    first = next(windows(source(), 10, len, 12))
+    assert first == read == texts[:2]  # nothing is read ahead
 
 
-@pytest.mark.parametrize("most", [0, 30, 1000])
-def test_appended_parts_are_concatenated(monkeypatch, most):
-    monkeypatch.setattr(growing_array, "IN_MEMORY", most)
-    found = GrowingArray(np.int32)
-    for part in PARTS:
-        found.append(part)
-    array = found.array()
-    assert array.dtype == np.int32
-    np.testing.assert_array_equal(array, [0, 1, 2, 3, 4, 7, 8])
-    assert (array.base is None) == (most == 1000)
+WORDS = ["the", "cat", "sleeps", "while", "a", "dog", "runs", "in", "the", "old", "park"]
 
 
-def test_no_parts_give_an_empty_array():
-    assert GrowingArray(np.int8).array().dtype == np.int8
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists this process' files")
-def test_the_temporary_file_is_deleted_with_the_array(monkeypatch, tmp_path):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(growing_array, "IN_MEMORY", 0)
-    before = len(os.listdir("/proc/self/fd"))
-    found = GrowingArray(np.int32)
-    found.append(np.arange(9))
-    array = found.array()
-    assert list(tmp_path.iterdir()) == []  # it has no name
-    del found, array
-    assert len(os.listdir("/proc/self/fd")) == before
-
-
-def test_tokens_in_memory_and_in_a_mapped_file_are_equal(monkeypatch):
-    read = BiEncoder.from_pretrained("tiny").tokenizer
-    texts = [f"a film number {i} " * (i % 5 + 1) for i in range(5000)]
-    expected, pairs = read(texts), read(texts, texts[::-1])
-    monkeypatch.setattr(growing_array, "IN_MEMORY", 0)
-    for one, other in ((expected, read(texts)), (pairs, read(texts, texts[::-1]))):
-        np.testing.assert_array_equal(one.ids, other.ids)
-        np.testing.assert_array_equal(one.offsets, other.offsets)
-        if one.segments is not None:
-            np.testing.assert_array_equal(one.segments, other.segments)
+@pytest.mark.parametrize("family", ["bert", "roberta", "words"])
+def test_only_the_beginning_of_a_very_long_text_is_tokenised(folder, monkeypatch, family):
+    """It is ample or not, with words and white space of any kind, or without any."""
+    if family == "words":
+        ours = tokenizer.Tokenizer(word_tokenizer(WORDS, 1_000).backend, 12)
+    else:
+        write = peer_models.write_wordpiece if family == "bert" else peer_models.write_bpe
+        write(folder)
+        ours = load_tokenizer(folder, family, 12)
+    draw = np.random.default_rng(0)
+    spaces, words = [" ", "  ", "\n", "\t ", "\u3000 ", "\r\n"], [*WORDS, "Σ", "é\u0301", "!", "  "]
+    texts = [
+        "".join(draw.choice(words) + draw.choice(spaces) for _ in range(draw.integers(0, 900)))
+        for _ in range(60)
+    ]
+    texts += ["日本" * 500, " " * 3000, " " * 3000 + "the cat " * 9, "a" * 3000, "cat\n" * 900]
+    ours.lower = True
+    monkeypatch.setattr("minbert.tokenizer.AMPLE", 1 << 20)
+    expected = ours(texts)
+    lengths = []
+    for ample in (1, 3, 8):
+        monkeypatch.setattr("minbert.tokenizer.AMPLE", ample)
+        found = ours(texts)
+        assert rows(found) == rows(expected)
+        assert found.truncated.tolist() == expected.truncated.tolist()
+        lengths.append([len(tokenizer.beginning(text, ample * 12)) for text in texts])
+    assert min(map(sum, lengths)) < max(map(sum, lengths)) < sum(map(len, texts))
