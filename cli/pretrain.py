@@ -18,7 +18,7 @@ from common.settings import default_of
 from multitask.optimizer import Optimizer
 from multitask.settings.methods import methods, pretrains
 from multitask.settings.presets import preset_values
-from pretrain.objectives import PretrainObjective, SelfDistillation
+from pretrain.objectives import PretrainObjective
 from tasks import CS224N, TASK_NAMES
 from tasks.objectives import Objective
 from tasks.registry import SAME_MEANING
@@ -31,8 +31,6 @@ def add_flags(parser: Any) -> None:
         fits=lambda one: not issubclass(one, Objective),
         defaults={
             **PretrainObjective.defaults,
-            "lr": f"{PretrainObjective.defaults['lr']:g}; "
-            f"{SelfDistillation.defaults['lr']:g} with self-distillation",
             "head_lr": default_of(Optimizer.by_key()["head_lr"]),  # its source is about tasks
             "class_balanced": "on with objectives of classes",
         },

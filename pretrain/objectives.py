@@ -42,7 +42,7 @@ class PretrainObjective(Settings):
     `of_classes`: it reads labelled texts (`ClassObjective`). `of_pairs`: it reads texts that belong
     together (`PairObjective`). `compares_examples`: the other examples of a batch are negatives.
     `two_of_each_class`: a batch needs two examples of each of two classes. `needs_file`: it reads a
-    file of its own, not tasks. `needs_sizes`: it needs several sizes of embeddings.
+    file of its own, not tasks.
     """
 
     defaults: ClassVar[Mapping[str, Any]] = {"batch_size": 64, "epochs": 1, "lr": 3e-5}
@@ -51,13 +51,12 @@ class PretrainObjective(Settings):
     compares_examples: ClassVar[bool] = True
     two_of_each_class: ClassVar[bool] = False
     needs_file: ClassVar[bool] = False
-    needs_sizes: ClassVar[bool] = False
 
     def tasks(self, config: RunConfig) -> dict[str, Task]:
         """Return the tasks of a pre-training run by name."""
         from pretrain.pretrain_tasks import text_task
 
-        return {self.name: text_task(self, self.source(config), self.loss)}
+        return {self.name: text_task(self, config)}
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         """Return the loss of a batch; texts of one group are not negatives of each other."""
@@ -88,8 +87,18 @@ class PretrainObjective(Settings):
         return ()
 
 
-class FileObjective(PretrainObjective):
-    """An objective about the texts of tasks, or of a file instead."""
+class TextObjective(PretrainObjective):
+    """An objective about texts, without classes."""
+
+    projection: bool = setting(False, help=PROJECT)
+
+    @property
+    def adds_layer(self) -> bool:
+        return self.projection
+
+
+class FileObjective(TextObjective):
+    """An objective about texts, without classes, of tasks or of a file instead."""
 
     text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
     text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
@@ -103,21 +112,7 @@ class FileObjective(PretrainObjective):
             yield "text_column: expected setting text, the file of this column, found none"
 
 
-class TextObjective(PretrainObjective):
-    """An objective about texts, without classes."""
-
-    projection: bool = setting(False, help=PROJECT)
-
-    @property
-    def adds_layer(self) -> bool:
-        return self.projection
-
-
-class FileTextObjective(FileObjective, TextObjective):
-    """An objective about texts, without classes, of tasks or of a file instead."""
-
-
-class PairObjective(FileTextObjective):
+class PairObjective(FileObjective):
     """An objective about texts that belong together, perhaps with others that do not."""
 
     of_pairs = True
@@ -155,26 +150,13 @@ class ContrastiveObjective(TextObjective):
         return simcse_loss(texts[0], texts[1], self.contrast_temperature, third, own, other)
 
 
-class SimCSE(ContrastiveObjective, FileTextObjective, name="simcse"):
+class SimCSE(ContrastiveObjective, FileObjective, name="simcse"):
     """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
 
     def source(self, config: RunConfig) -> Texts:
         from pretrain.pretrain_tasks import sentence_source
 
         return sentence_source(self, config)
-
-
-class SelfDistillation(FileObjective, name="self-distillation"):
-    """Embeddings of every size follow the complete ones of the encoder before the run."""
-
-    defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "lr": 4e-4}
-    compares_examples = False
-    needs_sizes = True
-
-    def tasks(self, config: RunConfig) -> dict[str, Task]:
-        from pretrain.self_distillation import self_distillation_task
-
-        return {self.name: self_distillation_task(self, config)}
 
 
 class NLI(ContrastiveObjective, name="nli"):

@@ -32,7 +32,6 @@ from pretrain.texts import (
 )
 from tasks.base import Embeddings, Task, output_loss
 from tasks.kinds import Kind
-from tasks.labelled_files import Source
 from tasks.metrics import pearson, spearman
 from tasks.readers import sample_rows
 from tasks.registry import SAME_MEANING
@@ -71,20 +70,18 @@ class ClassProjection(nn.Module):
         return self.projection(embedding) if self.training else embedding
 
 
-def text_task(
-    objective: PretrainObjective, source: Source, loss: Callable[[Embeddings, Tensor], Tensor]
-) -> Task:
+def text_task(objective: PretrainObjective, config: RunConfig) -> Task:
     """Return the only task of a pre-training run on texts, named after its objective."""
     return Task(
         name=objective.name,
         kind=embedding_kind(
-            loss,
+            objective.loss,
             # Two unit embeddings: (B, 2H).
             scores=lambda texts: torch.cat([F.normalize(text) for text in texts], dim=1),
             metrics=similarity_metrics,
             main_metric="spearman",
         ),
-        source=source,
+        source=objective.source(config),
         build_head=partial(TextProjection, mlp=objective.adds_layer),
         compares_examples=objective.compares_examples,
     )

@@ -266,11 +266,10 @@ def quoted_of_bees() -> Iterator[tuple[str, str]]:
 def quoted_of_sizes() -> Iterator[tuple[str, str]]:
     """Yield the rows of docs/use.md on smaller embeddings: Spearman of STS by layers and width."""
     shown = [(6, 384), (6, 128), (4, 384), (4, 128), (2, 384)]
-    for name, label in (("task", "the task's run only"), ("distilled", "after self-distillation")):
-        sizes = read_cell(RESULTS / f"exits/{name}.json")["sizes"]
-        found = {(one["layers"], one["width"]): one["dev"]["sts"]["spearman"] for one in sizes}
-        figures = " | ".join(f"{100 * found[size]:.1f}" for size in shown)
-        yield "docs/use.md", f"| {label} | {figures} |"
+    sizes = read_cell(RESULTS / "exits/task.json")["sizes"]
+    found = {(one["layers"], one["width"]): one["dev"]["sts"]["spearman"] for one in sizes}
+    figures = " | ".join(f"{100 * found[size]:.1f}" for size in shown)
+    yield "docs/use.md", f"| the task's run only | {figures} |"
     plain = dev("exits/plain.json", "sts", "spearman")[0]
     cost = plain - dev("exits/task.json", "sts", "spearman")[0]
     yield "docs/use.md", f"reaches {plain:.1f}: the other sizes cost it {cost:.1f} points"

@@ -90,7 +90,6 @@ ROLES: dict[str, Role] = {
             *(objectives.LaCon, objectives.LaConFusion, objectives.LEAM, objectives.LSAN),
             objectives.Projection,
             "pretrain.objectives:SimCSE",
-            "pretrain.objectives:SelfDistillation",
             "pretrain.objectives:NLI",
             "pretrain.objectives:Pairs",
             "pretrain.objectives:Ranking",

@@ -32,8 +32,6 @@ def pretraining_rules(c: RunConfig) -> Iterator[str]:
     name = c.objective.name if c.objective is not None else None
     if without_classes and not is_default("projection_head", c.projection_head):
         yield f"projection_head: expected an objective of classes, found {name}"
-    if objective is not None and objective.needs_sizes and not (c.widths or c.exits):
-        yield f"objective {name}: expected widths or exits, found none"
     if c.batch_size == 1 and objective is not None and objective.compares_examples:
         yield "batch_size: expected 2 or more, for the others of a batch are negatives, found 1"
     if isinstance(c.limit, dict):

@@ -139,7 +139,7 @@ OBJECTIVES = [
     ("qqp2 --objective leam", "--objective leam and loss of qqp: expected at most one"),
 ]
 PRETRAINING = [
-    ("pretrain", "--objective: expected one of simcse, self-distillation, nli"),
+    ("pretrain", "--objective: expected one of simcse, nli"),
     ("pretrain --objective pairs --tasks sst", "--tasks: expected qqp or sts with obj"),
     ("pretrain --objective nli", "--nli: expected a file with objective nli, found none"),
     ("pretrain --objective nli --nli x --tasks sst", "--tasks: expected none"),
@@ -147,7 +147,7 @@ PRETRAINING = [
     ("pretrain --objective simcse --freeze-encoder", "; a flag of mode single or multitask (see"),
     ("pretrain --objective simcse --head-lr 1", "--head-lr: expected --projection or --projection"),
     ("pretrain --objective simcse --text-column x", "--text-column: expected --text, the file"),
-    ("own-text supcon", "--text: expected objective simcse or self-distillation or pairs"),
+    ("own-text supcon", "--text: expected objective simcse or pairs"),
     ("own-text pairs", "--text-column: expected two"),
     ("own-text simcse --text-column a b", "--text-column: expected one"),
     ("own-text pairs --text-column a a", "--text-column: expected two, found a twice"),

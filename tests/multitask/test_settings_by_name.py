@@ -31,7 +31,6 @@ NEEDED = {  # what a method is used with
     ("objective", "leam"): PAIRED,
     ("objective", "lsan"): PAIRED,
     ("objective", "nli"): {"tasks": (), "nli": "nli.csv"},
-    ("objective", "self-distillation"): {"widths": (8,)},
     **{
         ("objective", name): {"tasks": ("qqp", "sts") if one.of_pairs else ("sst",)}
         for name, one in methods("objective").items()

@@ -40,9 +40,7 @@ SETTINGS = {"contrast_temperature": 0.2, "margin": 0.3, "nli": "pairs.csv"}
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
 GROUPS = torch.tensor([0, 1, 1, 2, 3])
 OBJECTIVES = {
-    name: one
-    for name, one in methods("objective").items()
-    if issubclass(one, PretrainObjective) and name != "self-distillation"
+    name: one for name, one in methods("objective").items() if issubclass(one, PretrainObjective)
 }
 EXPECTED = {  # loss of texts and their groups or classes, with SETTINGS
     "simcse": lambda u, v, groups: simcse_loss(u, v, 0.2, groups=groups),
