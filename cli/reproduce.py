@@ -125,8 +125,7 @@ def add_result_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="print the runs, their training examples and steps, and estimated hours, without "
-        "training",
+        help="print the runs, their training examples and steps, without training",
     )
 
 
@@ -146,7 +145,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.dry_run:
         cells = planned_cells(study, request)
         results = Results(request.results)
-        print(shown_table(*cost_table(cells, results, request.runs, request.base.precision)))
+        print(shown_table(*cost_table(cells, results, request.runs)))
         return 0
     print(reproduce(study, request))
     print(f"tables: {study.page_path(request.results)}; figures and cells: {request.results}")

@@ -111,7 +111,7 @@ def add_output_flags(flags: Flags, always_resumes: bool) -> None:
     flags.add(
         "dry_run",
         group,
-        "show examples, passes, steps and expected time of every epoch without training",
+        "show examples, passes and steps of every epoch without training",
         common=True,
         action="store_true",
     )
@@ -291,7 +291,7 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 
 
 def show_plan(config: RunConfig) -> int:
-    """Print examples, passes, steps and expected time of every epoch and task."""
+    """Print examples, passes and steps of every epoch and task."""
     from multitask.dry_run import dry_run_rows
     from multitask.precision import precision_before_loading
     from reports.tables import shown_table
@@ -308,6 +308,6 @@ def show_plan(config: RunConfig) -> int:
     if config.precision == "auto":
         print(precision_before_loading(config))
     rows = dry_run_rows(config)
-    header = ["epoch", "task", "examples", "passes", "batches", "steps", "expected time"]
+    header = ["epoch", "task", "examples", "passes", "batches", "steps"]
     print(shown_table(header, rows))
     return 0

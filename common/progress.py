@@ -1,4 +1,4 @@
-"""The progress bar, live in a terminal, an occasional line in a log; durations as text."""
+"""The progress bar, live in a terminal, an occasional line in a log."""
 
 from __future__ import annotations
 
@@ -38,11 +38,3 @@ def with_bar(what: str, unit: str, items: Sequence[T]) -> Iterator[T]:
         for one in items:
             yield one
             progress.update()
-
-
-def duration(seconds: float) -> str:
-    """Format a duration, for example as 1 h 02 min, 3 min or 12 s."""
-    if seconds < 90:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"

@@ -21,10 +21,10 @@ from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 from reports.tables import markdown_table, mean_and_spread
 from studies.claims import Claim, Pairs, between, claim_of
-from studies.cost import encoder_config
 from studies.fairness import batch_reason, limit_reason
 from studies.results import Cell
 from studies.runner import training
+from studies.sharing_cells import encoder_config
 from studies.study import Report, Study, StudyRequest, notes_of
 from tasks import CS224N
 from tasks.metrics import LEADERBOARD

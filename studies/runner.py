@@ -6,9 +6,7 @@ Several workers may share the folders: each takes the runs on which no other wor
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ import numpy as np
 
 from common.atomic_files import file_lock
 from common.errors import UserError
-from common.progress import duration
 from multitask.control import RunControl
 from multitask.loop.telemetry import read_steps
 from multitask.run import complete
@@ -71,7 +68,7 @@ def run_cells(
         every = [(one, seed) for one in cells for seed in one.seeds]
     left = [(one, seed) for one, seed in every if seed not in results.figures_by_seed(one)]
     print(f"{len(every) - len(left)} of {len(every)} runs are done, {len(left)} remain", flush=True)
-    begin, busy, failed = time.monotonic(), list[tuple[Cell, int]](), list[str]()
+    busy, failed = list[tuple[Cell, int]](), list[str]()
 
     def attempt(one: Cell, seed: int, wait: bool) -> None:
         try:
@@ -83,22 +80,11 @@ def run_cells(
                 print(f"{failed[-1]}; the other runs continue", flush=True)
 
     for number, (one, seed) in enumerate(left):
-        more = len(left) - number
-        remaining = remaining_time(begin, number, more)
-        print(f"\n{one.name}, seed {seed}: {more} runs left{remaining}", flush=True)
+        print(f"\n{one.name}, seed {seed}: {len(left) - number} runs left", flush=True)
         attempt(one, seed, wait=False)
     for one, seed in list(busy):  # another worker runs them; if it stops, run them here
         attempt(one, seed, wait=True)
     return failed
-
-
-def remaining_time(begin: float, done: int, left: int) -> str:
-    """Return the estimated remaining time, extrapolated from the finished runs."""
-    if not done:
-        return ""
-    seconds = (time.monotonic() - begin) / done * left
-    end = datetime.now() + timedelta(seconds=seconds)
-    return f", about {duration(seconds)}, until {end:%a %H:%M}"
 
 
 def run_seed(

@@ -11,10 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common.errors import EncoderError
+from common.json_files import read_json
+from minbert.config import EncoderConfig, config_from_transformers
+from minbert.sources import HUB_IDS, find_folder
 from multitask.assembly import load_trained
 from multitask.settings.config import RunConfig
 from studies.bees.cells import TUNED
-from studies.cost import encoder_config
 from studies.results import Cell
 from studies.runner import long_training
 from studies.study import StudyRequest
@@ -167,6 +170,14 @@ def cells(request: StudyRequest) -> list[Cell]:
             for name, (task, runs) in TAUGHT_SINGLES.items()
         ),
     ]
+
+
+def encoder_config(encoder: str) -> EncoderConfig:
+    """Return the shape of an encoder; a model of the hub other than `HUB_IDS` is downloaded."""
+    if encoder.partition("@")[0] in HUB_IDS:  # both are base models
+        return EncoderConfig()
+    file = Path(find_folder(encoder)) / "config.json"
+    return config_from_transformers(read_json(file, EncoderError))
 
 
 def cell(name: str, config: RunConfig, seeds: Sequence[int], teachers: Sequence[Cell]) -> Cell:

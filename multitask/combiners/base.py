@@ -100,14 +100,12 @@ class Combiner(Settings):
     `load_state_dict` for one run. If `needs_rows` is False, all weights are 1. If
     `for_one_objective` is True, steps with a single objective are passed to the method, too;
     otherwise its weight is 1 and the status "one objective". If `for_balanced` is False, the method
-    cannot combine tasks whose own objectives are combined before. `extra_passes` counts further
-    passes of a step, forward and backward, to estimate times.
+    cannot combine tasks whose own objectives are combined before.
     """
 
     needs_rows: ClassVar[bool] = True
     for_one_objective: ClassVar[bool] = False
     for_balanced: ClassVar[bool] = True
-    extra_passes: ClassVar[float] = 0.0
 
     def build(self, setup: Setup) -> CombinerState:
         """Return the combiner of one run."""

@@ -38,7 +38,6 @@ def famo_gradient(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> 
 class FAMO(Combiner, name="famo"):
     """FAMO: all losses fall by equal ratios, without keeping gradients (Liu et al., 2023)."""
 
-    extra_passes = 1 / 3  # forward only
     for_balanced = False  # the mixtures of a step have no losses after it
 
     def build(self, setup: Setup) -> Logits:

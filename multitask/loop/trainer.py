@@ -30,7 +30,6 @@ from multitask.loop.step import StepGradient, StepResult, examples_of
 from multitask.loop.step_losses import StepLosses
 from multitask.loop.streams import make_streams, next_batches
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
-from multitask.loop.time_left import time_left
 from multitask.model import EncoderWithHeads
 from multitask.optimizer import build_optimizer, clip_gradients, scheduled, set_learning_rate
 from multitask.regularizers.base import build_regularizers, check_tensors
@@ -78,7 +77,6 @@ class Trainer:
         self.gradient = StepGradient(losses, self.combiner)
         self.optimizer = build_optimizer(config.optimizer, model)
         self.progress = Progress()
-        self.time_left = time_left(self.plan, config, splits, self.progress)
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
         self.boards = [TensorBoard(folder)] if control.tensorboard and processes.first else []
         self.callbacks = Callbacks((*self.boards, *control.callbacks) if processes.first else ())
@@ -169,10 +167,6 @@ class Trainer:
                 for name, loss in zip(result.objectives, result.losses, strict=True):
                     latest[name] = f"{loss:.3f}"
                 progress.update(result.examples)
-                examples = len(step) * self.config.batch_size
-                if estimate := self.time_left.after(examples, self.progress.seconds):
-                    progress.clear()
-                    print(estimate, flush=True)
                 if self.progress.step % LOG_EVERY == 0:
                     progress.set_postfix(latest, refresh=False)
             progress.total = progress.n  # the last batches are smaller: fill the bar
@@ -318,7 +312,6 @@ class Trainer:
         """Restore a `state_dict`; raise CheckpointError for other data or number of processes."""
         check_same_start(state, self.processes.count, self.data)
         self.progress = Progress.from_json(state["progress"])
-        self.time_left = time_left(self.plan, self.config, self.splits, self.progress)
         self.began = str(state["began"])
         for stream in self.streams:
             number, taken = state["streams"][stream.task]

@@ -60,10 +60,6 @@ class Regularizer(Settings):
 
         return Weighted(self.name, self.weights, self.term)
 
-    def extra_passes(self) -> float:
-        """Return how many further passes a step takes, forward and backward, to estimate times."""
-        return 1.0
-
     def precision_fault(self, precision: str) -> str | None:
         """Return a message if the term needs another precision, else None."""
         return None
@@ -101,9 +97,6 @@ class Smart(Regularizer, name="smart"):
         "fixed", help="dropout of the noisy pass: the same as in the clean pass, or a new one"
     )
 
-    def extra_passes(self) -> float:
-        return self.steps + 1.0
-
     def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.smart import SmartTerm
 
@@ -124,9 +117,6 @@ class Proximal(Regularizer, name="proximal"):
     momentum: Fraction = setting(
         0.99, help="momentum of the running mean", source="SMART, first tenth of a run"
     )
-
-    def extra_passes(self) -> float:
-        return 1 / 3  # only forward, of the running mean
 
     def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.proximal import ProximalTerm
@@ -171,9 +161,6 @@ class Distillation(Regularizer, name="distillation"):
     @property
     def needs_embeddings(self) -> bool:
         return self.embeddings > 0
-
-    def extra_passes(self) -> float:
-        return 0.0  # the teacher's scores are computed once
 
     def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
         from multitask.regularizers.distillation import DistillationTerm

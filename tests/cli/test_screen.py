@@ -11,7 +11,6 @@ from cli.next_commands import next_commands
 from common import terminal
 from common.entry_point import command_line, program, program_command
 from multitask import RunConfig
-from multitask.loop.time_left import AFTER, TimeLeft
 from reports.tables import shown_table
 
 RUN = ("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--epochs", "1")
@@ -116,19 +115,6 @@ def test_a_limit_of_test_changes_only_the_predictions_of_test(run_ok, cwd):
             assert set(rows) < set(whole[name].splitlines())
     assert same(weights(cwd / "whole"), weights(cwd / "few"))
     assert len(table("sts", "test")) == 100
-
-
-def test_the_time_left_is_estimated_once_from_the_speed_without_the_first_step():
-    left = TimeLeft(1000, 300)
-    assert left.after(10, 60.0) is None  # the warm-up
-    assert left.after(10, 60.0 + AFTER / 2) is None
-    assert left.after(10, 60.0 + AFTER) is None  # too few steps
-    text = left.after(10, 60.0 + 2 * AFTER)  # 30 examples in 10 s, and 960 + 300 / 3 to go
-    assert text is not None
-    assert text.startswith("about 6 min left for 960 examples of training and 300 of evaluation")
-    assert left.after(10, 60.0 + 3 * AFTER) is None
-    short = TimeLeft(20, 0)
-    assert [short.after(5, 10.0 * step) for step in range(4)] == [None] * 4  # nothing is left
 
 
 TABLE = ["run", "score"], [["a[b]\x1b", "0.5"], ["c", "12"]]

@@ -218,7 +218,7 @@ def test_a_dry_run_only_prints_the_plan(small, error_line, run_ok, cwd):
     line = error_line(2, *dry)
     assert "or --first-task, found sst 40, qqp 40, sts 40" in line
     header, rows = plan(run_ok(*dry, "--first-task", "sts").stdout)
-    assert header[:6] == ["epoch", "task", "examples", "passes", "batches", "steps"]
+    assert header == ["epoch", "task", "examples", "passes", "batches", "steps"]
     tasks = [["1", "sts"], ["2", "sst"], ["2", "qqp"], ["2", "sts"]]
     assert [row[:2] for row in rows[:4]] == tasks
     assert len(rows) == 5

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from common.errors import RunError, SettingsError
-from common.progress import duration
 from multitask import train
 from multitask.adapters import Copies
 from multitask.assembly import assemble
@@ -79,12 +78,3 @@ def assembled(config):
     """The parts of a run that begins with the plain encoder, not with that of `init`."""
     assert config.adapter.layers == (1,)
     return assemble(config.changed(init=None))
-
-
-def test_durations():
-    assert [duration(s) for s in (0.24, 42, 60 * 3 + 5, 2 * 3600 + 90)] == [
-        "0.2 s",
-        "42 s",
-        "3 min",
-        "2 h 02 min",
-    ]
