@@ -92,6 +92,8 @@ def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path, mon
     with monkeypatch.context() as full:
         full.setattr("multitask.storage.stored_runs.write_scores", no_space)
         assert "No space left" in error_line(1, *again)
+    assert not (folder / "metrics.json").exists()
+    ensemble(*members, "--method", "greedy")
     assert files == {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
     line = error_line(1, "--mode", "ensemble", "--runs", members[0], "--output", folder)
     assert "expected this ensemble or nothing, found another run" in line

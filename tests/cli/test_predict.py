@@ -277,13 +277,12 @@ def test_a_file_that_ends_early_after_a_window_is_refused(predict, run, tmp_path
 
 
 @pytest.mark.slow
-def test_the_page_is_served_until_the_process_ends(finished, tmp_path):
-    (tmp_path / "s.txt").write_text("A cat sleeps.\nThe sun is up.\n")
+def test_the_page_is_served_until_the_process_ends(finished):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     command = [sys.executable, "run.py", "--mode", "serve", "--run", str(finished[0])]
-    command += ["--input", str(tmp_path / "s.txt"), "--port", port]
+    command += ["--port", port]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert f"http://127.0.0.1:{port}/" in process.stdout.readline()
         page = b""
