@@ -58,8 +58,7 @@ def add_cell_flags(parser: argparse.ArgumentParser) -> None:
         type=typed(Count),
         metavar="N",
         help="number of seeds per cell (default: 1 of five with bees; else all of the study); "
-        "own-data, lacon, scl-moo and supercontext accept more, except for sweeps; not "
-        "with best or mixing",
+        "lacon, scl-moo and supercontext accept more, except for sweeps",
     )
 
 
@@ -85,14 +84,13 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
         "epochs",
         Count,
         "N",
-        "number of epochs (default: the study's); not for few-shot and imbalanced cells, nor with "
-        "mixing and regularisation",
+        "number of epochs (default: the study's); not for few-shot and imbalanced cells",
     )
     add(
         "lr",
         Positive,
         "RATE",
-        "learning rate (default: the study's; only with the papers, best and sharing)",
+        "learning rate (default: the study's; only with the papers and sharing)",
     )
     for key, tables in CHANGES.items():
         hint, name = hints_of(RunConfig)[key], key.replace("_", " ")

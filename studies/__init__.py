@@ -17,17 +17,10 @@ if TYPE_CHECKING:
 
 STUDIES = {  # keys are the values of --table
     "bees": "studies.bees.study:STUDY",
-    "best": "studies.best:STUDY",
     "sharing": "studies.sharing:STUDY",
     "scl-moo": "studies.scl_moo.study:STUDY",
     "supercontext": "studies.supercontext.study:STUDY",
     "lacon": "studies.lacon.study:STUDY",
-    "branching": "studies.branching:STUDY",
-    "own-data": "studies.own_data:STUDY",
-    "mixing": "studies.mixing:STUDY",
-    "regularisation": "studies.regularisation:STUDY",
-    "similarity-scale": "studies.defaults:SIMILARITY_SCALE",
-    "smart-place": "studies.defaults:SMART_PLACE",
 }
 
 

@@ -219,7 +219,7 @@ def title_and_notes(study: Study, results: Path) -> tuple[str, str]:
     A heading in the first line of the file replaces the title of the study. Raise UserError for
     anything but a file of UTF-8 text.
     """
-    file = results / f"notes{study.page_ending}.md"
+    file = results / "notes.md"
     if not file.exists():
         return study.title, ""
     check_regular(file)

@@ -150,7 +150,6 @@ class Study:
     limit_per_class: bool = False
     data: str = "all training data"  # without a limit
     folder: str | None = None  # in results/ and runs/; None stands for the name
-    page_ending: str = ""  # after the folder's name in that of the page, which is beside it
 
     def rows(self) -> list[str]:
         """Return the names of all cells."""
@@ -160,7 +159,7 @@ class Study:
     def page_path(self, results: Path) -> Path:
         """Return the file of the page, next to the folder of cells."""
         results = Path(abspath(results)) if results.name in ("", "..") else results
-        return results.with_name(f"{results.name}{self.page_ending}.md")
+        return results.with_name(f"{results.name}.md")
 
     def searches_of(self, request: StudyRequest) -> Sequence[Search]:
         """Return the searches of a request, from the settings before any was chosen."""

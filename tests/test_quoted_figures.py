@@ -18,7 +18,6 @@ from tasks.metrics import LEADERBOARD, overall_score
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 RIVALS = ("npair", "class-triplet", "supcon", "ce-balanced")  # of SuperLoss
-BRANCH_ROWS = ("shared", "single", "conflict", "top")
 
 
 def runs_of(file: str) -> list[dict[str, Any]]:
@@ -91,7 +90,7 @@ def quoted() -> Iterator[tuple[str, str]]:
     counts = [len(one) for one in singles]
     seeds = f"{counts[0]} (QQP: {counts[1]})" if counts[0] != counts[1] else f"{counts[0]}"
     yield "README.md", f"| one model per task, three epochs | {seeds} | {figures} | {overall} |"
-    multi = "similarity-scale/0-5.json"
+    multi = "sharing/main-command.json"
     cell = read_cell(RESULTS / multi)
     every = overalls(multi)
     figures = " | ".join([*(spread(dev(multi, *of)) for of in LEADERBOARD.items()), spread(every)])
@@ -139,18 +138,10 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "docs/bees.md", f"the paper's claim *{verdict}* (p {p_single:.3f}, three seeds"
     yield "results/bees-long/notes.md", f"and not claim by claim, its p is {3 * p_single:.3f}."
     yield from quoted_of_supercontext()
-    branches = {row: mean(dev(f"branching/{row}.json", "sts", "pearson")) for row in BRANCH_ROWS}
-    yield "docs/sharing.md", "similarity scores {shared} in the shared".format(**branches)
-    yield (
-        "docs/sharing.md",
-        "model, {single} in a model of its own, {conflict} with".format(**branches),
-    )
-    yield "docs/sharing.md", "the lowest mean cosine and {top} with copies".format(**branches)
     relu, sigmoid = (dev(f"bees/{name}.json", "sts", "pearson") for name in ("M13", "T4-simcse"))
     yield "docs/bees.md", f"after SimCSE, {fmean(relu) - fmean(sigmoid):.1f} points. The sigmoid"
     relu, sigmoid = (dev(f"bees/{name}.json", "sts", "pearson") for name in ("M6", "M6-sigmoid"))
     yield "docs/bees.md", f"examples, it is {fmean(relu) - fmean(sigmoid):.1f} points lower"
-    yield from quoted_of_own_data()
     best = read_cell(RESULTS / f"sharing/{BEST}.json")["seeds"]
     fastest = min(run["training_seconds"] for run in best.values()) / 60
     teachers = [read_cell(RESULTS / f"sharing/{name}.json")["seeds"] for name in TEACHERS]
@@ -166,7 +157,6 @@ def quoted() -> Iterator[tuple[str, str]]:
     found = [mean(dev("sharing/shared-ensemble.json", *of)) for of in LEADERBOARD.items()]
     found.append(mean([100 * merged["dev"]["overall"]]))
     yield "README.md", f"| mean prediction of its three runs | 3 runs | {' | '.join(found)} |"
-    yield from quoted_of_bees()
     yield from quoted_of_fair_tests_of_bees()
     yield from quoted_of_scl_moo()
     yield from quoted_of_sharing()
@@ -222,45 +212,6 @@ def quoted_of_lacon() -> Iterator[tuple[str, str]]:
         means.append(fmean(gains[1:]))  # without 1 : 1
     yield "README.md", f"points with 10 to 100 training examples per class of SST-2, by {qqp:+.1f}"
     yield "README.md", "by {:+.1f} on SST-2 and {:+.1f} on TREC (means over".format(*means)
-
-
-def quoted_of_own_data() -> Iterator[tuple[str, str]]:
-    """Yield the recalls of a rare class."""
-    page = "docs/own-data.md"
-    for loss in ("plain", "effective", "adjusted", "balanced", "focal"):
-        recalls = []
-        for run in read_cell(RESULTS / f"own-data/rare-sst2-{loss}.json")["seeds"].values():
-            supports = {c: one["support"] for c, one in run["by_class"]["dev"]["sst2"].items()}
-            rarest = min(supports, key=lambda name: supports[name])
-            recalls.append(100 * run["by_class"]["test"]["sst2"][rarest]["recall"])
-        yield page, spread(recalls)
-
-
-def quoted_of_bees() -> Iterator[tuple[str, str]]:
-    """Yield what two pages quote of the scale of similarities and of the place of SMART's noise."""
-    page = "docs/bees.md"
-    files = [f"similarity-scale/{scale}.json" for scale in ("0-5", "0-1")]
-    whole = [spread(overalls(file), 2) for file in files]
-    yield page, f"overall {' and '.join(whole)}, "
-    five, one = map(overalls, files)
-    wider = [a - b for a, b in zip(five, one, strict=True)]
-    yield page, f"({fmean(wider):+.2f}, p {paired_p(wider):.2f}, t-test paired by seed)"
-    five, one = (dev(file, "sts", "pearson") for file in files)
-    wider = [a - b for a, b in zip(five, one, strict=True)]
-    yield page, f"STS is {fmean(wider):.1f} points higher with 5 (p {paired_p(wider):.3f})"
-    for (task, metric), end in zip(LEADERBOARD.items(), ",,.", strict=True):
-        means = " and ".join(mean(dev(file, task, metric)) for file in files)
-        yield page, f"{task.upper()} {means}{end}"
-    page = "docs/pretraining.md"
-    places = {
-        "without SMART": ("plain",),
-        "`normalised`": ("normalised-1", "normalised-3"),
-        "`projected`": ("projected-1", "projected-3"),
-        "`normalised`, `--smart-place words`": ("words-normalised-1",),
-    }
-    for name, cells in places.items():
-        found = [spread(dev(f"smart-place/{one}.json", "sts", "pearson"), 2) for one in cells]
-        yield page, f"| {name} | {' | '.join([*found, ''][:2])} |".replace(" |  |", " | |")
 
 
 def quoted_of_sizes() -> Iterator[tuple[str, str]]:

@@ -185,7 +185,7 @@ class RunSettings(Settings):
         metavar="X",
         group="training",
         help="compute the squared error of similarities on labels from 0 to X",
-        source="BEES, Figure 1; results/similarity-scale",
+        source="BEES, Figure 1",
         modes=WITH_HEADS,
     )
     batches_per_step: Count | None = setting(

@@ -1,11 +1,9 @@
 """Kept cells: edited ones are refused, deleted ones are run again."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cell_files import write_times
 
 from common.errors import UserError
 from common.json_files import SEAL, read_json, write_json
@@ -116,35 +114,6 @@ def test_a_teacher_whose_folder_is_gone_is_announced_and_trained_again(tmp_path,
     assert done == ["teacher-seed11711", "student-seed1"]
     line = "teacher-seed11711: expected the finished run, from which student starts or learns"
     assert line in capsys.readouterr().out
-
-
-def test_a_deleted_cell_is_left_out_until_its_command_runs_it_again(reproducing, tmp_path):
-    tiny = ("--encoder", "tiny", "--limit", 24, "--precision", "fp32", "--seeds", 1)
-    regularise = reproducing("regularisation", *tiny)
-    weights = [f"sts-smart{weight}" for weight in ("", "0.3", "3", "10")]
-    rows = ("--rows", "sts-plain", *weights, "sts-both")
-    results, page = tmp_path / "regularisation", tmp_path / "regularisation.md"
-    assert regularise(*rows)[0] == 0
-    complete, figure = page.read_text(), results / "smart-weight-sts.png"
-    assert figure.exists()
-    deleted = list(results.glob("sts-smart*.json"))
-    assert len(deleted) == 4
-    for file in deleted:
-        file.unlink()
-        shutil.rmtree(tmp_path / "runs" / f"{file.stem}-seed11711")
-    assert regularise("--stored-only")[0] == 0
-    lines = [line for line in page.read_text().splitlines() if "|" in line]
-    shown = {line.split("|")[1].strip(): line for line in lines}
-    assert "(1)" in shown["-"]
-    assert "(1)" in shown["SimCSE + SMART"]
-    assert "(1)" not in shown["SMART"]
-    assert not figure.exists(), "it showed a cell that is deleted"
-    kept = write_times(results)
-    assert regularise(*rows)[0] == 0
-    assert page.read_text() == complete
-    assert figure.exists()
-    assert kept.items() <= write_times(results).items()
-    assert all(file.exists() for file in deleted)
 
 
 # Tables without training

@@ -10,11 +10,10 @@ import pytest
 
 from cli import reproduce as mode
 from common.errors import UserError
-from multitask.settings.config import RunConfig
 from studies import find_study
 from studies.reproduce import page_of, title_and_notes, with_tuned_settings
 from studies.results import Results
-from studies.study import Report, StudyRequest
+from studies.study import Report
 
 RESULTS = Path(__file__).parents[2] / "results"
 COMMAND = "python run.py --mode reproduce "
@@ -72,23 +71,10 @@ def test_notes_that_are_no_text_are_refused(tmp_path):
         title_and_notes(find_study("sharing"), tmp_path)
 
 
-def test_two_studies_of_one_folder_have_notes_of_their_own(tmp_path):
-    (tmp_path / "notes.md").write_text("# Of sharing\n")
-    (tmp_path / "notes-best.md").write_text("Of the best.\n")
-    titles = []
-    for name in ("sharing", "best"):
-        study = find_study(name)
-        base = RunConfig(mode="single", tasks=())
-        request = StudyRequest(base, tmp_path, tmp_path / "runs", stored_only=True)
-        report = Report(Results(tmp_path), request, study.cells(request), ())
-        titles.append(page_of(study, report).splitlines()[0])
-    assert titles == ["# Of sharing", f"# {find_study('best').title}"]
-
-
 def test_the_page_is_beside_the_results_wherever_they_are(tmp_path, monkeypatch):
-    study, here = find_study("best"), tmp_path / "here"
+    study, here = find_study("sharing"), tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
-    assert study.page_path(Path("results/sharing")) == Path("results/sharing-best.md")
-    assert study.page_path(Path(".")) == tmp_path / "here-best.md"
-    assert study.page_path(Path("..")) == tmp_path.with_name(f"{tmp_path.name}-best.md")
+    assert study.page_path(Path("results/sharing")) == Path("results/sharing.md")
+    assert study.page_path(Path(".")) == tmp_path / "here.md"
+    assert study.page_path(Path("..")) == tmp_path.with_name(f"{tmp_path.name}.md")

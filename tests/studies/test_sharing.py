@@ -1,7 +1,6 @@
 """One encoder for three tasks: the study's cells, their teachers, and its two pages."""
 
 import json
-import shutil
 
 import pytest
 from cell_files import keep_seeds
@@ -110,7 +109,7 @@ def test_an_equal_share_of_the_epochs_of_each_run_counts():
 
 
 @pytest.mark.slow
-def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
+def test_the_table(reproducing, tmp_path, capsys):
     flags = ("--encoder", "tiny", "--limit", 24, "--epochs", 1, "--precision", "fp32")
     small = reproducing("sharing", *flags)
     rows = ("--rows", *CS224N, "one-task-per-step", BEST)
@@ -121,20 +120,6 @@ def test_the_table_and_the_best_of_it(reproducing, tmp_path, capsys):
     cell = json.loads((tmp_path / "sharing" / f"{BEST}.json").read_text())
     assert cell["config"]["teacher"][0] == "sst-seed11711"
     assert cell["seeds"]["11711"]["encode_ms"] > 0
-    best, shared = reproducing("best", *flags), ("--results", tmp_path / "sharing")
-    status, shown = best(*shared)
-    assert status == 0, shown.err
-    page = (tmp_path / "sharing-best.md").read_text()
-    assert page.count(f"| {BEST}-seed") == len(SEEDS)
-    assert "| ensemble of them |" in page
-    for model in (f"{BEST}-seed11711", "ensemble"):
-        found = {path.name for path in (tmp_path / "runs" / model / "predictions").iterdir()}
-        assert {f"{stem}-test-output.csv" for stem in ("sst", "para", "sts")} <= found
-    # Without the folders of the runs the pages are those of the stored figures.
-    shutil.rmtree(tmp_path / "runs")
-    assert best(*shared, "--stored-only")[0] == 0
-    assert (tmp_path / "sharing-best.md").read_text() == page
-    assert best(*shared, "--rows", "branches")[0] == 2
 
 
 def test_systems_have_all_their_runs(every, tmp_path):
