@@ -16,13 +16,10 @@ from common.settings import Seed
 from ensemble.merge import METHODS
 from multitask.settings.config import RunConfig
 
-SOUPS = ("soup", "greedy-soup")
 HELP = {
     "vote": "majority vote of predicted classes, mean of similarities",
     "average": "class with the largest mean probability, mean of similarities",
     "greedy": "selection with replacement on one half of dev, metrics on the other half",
-    "soup": "one model with the mean weights of runs with the same encoder and heads",
-    "greedy-soup": "a soup of the runs that improve one half of dev",
 }
 
 
@@ -37,7 +34,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--method",
-        choices=(*METHODS, *SOUPS),
+        choices=METHODS,
         default=METHODS[0],
         help="; ".join(f"{name}: {text}" for name, text in HELP.items())
         + f" (default: {METHODS[0]})",
@@ -45,7 +42,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed",
         type=typed(Seed),
-        help=f"random seed of the halves of dev, for greedy methods (default: {RunConfig().seed})",
+        help=f"random seed of the halves of dev, for greedy (default: {RunConfig().seed})",
     )
     parser.add_argument(
         "--output",
@@ -57,25 +54,16 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from ensemble.runs import ensemble_runs, members_of, task_and_run
+    from ensemble.runs import ensemble_runs, members_of
     from reports.run_tables import ensemble_table
 
-    if args.seed is not None and not args.method.startswith("greedy"):
-        parser.error(f"--seed: expected a greedy --method, found {args.method}")
+    if args.seed is not None and args.method != "greedy":
+        parser.error(f"--seed: expected --method greedy, found {args.method}")
     seed = RunConfig().seed if args.seed is None else args.seed
     members = members_of(args.runs)
     default = f"ensemble-{args.method}-{crc32(repr((members, args.seed)).encode()):08x}"
     folder = Path(args.output or Path("runs") / default)
-    if args.method in SOUPS:
-        from ensemble.runs import soup_runs
-
-        for text in args.runs:
-            if task_and_run(text)[0] is not None:
-                parser.error(f"--method {args.method}: expected only RUN, found {text}")
-        runs = [Path(run) for run in args.runs]
-        result = soup_runs(runs, args.method == "greedy-soup", seed, folder, args.overwrite)
-    else:
-        result = ensemble_runs(members, args.method, seed, folder, args.overwrite)
+    result = ensemble_runs(members, args.method, seed, folder, args.overwrite)
     print(ensemble_table(result))
     for task, found in result["members"].items():
         if found["selected_on_examples"]:

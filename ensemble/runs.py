@@ -1,21 +1,15 @@
-"""Ensembles and soups of runs: predictions or weights are merged and written as a run."""
+"""Ensembles of runs: predictions are merged and written as a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from common.argument_types import name_and_path
 from common.errors import SettingsError
-from ensemble.alignment import aligned
-from ensemble.merge import Merged, merge
-from ensemble.soup import Soup, make_soup, soup_config
-from multitask.loop.evaluation import score_split
+from ensemble.merge import merge
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_runs import (
     StoredRun,
@@ -143,19 +137,8 @@ def ensemble_runs(
         kind = StoredRun(folder, config, None).task(task).kind
         splits = read_splits(task, names_of(runs), kind)
         merged[task] = merge(splits, kind, method, seed)
-    return write_merged(folder, config, merged, every)
-
-
-def write_merged(
-    folder: Path,
-    config: Mapping[str, Any],
-    merged: Mapping[str, Merged],
-    runs: Iterable[Path],
-    save_model: Callable[[Path], None] | None = None,
-) -> dict[str, Any]:
-    """Write the merge of `runs` for each task as a run; return the content of metrics.json."""
     dev = {task: found.metrics for task, found in merged.items()}
-    members = {
+    parts = {
         task: {
             "weights": dict(found.weights),
             "dev": dict(found.members),
@@ -164,9 +147,9 @@ def write_merged(
         }
         for task, found in merged.items()
     }
-    result = {"dev": dev | overall(dev), "method": config["method"], "members": members}
+    result = {"dev": dev | overall(dev), "method": method, "members": parts}
     tables = {task: found.splits for task, found in merged.items()}
-    write_merged_run(folder, config, result, tables, scored_files(runs), save_model)
+    write_merged_run(folder, config, result, tables, scored_files(every))
     return result
 
 
@@ -193,65 +176,3 @@ def task_and_run(text: str) -> tuple[str | None, Path]:
     """Split `TASK=RUN` as `name_and_path` does, if the first part can be the name of a task."""
     task, run = name_and_path(text)
     return (task, run) if task and NAME.fullmatch(task) else (None, Path(text))
-
-
-SOUP = "the soup"  # its name beside those of its members
-
-
-def soup_runs(
-    runs: Sequence[Path], greedy: bool, seed: int, folder: Path, overwrite: bool = False
-) -> dict[str, Any]:
-    """Average the runs' weights and write `folder` as a run with checkpoint and predictions.
-
-    Returns the content of metrics.json. Metrics are over all dev examples or, for a greedy soup,
-    over the half on which its members were not selected.
-    """
-    method = "greedy-soup" if greedy else "soup"
-    for run in runs:
-        tasks_of_run(run)  # raises PredictionError for an unfinished run
-    base = soup_config(runs)
-    if greedy:  # else it has the seed of the runs, which may have drawn their examples
-        base = base.changed(seed=seed)
-    config = base.to_json() | {"method": method, "members": [str(run) for run in runs]}
-    check_merged_folder(folder, config, runs, overwrite)
-    soup = make_soup(runs, greedy, seed)
-    names, merged = names_of(runs), {}
-    for name, task in soup.built.tasks.items():
-        if task.auxiliary:
-            continue
-        splits = score_soup(soup, name)
-        alone = read_splits(name, names, task.kind)["dev"]
-        every = aligned({SOUP: splits["dev"]} | alone, task.kind.predictions)
-        seen = every.selected_on
-        if seen.any():
-            splits["dev"] = replace(splits["dev"], selected_on=seen)
-        assert every.targets is not None
-        metrics = {
-            run: task.kind.metrics(predictions[~seen], every.targets[~seen])
-            for run, predictions in zip(every.names, every.predictions, strict=True)
-        }
-        merged[name] = Merged(
-            weights={run: 1 for run, path in names.items() if path in soup.members},
-            splits=splits,
-            metrics=metrics.pop(SOUP),
-            members=metrics,
-            reported=int((~seen).sum()),
-            selected_on=int(seen.sum()),
-        )
-    return write_merged(folder, config, merged, runs, soup.built.model.save)
-
-
-def score_soup(soup: Soup, name: str) -> dict[str, Scores]:
-    """Return the soup's scores for each split of a task."""
-    task, splits = soup.built.tasks[name], soup.built.splits[name]
-    found = {}
-    for split in SPLITS:
-        if split not in splits:
-            continue
-        values = score_split(soup.built.model, task, splits[split])
-        examples, seen = splits[split].examples, None
-        if split == "dev" and name in soup.half:
-            seen = np.isin(np.arange(len(examples)), soup.half[name])
-        predictions = task.kind.predictions(values)
-        found[split] = Scores(np.array(examples.ids), values, examples.targets, predictions, seen)
-    return found

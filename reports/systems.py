@@ -121,7 +121,7 @@ def start_of(run: StoredRun) -> Any:
 
 def seed_of(run: StoredRun) -> int:
     """Return the seed of a run, or `NO_SEED` for a merge without random selection."""
-    if run.config.get("members") and not str(run.config.get("method")).startswith("greedy"):
+    if run.config.get("members") and run.config.get("method") != "greedy":
         return NO_SEED
     return int(run.config.get("seed", 0))
 

@@ -175,7 +175,7 @@ def place(cell: Cell, seed: int) -> int:
 
 
 def is_merged_from(merged: Content, runs: Mapping[str, Content]) -> bool:
-    """Return whether an ensemble's or soup's member scores equal those of the runs."""
+    """Return whether an ensemble's member scores equal those of the runs."""
     return all(
         name in runs
         and all(np.isclose(score, runs[name]["dev"][task][key]) for key, score in scores.items())

@@ -24,8 +24,7 @@ MAY_IMPORT["reports"] -= {"pretrain"}
 MAY_IMPORT["serving"] -= {"studies", "pretrain"}
 MAY_IMPORT["docs"] = MAY_IMPORT["cli"] - {"studies", "pretrain"}
 MAY_IMPORT["benchmarks"] = MAY_IMPORT["cli"] | {"cli"}
-# Merging predictions loads no model and no torch; soup.py averages weights, and runs.py reads and
-# writes runs.
+# Merging predictions loads no model and no torch; runs.py reads and writes runs.
 OF_PREDICTIONS = {"ensemble", "tasks.predictions", "tasks.metrics"}
 # Files that name packages above their own in strings, to import them when they are needed.
 NAMED_ABOVE = {
@@ -106,11 +105,11 @@ def test_strings_name_packages_above_only_in_known_places():
 
 @pytest.mark.parametrize("path", sorted((ROOT / "ensemble").glob("*.py")), ids=lambda p: p.name)
 def test_ensembles_of_predictions_load_no_model(path):
-    if path.name not in ("soup.py", "runs.py"):
+    if path.name != "runs.py":
         ours = {
             name
             for name in imported_modules(path, annotations=True)
             if name.split(".")[0] in MAY_IMPORT
         }
         allowed = {name for name in ours if name.split(".")[0] == "ensemble"} | OF_PREDICTIONS
-        assert ours <= allowed - {"ensemble.soup", "ensemble.runs"}
+        assert ours <= allowed - {"ensemble.runs"}

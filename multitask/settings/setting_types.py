@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-Mode = Literal["", "single", "multitask", "pretrain", "probe", "pareto", "ensemble", "soup"]
+Mode = Literal["", "single", "multitask", "pretrain", "probe", "pareto", "ensemble"]
 TRAINING_MODES: tuple[Mode, ...] = ("single", "multitask", "pretrain", "pareto")
 # The property `modes` of a setting: the modes of the command line that have it. A setting without
 # this property is of TRAINING_MODES.

@@ -84,7 +84,6 @@ def as_paths(value: Any) -> list[str]:
     return [str(one) for one in several if one]
 
 
-OF_A_SOUP = ("method", "members")  # further keys of a soup, besides the configuration
 SETTINGS_ERRORS = (
     *(RuntimeError, OSError, KeyError, TypeError, ValueError, AttributeError, AssertionError),
     ZeroDivisionError,
@@ -125,11 +124,10 @@ def read_config(content: Mapping[str, Any], file: Path, use: UserMethods = ()) -
     Raise RunError with the name of the file if it is invalid.
     """
     try:
-        settings = {k: v for k, v in content.items() if k not in OF_A_SOUP}
-        config = RunConfig.from_json(settings, use)
+        config = RunConfig.from_json(content, use)
     except UserError as error:
         raise RunError(f"{file}: {error}") from error
-    if missing := sorted(config.to_json().keys() - settings.keys()):
+    if missing := sorted(config.to_json().keys() - content.keys()):
         line = f"expected the settings of a run of this version, found no {missing[0]}"
         raise RunError(f"{file}: {line}; train the run again")
     return config

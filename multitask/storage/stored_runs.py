@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,6 @@ from common.run_files import CHECKPOINTS, is_run
 from multitask.settings.config import default_values
 from multitask.settings.following_defaults import following_defaults
 from multitask.settings.methods import methods
-from multitask.storage.checkpoint_folders import publish
 from multitask.storage.run_folder import DATA, RunFolder
 from multitask.storage.stored_config import check_stored, stored_run_errors
 from multitask.storage.unfinished import finished_epochs
@@ -113,8 +112,7 @@ class StoredRun:
         plain |= following_defaults({**plain, **self.config, **made})
         merged = {}
         if members := self.config.get("members"):
-            several = [members] if isinstance(members, list) else members.values()
-            names = list(dict.fromkeys(Path(run).name for runs in several for run in runs))
+            names = list(dict.fromkeys(Path(one).name for runs in members.values() for one in runs))
             merged = {"method": self.config.get("method"), "members": names}
         return merged | {
             key: value
@@ -215,11 +213,8 @@ def write_merged_run(
     metrics: Mapping[str, Any],
     tables: Mapping[str, Mapping[str, Scores]],
     data: Mapping[str, str],
-    save_model: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write scores by task and split, metrics and, for a soup, the model.
-
-    A run there is removed first.
+    """Write scores by task and split, and metrics. A run there is removed first.
 
     `data` are the checksums of the files with the scored examples, by name.
     Raise RunError if another process uses the folder.
@@ -231,8 +226,6 @@ def write_merged_run(
         write_json(run.path / DATA, data)
         target = run.predictions
         target.mkdir(exist_ok=True)
-        if save_model is not None:
-            publish(run.best, save_model, config)
         for task, splits in tables.items():
             output = StoredRun(folder, config, None).task(task).output
             for split, table in splits.items():

@@ -112,8 +112,7 @@ def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path, mon
         (["qqp-run", "qqp-run"], 2, "expected each run once for qqp"),
         (["nowhere"], 1, "nowhere: expected a finished run, found no predictions"),
         (["unfinished"], 1, "unfinished: expected a finished run, found no metrics.json"),
-        (["qqp-run", "--seed", "3"], 2, "--seed: expected a greedy --method"),
-        (["qqp=qqp-run", "--method", "soup"], 2, "--method soup: expected only RUN, found qqp="),
+        (["qqp-run", "--seed", "3"], 2, "--seed: expected --method greedy"),
     ],
 )
 def test_runs_that_cannot_be_merged_are_refused(make_run, cwd, error_line, argv, status, expected):

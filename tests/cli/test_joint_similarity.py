@@ -71,13 +71,6 @@ def test_other_modes_read_the_run(joint, own, tmp_path, run_ok):
     assert exported["own"].values == kept["own"].values
 
 
-def test_a_soup_of_joint_and_separate_pairs_is_refused(joint, tmp_path, run_ok, error_line):
-    for name, flags in (("one", ("--pair", "joint")), ("two", ())):
-        run_ok("--mode", "single", "--task", "sts", *SMALL, *flags, "--output", tmp_path / name)
-    runs = ("--mode", "ensemble", "--method", "soup", "--runs", tmp_path / "one", tmp_path / "two")
-    assert "expected task_options" in error_line(1, *runs, "--output", tmp_path / "soup")
-
-
 def test_its_encoder_is_not_used_for_single_texts(joint, tmp_path, error_line):
     (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
     command = ("--mode", "encode", "--input", tmp_path / "s.txt", "--output", tmp_path / "no.npy")

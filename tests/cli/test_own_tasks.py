@@ -120,7 +120,6 @@ def test_its_runs_are_listed_compared_and_merged(trained, tmp_path, run_ok):
         ("vote", trained),
         ("average", [f"moods={folder}" for folder in trained]),
         ("both", [tmp_path / "vote", tmp_path / "average"]),
-        ("soup", trained),
     ):
         method = ("--method", name) if name != "both" else ()
         run_ok("--mode", "ensemble", "--runs", *runs, *method, "--output", tmp_path / name)

@@ -98,7 +98,7 @@ def test_a_run_with_hostile_settings_is_refused(run_copy, error_line, run, chang
     line = f"{folder / 'config.json'}: {next(iter(changes))}"
     for mode in (
         ("compare", "--runs", folder, other),
-        ("ensemble", "--method", "soup", "--runs", folder, other),
+        ("ensemble", "--runs", folder, other),
         ("predict", "--run", folder, "--input", __file__),
         ("export", "--run", folder, "--output", tmp_path / "out"),
     ):

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import SettingsError
-from ensemble.runs import soup_runs, tasks_of_run
-from ensemble.soup import make_soup
+from ensemble.runs import tasks_of_run
 from multitask.config_tasks import build_tasks, plain_tasks
 from multitask.loop.evaluation import selection_score
 from multitask.run import complete
@@ -74,15 +73,6 @@ def test_an_auxiliary_task_of_the_leaderboard_leaves_no_overall_score(tmp_path):
     names = {file.name for file in (tmp_path / "run" / "predictions").glob("*.csv")}
     assert not any(name.startswith("sst-") for name in names)
     assert metrics["history"][0]["dev"].keys() == set(CS224N)
-
-
-@pytest.mark.parametrize("greedy", [False, True])
-def test_it_is_in_no_soup_but_its_head(run, tmp_path, greedy):
-    shutil.copytree(run, tmp_path / "copy")
-    result = soup_runs([run, tmp_path / "copy"], greedy, 0, tmp_path / "soup")
-    assert set(result["members"]) == set(CS224N)
-    soup = make_soup([run, tmp_path / "copy"], greedy, 0)
-    assert {name.split(".")[0] for name in soup.built.model.heads.state_dict()} == set(CONFIG.tasks)
 
 
 def test_another_metric_must_be_one_of_a_task_that_counts():

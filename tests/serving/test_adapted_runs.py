@@ -8,7 +8,6 @@ from tolerances import assert_near, encoder_terms
 
 import cli
 from common.errors import EncoderError, RunError, SettingsError, SharedEncoderWarning
-from ensemble.soup import soup_config
 from minbert.bi_encoder import BiEncoder
 from minbert.words import build_bilstm
 from multitask.config_tasks import build_tasks
@@ -232,11 +231,6 @@ def test_a_teacher_with_adapters_teaches_with_those_of_the_task(lora):
     assert_near(found["scores"], kept, terms_of(model))
     expected = model.encode(examples.texts[0], task="sts", normalize=False)
     assert np.array_equal(found["embeddings"][:, 0], expected.astype(np.float16))
-
-
-def test_weights_with_adapters_are_not_averaged(lora):
-    with pytest.raises(RunError, match="expected a run without adapters, whose factors have"):
-        soup_config([lora, lora])
 
 
 def test_the_configuration_of_one_task_is_that_of_a_run():

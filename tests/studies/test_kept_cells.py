@@ -120,7 +120,7 @@ def test_a_teacher_whose_folder_is_gone_is_announced_and_trained_again(tmp_path,
 
 
 def merged(members: dict[str, list[str]]) -> dict:
-    """What is kept of an ensemble, or a soup, of runs that all have the same figures."""
+    """What is kept of an ensemble of runs that all have the same figures."""
     dev = {task: {LEADERBOARD[task]: 0.5} for task in members}
     parts = {
         task: {"weights": {}, "dev": dict.fromkeys(names, dev[task])}
