@@ -7,9 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from common.errors import RunError, SettingsError
-from multitask.regularizers import Distillation, RDrop
 from multitask.settings.config import RunConfig
-from multitask.settings.settings_by_name import ONE
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
 
@@ -20,8 +18,7 @@ def teachers_by_task(config: RunConfig) -> dict[str, Shares]:
     """Return the runs that teach each task; each teacher counts once.
 
     Those are the tasks in the weights of a regulariser that learns from a teacher. An ensemble
-    stands for its members. Raise SettingsError for a teacher of none of the tasks, or a task with
-    both distillation and R-Drop, each of which replaces its loss.
+    stands for its members. Raise SettingsError for a teacher of none of the tasks.
     """
     learning = [one for one in config.regularizers if one.learns_from_teacher]
     weighted = {task for one in learning for task, weight in one.weights.items() if weight}
@@ -34,11 +31,6 @@ def teachers_by_task(config: RunConfig) -> dict[str, Shares]:
                 teaches = True
         if not teaches:
             raise SettingsError(f"teacher: expected a run of {', '.join(found)}, found {folder}")
-    weights = {type(one): one.weights for one in config.regularizers}
-    both = weights.get(Distillation, {}).keys() & weights.get(RDrop, {}).keys()
-    for name in sorted(both):
-        if found[name]:
-            raise SettingsError(f"distillation_weight and r_drop_weight of {name}: {ONE}")
     return found
 
 

@@ -111,28 +111,6 @@ class Smart(Regularizer, name="smart"):
         )
 
 
-class Proximal(Regularizer, name="proximal"):
-    """Predictions stay close to those of a running mean of the model (SMART, section 3.2)."""
-
-    momentum: Fraction = setting(
-        0.99, help="momentum of the running mean", source="SMART, first tenth of a run"
-    )
-
-    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
-        from multitask.regularizers.proximal import ProximalTerm
-
-        return ProximalTerm(self.weights, self.momentum, model)
-
-
-class RDrop(Regularizer, name="r-drop"):
-    """Two passes with different dropout agree (R-Drop; Liang et al., 2021)."""
-
-    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
-        from multitask.regularizers.r_drop import RDropTerm
-
-        return RDropTerm(self.weights)
-
-
 class Distillation(Regularizer, name="distillation"):
     """Outputs follow those of the runs in `teacher` (born-again networks; Clark et al., 2019).
 

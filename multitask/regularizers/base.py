@@ -49,9 +49,9 @@ class CleanPass:
         (batch,) = self.encoder_pass.batches
         return batch
 
-    def embed(self, batch: Batch, model: EncoderWithHeads | None = None) -> Embeddings:
-        """Embed the texts of a batch for the task's head, by `model` or by this model."""
-        return (model or self.model).embed(batch, self.task.name)
+    def embed(self, batch: Batch) -> Embeddings:
+        """Embed the texts of a batch for the task's head."""
+        return self.model.embed(batch, self.task.name)
 
     @property
     def number(self) -> int:

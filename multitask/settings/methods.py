@@ -32,7 +32,7 @@ from multitask.combiners.pcgrad import PCGrad
 from multitask.combiners.sum import LinearScalarization, Sum
 from multitask.combiners.uncertainty import Uncertainty
 from multitask.optimizer import AdamW, Constant, Linear, LrSchedule, Optimizer
-from multitask.regularizers import Distillation, Proximal, RDrop, Regularizer, Smart
+from multitask.regularizers import Distillation, Regularizer, Smart
 from multitask.sampling import (
     Annealed,
     FirstThenJoint,
@@ -108,7 +108,7 @@ ROLES: dict[str, Role] = {
         ),
     ),
     "adapter": Role(Adapter, (None, LoRA, PAL, Copies)),
-    "regularizers": Role(Regularizer, (Smart, RDrop, Proximal, Distillation)),
+    "regularizers": Role(Regularizer, (Smart, Distillation)),
     "protocol": Role(
         Protocol,
         (

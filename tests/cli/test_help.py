@@ -22,7 +22,7 @@ TRAINING = (*OF_TASKS, "pretrain")
 FLAGS = {  # the modes whose complete help shows them
     "--sampling --schedule --first-task --batches-per-step": ("multitask", "pareto"),
     "--pcgrad --preference --gradients --scl-weight": ("single", "multitask"),
-    "--smart-weight --r-drop-weight --proximal-weight": ("single", "multitask"),
+    "--smart-weight": ("single", "multitask"),
     "--distillation-weight --calibrate": ("single", "multitask"),
     "--teacher": ("single", "multitask"),
     "--combiner": OF_TASKS,
@@ -176,7 +176,7 @@ def test_short_help_of_training_shows_common_flags_in_any_order_of_flags(mode, h
     assert flags_in(text) & known == expected_flags(COMMON_FLAGS, mode)
     assert not flags_in(text) & set(RARE.split())
     # As in FLAGS:
-    assert list(methods("regularizers")) == ["smart", "r-drop", "proximal", "distillation"]
+    assert list(methods("regularizers")) == ["smart", "distillation"]
 
 
 def test_help_wrong_flags_and_the_table_of_runs_import_no_torch():

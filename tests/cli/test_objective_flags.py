@@ -146,14 +146,12 @@ def test_tasks_without_classes_keep_pooling_and_regulariser(run_ok, error_line, 
 
 
 def test_weights_of_regularisers_are_for_all_tasks_or_by_task(run_ok, tmp_path):
-    flags = ("--smart-weight", "sts=3", "0.5", "--r-drop-weight", "sst=1", "--proximal-weight", "1")
+    flags = ("--smart-weight", "sts=3", "0.5")
     noise = ("--smart-variant", "projected", "--smart-steps", "2", "--smart-norm", "l2")
     command = (*ALL, "--limit", "16", *flags, *noise, "--pcgrad", "--micro-batch", "4")
     run_ok(*command, "--output", tmp_path / "run")
     stored = config(tmp_path / "run")
     assert stored["smart_weight"] == {"sst": 0.5, "qqp": 0.5, "sts": 3.0}
-    assert stored["r_drop_weight"] == {"sst": 1.0}
-    assert stored["proximal_weight"] == {"sst": 1.0, "qqp": 1.0, "sts": 1.0}
 
 
 def test_learning_rates_of_probing_and_fine_tuning_rise_and_fall_separately(run_ok, tmp_path):

@@ -79,7 +79,7 @@ VALUES = [
     ("--mode serve --run x --host=", "--host: expected a name or an address such as 127.0.0.1"),
     ("--mode single --task sst --task qqp", "--task: expected once, found twice"),
     ("sst --smart-weight sst=1 sst=0", "expected one for sst, found several"),
-    ("sst --r-drop-weight sst=x", "expected a number from 0 to 1000000, found 'x'"),
+    ("sst --smart-weight sst=x", "expected a number from 0 to 1000000, found 'x'"),
 ]
 TASKS = [
     ("--mode single", "--task: expected one, found none"),
@@ -109,7 +109,7 @@ MIXING = [
     ("all --combiner epo --preference 1 0 2", "expected numbers above 0 for combiner epo, found"),
     ("all --combiner linear --preference 0 0 0", "expected at least one number above 0"),
     ("all --gradients representation", "expected one task with several objectives"),
-    ("at-vectors --micro-batch 2 --r-drop-weight 1", "expected two of them at most"),
+    ("at-vectors --micro-batch 2 --smart-weight 1", "expected two of them at most"),
     ("all-at-vectors --batches-per-step 2", "expected --batches-per-step 1, found 2"),
     ("qqp2 --pair joint", "--pair joint: expected neither head nor loss with it"),
     ("sts2 --pair joint --sts-head cosine", "--pair joint: expected neither head nor activation"),

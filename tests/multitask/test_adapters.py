@@ -170,14 +170,15 @@ def test_with_a_frozen_encoder_tasks_without_an_adapter_train_their_heads(
 
 
 def test_a_frozen_encoder_with_adapters_has_dropout_and_regularisers(make_trainer):
-    changes = {"freeze_encoder": True, "combiner": "sum", "r_drop_weight": {"sst": 1.0}}
+    changes = {"freeze_encoder": True, "combiner": "sum", "smart_weight": {"sst": 1.0}}
+    changes |= {"smart_dropout": "fresh"}
     trainer = make_trainer(adapter=LORA, **changes)
     trainer.model.freeze_encoder()
     trainer.model.train()
     assert trainer.model.encoder.training
     passes = trainer.model.dropout_stream.passes
     trainer.gradient(batches_of(trainer, "sst"))
-    assert trainer.model.dropout_stream.passes == passes + 2, "R-Drop has a second pass"
+    assert trainer.model.dropout_stream.passes == passes + 3, "noise has passes of its own"
 
 
 @pytest.mark.parametrize(

@@ -95,13 +95,13 @@ def trained(seed, width=3):
 
 def test_training_state_is_restored_exactly(tmp_path):
     model, optimizer = trained(1)
-    kept = {"proximal": {"weight": torch.arange(3.0)}, "smart": {}}
+    kept = {"mine": {"weight": torch.arange(3.0)}, "smart": {}}
     save_training(tmp_path, model, optimizer, {"epoch": 3}, kept)
     other, other_optimizer = trained(2)
     state, others = load_training(tmp_path, other, other_optimizer)
     assert state == {"epoch": 3}
-    assert list(others) == ["proximal"]
-    assert torch.equal(others["proximal"]["weight"], torch.arange(3.0))
+    assert list(others) == ["mine"]
+    assert torch.equal(others["mine"]["weight"], torch.arange(3.0))
     for a, b in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(a, b)
     for net, opt in ((model, optimizer), (other, other_optimizer)):

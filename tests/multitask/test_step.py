@@ -177,7 +177,7 @@ def test_a_parameter_outside_sections_and_heads_is_refused(make_trainer, monkeyp
 
 def test_processes_continue_from_the_largest_number_of_dropout_passes(make_trainer, monkeypatch):
     """Their dropout counters are one number in the checkpoint, whatever share each had."""
-    trainer = make_trainer(micro_batch=1, r_drop_weight={"sst": 1.0})
+    trainer = make_trainer(micro_batch=1, smart_weight={"sst": 1.0}, smart_dropout="fresh")
     trainer.model.train()
     trainer.gradient.processes = trainer.gradient.losses.processes = Processes(1, 2)
     seen = []
@@ -191,8 +191,8 @@ def test_processes_continue_from_the_largest_number_of_dropout_passes(make_train
     monkeypatch.setattr(Processes, "all_reduce_max", maximum)
     monkeypatch.setattr(Processes, "all_reduce_sum", lambda self, tensor: tensor)
     trainer.gradient({"sst": [np.arange(5)]})
-    assert seen == [4]  # two pieces of this process' share, each passed twice
-    assert trainer.model.dropout_stream.passes == 11
+    assert seen == [6]  # two pieces of this process' share, each passed three times
+    assert trainer.model.dropout_stream.passes == 13
 
 
 def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):

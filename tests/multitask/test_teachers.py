@@ -258,13 +258,6 @@ def test_members_are_found_beside_their_ensemble(teacher, tmp_path, monkeypatch)
         soft_targets(student(gone))
 
 
-def test_of_distillation_and_r_drop_only_one_replaces_the_loss_of_a_task(teacher):
-    both = student(teacher("sst"), r_drop_weight={"sst": 1.0, "sts": 1.0})
-    with pytest.raises(SettingsError, match=r"^distillation_weight and r_drop_weight of sst: "):
-        soft_targets(both)
-    soft_targets(student(teacher("sst"), r_drop_weight={"sts": 1.0}))
-
-
 def test_only_tasks_with_a_weight_learn_from_a_teacher(teacher, capsys):
     sst, sts = teacher("sst"), teacher("sts")
     config = student(sst, sts, distillation_weight={"sst": 1.0})

@@ -1,4 +1,4 @@
-"""SMART, R-Drop and the proximal term in a step: against explicit passes, and what they owe."""
+"""SMART in a step: against explicit passes, and what it owes."""
 
 from dataclasses import replace
 
@@ -184,91 +184,11 @@ def test_smart_works_with_pcgrad_and_micro_batches(make_trainer, variant, norm):
     close(found[2], found[None], 1e-3 if variant == "normalised" else 1e-5)
 
 
-def test_r_drop_is_the_mean_of_two_passes_and_their_divergence(make_trainer):
-    trainer = make_trainer(only="sst", r_drop_weight={"sst": 0.7})
-    model = trainer.model.train()
-    loss, gradient = stepped(trainer)
-    model.zero_grad(set_to_none=True)
-    model.dropout_stream.reset(trainer.config.seed)
-    split = trainer.splits["sst"]["train"]
-    batch, targets = split.batch(ROWS), split.targets(ROWS, torch.device("cpu"))
-    one, two = outputs(trainer, batch), outputs(trainer, batch)
-    losses = [torch.nn.functional.cross_entropy(o, targets) for o in (one, two)]
-    expected = sum(losses) / 2 + 0.7 * symmetric_kl(one, two) / 2
-    assert loss == pytest.approx(expected.item(), rel=1e-5)
-    expected.backward()
-    close(gradient, gradient_of(model))
-
-
-@pytest.mark.parametrize("widths", [(), (16, 8), (16, 8, 4)])
-def test_r_drop_averages_the_two_passes_of_the_complete_size(make_trainer, monkeypatch, widths):
-    """Of n sizes, each has 1 / n of the loss; that of the complete size is shared by two passes."""
-    trainer = make_trainer(only="sst", r_drop_weight={"sst": 0.7}, widths=widths)
-    task, seen = type(trainer.tasks["sst"]), []
-    compute = task.compute_losses
-
-    def counted(self, *inputs):
-        found = compute(self, *inputs)
-        seen.append(found["sst"])
-        return found
-
-    monkeypatch.setattr(task, "compute_losses", counted)
-    losses = trainer.gradient.losses
-    (unit,) = trainer.gradient.begin({"sst": [ROWS]})[1]
-    (part,) = losses.parts(unit)
-    total = losses.forward(unit, part, 0).by_objective["sst"]
-    found = [float(one) for one in torch.autograd.grad(total, seen)]
-    n = len(widths) + 1
-    assert found == pytest.approx([0.5 / n, 0.5 / n, *[1 / n] * (n - 1)])
-
-
-def test_the_proximal_teacher_is_a_running_mean_of_the_model(make_trainer):
-    trainer = make_trainer(only="sst", proximal_weight={"sst": 1.0}, proximal_momentum=0.9, lr=1e-2)
-    teacher = trainer.regularizers["proximal"].teacher
-    before = [p.clone() for p in trainer.model.parameters()]
-    trainer.model.eval()  # without dropout student and teacher agree at the start
-    plain = make_trainer("plain", only="sst", dropout=False)
-    close(stepped(trainer)[1], stepped(plain)[1])
-    trainer.model.zero_grad(set_to_none=True)
-    trainer.train_step(np.array([0]))
-    for old, new, mean in zip(
-        before, trainer.model.parameters(), teacher.parameters(), strict=True
-    ):
-        torch.testing.assert_close(mean, 0.9 * old + 0.1 * new)
-
-
-def test_the_proximal_term_is_the_weighted_divergence_from_the_teacher(make_trainer):
-    trainer = make_trainer(only="sst", proximal_weight={"sst": 2.0})
-    teacher = trainer.regularizers["proximal"].teacher
-    trainer.model.eval()
-    with torch.no_grad():
-        for parameter in teacher.parameters():  # further away than a step takes the model
-            parameter *= 1.1
-    seen = clean(trainer, "sst")
-    with torch.no_grad():
-        other = teacher.heads["sst"](*teacher.embed(seen.batch))
-    p, q = seen.outputs.softmax(-1), other.softmax(-1)
-    expected = 2 * ((p - q) * (p.log() - q.log())).sum(1).mean()
-    assert expected > 1e-4
-    torch.testing.assert_close(
-        trainer.regularizers["proximal"](seen).value, expected, rtol=1e-3, atol=1e-6
-    )
-
-
-def test_the_teacher_equals_the_model_while_heads_are_probed(make_trainer):
-    """Else fine-tuning would pull the probed heads back to their random start."""
-    trainer = make_trainer(only="sst", proximal_weight={"sst": 1.0}, probe_epochs=1)
-    trainer.train_epoch(1)
-    teacher = trainer.regularizers["proximal"].teacher
-    for mean, now in zip(teacher.parameters(), trainer.model.parameters(), strict=True):
-        assert torch.equal(mean, now)
-
-
 def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
     trainer = make_trainer(only="sst")
-    config = replace(trainer.config, r_drop_weight={"sst": 1.0})
+    config = replace(trainer.config, smart_weight={"sst": 1.0})
     tasks = {"sst": replace(trainer.tasks["sst"], compares_examples=True)}
-    with pytest.raises(RunError, match="r-drop: expected a task whose outputs can be compared"):
+    with pytest.raises(RunError, match="smart: expected a task whose outputs can be compared"):
         build_regularizers(config, trainer.model, tasks)
 
 
