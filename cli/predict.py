@@ -64,13 +64,6 @@ def add_flags(parser: Any) -> None:
         help="no if quotes in tab-separated files are plain text, as in GLUE's (default: yes)",
     )
     files.add_argument(
-        "--label",
-        nargs="+",
-        metavar="NAME",
-        help="column of labels for one of --tasks, or all columns of a task with a column for each "
-        "label; its metrics are printed at the end. Needs --input and --output",
-    )
-    files.add_argument(
         "--output", type=path, metavar="FILE", help=".csv or .tsv file (default: standard output)"
     )
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
@@ -124,7 +117,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         written = write(file, *how)
     rate = written.rows / (time.perf_counter() - written.loaded)
     loading = f"{written.loaded - begin:.1f} s of loading"
-    print(f"{written.metrics}{written.rows:,} rows, {rate:,.0f} rows/s after {loading}: {target}")
+    print(f"{written.rows:,} rows, {rate:,.0f} rows/s after {loading}: {target}")
     return 0
 
 
@@ -134,8 +127,6 @@ def check_flags(args: argparse.Namespace, parser: Any) -> None:
         parser.error("--column: expected --input FILE, found standard input")
     if args.column and len(args.column) > 2:
         parser.error(f"--column: expected one or two, found {len(args.column)}")
-    if args.label and not (args.column and args.output):
-        parser.error("--label: expected --input, --column and --output, to print metrics")
     if args.glue and not (args.column and args.output):
         parser.error("--glue: expected --input, --column and --output")
     if args.glue and args.quotes == "yes":
@@ -154,7 +145,6 @@ def options_of(args: argparse.Namespace) -> PredictionOptions:
     comma = Path(args.output or "").suffix.lower() == ".csv"
     return PredictionOptions(
         args.tasks,
-        tuple(args.label or ()),
         glue=bool(args.glue),
         probabilities=args.probabilities,
         separator="," if comma else "\t",

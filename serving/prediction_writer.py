@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from serving.grading import Graded
 from serving.prediction_table import PredictionTable, Windows, above_threshold
 from tasks.text_files import DataError
 
@@ -33,14 +32,12 @@ SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
 class PredictionOptions:
     """Options of the output; `tasks` are those to predict, by default all that fit the texts.
 
-    `label` are the columns with the labels of one task, from which its metrics are computed. With
-    `glue`, the output is a submission file for GLUE's leaderboard. With a `coverage`, a column has
-    the set of classes or labels, or two columns the ends of the interval. With a `threshold`, a
-    class or a label is predicted only if its probability is as high.
+    With `glue`, the output is a submission file for GLUE's leaderboard. With a `coverage`, a column
+    has the set of classes or labels, or two columns the ends of the interval. With a `threshold`,
+    a class or a label is predicted only if its probability is as high.
     """
 
     tasks: Sequence[str] | None = None
-    label: Sequence[str] = ()
     glue: bool = False
     probabilities: bool = False
     separator: str = "\t"
@@ -49,11 +46,10 @@ class PredictionOptions:
 
 
 class Written(NamedTuple):
-    """The number of rows that were written, the time when the model was loaded, and metrics."""
+    """The number of rows that were written, and the time when the model was loaded."""
 
     rows: int
     loaded: float
-    metrics: str = ""
 
 
 def write_predictions(
@@ -81,8 +77,7 @@ def write_predictions(
     loaded = time.perf_counter()
     if first is None:
         return Written(0, loaded)
-    task = only_task(options, model, len(source.columns)) if options.label or options.glue else None
-    graded = Graded(task, source, options.label) if task and options.label else None
+    task = submitted_task(options, model, len(source.columns)) if options.glue else None
     write, count = window_writer(file, source, options, task), 0
     total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:
@@ -90,16 +85,13 @@ def write_predictions(
         predicted = predict(model, every, len(first), options, precision.precision, progress.update)
         for window, found in predicted:
             source.check_unchanged(version)
-            if graded is not None:
-                graded.add(found[graded.task.name])
             write(window, found)
             file.flush()
             count += len(window)
             del window, found  # before the next one is read
     source.check_unchanged(version)  # again after the last row: the file may have become shorter
-    metrics = graded.table() if graded is not None else ""
     report_precision(machine.precision, precision)
-    return Written(count, loaded, metrics)
+    return Written(count, loaded)
 
 
 def predict(
@@ -126,27 +118,23 @@ def window_writer(
     """Return the function that writes the rows of a window: a table, or a submission of `task`."""
     marked = source.file is not None or options.threshold is not None
     table = PredictionTable(file, options.separator, options.probabilities, marked)
-    if not options.glue or task is None:
+    if task is None:
         return table.write
     indices = iter(list(source.indices()))
     table.write_rows([["index", "prediction"]])
     return lambda window, found: table.write_rows(glue_rows(task, found[task.name], indices))
 
 
-def only_task(options: PredictionOptions, model: MultiTaskModel, texts: int) -> Task:
-    """Return the one task that the labels or the GLUE submission belong to."""
+def submitted_task(options: PredictionOptions, model: MultiTaskModel, texts: int) -> Task:
+    """Return the one task of a GLUE submission."""
     from common.errors import RunError
 
     names = model.chosen(options.tasks, texts)
-    flag = "--label" if options.label else "--glue"
     if len(names) != 1:
-        raise RunError(f"{flag}: expected one task, found {', '.join(names)}; choose by --tasks")
-    if options.glue and names[0] not in SUBMITTED:
+        raise RunError(f"--glue: expected one task, found {', '.join(names)}; choose by --tasks")
+    if names[0] not in SUBMITTED:
         raise RunError(f"--glue: expected a task of {', '.join(SUBMITTED)}, found {names[0]}")
-    task = model.tasks_by_name[names[0]]
-    if task.texts > texts:  # a score of a single text
-        raise RunError(f"{flag}: expected pairs of texts for {task.name}, found single ones")
-    return task
+    return model.tasks_by_name[names[0]]
 
 
 def glue_rows(task: Task, found: Prediction, indices: Iterator[str]) -> list[list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,23 +63,12 @@ class RowFile:
             places = places or [header.index(name) for name in self.columns]
             yield Row((fields[place] for place in places), fields, header)
 
-    def labels(
-        self, columns: Sequence[str], separator: str | None = None
-    ) -> Iterator[tuple[str, ...]]:
-        """Yield the position and the fields of each row in columns of labels.
-
-        With a `separator`, a field of JSONL or Parquet may also be a list of labels.
-        """
-        lists = dict.fromkeys(columns, separator) if separator else {}
-        for line, row in self.named(columns, lists):
-            where = f"{self.file}, line {line}" + (f": {columns[0]}" if len(columns) == 1 else "")
-            yield where, *(row[name] for name in columns)
-
     def indices(self) -> Iterator[str]:
         """Yield the index of each row of a GLUE test file; raise DataError if it is not unique."""
         assert self.index is not None, "indices need a column"
         known = set()
-        for line, row in self.named([self.index]):
+        assert self.file is not None, "only files have columns"
+        for line, row in rows_by_name(Path(self.file), [self.index], quoted_tabs=self.quoted):
             index = row[self.index].strip()
             if not index.isdecimal() or index in known:
                 raise DataError(
@@ -89,13 +78,6 @@ class RowFile:
             known.add(index)
             yield index
 
-    def named(
-        self, names: Sequence[str], lists: Mapping[str, str] | None = None
-    ) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield the line number and the named columns of each row, `lists` as `rows_by_name`."""
-        assert self.file is not None, "only files have named columns"
-        return rows_by_name(Path(self.file), list(names), quoted_tabs=self.quoted, lists=lists)
-
     def version(self) -> Stamp:
         """Return the `stamp` of the file or folder; () for standard input."""
         try:
@@ -104,7 +86,7 @@ class RowFile:
             return ()
 
     def check_unchanged(self, version: Stamp) -> None:
-        """Raise DataError if the file changed: rows, labels and indices are read separately."""
+        """Raise DataError if the file changed: rows and indices are read separately."""
         if self.version() != version:
             raise DataError(f"{self.file}: expected the same file to the end, found it changed")
 

@@ -129,10 +129,10 @@ class UnknownLabelError(ValueError):
         super().__init__(f"expected {', '.join(self.names)}")
 
 
-def label_fault(error: ValueError, label: str, names: Iterable[str] = ()) -> str:
-    """Return what a parser of labels expected and found, and the label or name that was meant."""
+def label_fault(error: ValueError, label: str) -> str:
+    """Return what a parser of labels expected and found, and the label that was meant."""
     label = getattr(error, "label", None) or label
-    known = () if to_number(label) is not None else (*getattr(error, "names", ()), *names)
+    known = () if to_number(label) is not None else getattr(error, "names", ())
     return f"{error}, found {label!r}{suggestion(label, known, ONE_OF_THREE)}"
 
 

@@ -1,4 +1,4 @@
-"""Mode predict: lines, files with columns, labels and GLUE's format; and mode serve."""
+"""Mode predict: lines, files with columns, and GLUE's format; and mode serve."""
 
 import csv
 import io
@@ -92,7 +92,7 @@ def test_predict_reads_a_table_with_any_ending_as_training_does(cwd, name, colum
     task = ("--task", f"m={name}:type=classification,text=text,label=mood")
     run_ok("--mode", "single", *task, "--encoder", "tiny", "--epochs", "1", "--output", "o")
     found = ("--mode", "predict", "--run", "o", "--input", name, "--column", "text")
-    assert "accuracy" in run_ok(*found, "--label", "mood", "--output", "out.csv").stdout
+    run_ok(*found, "--output", "out.csv")
     header, first, *more = read(Path("out.csv").read_text(), ",")
     assert header[:3] == ["text", "mood", "m"]
     assert (first[:2], len(more)) == (["fine, 0", "bad"], 39)
@@ -102,22 +102,6 @@ def test_a_column_without_another_one_may_have_commas(predict, run_ok):
     Path("one.txt").write_text("text\na cat, a dog\nthe sun\n")
     header, row, *_ = read(run_ok(*predict, "--input", "one.txt", "--column", "text").stdout)
     assert (header[0], row[0]) == ("text", "a cat, a dog")
-
-
-LABELLED = ("--input", "l.csv", "--column", "a", "--output", "out.csv", "--label", "stars")
-NAMES = ["very negative", "negative", "neutral", "positive", "very positive"]
-
-
-def test_metrics_of_a_labelled_file_count_rows_with_a_label(predict, run_ok):
-    rows = ["a film to love,0", "dull,1", "fine,2", "a cat,3", "the moon,"]
-    Path("l.csv").write_text("\n".join(["a,stars", *rows]) + "\n")
-    result = run_ok(*predict, *LABELLED)
-    predicted = [row[2] for row in read(Path("out.csv").read_text(), ",")[1:]]
-    assert len(predicted) == 5
-    right = sum(one == name for one, name in zip(predicted[:4], NAMES, strict=False)) / 4
-    lines = [line.split() for line in result.stdout.splitlines()]
-    assert ["task", "metric", "4", "rows"] in lines
-    assert ["sst", "accuracy", f"{right:.4f}"] in lines
 
 
 def test_rows_with_an_empty_text_have_no_prediction_and_are_counted(predict, run_ok):
@@ -134,9 +118,6 @@ def test_rows_with_an_empty_text_have_no_prediction_and_are_counted(predict, run
     assert empty[2] == of_pairs  # sst reads the first text only
     line = "2 of 3 rows have an empty text, and no prediction from it"
     assert line in result.stderr
-    scored = run_ok(*given, "--tasks", "sst", "--label", "stars", "--output", "out.csv")
-    assert "2 rows" in scored.stdout
-    assert "1 of 3 rows" in scored.stderr
     run_ok(*given, "--tasks", "sts", "--output", "out.tsv")
     Path("t.tsv").write_text("index\ta\tb\n1\t\tx\n")
     command = (*predict, "--input", "t.tsv", "--column", "a", "b", "--tasks", "sts", "--glue")
@@ -185,7 +166,6 @@ STS = f"{PAIRS} --tasks sts"
     ("flags", "status", "expected"),
     [
         ("--column a", 2, "--column: expected --input FILE"),
-        ("--input s.txt --label a", 2, "--label: expected --input, --column and"),
         ("--input x.csv", 1, "expected --column"),
         ("--input s.txt --output x.json", 2, "ends in .csv or .tsv"),
         ("--overwrite", 2, "--overwrite: expected --output"),
@@ -206,13 +186,6 @@ STS = f"{PAIRS} --tasks sts"
         (STS, 1, "t.tsv, line 3: index: expected a unique whole number, found '4'"),
         (f"{STS} --input none.tsv", 1, "none.tsv: expected rows to predict"),
         ("--input none.tsv --column a --output out.csv", 1, "none.tsv: expected rows to predict"),
-        (" ".join(LABELLED), 1, "l.csv, line 3: stars: expected a whole number from 0 to 4"),
-        (f"{' '.join(LABELLED)} --input none.csv", 1, "sst: expected a row with a label, found n"),
-        (
-            " ".join(LABELLED).replace("--column a", "--column a stars"),
-            1,
-            "--label: expected one task",
-        ),
     ],
 )
 def test_wrong_flags_and_files_are_refused(predict, error_line, flags, status, expected):
@@ -220,8 +193,6 @@ def test_wrong_flags_and_files_are_refused(predict, error_line, flags, status, e
         "s.txt": "A cat sleeps.\n",
         "t.tsv": "index\ta\tb\n4\tx\ty\n4\tz\ty\n",
         "none.tsv": "index\ta\tb\n",
-        "l.csv": "a,stars\nx,1\ny,7\n",
-        "none.csv": "a,stars\nx,\n",
     }.items():
         Path(name).write_text(text)
     assert expected in error_line(status, *predict, *flags.split())
@@ -232,10 +203,10 @@ def test_wrong_flags_and_files_are_refused(predict, error_line, flags, status, e
     ("header", "row", "flags"),
     [
         ("", "text {0}\n", ""),
-        ("a\tstars\n", "text {0}\t1\n", "--column a --tasks sst --label stars"),
+        ("a\tstars\n", "text {0}\t1\n", "--column a --tasks sst"),
         ("a\tb\tindex\n", "text {0}\tother {0}\t{0}\n", "--column a b --tasks sts --glue"),
     ],
-    ids=["lines", "labels", "indices"],
+    ids=["lines", "columns", "indices"],
 )
 @pytest.mark.parametrize("times", [0, 2])
 def test_a_file_that_changes_is_refused(

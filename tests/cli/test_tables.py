@@ -41,8 +41,7 @@ def test_a_table_is_trained_with_a_built_in_task_used_and_resumed(tmp_path, run_
     assert prediction_bytes(tmp_path / "b") == prediction_bytes(folder)
     page = tmp_path / "p.csv"
     predict = ("--mode", "predict", "--run", folder, "--input", TICKETS, "--column", "text")
-    shown = run_ok(*predict, "--tasks", "topic", "--label", "topic", "--output", page)
-    assert "accuracy" in shown.stdout
+    run_ok(*predict, "--tasks", "topic", "--output", page)
     shown = run_ok("--mode", "evaluate", "--predictions", folder, "--tasks", "topic").stdout
     assert shown.startswith(f"data of topic: {TICKETS}")
 

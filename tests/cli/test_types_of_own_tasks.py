@@ -61,11 +61,10 @@ def test_both_are_compared_merged_checked_and_exported(trained, tmp_path, run_ok
     assert "| data of urgency | requests.csv, ordinal |" in card
 
 
-def test_predictions_join_the_labels_and_are_scored(trained, tmp_path, run_ok):
-    own = ("--column", "message", "--tasks", "tags", "--label", "tags", "--probabilities")
+def test_predictions_join_the_labels(trained, tmp_path, run_ok):
+    own = ("--column", "message", "--tasks", "tags", "--probabilities")
     predict = ("--mode", "predict", "--run", trained[0], "--input", REQUESTS, *own)
-    printed = run_ok(*predict, "--output", tmp_path / "p.csv").stdout
-    assert "tags  micro_f1" in printed
+    run_ok(*predict, "--output", tmp_path / "p.csv")
     with (tmp_path / "p.csv").open() as file:
         rows = list(csv.DictReader(file))
     names = [name.removeprefix("tags: ") for name in rows[0] if name.startswith("tags: ")]
@@ -77,7 +76,7 @@ def test_predictions_join_the_labels_and_are_scored(trained, tmp_path, run_ok):
 
 
 def test_a_threshold_replaces_one_half_for_each_label(trained, tmp_path, run_ok):
-    own = ("--column", "message", "--tasks", "tags", "--label", "tags", "--probabilities")
+    own = ("--column", "message", "--tasks", "tags", "--probabilities")
     command = ("--mode", "predict", "--run", trained[0], "--input", REQUESTS, *own)
     run_ok(*command, "--threshold", "0.35", "--output", tmp_path / "p.csv")
     with (tmp_path / "p.csv").open() as file:
