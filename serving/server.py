@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -99,16 +96,3 @@ def server_of(app: Any, limits: ConnectionLimits | None = None) -> uvicorn.Serve
     # No WebSockets: the application has none, and they would not be counted.
     config = uvicorn.Config(app, http=protocol, ws="none", backlog=ACCEPTED, log_level="warning")
     return uvicorn.Server(config)
-
-
-@contextmanager
-def in_background(server: uvicorn.Server) -> Iterator[int]:
-    """Run a server on this machine in a thread, to the end of the block; yield its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield listening.getsockname()[1]
-        finally:
-            server.should_exit = True
-            thread.join()

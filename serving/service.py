@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
@@ -33,7 +32,6 @@ from serving.request_models import (
     check_adapter,
     check_text,
 )
-from serving.server_metrics import CONTENT_TYPE, ServerMetrics
 
 PAGE = Path(__file__).with_name("page.html")
 POLICY = (
@@ -65,36 +63,18 @@ def make_app(
     `precision` is that of the encoder: fp32, bf16 or int8.
     """
     app = FastAPI(title="Predictions for sentences", docs_url=None, redoc_url=None)
-    metrics = ServerMetrics()
-    batcher = batcher_of(model, metrics, load, precision)
+    batcher = Batcher(
+        partial(answers, model, precision=precision), load.tokens, load.wait, load.queue
+    )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
     add_refusals(app)
-    add_information(app, about(model, run or ServedRun(), dev_examples), metrics, batcher)
+    add_information(app, about(model, run or ServedRun(), dev_examples))
     add_predictions(app, model, batcher)
     add_embeddings(app, model, batcher)
-    add_counts(app, metrics)  # last: around everything else
     return app
 
 
-def batcher_of(
-    model: MultiTaskModel, metrics: ServerMetrics, load: Load, precision: str
-) -> Batcher[AnyRequest, AnyAnswer]:
-    """Return the queue of the model's requests, whose passes are counted."""
-
-    def counted(requests: Sequence[AnyRequest]) -> list[AnyAnswer]:
-        found = answers(model, requests, precision)
-        metrics.count_pass(len(requests), sum(one.tokens for one in requests))
-        return found
-
-    return Batcher(counted, load.tokens, load.wait, load.queue)
-
-
-def add_information(
-    app: FastAPI,
-    known: dict[str, Any],
-    metrics: ServerMetrics,
-    batcher: Batcher[AnyRequest, AnyAnswer],
-) -> None:
+def add_information(app: FastAPI, known: dict[str, Any]) -> None:
     """Add the page and the routes that need no model."""
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
@@ -112,11 +92,6 @@ def add_information(
     def describe() -> dict[str, Any]:
         """Return the run's name, settings and scores, and its tasks with examples."""
         return known
-
-    @app.get("/metrics", response_class=PlainTextResponse)
-    def measured() -> Response:
-        """Return counts of requests and of passes of the model, in the format of Prometheus."""
-        return Response(metrics.text(batcher.unanswered), media_type=CONTENT_TYPE)
 
 
 def add_predictions(
@@ -167,22 +142,3 @@ def add_embeddings(
         vectors = await batcher(EmbeddingRequest(tokens, unit, request.task))
         assert isinstance(vectors, np.ndarray)
         return embedding_answer(texts, vectors, tokens.truncated)
-
-
-def add_counts(app: FastAPI, metrics: ServerMetrics) -> None:
-    """Count every request, refused ones too, by its route; unknown paths are `other`."""
-    known = {getattr(route, "path", "") for route in app.routes}
-
-    @app.middleware("http")
-    async def count(
-        request: Request, call_next: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
-        begin, status = time.perf_counter(), 500
-        try:
-            response = await call_next(request)
-            status = response.status_code
-            return response
-        finally:
-            path = request.url.path
-            route = path if path in known else "other"
-            metrics.count_request(route, status, time.perf_counter() - begin)

@@ -4,8 +4,9 @@ import socket
 from contextlib import ExitStack
 
 import pytest
+from background import in_background
 
-from serving.server import ConnectionLimits, LimitedProtocol, in_background, server_of
+from serving.server import ConnectionLimits, LimitedProtocol, server_of
 
 NEVER = 3600.0  # seconds: longer than any test
 WAIT = 60  # seconds after which a server that does not answer fails the test

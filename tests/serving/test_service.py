@@ -122,7 +122,7 @@ def test_it_describes_its_run_and_interface(client):
     found = client.get("/about").json()
     assert ["sst", "accuracy", "0.5000", ""] in found["scores"]
     assert ["encoder", "tiny"] in found["settings"]
-    routes = {"/health", "/metrics", "/predict", "/batch", "/encode"}
+    routes = {"/health", "/predict", "/batch", "/encode"}
     assert routes <= client.get("/openapi.json").json()["paths"].keys()
 
 
@@ -213,42 +213,12 @@ def test_embeddings_are_those_of_the_encoder(client, model):
     assert np.linalg.norm(unit["embeddings"][0]) == pytest.approx(1, abs=1e-6)
 
 
-def test_the_metrics_count_requests_and_passes(model):
-    client = TestClient(make_app(model), base_url="http://localhost")
-    for _ in range(2):
-        client.post("/predict", json={"texts": ["a film"]})
-    client.post("/predict", json={"texts": []})
-    client.get("/nowhere")
-    found = client.get("/metrics")
-    assert found.headers["content-type"].startswith("text/plain; version=0.0.4")
-    lines = found.text.splitlines()
-    for line in (
-        'minbert_requests_total{route="/predict",status="200"} 2',
-        'minbert_requests_total{route="/predict",status="422"} 1',
-        'minbert_requests_total{route="other",status="404"} 1',
-        'minbert_request_seconds_bucket{route="/predict",le="+Inf"} 3',
-        'minbert_request_seconds_count{route="/predict"} 3',
-        "minbert_waiting_requests 0",
-        "minbert_passes_total 2",
-        "minbert_pass_requests_total 2",
-        f"minbert_pass_tokens_total {2 * len(model.model.bi_encoder.tokenizer(['a film']).ids)}",
-    ):
-        assert line in lines, found.text
-    names = {line.split()[2] for line in lines if line.startswith("# TYPE")}
-    pattern = r"(minbert_[a-z_]+?)(_bucket|_sum|_count)?(\{[^}]*\})? [0-9.e+-]+"
-    for line in lines:
-        if not line.startswith("#"):
-            assert re.fullmatch(pattern, line)[1] in names, line
-
-
 def test_an_error_of_the_model_is_one_line(model, monkeypatch):
     monkeypatch.setattr(model, "scores", lambda tokens: 1 / 0)
     app = make_app(model)
     client = TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
     found = client.post("/predict", json={"texts": ["a"]})
     assert (found.status_code, "internal error" in found.json()["error"]) == (500, True)
-    status = 'minbert_requests_total{route="/predict",status="500"} 1'
-    assert status in client.get("/metrics").text
 
 
 BROWSER = next(
