@@ -16,7 +16,6 @@ from losses.lacon import (
     label_embedding_regularizer,
 )
 from losses.npair import every_npair_loss, npair_loss
-from losses.ordinal import corn_log_probabilities, corn_loss, distance_loss
 from losses.pairs import pair_contrastive_loss
 from losses.pull_push import contrastive_objectives, lower_bounds
 from losses.simcse import simcse_loss
@@ -29,9 +28,6 @@ __all__ = [
     "adversarial_noise",
     "balanced_weights",
     "contrastive_objectives",
-    "corn_log_probabilities",
-    "corn_loss",
-    "distance_loss",
     "every_npair_loss",
     "instance_centered_loss",
     "label_centered_loss",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serving.head_formulas import CORN, cleaning_of, formula_of, reason_without
+from serving.head_formulas import cleaning_of, formula_of, reason_without
 from serving.model import MultiTaskModel
 
 READER = """```python
@@ -54,7 +54,7 @@ def reader(model: MultiTaskModel) -> str:
         if formula is None or cleaning is None:
             continue
         clean, source = cleaning
-        functions |= {part: None for part in (source, CORN if "corn(" in formula else "") if part}
+        functions |= {source: None} if source else {}
         arguments = "u, v" if task.texts == 2 else "u"
         names = list(task.kind.names)
         heads.append(f"    {name!r}: ({clean}, lambda {arguments}: {formula}, {names!r}),")

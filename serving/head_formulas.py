@@ -1,7 +1,7 @@
 """Heads as formulas in Python, for a reader that needs no module of this project.
 
-A formula of embeddings `u`, and `v` of a second text, uses `torch`, `F`, the function
-`linear(name, x)` of a layer in `heads.safetensors`, and `corn(logits)`.
+A formula of embeddings `u`, and `v` of a second text, uses `torch`, `F` and the function
+`linear(name, x)` of a layer in `heads.safetensors`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,12 @@ from tasks.heads import (
     OneNumber,
     PairClassifier,
     PoolsTokens,
-    ScoreDifference,
     SoftmaxClassifier,
 )
 from tasks.labelled_files import files_of
 
-CORN = """def corn(logits):  # ordered classes: the probabilities that each class is exceeded
-    above = F.pad(logits.sigmoid().cumprod(-1), (1, 0), value=1.0)
-    return above - F.pad(above[:, 1:], (0, 1))
-"""
 CODE_OF_ACTIVATIONS = {"relu": "{}.relu()", "sigmoid": "{}.sigmoid()", "none": "{}"}
-SCORES = ("{}.softmax(-1)", "{}.sigmoid()", "corn({})")  # of a head's outputs
+SCORES = ("{}.softmax(-1)", "{}.sigmoid()")  # of a head's outputs
 PROBE = "  It's A Film, Isn't  it? "
 
 
@@ -47,13 +42,8 @@ def of_cosine(head: CosineSimilarity, name: str) -> str:
     return f"{CODE_OF_ACTIVATIONS[activation].format(cosine)} * {head.scale}"
 
 
-def of_hidden(name: str, x: str = "u") -> str:
-    return f'linear("{name}.output", linear("{name}.hidden", {x}).relu())'
-
-
-def of_difference(head: ScoreDifference, name: str) -> str:
-    first, second = (f"{of_hidden(f'{name}.score.head', x)}.squeeze(-1)" for x in "uv")
-    return f"({first} - {second})"
+def of_hidden(name: str) -> str:
+    return f'linear("{name}.output", linear("{name}.hidden", u).relu())'
 
 
 def of_number(head: OneNumber, name: str) -> str:
@@ -70,7 +60,6 @@ FORMULAS: Mapping[type[nn.Module], Callable[[Any, str], str]] = {
     SoftmaxClassifier: lambda head, name: f'linear("{name}.output", u)',
     HiddenClassifier: lambda head, name: of_hidden(name),
     OneNumber: of_number,
-    ScoreDifference: of_difference,
     PairClassifier: of_pair,
     CosineSimilarity: of_cosine,
     FirstView: lambda head, name: FORMULAS[type(head.head)](head.head, f"{name}.head"),
@@ -124,10 +113,10 @@ def formula_of(model: MultiTaskModel, name: str) -> str | None:
 
 
 def forms_of_numbers(task: Task) -> tuple[str, ...]:
-    """Return forms of numbers: a head's outputs, a linear function of them, or their sigmoid."""
+    """Return forms of numbers: a head's outputs, or a linear function of them."""
     low, high = shown_scores(task, task.kind.scores(torch.tensor([0.0, 1.0]))).tolist()
     factor = "" if high - low == 1 else f" * {high - low}"
-    return "{}", f"{{}}{factor} + {low}", "{}.sigmoid()"
+    return "{}", f"{{}}{factor} + {low}"
 
 
 def evaluated(code: str, weights: Mapping[str, Tensor]) -> Callable[..., Tensor]:
@@ -137,7 +126,6 @@ def evaluated(code: str, weights: Mapping[str, Tensor]) -> Callable[..., Tensor]
         return F.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
 
     names: dict[str, Any] = {"torch": torch, "F": F, "linear": linear}
-    exec(CORN, names)
     found: Callable[..., Tensor] = eval(f"lambda u, v=None: {code}", names)
     return found
 

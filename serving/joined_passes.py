@@ -75,14 +75,6 @@ def predicted(
     model: MultiTaskModel, requests: Sequence[PredictionRequest], precision: str
 ) -> list[dict[str, Prediction]]:
     """Return the predictions of each request, with one pass for the rows of all."""
-    widths = [texts_of_ranking(model, one) for one in requests]
-    if len(set(widths)) > 1:
-        parts = {n: [i for i, width in enumerate(widths) if width == n] for n in set(widths)}
-        found: dict[int, dict[str, Prediction]] = {}
-        for rows in parts.values():
-            several = predicted(model, [requests[row] for row in rows], precision)
-            found |= dict(zip(rows, several, strict=True))
-        return [found[row] for row in range(len(requests))]
     asking = {
         name: [one for one in requests if name in one.by_task]
         for name in dict.fromkeys(name for one in requests for name in one.by_task)
@@ -99,15 +91,6 @@ def predicted(
         model.predictions(one.rows, one.by_task, {name: next(scores[name]) for name in one.by_task})
         for one in requests
     ]
-
-
-def texts_of_ranking(model: MultiTaskModel, request: PredictionRequest) -> int:
-    """Return the number of texts of a request to heads that read one or two; 0 without such heads.
-
-    Requests with different numbers cannot share the passes of these heads.
-    """
-    flexible = any(model.tasks_by_name[name].single for name in request.by_task)
-    return len(request.rows[0]) if flexible else 0
 
 
 def embedded(

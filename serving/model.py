@@ -101,7 +101,7 @@ class MultiTaskModel:
 
     def readers(self, columns: int) -> list[str]:
         """Return the tasks for rows of `columns` texts; single-text tasks read the first text."""
-        return [name for name, task in self.tasks_by_name.items() if task.counts[0] <= columns]
+        return [name for name, task in self.tasks_by_name.items() if task.texts <= columns]
 
     def predict(
         self,

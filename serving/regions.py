@@ -37,7 +37,7 @@ def quantiles_of(
     found = {}
     for task in tasks:
         if task not in calibrations:
-            expected = "a task calibrated by training with --calibrate (ranking has no calibration)"
+            expected = "a task calibrated by training with --calibrate"
             if calibrations:
                 expected = f"calibrated tasks, {', '.join(calibrations)}"
             raise SettingsError(f"coverage: expected {expected}, found {task}")

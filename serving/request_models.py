@@ -59,10 +59,9 @@ def check(
             raise InvalidRequestError(
                 f"task: expected {', '.join(model.tasks)}, found {name[:40]!r}"
             )
-        if count not in task.counts:
-            expected = " or ".join(map(str, task.counts))
-            raise InvalidRequestError(f"texts: expected {expected} for {name}, found {count}")
-    known = {count for task in model.tasks_by_name.values() for count in task.counts}
+        if count != task.texts:
+            raise InvalidRequestError(f"texts: expected {task.texts} for {name}, found {count}")
+    known = {task.texts for task in model.tasks_by_name.values()}
     if tasks is None and count not in known:
         expected = " or ".join(map(str, sorted(known)))
         raise InvalidRequestError(

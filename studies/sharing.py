@@ -47,8 +47,6 @@ MEANING = {
     "average-weights": "one task per step, scored with a running average of the weights",
     "layer-decay": "one task per step, lower rates in lower layers",
     "label-smoothing": "one task per step, label smoothing of 0.1",
-    "sst-corn": "one task per step, CORN for the ordered classes of sst",
-    "sst-distance": "one task per step, soft labels by distance for the classes of sst",
     "qqp-closure": "one task per step, with the pairs that follow from the labels of qqp",
     "lora": "one task per step, low-rank adapters of each task",
     "branches": f"one task per step, {HALF} for sst, another for sts",

@@ -64,8 +64,6 @@ SHARED: Mapping[str, Settings] = {
     "average-weights": {**ONE_TASK, **AVERAGE},
     "layer-decay": {**ONE_TASK, "layer_decay": 0.95},
     "label-smoothing": {**ONE_TASK, "label_smoothing": 0.1},
-    "sst-corn": {**ONE_TASK, "task_options": {"sst": {"loss": "corn"}}},
-    "sst-distance": {**ONE_TASK, "task_options": {"sst": {"loss": "distance"}}},
     "qqp-closure": {**ONE_TASK, "task_options": {"qqp": {"closure": "all"}}},
     "lora": {**ONE_TASK, **LORA},
     "branches": {**ONE_TASK, **branch("sst", "sts")},

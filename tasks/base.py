@@ -26,8 +26,7 @@ class Task:
     loss; they take the head's outputs, the texts' embeddings and the targets. `compares_examples`
     marks losses that compare the examples of a batch: they are not a mean over examples, and a
     batch is not split. `texts` is the number of texts of an example; `joint` marks pairs that are
-    encoded as one sequence with one embedding; `single` those whose head also scores one text, for
-    predictions. `loss_switch` is a number of epochs and the loss
+    encoded as one sequence with one embedding; `loss_switch` is a number of epochs and the loss
     that replaces the task's only loss after them, so that the number of gradients stays the same.
     An `auxiliary` task trains with the others, but selects no epoch and writes no
     predictions.
@@ -46,7 +45,6 @@ class Task:
     compares_examples: bool = False
     joint: bool = False
     texts: int = 1
-    single: bool = False
     loss_switch: tuple[int, Loss] | None = None
     auxiliary: bool = False
     extend: Callable[[Source, tuple[Source, ...]], Source] | None = None
@@ -59,11 +57,6 @@ class Task:
     def vectors(self) -> int:
         """Return the number of embeddings of an example."""
         return 1 if self.joint else self.texts
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """Return the numbers of texts from which the task predicts, the smallest first."""
-        return (1, self.texts) if self.single else (self.texts,)
 
     @property
     def objectives(self) -> tuple[str, ...]:

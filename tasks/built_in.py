@@ -6,14 +6,13 @@ Reviews are read row by row, and only the rows in use are held in memory.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch.nn.functional as F
 from torch import nn
 
-from losses import distance_loss, pair_contrastive_loss
+from losses import pair_contrastive_loss
 from tasks.base import Loss, Task, output_loss
 from tasks.catalog import DECLARED, MOODS, REVIEWS, STARS, TOPICS
 from tasks.closure import Closure, with_closure
@@ -24,7 +23,7 @@ from tasks.heads import (
     PairClassifier,
     SoftmaxClassifier,
 )
-from tasks.kinds import classification, corn, similarity
+from tasks.kinds import classification, similarity
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import PredictionFile, class_file, finite_number, one_of
 from tasks.readers import (
@@ -88,27 +87,17 @@ def course_files(
     )
 
 
-def sst(head: str, loss: str) -> Task:
-    """Return Stanford Sentiment Treebank, five classes; `hidden` is BEES' M4, `softmax` its M1.
-
-    The classes are ordered: the losses `corn` and `distance` use this. With `corn` the head has an
-    output less than there are classes.
-    """
+def sst(head: str) -> Task:
+    """Return Stanford Sentiment Treebank, five classes; `hidden` is BEES' M4, `softmax` its M1."""
     classes = len(STARS)
-    kind = classification(classes, names=STARS)
-    kinds = {
-        "cross-entropy": kind,
-        "corn": corn(kind),
-        "distance": replace(kind, loss=distance_loss),
-    }
     return Task(
         name="sst",
-        kind=kinds[loss],
+        kind=classification(classes, names=STARS),
         source=course_files(
             *("ids-sst", "sst-sentiment", ("sentence",), "sentiment"),
             *(class_label(classes), clean_sentence),
         ),
-        build_head=partial(SST_HEADS[head], classes=classes - (loss == "corn")),
+        build_head=partial(SST_HEADS[head], classes=classes),
         output=class_file("sst", "Predicted_Sentiment", classes),
     )
 

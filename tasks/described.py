@@ -66,8 +66,6 @@ class Description(Settings):
         for key in OF_SOME_TYPES:
             if getattr(self, key) not in ((), None) and key not in own.keys:
                 yield f"{key}: expected another type, found {self.type}"
-        if self.pair == "joint" and not own.joint:
-            yield f"pair: expected bi for {self.type}, found joint"
         if self.pair == "joint" and len(self.text) != 2:
             yield "pair: expected two text columns for joint, found one"
         if self.group is not None and self.dev is not None:

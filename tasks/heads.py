@@ -118,21 +118,6 @@ class OneNumber(nn.Module):
         return self.head(*embeddings).squeeze(-1)  # (B, 1) -> (B,)
 
 
-class ScoreDifference(nn.Module):
-    """The difference s(u) - s(v) of the scores of two texts: two (B, H) -> (B,).
-
-    The head of a single text, with one output, scores both (RankNet; Burges et al., 2005), so that
-    the order of the texts is reversed with the sign. The output of one text is its score.
-    """
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.score = OneNumber(HiddenClassifier(width, 1))
-
-    def forward(self, u: Tensor, v: Tensor | None = None) -> Tensor:
-        return self.score(u) if v is None else self.score(u) - self.score(v)
-
-
 class JointSimilarity(nn.Module):
     """Dropout -> hidden -> ReLU -> one number -> sigmoid -> times `scale`: (B, H) -> (B,).
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from losses import corn_log_probabilities, corn_loss, squared_difference, symmetric_kl
+from losses import squared_difference, symmetric_kl
 from tasks.calibration import CLASSES, LABELS, NUMBERS, Calibrator
 from tasks.metrics import METRICS, by_class, metric_function, worst_value
 
@@ -135,27 +135,6 @@ def smoothed(kind: Kind, share: float) -> Kind:
     return replace(kind, loss=partial(F.cross_entropy, label_smoothing=share))
 
 
-def corn(kind: Kind) -> Kind:
-    """Return a classification kind of ordered classes with CORN on logits (B, C - 1)."""
-    return replace(
-        kind,
-        loss=corn_loss,
-        scores=lambda logits: corn_log_probabilities(logits).exp(),
-        divergence=lambda logits, others: symmetric_kl(
-            corn_log_probabilities(logits), corn_log_probabilities(others)
-        ),
-    )
-
-
-def ordinal(classes: int, names: tuple[str, ...] = ()) -> Kind:
-    """Return a kind of ordered classes with CORN on logits (B, C - 1) and quadratic kappa."""
-    return replace(
-        corn(classification(classes, names=names)),
-        metrics=metric_function("quadratic_kappa", "accuracy"),
-        main_metric="quadratic_kappa",
-    )
-
-
 def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
     """Return a kind with binary cross-entropy on logits (B, C), a label where its logit is above 0.
 
@@ -211,24 +190,6 @@ def regression(mean: float, deviation: float) -> Kind:
         main_metric="pearson",
         divergence=squared_difference,
         calibrator=NUMBERS,
-    )
-
-
-def ranking() -> Kind:
-    """Return a kind of ordered pairs, on differences of scores s(u) - s(v), (B,).
-
-    The probability that the first text is better is sigmoid(s(u) - s(v)) (Bradley and Terry, 1952),
-    and the loss its cross-entropy (RankNet; Burges et al., 2005, Eq. 3), which is
-    -log sigmoid(s(u) - s(v)) for a first text that is better. Targets are 1, or 0 for a second text
-    that is better. The score of a single text, sigmoid(s(u)), has the same order as s(u).
-    """
-    return Kind(
-        loss=F.binary_cross_entropy_with_logits,
-        scores=torch.sigmoid,
-        predictions=identity,
-        metrics=metric_function("order_accuracy"),
-        main_metric="order_accuracy",
-        divergence=lambda logits, others: symmetric_kl(two_logits(logits), two_logits(others)),
     )
 
 

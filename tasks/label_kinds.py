@@ -11,7 +11,7 @@ from tasks.own_types.classes import spelled_twice
 from tasks.own_types.multi_label import SEPARATOR, USUAL, check_not_lists, parts_of
 from tasks.readers import to_number
 
-LEVELS = range(3, 21)  # different whole numbers that are taken for ordered classes
+LEVELS = range(3, 21)  # different whole numbers that are taken for classes
 MARKED = 0.1  # smallest share of cells with a separator
 REPEATED = 0.5  # smallest share of cells whose value another cell has, too
 USES = 2  # smallest mean number of uses of a label in cells with several
@@ -74,14 +74,13 @@ def infer_kind_of_lists(cells: Mapping[str, int]) -> Inferred:
 
 def of_numbers(numbers: set[float], cells: Mapping[str, int], texts: int) -> Inferred:
     """Return the type of a column of numbers."""
-    if len(numbers) == 2:
+    whole = all(number.is_integer() for number in numbers)
+    if len(numbers) == 2 or (whole and len(numbers) in LEVELS):
         if twice := spelled_twice(cells):
             line = f"expected one spelling of a number, found {twice}"
             raise ValueError(f"{line}; type=classification takes them for different classes")
-        return Inferred("classification", {}, "two different numbers")
-    whole = all(number.is_integer() for number in numbers)
-    if whole and len(numbers) in LEVELS:
-        return Inferred("ordinal", {}, f"{len(numbers)} different whole numbers")
+        what = "two different" if len(numbers) == 2 else f"{len(numbers)} different whole"
+        return Inferred("classification", {}, f"{what} numbers")
     if whole:
         check_repeated(cells)
     shown = f"{len(numbers)} different numbers from {min(numbers):g} to {max(numbers):g}"

@@ -56,8 +56,8 @@ class LabelledFiles:
     header line. With `comma` fields may also be separated by commas; None: as in a user's files.
 
     Labels are in the `label_column`, or in one of the `indicators` for each of several labels,
-    which `parse_label` reads one by one. Without both, all rows have the same target,
-    `parse_label("")`. With a `separator`, a label in JSONL or Parquet may also be a list.
+    which `parse_label` reads one by one. With a `separator`, a label in JSONL or Parquet may also
+    be a list.
     """
 
     files: Mapping[str, str]
@@ -140,9 +140,6 @@ class LabelledFiles:
 
     def target(self, cells: Sequence[str], where: str) -> Label:
         """Return the number or numbers of a row's labels; raise DataError for an invalid label."""
-        if not self.label_columns:
-            constant: Label = self.parse_label("")
-            return constant
         found = []
         for name, cell in zip(self.label_columns, cells, strict=True):
             try:

@@ -56,23 +56,6 @@ def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
     return float(matthews_corrcoef(targets, predictions))
 
 
-def quadratic_kappa(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Return Cohen's kappa of ordered classes with quadratic weights (Cohen, 1968).
-
-    1 - sum(w * observed) / sum(w * expected), where w is the squared difference of the class
-    numbers; 0 if predictions and targets are the same single class.
-    """
-    from sklearn.metrics import cohen_kappa_score
-
-    one, two = (np.asarray(values).astype(np.int64) for values in (predictions, targets))
-    low, high = min(one.min(), two.min()), max(one.max(), two.max())
-    if low == high:
-        return 0.0
-    # With all classes between, as scikit-learn measures distances by places in this list.
-    every = np.arange(low, high + 1)
-    return float(cohen_kappa_score(two, one, labels=every, weights="quadratic"))
-
-
 def pearson(predictions: np.ndarray, targets: np.ndarray) -> float:
     """Return the linear correlation; 0, not NaN, if either side is constant."""
     from scipy.stats import pearsonr
@@ -93,15 +76,6 @@ def mae(predictions: np.ndarray, targets: np.ndarray) -> float:
     return float(np.mean(np.abs(one - two)))
 
 
-def order_accuracy(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Return the share of pairs in the right order; a tie counts half.
-
-    Predictions (n,) are probabilities that the first text is better; targets (n,) are 1 or 0.
-    """
-    sides = np.sign(np.asarray(predictions) - 0.5) * np.sign(np.asarray(targets) - 0.5)
-    return float(np.mean((sides + 1) / 2))
-
-
 # Those that may select the best epoch; an error has no worst value to scale it by.
 MetricName = Literal[
     "accuracy",
@@ -109,10 +83,8 @@ MetricName = Literal[
     "micro_f1",
     "macro_f1",
     "matthews",
-    "quadratic_kappa",
     "pearson",
     "spearman",
-    "order_accuracy",
 ]
 
 
@@ -137,11 +109,9 @@ METRICS: dict[str, Metric] = {
     "micro_f1": Metric(partial(f1, average="micro"), 0.0),
     "macro_f1": Metric(partial(f1, average="macro"), 0.0),
     "matthews": Metric(matthews, -1.0),
-    "quadratic_kappa": Metric(quadratic_kappa, -1.0),
     "pearson": Metric(pearson, -1.0),
     "spearman": Metric(spearman, -1.0),
     "mae": Metric(mae, np.inf, 0.0),
-    "order_accuracy": Metric(order_accuracy, 0.0),
 }
 
 

@@ -60,10 +60,6 @@ class OwnTaskOptions:
         return (self.name,)
 
     @property
-    def own_loss(self) -> bool:
-        return self.type.own_loss
-
-    @property
     def has_classes(self) -> bool:
         return self.type.predicts == "class"
 
@@ -101,13 +97,13 @@ def task(
             numbers, at least one of them a float; for the regression of texts, numbers, at least
             one of them with a fraction; or n lists of labels, which may be empty. A missing label,
             None or NaN, is a blank cell of the file; beside whole numbers of pairs, it needs a
-            `type`. None for `type="ranking"`, where the first text of each pair is the better one.
+            `type`.
         name: the name of a task from lists; None for `own`.
         folder: the folder in which lists are stored as a file, named after its checksum; None for
             `runs/data`. The run reads this file, also when it is resumed.
         options: options of a built-in task; for lists those keys of a description that are not
             about columns, such as `type="classification"` for pairs with numbers as labels.
-            `classes` is its key `labels`: `type="ordinal", classes=["low", "high"]`.
+            `classes` is its key `labels`: `classes=["low", "high"]`.
 
     Raises:
         SettingsError, DescriptionError, DataError: with a message of one line.
@@ -143,9 +139,7 @@ def task_from_lists(
         raise SettingsError(f"{wrong[0]}: expected none with a list of texts, which has no file")
     pairs = "df[COLUMNS].values.tolist()"
     rows = [texts_of(row) for row in listed("texts", texts, "a name or a list of texts", pairs)]
-    given = TYPES.get(str(options.get("type")))
-    unlabelled = given is not None and not given.label_columns[1]
-    labels = checked_labels(labels, 0 if unlabelled else len(rows))
+    labels = checked_labels(labels, len(rows))
     if fault := name_fault(name):
         raise SettingsError(f"name: {fault}")
     columns = columns_of_rows(rows)
@@ -154,10 +148,10 @@ def task_from_lists(
     kind = options.get("type") or type_of_lists(len(columns), labels, options)
     own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
     stored: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
-    for row, label in zip(stored, labels, strict=False):  # some types have no labels
+    for row, label in zip(stored, labels, strict=True):
         row[LABEL] = None if label is None else own.cell(label, options)
     description = {"train": str(store_rows(folder, name, stored)), "type": kind}
-    description |= {"text": list(columns)} | ({} if unlabelled else {"label": [LABEL]})
+    description |= {"text": list(columns), "label": [LABEL]}
     return described_lists(name, description | options)
 
 
@@ -170,8 +164,8 @@ def checked_labels(labels: Any, count: int) -> list[Any]:
     found = [None if repr(label) in MISSING_REPRS else label for label in found]
     check_no_matrix(found)
     if len(found) != count:
-        wanted = f"{count}, one for each text" if count else "none"
-        raise SettingsError(f"labels: expected {wanted}, found {len(found) or 'none'}")
+        line = f"expected {count}, one for each text, found {len(found) or 'none'}"
+        raise SettingsError(f"labels: {line}")
     return found
 
 
@@ -247,7 +241,6 @@ def build_own_task(described: TaskDescription) -> Task:
         joint=described.joint,
         texts=len(described.texts),
         shares_rows=rows_key(described),
-        single=parts.single,
     )
 
 

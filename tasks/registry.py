@@ -42,11 +42,6 @@ class TaskOptions(Settings):
         return (self.name,)
 
     @property
-    def own_loss(self) -> bool:
-        """Return whether another loss than cross-entropy trains the classes of the task."""
-        return False
-
-    @property
     def has_classes(self) -> bool:
         """Return whether each example has one class, not a number or several labels."""
         return self.predicts == "class"
@@ -73,20 +68,11 @@ class SST(TaskOptions, name="sst"):
     head: Literal["hidden", "softmax"] = setting(
         "hidden", help="head of sst: BEES' M4 (hidden), or its baseline M1 (softmax)"
     )
-    loss: Literal["cross-entropy", "corn", "distance"] = setting(
-        "cross-entropy",
-        help="loss of sst: cross-entropy; or one for ordered classes: a chain of binary decisions "
-        "(corn; Shi et al., 2021), or soft labels by distance (distance; Diaz and Marathe, 2019)",
-    )
 
     def build(self) -> Task:
         from tasks.built_in import sst
 
-        return sst(self.head, self.loss)
-
-    @property
-    def own_loss(self) -> bool:
-        return self.loss != "cross-entropy"
+        return sst(self.head)
 
 
 class QQP(TaskOptions, name="qqp"):

@@ -76,7 +76,7 @@ def table_tasks(
         text: the column of the texts; two columns for pairs.
         labels: the columns of labels, such as `"topic"` or `"tags:type=multi-label,separator=;"`,
             or `"NAME=COLUMN"` to name the task; or a mapping of columns to keys of a description,
-            such as `{"topic": {}, "urgency": {"type": "ordinal", "labels": ["low", "high"]}}`.
+            such as `{"topic": {}, "stars": {"type": "regression"}}`.
             Without a type, it is inferred from the column, as docs/own-data.md describes.
         options: `group`, a column whose equal values stay together; `id`, a column; `dev` and
             `test`, files that are used as they are; `quotes`.

@@ -69,9 +69,8 @@ class TaskDescription:
     `labels` are the classes as written in the files, in the order of their numbers. Similarities
     are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
     has none, or is skipped if `blank` is unknown. Without a column `label`, each of the `labels`
-    has a column, or the order of the texts is the label. Numbers are standardised by `mean` and
-    `deviation`. Files
-    are CSV, TSV, JSONL, Parquet or a folder of Arrow files.
+    has a column. Numbers are standardised by `mean` and `deviation`. Files are CSV, TSV, JSONL,
+    Parquet or a folder of Arrow files.
 
     `table` has the label columns that share the split of the file, with the separator of their
     labels, "" for one label; rows with the same value in `group` stay together. Of `folds`, number
@@ -103,7 +102,7 @@ class TaskDescription:
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        """Return the columns of labels: one, one for each of several labels, or none."""
+        """Return the columns of labels: one, or one for each of several labels."""
         return (self.label,) if self.label else self.labels
 
     @property
@@ -180,6 +179,6 @@ def stored_fault(described: TaskDescription) -> str | None:
         return f"texts: expected {' or '.join(map(str, own.texts))}, found {texts}"
     if fault := own.label_fault(1 if described.label else len(described.labels)):
         return f"label: {fault}"
-    if described.joint and (texts != 2 or not own.joint):
+    if described.joint and texts != 2:
         return "joint: expected false, found true"
     return own.fault(described)

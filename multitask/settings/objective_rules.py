@@ -33,9 +33,8 @@ def has_class_weights(config: RunConfig, task: str) -> bool:
 
 
 def has_own_loss(config: RunConfig, task: str) -> bool:
-    """Return whether a task has another loss, by its options or its type, than cross-entropy."""
-    options = config.options_of(task)
-    return options.own_loss or len(options.objectives) > 1
+    """Return whether a task has another loss, by its options, beside cross-entropy."""
+    return len(config.options_of(task).objectives) > 1
 
 
 def objectives_of(config: RunConfig) -> dict[str, tuple[str, ...]]:

@@ -7,20 +7,17 @@ from typing import Any
 
 from common.errors import SettingsError
 from tasks.own_types.base import OwnType
-from tasks.own_types.classes import CLASSIFICATION, ORDINAL
+from tasks.own_types.classes import CLASSIFICATION
 from tasks.own_types.multi_label import MULTI_LABEL
-from tasks.own_types.ranking import RANKING
 from tasks.own_types.regression import REGRESSION
 from tasks.own_types.similarity import SIMILARITY
 from tasks.registry import TargetType
 
 TYPES: dict[str, OwnType] = {
     "classification": CLASSIFICATION,
-    "ordinal": ORDINAL,
     "similarity": SIMILARITY,
     "multi-label": MULTI_LABEL,
     "regression": REGRESSION,
-    "ranking": RANKING,
 }
 
 

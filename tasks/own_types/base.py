@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LabelsByLine = Iterator[tuple[int, str]]
 LONGEST_LABEL = 1000
 MISSING_REPRS = ("None", "nan", "<NA>", "NaT")  # of missing labels; the last two are of pandas
-COUNTS = {0: "none", 1: "one", 2: "two"}
+COUNTS = {0: "none", 2: "two"}
 
 
 class DescriptionError(UserError):
@@ -35,8 +35,7 @@ class Parts(NamedTuple):
     """The parts of a task that depend on its type.
 
     `parse_label` reads a label of the task's files; targets have the NumPy type `target_type`. Rows
-    with a label in `blank` are skipped. `indicators` are columns with a label each. `single`: the
-    head of pairs also scores one text.
+    with a label in `blank` are skipped. `indicators` are columns with a label each.
     """
 
     kind: Kind
@@ -46,7 +45,6 @@ class Parts(NamedTuple):
     target_type: type
     blank: tuple[str, ...] = ("",)
     indicators: tuple[str, ...] = ()
-    single: bool = False
 
 
 def plain_cell(label: Any, options: Mapping[str, Any]) -> str | int | float:
@@ -62,11 +60,10 @@ class OwnType:
 
     `predicts` says what an example has: one class, a similarity, another number, or several labels.
     `main_metric`, which selects the best epoch, is that of its `Kind`. `texts` are the possible
-    numbers of its texts, `label_columns` the least and the largest number of columns with labels,
+    numbers of its texts, `label_columns` the largest number of columns with labels,
     and `keys` those keys of a description that not every type has; `measured` are further fields of
-    a `TaskDescription`, which `complete` computes. `own_loss`: its classes are trained by another
-    loss than cross-entropy. `joint`: both texts of a pair may be one sequence. `separator` is the
-    default one of several labels in a cell.
+    a `TaskDescription`, which `complete` computes. `separator` is the default one of several labels
+    in a cell.
 
     `complete(name, description, file, labels)` returns the fields of a `TaskDescription` that
     depend on the type; `labels` are (line, label) of the rows of the training file `file`. It
@@ -84,19 +81,16 @@ class OwnType:
     fault: Callable[[TaskDescription], str | None]
     lines: Callable[[TaskDescription], Iterator[str]]
     build: Callable[[TaskDescription], Parts]
-    own_loss: bool = False
-    label_columns: tuple[int, int] = (1, 1)
+    label_columns: int = 1
     measured: tuple[str, ...] = ()
-    joint: bool = True
     separator: str | None = None
     cell: Callable[[Any, Mapping[str, Any]], str | int | float] = plain_cell
 
     def label_fault(self, count: int) -> str | None:
         """Return what is wrong with a number of label columns, or None."""
-        least, most = self.label_columns
-        if least <= count <= most:
+        if 1 <= count <= self.label_columns:
             return None
-        wanted = {0: "no column", 1: "one value"}.get(most, "one column or more")
+        wanted = "one value" if self.label_columns == 1 else "one column or more"
         return f"expected {wanted}, found {COUNTS.get(count, str(count))}"
 
     def lists(self, description: Mapping[str, Any]) -> dict[str, str]:

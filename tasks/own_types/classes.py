@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ import numpy as np
 from common.settings import short_repr
 from common.text import first_names
 from tasks.own_types.base import (
-    DescriptionError,
     LabelsByLine,
     OwnType,
     Parts,
@@ -60,25 +58,6 @@ def distinct_labels(
         some = ", ".join(distinct) or "none"
         raise DataError(f"{file}: {name}: expected two {what} or more, found {some}")
     return tuple(distinct)
-
-
-def complete_ordered(
-    name: str, description: Mapping[str, Any], file: str, found: LabelsByLine
-) -> dict[str, Any]:
-    """Return the given classes in their order, or those of the file if all are numbers."""
-    labels = tuple(description["labels"])
-    if not labels:
-        labels = sorted_labels(distinct_labels(name, file, found))
-        if words := [label for label in labels if to_number(label) is None]:
-            raise DescriptionError(
-                f"{name}: expected labels= (from Python, classes=), the classes from the lowest to "
-                f"the highest, as in labels=low|normal|high, or numbers in {file}, "
-                f"found {first_names(words)}"
-            )
-        if twice := spelled_twice(labels):
-            raise DataError(f"{file}: {name}: expected one spelling of a number, found {twice}")
-    check_labels(name, labels)
-    return {"labels": labels}
 
 
 def sorted_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -142,13 +121,6 @@ def lines(described: TaskDescription) -> Iterator[str]:
         yield f"labels look like numbers on a scale, but are classes without an order; {cure}"
 
 
-def ordered_lines(described: TaskDescription) -> Iterator[str]:
-    """Yield the columns and the classes from the lowest to the highest."""
-    count = f"{len(described.labels)} ordered classes in column {described.label!r}"
-    classes = first_names(described.labels, 10).replace(", ", " < ")
-    yield f"ordinal classification of {columns(described)}, {count}: {classes}"
-
-
 def head(described: TaskDescription, outputs: int) -> Callable[[int], nn.Module]:
     """Return BEES' head for a text (M4), also for a joint pair, or for both texts (M5)."""
     from tasks.heads import HiddenClassifier, PairClassifier
@@ -184,16 +156,6 @@ def build(described: TaskDescription) -> Parts:
     )
 
 
-def build_ordered(described: TaskDescription) -> Parts:
-    """Return the parts with CORN (Shi et al., 2021), whose head has C - 1 outputs."""
-    from tasks.kinds import ordinal
-
-    count = len(described.labels)
-    return build(described)._replace(
-        kind=ordinal(count, described.labels), build_head=head(described, count - 1)
-    )
-
-
 CLASSIFICATION = OwnType(
     predicts="class",
     main_metric="accuracy",
@@ -203,12 +165,4 @@ CLASSIFICATION = OwnType(
     fault=fault,
     lines=lines,
     build=build,
-)
-ORDINAL = replace(
-    CLASSIFICATION,
-    main_metric="quadratic_kappa",
-    complete=complete_ordered,
-    lines=ordered_lines,
-    build=build_ordered,
-    own_loss=True,
 )

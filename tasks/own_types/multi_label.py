@@ -219,7 +219,7 @@ MULTI_LABEL = OwnType(
     fault=fault,
     lines=lines,
     build=build,
-    label_columns=(1, MOST_CLASSES),
+    label_columns=MOST_CLASSES,
     separator=SEPARATOR,
     cell=joined_cell,
 )

@@ -37,12 +37,8 @@ class Case(NamedTuple):
 
 PAIR = ("One guest says", "Another guest says")
 HOW, PAIR_TEXTS = "How alike (0-10)", ",".join(f"text={name}" for name in PAIR)
-BOTH = ("better", "worse")
 CASES = {
     "classification": Case("requests.csv", "text=message,label=topic", ("message",)),
-    "ordinal": Case(
-        "requests.csv", "text=message,label=urgency,labels=low|normal|high", ("message",)
-    ),
     "similarity": Case("alike.csv", f"{PAIR_TEXTS},label={HOW}", PAIR),
     "multi-label": Case("requests.csv", "text=message,label=tags", ("message",)),
     "multi-label columns": Case(
@@ -51,10 +47,9 @@ CASES = {
     "regression": Case("replies.csv", "text=better,label=minutes", ("better",)),
     "regression pairs": Case("alike.csv", f"{PAIR_TEXTS},label={HOW}", PAIR),
     "regression joint": Case("alike.csv", f"{PAIR_TEXTS},label={HOW},pair=joint", PAIR),
-    "ranking": Case("replies.csv", "text=better,text=worse", BOTH),
 }
 SMALL = ("--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "4")
-NUMBERS = [name for name in CASES if name.split()[0] in ("regression", "ranking", "similarity")]
+NUMBERS = [name for name in CASES if name.split()[0] in ("regression", "similarity")]
 
 
 def name_of(case):
@@ -190,9 +185,8 @@ def test_runs_are_compared(case, page):
     name = name_of(case)
     assert [name, metric_of(case)] in [line.split()[1:3] for line in printed.splitlines()]
     assert f"Dev {metric_of(case)} on {name} by epoch" in html
-    histogram = case in NUMBERS and case != "ranking"  # all its labels are 1
-    assert (f"<code>similarity-{name.replace('_', '-')}</code>" in html) == histogram
-    assert (f"confusion-{name}-1" in html) == (case in ("classification", "ordinal"))
+    assert (f"<code>similarity-{name.replace('_', '-')}</code>" in html) == (case in NUMBERS)
+    assert (f"confusion-{name}-1" in html) == (case == "classification")
 
 
 @pytest.fixture(scope="module")
@@ -246,20 +240,6 @@ def test_the_demo_shows_every_type(case, demo):
     found = client.post("/predict", json={"texts": texts, "task": name}).json()
     given = [tuple(texts) if len(texts) > 1 else texts[0]]
     assert found["label"] == model.predict(given)[name].labels[0]
-
-
-def test_single_texts_are_scored_by_a_ranking(demo):
-    """Sorted by the score of each, the first text of a pair is above 0.5 if its score is higher."""
-    model, client = demo
-    texts = ["No hot water.", "We are sorry.", "Breakfast is free tomorrow.", "No."]
-    one = model.predict(texts, ["ranking"])["ranking"].values
-    pairs = [(a, b) for a in texts for b in texts]
-    both = model.predict(pairs, ["ranking"])["ranking"].values
-    logits = np.log(one / (1 - one))
-    expected = 1 / (1 + np.exp(logits[None, :] - logits[:, None]))
-    np.testing.assert_allclose(both.reshape(4, 4), expected, atol=1e-5)
-    found = client.post("/predict", json={"texts": texts[:1], "task": "ranking"}).json()
-    assert found["value"] == pytest.approx(one[0])
 
 
 def test_the_smaller_error_is_bold(page, root):

@@ -9,7 +9,7 @@ from run_files import SAMPLE, config, metrics, prediction_bytes
 
 TICKETS = SAMPLE / "own" / "tickets.csv"
 TABLE = ("--data-file", TICKETS, "--text", "text", "--group", "customer")
-URGENCY = "urgency:type=ordinal,labels=low|normal|high"
+URGENCY = "urgency:type=classification,labels=low|normal|high"
 RUN = ("--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "2", "--limit", "40")
 
 
@@ -21,7 +21,7 @@ def test_a_table_is_listed_with_its_inferred_kinds(run_ok):
         "tags: multi-label: column 'tags' has 6 labels, several in a cell, separated by '|'",
     ]
     assert "60 rows without label or text skipped" in shown.stdout
-    assert "\nurgency: ordinal classification of 'text', 3 ordered classes" in shown.stdout
+    assert "\nurgency: classification of 'text', 3 classes" in shown.stdout
     kinds = [line.split()[3:5] for line in lines if line.startswith(("topic  ", "tags  "))]
     assert kinds == [["5", "classes"], ["6", "labels"]]
 

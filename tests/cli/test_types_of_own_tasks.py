@@ -1,4 +1,4 @@
-"""Ordered classes and several labels of a user's file, in every mode."""
+"""Classes and several labels of a user's file, in every mode."""
 
 import csv
 import re
@@ -12,7 +12,9 @@ import cli
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
 TAGS = f"tags={REQUESTS}:type=multi-label,text=message,label=tags"
-URGENCY = f"urgency={REQUESTS}:type=ordinal,text=message,label=urgency,labels=low|normal|high"
+URGENCY = (
+    f"urgency={REQUESTS}:type=classification,text=message,label=urgency,labels=low|normal|high"
+)
 TASKS = ("--task", TAGS, "--task", URGENCY)
 
 
@@ -27,7 +29,7 @@ def trained(tmp_path_factory):
 
 
 def test_both_are_compared_merged_checked_and_exported(trained, tmp_path, run_ok, recwarn):
-    assert set(metrics(trained[0])["dev"]["urgency"]) == {"quadratic_kappa", "accuracy"}
+    assert set(metrics(trained[0])["dev"]["urgency"]) == {"accuracy", "macro_f1", "matthews"}
     figures = metrics(trained[0])["by_class"]
     assert list(figures["dev"]["urgency"]) == ["low", "normal", "high"]  # in their order
     assert len(figures["test"]["tags"]) == 8
@@ -38,7 +40,7 @@ def test_both_are_compared_merged_checked_and_exported(trained, tmp_path, run_ok
     page = ("--mode", "compare", "--runs", *named, "--output", tmp_path / "page")
     printed = run_ok(*page).stdout
     assert not [one for one in recwarn if "layout" in str(one.message)]  # of a figure
-    assert "urgency  quadratic_kappa" in printed
+    assert "urgency  accuracy" in printed
     assert "tags     micro_f1" in printed
     html = (tmp_path / "page" / "comparison.html").read_text()
     assert "Disagreements on tags" in html
@@ -58,7 +60,7 @@ def test_both_are_compared_merged_checked_and_exported(trained, tmp_path, run_ok
     run_ok("--mode", "export", "--run", trained[0], "--output", tmp_path / "exported")
     card = (tmp_path / "exported" / "README.md").read_text()
     assert "| data of tags | requests.csv, multi-label |" in card
-    assert "| data of urgency | requests.csv, ordinal |" in card
+    assert "| data of urgency | requests.csv, classification |" in card
 
 
 def test_predictions_join_the_labels(trained, tmp_path, run_ok):

@@ -5,7 +5,6 @@ from loss_cases import drawn
 
 from losses import (
     contrastive_objectives,
-    distance_loss,
     every_npair_loss,
     instance_centered_loss,
     label_centered_loss,
@@ -31,7 +30,6 @@ X, Y = drawn([0, 0, 1, 1])
         (lambda y: contrastive_objectives(X, y, 0.1), "labels"),
         (lambda y: label_centered_loss(X, X[:2], y, 0.1), "labels"),
         (lambda y: instance_centered_loss(X, X[:2], y, 0.1), "labels"),
-        (lambda y: distance_loss(X, y), "labels"),
         (lambda y: pair_contrastive_loss(X, X, y), "alike"),
         (lambda y: simcse_loss(X, X, groups=y), "groups"),
     ],

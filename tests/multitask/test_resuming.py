@@ -27,10 +27,9 @@ REPLIES = REQUESTS.with_name("replies.csv")
 OWN = {
     one.name: one.to_json()
     for one in (
-        task(f"urgency={REQUESTS}:type=ordinal,text=message,label=urgency,labels=low|normal|high"),
+        task(f"urgency={REQUESTS}:type=classification,text=message,label=urgency"),
         task(f"tags={REQUESTS}:type=multi-label,text=message,label=tags"),
         task(f"minutes={REPLIES}:type=regression,text=better,label=minutes"),
-        task(f"quality={REPLIES}:type=ranking,text=better,text=worse"),
     )
 }
 
@@ -105,7 +104,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"keep": "last", "evaluate_every": 2},
         {"epochs": 1, "steps_per_epoch": 5},
         {
-            "task_options": {"sst": {"loss": "corn"}, "qqp": {"closure": "all"}},
+            "task_options": {"qqp": {"closure": "all"}},
             "label_smoothing": {"qqp": 0.1},
             "auxiliary": ("qqp",),
             "smart_weight": {"sst": 1.0},

@@ -90,10 +90,10 @@ TOGETHER = [  # values that contradict each other
     ({"objective": "scl", "tasks": ("sts",)}, "objective scl: expected a task with classes"),
     ({"task_options": {"sst": {"head": "round"}}}, "task_options: sst: head: expected one of"),
     ({"task_options": {"sst": {"hat": "x"}}}, "task_options: sst: expected options of head"),
-    ({"task_options": {"sst": {"loss": "coral"}}}, "task_options: sst: loss: expected one of"),
+    ({"task_options": {"qqp": {"loss": "coral"}}}, "task_options: qqp: loss: expected one of"),
     (
-        {"tasks": ("sst",), "objective": "lsan", "task_options": {"sst": {"loss": "corn"}}},
-        "objective lsan and loss of sst: expected at most one of them",
+        {"objective": "scl", "task_options": {"qqp": {"loss": "with-contrastive"}}},
+        "objective scl and loss of qqp: expected at most one of them",
     ),
     ({"label_smoothing": {"cola": 0.1}}, "label_smoothing: expected one of sst, qqp, sts, found"),
     ({"label_smoothing": {"sts": 0.1}}, "label_smoothing: expected tasks with classes, found sts"),

@@ -219,7 +219,7 @@ def test_a_setting_of_a_method_must_have_a_unique_name():
             "and 2e-05",
         ),
         (
-            {"tasks": (SST(head="softmax"),), "task_options": {"sst": {"loss": "corn"}}},
+            {"tasks": (SST(head="softmax"),), "task_options": {"sst": {"head": "hidden"}}},
             "task_options and the object of sst: expected at most one of them",
         ),
         ({"freeze_encoder": True, "lr": 1e-3}, "freeze_encoder and lr: expected only head_lr"),
@@ -270,9 +270,9 @@ def test_an_object_of_distillation_keeps_its_weight():
 
 def test_an_option_of_a_task_given_as_a_setting_is_explained():
     with pytest.raises(SettingsError) as caught:
-        RunConfig(tasks=("sst",), sst_loss="corn")
+        RunConfig(tasks=("sst",), sst_head="softmax")
     assert str(caught.value).endswith(
-        "found 'sst_loss'; an option of a task: task('sst', loss=...)"
+        "found 'sst_head'; an option of a task: task('sst', head=...)"
     )
 
 

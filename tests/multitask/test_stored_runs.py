@@ -22,8 +22,8 @@ def test_the_score_of_pre_training_is_that_of_its_objective():
 
 
 def test_the_main_metric_of_an_own_task_is_that_of_its_type():
-    run = StoredRun(Path("run"), {"own_tasks": {"stars": {"type": "ordinal"}}}, None)
-    assert run.main_metric("stars") == "quadratic_kappa"
+    run = StoredRun(Path("run"), {"own_tasks": {"stars": {"type": "regression"}}}, None)
+    assert run.main_metric("stars") == "pearson"
 
 
 def test_the_main_metric_of_a_users_class_is_the_first_known_one_of_its_figures():

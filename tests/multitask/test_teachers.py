@@ -359,18 +359,6 @@ def test_a_teacher_may_read_both_texts_as_one(name, teacher, tmp_path):
     assert own.metrics["steps"] > 0
 
 
-def test_a_student_may_have_another_loss_of_its_classes_than_the_teacher(teacher):
-    corn = {"task_options": {"sst": {"loss": "corn"}}}
-    run, ordered = teacher("sst"), teacher("sst", **corn)
-    found = soft_targets(student(ordered))["sst"].scores
-    torch.testing.assert_close(found.sum(1), torch.ones(len(found)))
-    config = student(run, tasks=("sst",), **corn)
-    trainer = make_trainer(config, run)
-    (loss,) = trainer.gradient({"sst": [np.arange(6)]}).losses
-    assert trainer.model.heads["sst"].output.weight.grad.shape[0] == 4
-    assert np.isfinite(loss)
-
-
 def test_a_joint_teacher_of_an_own_task_teaches_a_bi_encoder(teacher, tmp_path):
     pairs, labels = [(f"cow {row}", f"goat {row % 5}") for row in range(40)], [0.5, 1.5, 2.0, 3.0]
     bi, one = (

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-import multitask
 from common.errors import UserError
 from common.json_files import write_json
 from ensemble.runs import ensemble_runs
@@ -236,31 +235,9 @@ def test_runs_on_other_texts_of_an_own_task_are_not_merged():
         return None, StoredRun(Path(f"run{seed}"), config, {"dev": {}})
 
     assert len(group_runs([run(1), run(2)])) == 1
-    for key, value in {"texts": ["body"], "type": "ordinal", "joint": True}.items():
+    for key, value in {"texts": ["body"], "type": "regression", "joint": True}.items():
         with pytest.raises(UserError, match=rf"run2: expected, as .*, {key} of own "):
             group_runs([run(1), run(2, **{key: value})])
-
-
-def test_an_ordinal_task_is_compared_with_one_of_classes(tmp_path):
-    words = ("bad", "fair", "good")
-    rows = [f"a {words[n % 3]} day {n},{n % 3}" for n in range(60)]
-    (tmp_path / "t.csv").write_text("\n".join(["t,y", *rows]) + "\n")
-    runs = {}
-    for kind in ("ordinal", "classification"):
-        own = multitask.task(f"mine={tmp_path}/t.csv:type={kind},text=t,label=y")
-        settings = {"encoder": "tiny", "epochs": 1, "lr": 1e-3, "head_lr": 1e-3}
-        runs[kind] = multitask.train(RunConfig(tasks=(own,), **settings), tmp_path / kind)
-    for first, other, metric in (
-        ("ordinal", "classification", "mine quadratic_kappa"),
-        ("classification", "ordinal", "mine accuracy"),
-    ):
-        found = runs[first].compare(**{other: runs[other]})
-        assert metric in found.split("\n\n")[2].splitlines()[0]
-    own = multitask.task(f"mine={tmp_path}/t.csv:type=regression,text=t,label=y")
-    numbers = multitask.train(RunConfig(tasks=(own,), **settings), tmp_path / "n")
-    for one, another in ((runs["ordinal"], numbers), (numbers, runs["ordinal"])):
-        with pytest.raises(PredictionError, match="expected values"):
-            one.compare(other=another)
 
 
 def test_runs_that_start_from_different_ones_are_not_merged(make_run):

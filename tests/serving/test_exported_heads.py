@@ -23,14 +23,13 @@ OWN = Path(tasks.sample.__file__).parent / "own"
 REQUESTS = f"{OWN}/requests.csv:text=message"
 ALIKE = f"alike={OWN}/alike.csv:type=similarity,text=One guest says,text=Another guest says"
 ALIKE += ",label=How alike (0-10),low=-2,high=10"
-ORDERED = f"urgency={REQUESTS},type=ordinal,label=urgency,labels=low|normal|high"
 PAIRS = f"both={REQUESTS},text=tags,type=classification,label=urgency"
 REPLIES = f"{OWN}/replies.csv:text=better"
 RUNS = {  # name -> tasks and further settings
-    "default": ((task("sst"), task("qqp"), task("sts"), ALIKE, ORDERED, PAIRS), {}),
+    "default": ((task("sst"), task("qqp"), task("sts"), ALIKE, PAIRS), {}),
     "baselines": (
         (
-            task("sst", head="softmax", loss="corn"),
+            task("sst", head="softmax"),
             task("qqp", head="concat"),
             task("sts", head="cosine"),
             f"tags={REQUESTS},type=multi-label,label=tags",
@@ -41,7 +40,6 @@ RUNS = {  # name -> tasks and further settings
         (
             f"minutes={REPLIES},type=regression,label=minutes",
             f"two={REPLIES},text=worse,type=regression,label=minutes",
-            f"quality={REPLIES},text=worse,type=ranking",
         ),
         {},
     ),

@@ -6,18 +6,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.client import HTTPConnection
-from pathlib import Path
 
 import numpy as np
 import pytest
 from background import in_background
-from tolerances import assert_near, encoder_terms, model_terms
+from tolerances import assert_near, model_terms
 
-from minbert.bi_encoder import BiEncoder
-from multitask import RunConfig, task
-from multitask.config_tasks import build_tasks
-from multitask.model import EncoderWithHeads
-from serving import MultiTaskModel
 from serving.batching import Batcher
 from serving.joined_passes import EmbeddingRequest, answers, prediction_request
 from serving.refusals import BusyError
@@ -172,17 +166,3 @@ def test_fifty_clients_at_the_same_time_get_their_own_answers(model, monkeypatch
                 np.array(answer["sts"]["value"]), pairs["sts"].values[row], model_terms(model)
             )
         assert_near(np.array(vectors["embeddings"]), model.encode(texts), model_terms(model))
-
-
-def test_one_text_and_two_of_a_ranking_are_joined_with_their_like():
-    file = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "replies.csv"
-    ranking = task(f"quality={file}:type=ranking,text=better,text=worse")
-    config = RunConfig(tasks=(ranking,), encoder="tiny")
-    encoder = BiEncoder.from_pretrained("tiny")
-    model = MultiTaskModel(EncoderWithHeads(encoder, build_tasks(config), 1), config)
-    rows = [[("a",)], [("a", "b")], [("b",), ("c",)], [("b", "a")]]
-    requests = [prediction_request(model, one, ["quality"]) for one in rows]
-    for one, found in zip(rows, answers(model, requests), strict=True):
-        texts = [row[0] if len(row) == 1 else row for row in one]
-        expected = model.predict(texts)["quality"].values
-        assert_near(found["quality"].values, expected, encoder_terms(encoder.encoder.config, 8))

@@ -19,11 +19,9 @@ from tasks.metrics import (
     is_error,
     mae,
     metric_error,
-    order_accuracy,
     overall,
     overall_score,
     pearson,
-    quadratic_kappa,
     spearman,
 )
 from tasks.own_types import TYPES
@@ -81,38 +79,6 @@ def test_f1_without_any_positive_is_0_without_a_warning(recwarn):
     assert not recwarn.list
 
 
-def test_quadratic_kappa_has_the_golden_value_of_its_table():
-    """Squared distances of a table by hand: 36 observed, 11904 / 100 expected."""
-    counts = np.array([[20, 5, 1], [4, 30, 6], [3, 5, 26]])  # labels by predictions
-    targets, predictions = (
-        np.repeat(one, counts.ravel()) for one in np.indices((3, 3)).reshape(2, 9)
-    )
-    rows, columns, n = counts.sum(1), counts.sum(0), counts.sum()
-    observed = sum((i - j) ** 2 * counts[i, j] for i in range(3) for j in range(3))
-    expected = sum((i - j) ** 2 * rows[i] * columns[j] for i in range(3) for j in range(3)) / n
-    assert observed == 36
-    assert quadratic_kappa(predictions, targets) == pytest.approx(1 - observed / expected)
-    assert quadratic_kappa(predictions, targets) == pytest.approx(1 - 36 / 119.04)
-
-
-@given(st.integers(0, 99), st.sampled_from([[0, 1], [0, 2], [0, 1, 2, 3, 4], [1, 7]]))
-def test_quadratic_kappa_is_the_concordance_of_class_numbers(seed, classes):
-    """It equals 2 cov / (var + var + squared difference of means) (Lin, 1989), of any classes."""
-    x, y = np.random.default_rng(seed).choice(classes, (2, 40))
-    found = quadratic_kappa(x, y)
-    bottom = x.var() + y.var() + (x.mean() - y.mean()) ** 2
-    assert found == pytest.approx(2 * np.mean((x - x.mean()) * (y - y.mean())) / bottom)
-    assert found == pytest.approx(quadratic_kappa(y, x))
-    assert -1 <= found <= 1
-    assert quadratic_kappa(x, x) == pytest.approx(1)
-
-
-def test_quadratic_kappa_of_one_class_is_0_without_a_warning(recwarn):
-    assert quadratic_kappa(np.ones(5, int), np.ones(5, int)) == 0
-    assert quadratic_kappa(np.ones(5, int), np.arange(5) % 3) == 0
-    assert not recwarn.list
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_correlations_equal_scipy(seed, dtype):
@@ -167,7 +133,6 @@ def test_overall_score_equals_the_golden_values(case):
         ({"t": {"mae": -0.1}}, "mae: expected a number from 0 on, found -0.1"),
         ({"t": {"mae": math.inf}}, "mae: expected a finite number"),
         ({"t": {"knn_accuracy": 1.5}}, "knn_accuracy: expected a number from 0 to 1"),
-        ({"t": {"order_accuracy": 1.5}}, "order_accuracy: expected a number from 0 to 1"),
     ],
 )
 def test_what_no_figure_can_be(found, expected):
@@ -180,11 +145,6 @@ def test_the_mean_absolute_error_is_that_of_scikit_learn(pairs):
     predictions, targets = np.transpose(pairs)
     expected = sklearn.mean_absolute_error(targets, predictions)
     assert mae(predictions, targets) == pytest.approx(expected)
-
-
-def test_ties_of_an_order_count_half():
-    probabilities, targets = np.array([0.9, 0.5, 0.2, 0.4]), np.array([1, 1, 1, 0])
-    assert order_accuracy(probabilities, targets) == (1 + 0.5 + 0 + 1) / 4
 
 
 def test_errors_are_better_when_smaller_and_select_no_epoch():

@@ -1,4 +1,4 @@
-"""Types of own tasks: ordered classes, several labels, numbers, better and worse texts."""
+"""Types of own tasks: classes, several labels, numbers."""
 
 import csv
 import importlib
@@ -27,35 +27,11 @@ from tests.tasks.sources import described
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
 REPLIES, ALIKE = (REQUESTS.with_name(name) for name in ("replies.csv", "alike.csv"))
 MINUTES = f"minutes={REPLIES}:type=regression,text=better,label=minutes"
-QUALITY = f"quality={REPLIES}:type=ranking,text=better,text=worse"
-URGENCY = f"urgency={REQUESTS}:type=ordinal,text=message,label=urgency"
+URGENCY = f"urgency={REQUESTS}:type=classification,text=message,label=urgency"
 
 
 def built(found):
     return find_task(found.name, {found.name: found.to_json()})
-
-
-def test_ordered_words_need_their_order():
-    with pytest.raises(
-        DescriptionError, match=r"labels=low\|normal\|high.*found high, low, normal$"
-    ):
-        described(URGENCY)
-    found = described(f"{URGENCY},labels=low|normal|high")
-    assert [*description_lines(found)] == [
-        "ordinal classification of 'message', 3 ordered classes in column 'urgency': "
-        "low < normal < high"
-    ]
-    examples = built(found).read(REQUESTS.parent, "train")
-    assert examples.texts[0][0] == "There is smoke in the corridor on our floor."
-    assert examples.targets[0] == 2
-
-
-def test_ordered_numbers_are_sorted_as_numbers(tmp_path):
-    mine = task([f"text {n}" for n in range(30)], [10, 9, 1] * 10, folder=tmp_path, type="ordinal")
-    assert mine.labels == ("1", "9", "10")
-    words = {"type": "ordinal", "classes": ["low", "high"]}
-    mine = task([f"text {n}" for n in range(30)], ["high", "low"] * 15, folder=tmp_path, **words)
-    assert mine.labels == ("low", "high")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +49,7 @@ def test_ordered_numbers_are_sorted_as_numbers(tmp_path):
 )
 def test_classes_are_in_any_container_with_an_order(labels, classes, expected, tmp_path):
     texts, labels = [f"text {n}" for n in range(30)], list(labels) * 10
-    mine = task(texts, labels, name="m", folder=tmp_path, type="ordinal", classes=classes)
+    mine = task(texts, labels, name="m", folder=tmp_path, classes=classes)
     assert mine.labels == expected
     assert len(rows_of(built(mine))) == 30
 
@@ -99,52 +75,9 @@ def test_wrong_classes_are_refused_by_the_name_of_the_argument(classes, options,
         task(["a", "b"], [1, 2], name="m", folder=tmp_path, classes=classes, **options)
 
 
-def test_a_level_has_one_spelling(tmp_path):
-    (tmp_path / "f.csv").write_text("t,y\na,1\nb,2\nc,1.0\n")
-    with pytest.raises(DataError, match=r"expected one spelling of a number, found '1' and '1\.0'"):
-        described(f"m={tmp_path}/f.csv:type=ordinal,text=t,label=y")
-
-
-@pytest.mark.parametrize("rest", ["", ",text=topic", ",text=topic,pair=joint"])
-def test_ordered_classes_are_trained_by_corn(rest):
-    """The head has C - 1 logits of P(y > k | y >= k); the loss is a loop over them in float64."""
-    own = built(described(f"{URGENCY},labels=low|normal|high{rest}"))
-    torch.manual_seed(0)
-    head = own.build_head(8).eval()
-    logits = head(*torch.randn(own.vectors, 6, 8)).detach().double()
-    assert logits.shape == (6, 2)
-    targets = torch.tensor([0, 1, 2, 2, 1, 0])
-    terms = [
-        -F.logsigmoid(logits[i, k] if target > k else -logits[i, k])
-        for i, target in enumerate(targets.tolist())
-        for k in range(2)
-        if target >= k
-    ]
-    assert own.kind.loss(logits, targets).item() == pytest.approx(sum(terms).item() / 6)
-    above = logits.sigmoid().cumprod(1).numpy()
-    expected = np.stack([1 - above[:, 0], above[:, 0] - above[:, 1], above[:, 1]], 1)
-    np.testing.assert_allclose(own.kind.scores(logits).numpy(), expected, rtol=1e-9)
-    found = own.kind.measure(expected, targets.numpy())
-    assert list(found) == ["quadratic_kappa", "accuracy"]
-    assert own.kind.main_metric in found
-
-
 def test_every_type_is_named_where_tasks_are_described():
     page = (REQUESTS.parents[3] / "docs" / "own-data.md").read_text()
     assert [name for name in TYPES if f"`{name}`" not in page] == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "line"),
-    [
-        ({"label_smoothing": 0.1}, "label_smoothing and loss of urgency"),
-        ({"objective": "scl"}, "objective scl and loss of urgency"),
-    ],
-)
-def test_other_losses_of_ordered_classes_are_refused(settings, line):
-    own = task(f"{URGENCY},labels=low|normal|high")
-    with pytest.raises(ValueError, match=line):
-        RunConfig(tasks=(own,), **settings)
 
 
 # Several labels
@@ -247,7 +180,9 @@ def test_what_describes_no_labels_is_refused(rest, error, line):
 
 
 def test_keys_of_several_labels_belong_to_no_other_type():
-    with pytest.raises(DescriptionError, match="separator: expected another type, found ordinal"):
+    with pytest.raises(
+        DescriptionError, match="separator: expected another type, found classification"
+    ):
         described(f"{URGENCY},labels=low|normal|high,separator=;")
     stored = described(f"{URGENCY},labels=low|normal|high").to_json()
     assert not {"separator", "blank"} & stored.keys()
@@ -295,10 +230,10 @@ def test_numbers_of_labels_are_no_matrix(tmp_path):
         assert task(texts, labels * 10, folder=tmp_path).type == "multi-label"
 
 
-@pytest.mark.parametrize("name", ["tags", "minutes", "quality"])
+@pytest.mark.parametrize("name", ["tags", "minutes"])
 @pytest.mark.parametrize("change", [{"objective": "scl"}, {"label_smoothing": 0.1}], ids=str)
-def test_several_labels_numbers_and_orders_are_no_class(change, name):
-    own = task({"tags": TAGS, "minutes": MINUTES, "quality": QUALITY}[name])
+def test_several_labels_and_numbers_are_no_class(change, name):
+    own = task({"tags": TAGS, "minutes": MINUTES}[name])
     with pytest.raises(SettingsError, match=f"expected a task with classes, found {name}"):
         RunConfig(tasks=(own,), **change)
 
@@ -338,8 +273,6 @@ def test_each_column_is_a_label_with_its_name(tmp_path):
         (f"{TRAITS},separator=o", "labels: expected labels without 'o', found 'apology'"),
         (f"{URGENCY},label=topic", "label: expected one value, found two"),
         (f"m={REQUESTS}:type=regression,text=message", "label: expected one value, found none"),
-        (f"{QUALITY},label=minutes", "label: expected no column, found one"),
-        (f"{QUALITY},pair=joint", "pair: expected bi for ranking, found joint"),
         (f"{TRAITS},mean=3", "found 'mean'"),
     ],
 )
@@ -385,7 +318,7 @@ def test_lists_of_class_numbers_have_the_names_stored_in_the_file(tmp_path):
     assert found.labels == ("anger", "joy")
 
 
-# Numbers, and better and worse texts
+# Numbers
 
 
 @pytest.mark.parametrize("rest", ["", ",text=worse", ",text=worse,pair=joint"])
@@ -416,9 +349,9 @@ def test_numbers_are_standardised_by_the_training_file(rest):
 def test_the_scale_of_similarities_changes_no_other_loss():
     """Numbers are standardised; a similarity counts 25 times as much at the default scale."""
     alike = f"alike={ALIKE}:type=similarity,text=One guest says,text=Another guest says"
-    tasks = (task(f"{alike},label=How alike (0-10)"), task(MINUTES), task(QUALITY))
+    tasks = (task(f"{alike},label=How alike (0-10)"), task(MINUTES))
     built_tasks = plain_tasks(RunConfig(tasks=tasks))
-    for name, factor in (("alike", 25.0), ("minutes", 1.0), ("quality", 1.0)):
+    for name, factor in (("alike", 25.0), ("minutes", 1.0)):
         plain = built(next(one for one in tasks if one.name == name)).kind
         values = torch.tensor([0.2, 0.7])
         for function in ("loss", "divergence"):
@@ -458,49 +391,3 @@ def test_numbers_that_cannot_be_learned_are_refused(rows, line, tmp_path):
 def test_stored_numbers_are_checked(change, line):
     with pytest.raises(UserError, match=line):
         from_json("minutes", described(MINUTES).to_json() | change)
-
-
-def test_a_stored_ranking_has_two_texts_and_no_label():
-    stored = described(QUALITY).to_json()
-    assert from_json("quality", stored).label is None
-    for change, line in (
-        ({"texts": ["better"]}, "texts: expected 2, found 1"),
-        ({"label": "minutes"}, "label: expected no column, found one"),
-        ({"joint": True}, "joint: expected false, found true"),
-    ):
-        with pytest.raises(UserError, match=line):
-            from_json("quality", stored | change)
-
-
-def test_the_better_text_is_trained_to_the_higher_score():
-    """-log sigmoid(s(better) - s(worse)), with one head for both texts."""
-    own = built(described(QUALITY))
-    examples = own.read(REPLIES.parent, "train")
-    rows = list(csv.DictReader(REPLIES.open()))
-    first = rows[int(examples.ids[0]) - 1]
-    assert [column[0] for column in examples.texts] == [first["better"], first["worse"]]
-    assert set(examples.targets.tolist()) == {1.0}
-    torch.manual_seed(0)
-    head, (u, v) = own.build_head(8).eval(), torch.randn(2, 5, 8)
-    outputs, one, two = (head(*texts).detach().double() for texts in ((u, v), (u,), (v,)))
-    torch.testing.assert_close(outputs, one - two, atol=1e-6, rtol=0)
-    torch.testing.assert_close(head(v, u).double(), -outputs, atol=1e-6, rtol=0)
-    terms = [math.log(1 + math.exp(-value)) for value in outputs.tolist()]
-    found = own.kind.loss(outputs, torch.ones(5, dtype=torch.float64)).item()
-    assert found == pytest.approx(sum(terms) / 5)
-    soft = torch.tensor([0.1, 0.5, 0.9, 0.3, 1.0], dtype=torch.float64)  # of a teacher
-    shares = outputs.sigmoid()
-    expected = -(soft * shares.log() + (1 - soft) * (1 - shares).log()).mean()
-    assert own.kind.loss(outputs, soft).item() == pytest.approx(expected.item())
-    divergence = (outputs.sigmoid() - soft) * (outputs - soft.logit())
-    divergence = divergence[:4].mean().item()
-    found = own.kind.divergence(outputs[:4], soft[:4].logit()).item()
-    assert found == pytest.approx(divergence)
-
-
-def test_pairs_from_python_need_no_labels(tmp_path):
-    pairs = [(f"good {n}", f"bad {n}") for n in range(30)]
-    mine = task(pairs, name="m", type="ranking", folder=tmp_path)
-    assert set(rows_of(built(mine)).values()) == {1.0}
-    with pytest.raises(SettingsError, match="labels: expected none, found 30"):
-        task(pairs, [1] * 30, name="m", type="ranking", folder=tmp_path)

@@ -23,7 +23,7 @@ from tasks.task_description import from_json
 from tasks.text_files import DataError, stamp
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
-LABELS = ("topic", "urgency:type=ordinal,labels=low|normal|high", "tags")
+LABELS = ("topic", "urgency:type=classification,labels=low|normal|high", "tags")
 HERE = Path(".")
 
 
@@ -56,7 +56,7 @@ def test_each_column_of_labels_is_a_task():
     found = tickets()
     assert [(one.name, one.type) for one in found] == [
         ("topic", "classification"),
-        ("urgency", "ordinal"),
+        ("urgency", "classification"),
         ("tags", "multi-label"),
     ]
     assert found[1].labels == ("low", "normal", "high")
@@ -79,14 +79,15 @@ def test_each_inferred_type_has_its_reason():
 
 
 def test_yaml_a_mapping_and_flags_describe_the_same_table(tmp_path):
-    urgency = {"type": "ordinal", "labels": ["low", "normal", "high"], "name": "how-fast"}
+    urgency = {"type": "classification", "labels": ["low", "normal", "high"], "name": "how-fast"}
     labels = {"topic": None, "urgency": urgency, "tags": "multi-label"}
     expected = tickets(("topic", "how-fast=" + LABELS[1], "tags:type=multi-label"))
     assert tickets(labels) == expected
     (tmp_path / "tickets.csv").write_bytes(TICKETS.read_bytes())
     text = (
         "train: tickets.csv\ntext: text\ngroup: customer\nlabels:\n  topic:\n  urgency: {type: "
-        "ordinal, labels: [low, normal, high], name: how-fast}\n  tags: {type: multi-label}\n"
+        "classification, labels: [low, normal, high], name: how-fast}\n"
+        "  tags: {type: multi-label}\n"
     )
     (tmp_path / "tickets.yaml").write_text(text)
     found = table_tasks(tmp_path / "tickets.yaml")
@@ -115,7 +116,7 @@ def test_columns_become_names_of_tasks():
     assert [name_of_column(one) for one in names] == [
         *("topic", "how-alike-0-10", "grosse", "uber-all_2", "1st-topic", "", "type")
     ]
-    found = make_table("t.csv", ["a"], ["first=1st Topic", "x=y=z", "a:b:type=ordinal"], {})
+    found = make_table("t.csv", ["a"], ["first=1st Topic", "x=y=z", "a:b:type=regression"], {})
     assert [one[:2] for one in found.labels] == [
         ("first", "1st Topic"),
         ("x", "y=z"),
@@ -134,7 +135,7 @@ def test_columns_become_names_of_tasks():
         ([], {}, "labels: expected a column or more, found none"),
         (["topic:text=b"], {}, "expected for the whole file, found the key 'text'"),
         (["topic:shape=b"], {}, "expected one of type, .* found the key 'shape'"),
-        (["topic:type=ordinal,type=ordinal"], {}, "type: expected one value, found two"),
+        (["topic:type=regression,type=regression"], {}, "type: expected one value, found two"),
         (["topic"], {"groups": "x"}, "expected keys of train, .*found 'groups'"),
         ([" "], {}, "expected the name of a column, found none"),
         ([3], {}, "expected names of columns, as texts, found"),
@@ -152,7 +153,6 @@ def test_wrong_keys_of_a_table_are_refused(labels, options, line):
         ({"labels": ["topic", "text"]}, "column 'text': expected labels that recur, found free"),
         ({"labels": ["topic", "customer"]}, "group: expected another column than the labels"),
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
-        ({"labels": ["topic:type=ordinal"]}, "topic: expected labels="),
         ({"text": "mood"}, "expected a column 'mood'"),
         ({"group": "mood"}, "expected a column 'mood'"),
         ({"group": ["a"]}, "group: expected a column, found"),

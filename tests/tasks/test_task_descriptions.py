@@ -462,7 +462,7 @@ def test_an_array_of_pairs_is_the_list_of_its_pairs(tmp_path):
         ),
         ("mine=f.csv:type=classification", None, {"pair": "joint"}, "options: expected inside"),
         ("sst", ["x"], {}, "labels: expected only for a list of texts"),
-        ("sst", None, {"hed": "x"}, "sst: expected options of head, loss, found 'hed'; did you"),
+        ("sst", None, {"hed": "x"}, "sst: expected options of head, found 'hed'; did you"),
         (["a"], ["x"], {"name": "overall"}, "name: expected another name than overall, "),
         ("sst", None, {"name": "mine"}, "name: expected only for a list of texts"),
         ("mine=f.csv", None, {"folder": "here"}, "folder: expected only for a list of texts"),
@@ -485,7 +485,7 @@ def test_a_data_frame_is_no_file():
 
 def test_decimal_classes_are_the_texts_of_their_labels(tmp_path):
     labels, both = [1.0, 2.0] * 10, [f"text {i}" for i in range(20)]
-    ordered = task(both, labels, type="ordinal", classes=[1.0, 2.0], folder=tmp_path)
+    ordered = task(both, labels, classes=[1.0, 2.0], folder=tmp_path)
     assert ordered.labels == ("1", "2")
 
 

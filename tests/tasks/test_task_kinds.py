@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from losses import corn_loss, distance_loss, pair_contrastive_loss
+from losses import pair_contrastive_loss
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from tasks import TASK_NAMES, build_task
@@ -79,7 +79,7 @@ def test_only_cross_entropy_is_smoothed():
     kind = build_task("sst").kind
     assert smoothed(kind, 0.5).predictions is kind.predictions
     with pytest.raises(ValueError, match="expected a task that is trained by cross-entropy"):
-        smoothed(build_task("sst", loss="corn").kind, 0.5)
+        smoothed(build_task("sts").kind, 0.5)
 
 
 @pytest.mark.parametrize("name", ["sst", "qqp"])
@@ -90,28 +90,6 @@ def test_classification_scores_are_probabilities_and_predictions_their_largest(n
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
     assert scores.dtype == np.float32
     assert task.kind.predictions(scores).tolist() == [0, 0, 1]
-
-
-@pytest.mark.parametrize("head", ["hidden", "softmax"])
-def test_losses_of_ordered_classes_change_outputs_and_loss_but_not_the_form_of_scores(head):
-    losses = {"corn": (corn_loss, 4), "distance": (distance_loss, 5)}
-    targets, plain = torch.tensor([0, 3, 4]), build_task("sst")
-    for name, (loss, width) in losses.items():
-        task = build_task("sst", head=head, loss=name)
-        outputs = task.build_head(H).eval()(torch.randn(3, H))
-        assert outputs.shape == (3, width)
-        assert torch.equal(task.compute_losses(outputs, (), targets)["sst"], loss(outputs, targets))
-        scores = task.scores(fixed(outputs), ())
-        assert scores.shape == (3, 5)
-        assert scores.dtype == torch.float32
-        torch.testing.assert_close(scores.sum(1), torch.ones(3))
-        other = outputs.flip(0)
-        torch.testing.assert_close(  # of the probabilities, whatever the outputs are
-            task.kind.divergence(outputs, other),
-            plain.kind.divergence(scores.log(), task.kind.scores(other).log()),
-        )
-        assert task.kind.divergence(outputs, outputs.clone()) == 0
-        assert (task.kind.columns, task.kind.class_names) == (5, plain.kind.class_names)
 
 
 def test_similarity_loss_is_the_squared_error_of_a_fifth_of_the_score():
