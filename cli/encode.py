@@ -53,7 +53,7 @@ def add_flags(parser: Any) -> None:
     files.add_argument(
         "--task",
         metavar="TASK",
-        help="use the adapter of this task of the run (default: the shared encoder)",
+        help="use the layers of this task of the run (default: the shared encoder)",
     )
     files.add_argument("--use", help=USE_AGAIN, **USE)
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")

@@ -26,8 +26,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--task",
         metavar="TASK",
-        help="task of a run with adapters: export its head, with its adapter merged into the "
-        "encoder",
+        help="task of a run with branches: export its head, and the encoder with its layers",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing export")
     parser.add_argument("--use", help=USE_AGAIN, **USE)

@@ -24,7 +24,7 @@ def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
         parser,
         "multitask",
-        common=(*COMMON, "schedule", "auxiliary", "adapter"),
+        common=(*COMMON, "schedule", "auxiliary", "branch"),
     )
     add_task_list(flags, CS224N)
     add_table(flags)
@@ -39,17 +39,6 @@ def add_flags(parser: Any) -> None:
         metavar="TASK",
     )
     add_pcgrad(flags)
-    flags.add(
-        "branch",
-        "adapter",
-        "give each task its own layers, which begin as copies of the shared ones: those with these "
-        "numbers, the last K (top-K), or with auto those whose gradients conflict in the run of "
-        "--init; short for --adapter copies with --adapter-layers, --adapter-top-layers or "
-        "--adapter-conflict-layers",
-        True,
-        nargs="+",
-        metavar="LAYER",
-    )
     flags.add_task_options(TASK_NAMES)
 
 

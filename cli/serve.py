@@ -76,7 +76,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
     choice = model.model.bi_encoder.choose_precision(machine.precision)
     precision = choice.precision
-    for task in (None, *model.model.adapters):  # errors and compilation before the first request
+    for task in (None, *model.model.branches):  # errors and compilation before the first request
         model.encoder(precision, task)
     run = ServedRun(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)

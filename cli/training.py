@@ -18,7 +18,6 @@ from common.errors import SettingsError
 from common.processes import is_main_process
 from common.settings import Count, Name, Settings, convert
 from minbert.config import TrainingPrecision
-from multitask.adapters import BRANCH, Copies, branch_settings
 from multitask.control import Every, RunControl, parse_every
 from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.settings.config import RunConfig, settings_of_mode
@@ -229,19 +228,11 @@ def check_preset(name: Any, from_file: Mapping[str, Any], mode: str) -> None:
 
 
 def add_short_forms(given: dict[str, Any], args: argparse.Namespace) -> None:
-    """Add the settings for which `--pcgrad` and `--branch` are short."""
+    """Add the settings for which `--pcgrad` is short."""
     if getattr(args, "pcgrad", False):
         if given.get("combiner", args.pcgrad) != args.pcgrad:
             raise SettingsError(f"pcgrad and combiner {given['combiner']}: expected one combiner")
         given["combiner"] = args.pcgrad
-    if branch := getattr(args, "branch", None):
-        for key in BRANCH:
-            if key in given:
-                raise SettingsError(f"branch and {key}: expected at most one of them")
-        from_file = settings_file(args)
-        given.setdefault("adapter", from_file.get("adapter") or Copies.name)
-        plain = {key: default for key, default in BRANCH.items() if key in from_file}
-        given |= plain | branch_settings(branch)
 
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:

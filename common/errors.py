@@ -77,7 +77,7 @@ class Notice(UserWarning):
 
 
 class SharedEncoderWarning(Notice):
-    """Warning that a run has adapters, and that embeddings are those of its shared encoder."""
+    """Warning that a run has branches, and that embeddings are those of its shared encoder."""
 
 
 class UnfinishedRunWarning(Notice):

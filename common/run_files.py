@@ -8,7 +8,7 @@ EXPORTED = "run.json"  # in an exported folder, in which config.json is the enco
 CHECKPOINT_PARTS = ("model", "optimizer")  # of a checkpoint, beside those of regularisers
 # In a checkpoint and in an exported folder.
 HEADS = "heads.safetensors"
-ADAPTERS = "adapters.safetensors"
+BRANCHES = "branches.safetensors"
 
 
 def is_run(config: Mapping[str, Any]) -> bool:

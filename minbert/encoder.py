@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minbert.adapters import PLAIN, Additions, EncoderAdapter
 from minbert.attention import AttentionLayout, attend
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
@@ -104,9 +103,9 @@ class SelfAttention(nn.Module):
         self.output = Linear(config.hidden_size, config.hidden_size)
         self.dropout = Dropout(config.attention_dropout, stream)
 
-    def forward(self, hidden: Tensor, layout: AttentionLayout, more: Additions) -> Tensor:
-        qkv = self.qkv(hidden, more.qkv)  # (T, 3H)
-        return self.output(attend(qkv, layout, self.dropout), more.output)  # (T, H)
+    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
+        qkv = self.qkv(hidden)  # (T, 3H)
+        return self.output(attend(qkv, layout, self.dropout))  # (T, H)
 
 
 class Layer(nn.Module):
@@ -124,28 +123,20 @@ class Layer(nn.Module):
         self.activation_name = config.activation
         self.compiled: Callable[[Tensor, Tensor], Tensor] | None = None
 
-    def forward(self, hidden: Tensor, layout: AttentionLayout, more: Additions = PLAIN) -> Tensor:
-        if more is PLAIN and (dtype := fused_dtype(self, hidden, layout)):
+    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
+        if dtype := fused_dtype(self, hidden, layout):
             fused = fused_layer if self.training else inference_layer
             return fused(self, hidden, layout, dtype)
-        attended = self.attention(hidden, layout, more)  # (T, H)
-        if self.compiled is not None and not self.training and more is PLAIN:
+        attended = self.attention(hidden, layout)  # (T, H)
+        if self.compiled is not None and not self.training:
             return self.compiled(hidden, attended)
-        parallel = None if more.parallel is None else more.parallel(hidden, layout)  # (T, H)
-        return self.after_attention(hidden, attended, more, parallel)
+        return self.after_attention(hidden, attended)
 
-    def after_attention(
-        self,
-        hidden: Tensor,
-        attended: Tensor,
-        more: Additions = PLAIN,
-        parallel: Tensor | None = None,
-    ) -> Tensor:
+    def after_attention(self, hidden: Tensor, attended: Tensor) -> Tensor:
         """Apply both residual connections and norms and the feed-forward: two (T, H) -> (T, H)."""
         hidden = self.attention_norm(self.dropout.add(hidden, attended))
-        wide = self.activation(self.up(hidden, more.up))  # (T, 4H)
-        output = self.dropout.add(hidden, self.down(wide, more.down))
-        return self.output_norm(output if parallel is None else output + parallel)
+        wide = self.activation(self.up(hidden))  # (T, 4H)
+        return self.output_norm(self.dropout.add(hidden, self.down(wide)))
 
 
 class Begin(NamedTuple):
@@ -153,9 +144,6 @@ class Begin(NamedTuple):
 
     layers: int
     hidden: Tensor
-
-
-NO_ADAPTER = EncoderAdapter()
 
 
 class Encoder(TokenEncoder):
@@ -168,29 +156,25 @@ class Encoder(TokenEncoder):
         self.embeddings = Embeddings(config, self.stream)
         self.layers = nn.ModuleList(Layer(config, self.stream) for _ in range(config.num_layers))
 
-    def forward(self, batch: Batch, adapter: EncoderAdapter | None = None) -> Tensor:
-        """Return the hidden states (T, H), with the additions of an adapter to the layers."""
-        for hidden in self.states(batch, adapter):
+    def forward(self, batch: Batch) -> Tensor:
+        """Return the hidden states (T, H)."""
+        for hidden in self.states(batch):
             last = hidden
         return last
 
-    def states(
-        self, batch: Batch, adapter: EncoderAdapter | None = None, begin: Begin | None = None
-    ) -> Iterator[Tensor]:
+    def states(self, batch: Batch, begin: Begin | None = None) -> Iterator[Tensor]:
         """Yield the hidden states (T, H) after each layer, as they are computed.
 
         With `begin` only those after later layers, from states that are already known.
         """
         self.begin_pass(batch)
-        adapter = adapter or NO_ADAPTER
-        layers, additions = adapter.in_place_of(self.layers), adapter.additions(len(self.layers))
         done, hidden = begin or Begin(0, self.embeddings(batch))
         layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies
             hidden = F.pad(hidden, (0, 0, 0, more))
         dtype = hidden.dtype
-        for layer, addition in zip(layers[done:], additions[done:], strict=True):
-            hidden = layer(hidden, layout, addition)
+        for layer in self.layers[done:]:
+            hidden = layer(hidden, layout)
             yield (hidden[: batch.tokens] if more else hidden).to(dtype)
 
     def first_layers(self, count: int) -> Encoder:

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.errors import EncoderError
-from minbert.adapters import AdaptedEncoder
 from minbert.batching import Batch
 from minbert.bilstm import BiLSTM
 from minbert.encoder import Encoder
@@ -23,7 +22,7 @@ def states_after(encoder: nn.Module, batch: Batch, exits: Sequence[int]) -> list
     """
     if not exits:
         return [encoder(batch).float()]
-    assert isinstance(encoder, Encoder | AdaptedEncoder), "exits are those of a transformer"
+    assert isinstance(encoder, Encoder), "exits are those of a transformer"
     every = enumerate(encoder.states(batch), 1)
     found = {layer: hidden.float() for layer, hidden in every if layer in exits}
     return [found[layer] for layer in exits]

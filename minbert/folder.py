@@ -15,7 +15,6 @@ from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
 from common.json_files import read_json, read_json_if_any, write_json
 from common.run_files import CHECKPOINTS, EXPORTED, HEADS, is_run
-from minbert.adapters import AdaptedEncoder
 from minbert.bilstm import BiLSTM
 from minbert.config import (
     BILSTM,
@@ -181,7 +180,7 @@ def write_embedding(folder: Path, settings: SentenceSettings) -> None:
     write_json(folder / EMBEDDING, embedding)
 
 
-AnyEncoder = Encoder | AdaptedEncoder | BiLSTM
+AnyEncoder = Encoder | BiLSTM
 
 
 def read_config(folder: Path) -> AnyConfig:
@@ -257,11 +256,7 @@ def make_folder(folder: Path) -> None:
 
 
 def save_encoder(encoder: AnyEncoder, folder: Path) -> None:
-    """Write `config.json` and `model.safetensors`; transformers opens those of a transformer.
-
-    An adapter is merged into the weights; raise EncoderError for one that cannot be merged.
-    """
-    encoder = encoder.merged() if isinstance(encoder, AdaptedEncoder) else encoder
+    """Write `config.json` and `model.safetensors`; transformers opens those of a transformer."""
     if isinstance(encoder, Encoder):
         config, tensors = config_to_transformers(encoder.config), to_checkpoint(encoder)
     else:

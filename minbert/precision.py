@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from common.errors import EncoderError
-from minbert.adapters import AdaptedEncoder
 from minbert.batching import Embed, TokenLists, pack
 from minbert.encoder import Encoder
 from minbert.folder import AnyEncoder
@@ -67,15 +66,8 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=used, cache_enabled=False)
 
 
-def in_bfloat16(encoder: AnyEncoder) -> Encoder | AdaptedEncoder:
-    """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM.
-
-    Low-rank adapters are not copied: they compute in the type of their inputs.
-    """
-    if isinstance(encoder, AdaptedEncoder):
-        half = in_bfloat16(encoder.encoder)
-        assert isinstance(half, Encoder)
-        return AdaptedEncoder(half, encoder.adapter.converted(torch.bfloat16))
+def in_bfloat16(encoder: AnyEncoder) -> Encoder:
+    """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM."""
     if not isinstance(encoder, Encoder):
         raise EncoderError("bf16: expected a transformer, found a BiLSTM; use fp32 for it")
     half = frozen_copy(encoder, torch.bfloat16)
@@ -98,19 +90,13 @@ def in_int8(encoder: AnyEncoder, tokenize: Tokenize, embed: Embed, pooling: str)
     """Copy the encoder with int8 products, except in layers that these would hurt.
 
     Without int8 instructions the copy is the best float one, with a printed note. Some sentences,
-    which `tokenize` and `embed` turn into embeddings, decide; `pooling` is that of `embed`. A
-    low-rank adapter is merged. Raises EncoderError for a BiLSTM, an encoder on a GPU, and an
-    adapter that cannot be merged.
+    which `tokenize` and `embed` turn into embeddings, decide; `pooling` is that of `embed`. Raises
+    EncoderError for a BiLSTM, and for an encoder on a GPU.
     """
     from minbert.int8 import input_magnitudes, int8_layers
     from minbert.int8_layers import SENTENCES, choose_layers
     from minbert.int8_products import has_int8
 
-    if isinstance(encoder, AdaptedEncoder):
-        try:
-            encoder = encoder.merged()
-        except EncoderError as error:
-            raise EncoderError(f"int8: {error}; use bf16 or fp32 for it") from error
     if not isinstance(encoder, Encoder):
         raise EncoderError("int8: expected a transformer, found a BiLSTM; use fp32 for it")
     if (device := encoder.embeddings.word.weight.device).type != "cpu":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -95,7 +95,7 @@ def build_model(
     bi_encoder.sizes = trained_sizes(config.widths, config.exits, bi_encoder.size)
     if verbose:
         report_skipped(bi_encoder)
-    model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.adapter)
+    model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers)
     for name in chosen:
         if len(model.sizes) > 1 and model.pooling_of(name) is not None:
             expected = "heads that read embeddings of the encoder's pooling"
@@ -124,7 +124,7 @@ def checked_precision(config: RunConfig, bi_encoder: BiEncoder, device: torch.de
 
 
 def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> None:
-    """Take over the heads and adapters of the run `init` that fit, and print which these are.
+    """Take over the heads and branches of the run `init` that fit, and print which these are.
 
     `weights` is the folder of its best epoch, from which the encoder was read.
     """
@@ -140,11 +140,11 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
     ]
     heads = model.load_matching_heads(weights, names)
     print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
-    if config.adapter is not None or stored.get("adapter"):
-        adapters = model.load_matching_adapters(
-            weights, names if same_adapter(config, stored) else ()
-        )
-        line = f"adapters initialised from {config.init}: {', '.join(adapters) or 'none'}"
+    if config.branch is not None or stored.get("branch"):
+        mine, keys = config.to_json(), ("branch", "branch_only")
+        same = all(stored.get(key) == mine[key] for key in keys)
+        branches = model.load_matching_branches(weights, names if same else ())
+        line = f"branches initialised from {config.init}: {', '.join(branches) or 'none'}"
         print(line, flush=True)
 
 
@@ -160,15 +160,6 @@ def open_bi_encoder(source: str | Path, config: RunConfig, linear: str | None = 
     """Return an encoder with the pooling, kernel and limit of tokens of a configuration."""
     settings = (config.pooling, linear or config.linear, config.max_tokens)
     return BiEncoder.from_pretrained(source, *settings)
-
-
-def same_adapter(config: RunConfig, stored: Mapping[str, Any]) -> bool:
-    """Return whether a stored run's adapters compute the same as those of a configuration.
-
-    Their learning rate may differ.
-    """
-    mine = {key: one for key, one in config.to_json().items() if key.startswith("adapter")}
-    return all(stored.get(key) == one for key, one in mine.items() if key != "adapter_lr")
 
 
 def load_trained(
@@ -190,7 +181,7 @@ def load_trained(
     bi_encoder = open_bi_encoder(best, config, linear)
     with stored_run_errors(folder):
         tasks = build_tasks(config)
-        model = EncoderWithHeads(bi_encoder, tasks, config.seed, adapter=config.adapter)
+        model = EncoderWithHeads(bi_encoder, tasks, config.seed, own_layers=config.own_layers)
         model.load_heads(best)
     return config, tasks, model.to(choose_device(device))
 

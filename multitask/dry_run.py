@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from multitask.conflict_layers import with_conflict_layers
 from multitask.run import make_trainer
 from multitask.sampling import batches_by_task
 from multitask.settings.config import RunConfig
@@ -15,15 +14,11 @@ def dry_run_rows(config: RunConfig) -> list[list[str]]:
     """Return rows of epoch, task, examples, passes over its data, batches and steps per epoch.
 
     An epoch has one row for each task that it trains. No file is written and nothing is trained.
-    Adapters whose layers `conflict_layers` chooses are in these. Raise RunError if a run of `init`
-    or `teacher` is missing or has no weights, and SettingsError if that of `init` has another
-    encoder.
+    Raise RunError if a run of `init` or `teacher` is missing or has no weights, and SettingsError
+    if that of `init` has another encoder.
     """
     check_source_weights(config)
     check_encoder_of_init(config)
-    config, choice = with_conflict_layers(config)
-    if choice is not None:
-        print(choice, flush=True)
     trainer = make_trainer(config, Path(), ask_teachers=False)
     sizes, rows = trainer.plan.work.sizes, []
     for epoch in range(1, config.epochs + 1):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, cast
 
 import torch
 from torch import nn
 
-from common.run_files import ADAPTERS, HEADS
-from minbert.adapters import AdaptedEncoder, EncoderAdapter
+from common.errors import SettingsError
+from common.run_files import BRANCHES, HEADS
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
@@ -18,12 +19,12 @@ from minbert.config import transformer_config
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import Encoder
 from minbert.exits import first_dimensions
-from minbert.folder import AnyEncoder, load_encoder
+from minbert.folder import load_encoder
+from minbert.layer_copies import branch, copied_layers
 from minbert.pooling import Pool
 from minbert.precision import autocast
 from minbert.sizes import Size
 from minbert.weights import save_tensors
-from multitask.adapters import Adapter
 from multitask.task_modules import (
     count_parameters,
     initial_weights,
@@ -39,7 +40,7 @@ LAYER = "layer "  # name of a section of the encoder, before the number from 1
 class EncoderWithHeads(nn.Module):
     """One encoder for all sentences, and one head for each task in `heads`.
 
-    With an `adapter`, its tasks also have parts of the encoder of their own in `adapters`.
+    `branches` holds the last layers of tasks with such of their own, as many as `own_layers` says.
     """
 
     def __init__(
@@ -48,87 +49,86 @@ class EncoderWithHeads(nn.Module):
         tasks: Mapping[str, Task],
         seed: int,
         precision: str = "fp32",
-        adapter: Adapter | None = None,
+        own_layers: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         super().__init__()
-        self.bi_encoder, self.precision, self.adapter = bi_encoder, precision, adapter
-        self.frozen = False
-        self.heads, self.adapters = nn.ModuleDict(), nn.ModuleDict()
+        self.bi_encoder, self.precision, self.frozen = bi_encoder, precision, False
+        self.heads, self.branches = nn.ModuleDict(), nn.ModuleDict()
         for name, task in tasks.items():
             with initial_weights(f"{seed} {name}"):
                 self.heads[name] = task.build_head(bi_encoder.width)
-        if adapter is not None:
-            config = transformer_config(f"adapter {adapter.name}", self.encoder.config)
-            for name in adapter.only or tasks:
-                with initial_weights(f"{seed} adapter of {name}"):
-                    self.adapters[name] = built = adapter.build(config)
-                assert isinstance(self.encoder, Encoder), "its configuration is a transformer's"
-                built.start_from(self.encoder)
+        for name, layers in own_layers.items():
+            count = transformer_config("branch", self.encoder.config).num_layers
+            if layers > count:
+                expected = f"at most top-{count}, the number of the encoder's layers"
+                raise SettingsError(f"branch: expected {expected}, found top-{layers}")
+            self.branches[name] = copied_layers(self.encoder, layers)
         self.unused_layers.requires_grad_(False)
-        for module in (*self.heads.modules(), *self.adapters.modules()):
+        for module in (*self.heads.modules(), *self.branches.modules()):
             if isinstance(module, Dropout):
                 module.stream = self.dropout_stream
 
     @property
     def encoder(self) -> Encoder | BiLSTM:
-        """The shared encoder, without adapters."""
-        encoder = self.bi_encoder.encoder
-        assert not isinstance(encoder, AdaptedEncoder), "adapters are kept by task"
-        return encoder
+        """The shared encoder."""
+        return self.bi_encoder.encoder
 
-    def adapted(self, encoder: AnyEncoder, task: str | None) -> AnyEncoder:
-        """Return the shared encoder, or a copy in another precision, with the adapter of a task.
+    def encoder_of(self, task: str | None, encoder: nn.Module | None = None) -> nn.Module:
+        """Return the shared encoder, or `encoder`, its copy in another precision, for a task.
 
-        Return the encoder itself for None, and without adapters.
+        It has the task's own last layers, if there are any.
         """
-        if task is None or task not in self.adapters:
-            return encoder
-        adapter = self.adapters[task]
-        assert isinstance(encoder, Encoder)
-        assert isinstance(adapter, EncoderAdapter)
-        return AdaptedEncoder(encoder, adapter)
+        shared = encoder or self.encoder
+        if task is None or task not in self.branches:
+            return shared
+        layers = self.branches[task]
+        assert isinstance(shared, Encoder)
+        assert isinstance(layers, nn.ModuleList)
+        return branch(shared, layers)
 
     def bi_encoder_of(self, task: str | None) -> BiEncoder:
-        """Return the bi-encoder with the adapter of a task; the shared one for None."""
+        """Return the bi-encoder with the own layers of a task; the shared one for None."""
         shared = self.bi_encoder
-        if task is None or task not in self.adapters:
+        if task is None or task not in self.branches:
             return shared
-        return shared.with_encoder(self.adapted(shared.encoder, task))
+        encoder = self.encoder_of(task)
+        assert isinstance(encoder, Encoder)
+        return shared.with_encoder(encoder)
 
     @property
     def dropout_stream(self) -> DropoutStream:
-        """The random stream of the dropout in encoder, adapters and heads."""
+        """The random stream of the dropout in encoder, branches and heads."""
         return self.encoder.stream
 
     @property
     def selectable_tasks(self) -> tuple[str, ...]:
-        """The tasks whose encoders may differ: all tasks, if one of them has an adapter."""
-        return tuple(self.heads) if self.adapters else ()
+        """The tasks whose encoders may differ: all tasks, if one of them has own layers."""
+        return tuple(self.heads) if self.branches else ()
 
     @property
     def unused_layers(self) -> nn.ModuleList:
         """The shared layers in place of which every task has a layer of its own."""
-        every = [self.adapted(self.encoder, task).layers for task in self.heads]
-        used = {id(layer) for layers in every for layer in layers}
-        return nn.ModuleList(one for one in self.encoder.layers if id(one) not in used)
+        own = self.branches.values() if len(self.branches) == len(self.heads) else ()
+        count = min((len(cast(nn.ModuleList, layers)) for layers in own), default=0)
+        return self.encoder.layers[len(self.encoder.layers) - count :]
 
     @property
     def trains_only_heads(self) -> bool:
         """Whether no gradient is needed below the embeddings of sentences."""
-        return self.frozen and not self.adapters
+        return self.frozen and not self.branches
 
     def trains_encoder_of(self, task: str | None) -> bool:
         """Return whether a task trains anything below its embeddings."""
-        return not self.frozen or (task is not None and task in self.adapters)
+        return not self.frozen or (task is not None and task in self.branches)
 
     def task_parameters(self, task: str) -> list[nn.Parameter]:
-        """Return the parameters of a single task: those of its head and of its adapter."""
-        parts = [modules[task] for modules in (self.heads, self.adapters) if task in modules]
+        """Return the parameters of a single task: those of its head and of its layers."""
+        parts = [modules[task] for modules in (self.heads, self.branches) if task in modules]
         return [parameter for part in parts for parameter in part.parameters()]
 
     def parameter_counts(self) -> dict[str, Any]:
         """Return the number of shared parameters, and of those of each task by part."""
-        parts = {"head": self.heads, "adapter": self.adapters}
+        parts = {"head": self.heads, "branch": self.branches}
         unused = count_parameters(self.unused_layers)
         return {
             "shared": count_parameters(self.bi_encoder) - unused,
@@ -149,7 +149,7 @@ class EncoderWithHeads(nn.Module):
 
     def embeds_alike(self, task: str) -> bool:
         """Return whether `embed` returns the same for a task as without a task."""
-        return task not in self.adapters and self.pooling_of(task) is None
+        return task not in self.branches and self.pooling_of(task) is None
 
     def embedding_width(self, task: str | None) -> int:
         """Return the width of the embeddings that `embed` returns for a task."""
@@ -181,7 +181,7 @@ class EncoderWithHeads(nn.Module):
         """Return float32 embeddings (B, H), one tensor for each text of an example.
 
         The pooling is that of the head of `task`, or by default that of the encoder. The encoder
-        has the adapter of `task`, if there is one.
+        has the own layers of `task`, if there are any.
         """
         return self.embed_after(batch, task)[0]
 
@@ -190,7 +190,7 @@ class EncoderWithHeads(nn.Module):
     ) -> list[Embeddings]:
         """Embed as `embed` does, after each of the layers `exits`; () for the last only."""
         only_heads = self.trains_only_heads
-        encoder = self.adapted(self.encoder, task)
+        encoder = self.encoder_of(task)
         if self.training and only_heads:  # for the dropout of heads; the encoder begins no pass
             self.dropout_stream.next_pass()
         with (
@@ -211,14 +211,12 @@ class EncoderWithHeads(nn.Module):
         return {name: list(part.parameters()) for name, part in parts.items()}
 
     def check_sections(self) -> None:
-        """Raise ValueError for a trained parameter that is in no section, head or adapter."""
+        """Raise ValueError for a trained parameter that is in no section, head or branch."""
         known = {id(p) for several in self.sections().values() for p in several}
         known |= {id(p) for name in self.heads for p in self.task_parameters(name)}
         for name, parameter in self.named_parameters():
             if parameter.requires_grad and id(parameter) not in known:
-                raise ValueError(
-                    f"expected {name} in a section of the encoder, a head or an adapter"
-                )
+                raise ValueError(f"expected {name} in a section of the encoder, a head or a branch")
 
     def make_words_sparse(self) -> nn.Parameter:
         """Make the gradients of the word embeddings sparse, and return these embeddings."""
@@ -229,9 +227,9 @@ class EncoderWithHeads(nn.Module):
         return weight
 
     def freeze_encoder(self, frozen: bool = True) -> None:
-        """Train only heads (BEES, M1) and adapters (Hu et al., 2022), not the encoder itself.
+        """Train only heads (BEES, M1) and own layers of tasks, not the shared encoder.
 
-        The encoder has dropout only if there are adapters.
+        The encoder has dropout only if there are such layers.
         """
         self.frozen = frozen
         self.bi_encoder.requires_grad_(not frozen)
@@ -249,29 +247,28 @@ class EncoderWithHeads(nn.Module):
         return all(bool(parameter.isfinite().all()) for parameter in self.parameters())
 
     def save(self, folder: Path) -> None:
-        """Save the encoder in the format of transformers, heads and adapters in the same folder."""
+        """Save the encoder in the format of transformers, heads and branches in the same folder."""
         self.bi_encoder.save_pretrained(folder)
         self.save_heads(folder)
 
     def save_heads(self, folder: Path) -> None:
-        """Save only what belongs to single tasks: heads, and adapters if there are any."""
+        """Save only what belongs to single tasks: heads, and branches if there are any."""
         for file, modules in self.files_of_tasks().items():
             tensors = {name: value.contiguous() for name, value in modules.state_dict().items()}
             save_tensors(tensors, folder / file)
 
     def files_of_tasks(self) -> dict[str, nn.ModuleDict]:
         """Return the modules of single tasks by the name of their file."""
-        adapters = {ADAPTERS: self.adapters} if self.adapters else {}
-        return {HEADS: self.heads, **adapters}
+        return {HEADS: self.heads, **({BRANCHES: self.branches} if self.branches else {})}
 
     def load(self, folder: Path) -> None:
-        """Load weights that `save` wrote for the same encoder, heads and adapters."""
+        """Load weights that `save` wrote for the same encoder, heads and branches."""
         saved, _ = load_encoder(folder, self.encoder.config)
         self.encoder.load_state_dict(saved.state_dict())
         self.load_heads(folder)
 
     def load_heads(self, folder: Path) -> None:
-        """Load only heads and adapters."""
+        """Load only heads and branches."""
         for file, modules in self.files_of_tasks().items():
             modules.load_state_dict(read_task_modules(modules, folder / file))
 
@@ -279,7 +276,7 @@ class EncoderWithHeads(nn.Module):
         """Load these heads of another run if their shapes match; return the loaded names."""
         return load_matching(self.heads, folder / HEADS, names)
 
-    def load_matching_adapters(self, folder: Path, names: Container[str]) -> list[str]:
-        """Load these adapters of another run as `load_matching_heads` does."""
-        file = folder / ADAPTERS
-        return load_matching(self.adapters, file, names) if file.exists() else []
+    def load_matching_branches(self, folder: Path, names: Container[str]) -> list[str]:
+        """Load the own layers of these tasks of another run as `load_matching_heads` does."""
+        file = folder / BRANCHES
+        return load_matching(self.branches, file, names) if file.exists() else []

@@ -26,7 +26,6 @@ CHOSEN = "chosen for minilm, on STS dev"
 class Optimizer(Settings):
     """An optimiser, with one learning rate for the encoder and one for the heads.
 
-    Adapters have their own, `adapter_lr`.
 
     The default rates were chosen for all-MiniLM-L6-v2 in our experiments (results/, on STS dev);
     BEES fine-tunes BERT base at 2e-5. `of_encoder` names the settings that act on the encoder only.
@@ -84,8 +83,7 @@ class AdamW(Optimizer, name="adamw"):
         """Yield parameters with their peak rate.
 
         Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0. The own
-        layers of an adapter whose rate is `lr` have that of the layer they replace, and its other
-        parameters have `lr`.
+        layers of a task have the rate of the layers that they replace.
         """
         if self.layer_decay == 1:
             yield model.bi_encoder.parameters(), self.lr
@@ -93,21 +91,10 @@ class AdamW(Optimizer, name="adamw"):
             for below, section in enumerate(reversed(model.sections().values())):
                 yield section, self.lr * self.layer_decay**below
         yield model.heads.parameters(), self.head_lr
-        if (adapter := model.adapter) is None:
-            return
-        rate = adapter.lr or getattr(self, adapter.rate)
-        if adapter.lr is not None or adapter.rate != "lr" or self.layer_decay == 1:
-            yield model.adapters.parameters(), rate
-            return
-        last = len(model.encoder.layers) - 1
-        adapters: Iterable[Any] = model.adapters.values()
-        for of_task in adapters:
-            seen: set[nn.Parameter] = set()  # a layer may be in several places
-            for place, layer in of_task.own_layers().items():
-                several = [p for p in layer.parameters() if p not in seen]
-                yield several, rate * self.layer_decay ** (last - place)
-                seen.update(several)
-            yield [p for p in of_task.parameters() if p not in seen], rate
+        branches: Iterable[Any] = model.branches.values()
+        for layers in branches:
+            for below, layer in enumerate(reversed(layers)):
+                yield layer.parameters(), self.lr * self.layer_decay**below
 
 
 class LrSchedule(Settings):

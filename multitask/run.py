@@ -15,7 +15,6 @@ from common.errors import RunError, out_of_memory
 from common.json_files import write_sealed
 from multitask.assembly import assemble
 from multitask.calibration import calibrate, write_calibration
-from multitask.conflict_layers import with_conflict_layers
 from multitask.control import RunControl
 from multitask.distributed import Processes, process_group
 from multitask.loop.evaluation import (
@@ -69,7 +68,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         check_encoder_of_init(config)
     with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
-        shared: tuple[RunConfig, bool, list[str]] | None = None
+        shared: tuple[RunConfig, bool, str | None] | None = None
         with processes.synchronized_errors():
             if processes.first:
                 stack.enter_context(run_folder.locked())
@@ -77,11 +76,9 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
                 if control.verbose:
                     print(f"linear layers on a CPU: {config.linear} ({reason})")
                 config, precision = with_precision(run_folder, config, control.overwrite)
-                stored = None if control.overwrite else run_folder.run_or_nothing()
-                config, branches = with_conflict_layers(config, stored)
                 finished = holds_finished(run_folder, config, control.resume, control.overwrite)
-                shared = config, finished, [one for one in (precision, branches) if one is not None]
-        config, finished, choices = processes.gather(shared)[0]
+                shared = config, finished, precision
+        config, finished, precision = processes.gather(shared)[0]
         if finished:
             metrics = run_folder.metrics() or {}
             how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
@@ -92,8 +89,8 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
                 Checkpoints(run_folder.checkpoints).forget()  # in case it was killed before that
             return metrics
         print(f"run folder: {folder}", flush=True)
-        for line in choices:
-            print(line, flush=True)
+        if precision is not None:
+            print(precision, flush=True)
         return run(config, folder, processes, control)
 
 

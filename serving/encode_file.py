@@ -10,17 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from common.errors import UserError
-from minbert.adapters import AdaptedEncoder
 from minbert.bi_encoder import BiEncoder
 from serving.empty_texts import encode_stream
 from tasks.tables import read_sentences
 
 
 def compile_layers(model: BiEncoder) -> None:
-    """Compile the layers of an encoder; raise UserError for adapters or without a compiler."""
-    if isinstance(model.encoder, AdaptedEncoder):
-        expected = "expected an encoder without an adapter; --mode export --task merges it"
-        raise UserError(f"--compile: {expected}")
+    """Compile the layers of an encoder; raise UserError without a compiler."""
     compiler = (os.environ.get("CXX") or "g++").split()[0]  # CXX may contain flags
     if model.device.type == "cpu" and shutil.which(compiler) is None:
         raise UserError("--compile: expected a C++ compiler such as g++, found none")

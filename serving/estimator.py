@@ -170,7 +170,7 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """Return the embeddings (n, H) of texts, or of both texts of pairs (n, 2H), in float32."""
         check_is_fitted(self)
         columns = zip(*self.texts(X, reset=False), strict=True)
-        task = HEAD if self.model_.model.adapters else None
+        task = HEAD if self.model_.model.branches else None
         return np.hstack([self.model_.encode(list(one), task=task) for one in columns])
 
     def texts(self, X: Any, reset: bool) -> list[tuple[str, ...]]:  # noqa: N803

@@ -12,7 +12,7 @@ from common.atomic_files import atomic_path, recover
 from common.errors import SettingsError, UserError
 from common.extras import missing
 from common.json_files import write_json
-from common.run_files import ADAPTERS, EXPORTED, HEADS
+from common.run_files import BRANCHES, EXPORTED, HEADS
 from minbert.config import transformer_config
 from minbert.folder import EMBEDDING
 from minbert.sizes import SIZES
@@ -27,7 +27,7 @@ from tasks.predictions import read_scores
 
 # File names of an export; a folder with any other file is not replaced.
 OWN = (
-    *("1_Pooling", "2_Normalize", "README.md", "config.json", HEADS, ADAPTERS, "heads.onnx"),
+    *("1_Pooling", "2_Normalize", "README.md", "config.json", HEADS, BRANCHES, "heads.onnx"),
     "model.onnx",
     *("model.safetensors", "modules.json", EXPORTED, EMBEDDING, "sentence_bert_config.json"),
     "config_sentence_transformers.json",
@@ -48,9 +48,9 @@ def export(
     The kinds `sentence-transformers` and `onnx` include pooling and normalisation; `onnx` adds
     `model.onnx`, from ids and mask (B, T) to embeddings (B, H), and `heads.onnx`, from these to the
     heads' scores; a line is returned for each head that is not in it. A folder that a killed
-    export was replacing is restored first. `task` is required for a run with adapters: the export
-    has its head, and its adapter merged into the encoder. Without a task, the kind `minbert` has
-    all heads and adapters. Raise RunError, or UserError if the folder has other content.
+    export was replacing is restored first. `task` is required for a run with branches: the export
+    has its head and its layers. Without a task, the kind `minbert` has all heads and branches.
+    Raise RunError, or UserError if the folder has other content.
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
@@ -60,8 +60,8 @@ def export(
     if chosen.package is not None and util.find_spec(chosen.package) is None:
         raise SettingsError(f"format {kind}: {missing(chosen.package)}")
     metrics = {**(RunFolder(run).read_metrics() or {}), "examples": example_counts(run, model)}
-    if task is not None or (model.model.adapters and not chosen.keeps_adapters):
-        model, metrics = merged(model, metrics, task)
+    if task is not None or (model.model.branches and not chosen.keeps_branches):
+        model, metrics = of_task(model, metrics, task)
     with atomic_path(folder, overwrite) as new:
         new.mkdir(parents=True)
         write(model, metrics, new, kind)
@@ -85,18 +85,20 @@ def example_counts(run: Path, model: MultiTaskModel) -> dict[str, dict[str, int]
     return found
 
 
-def merged(
+def of_task(
     model: MultiTaskModel, metrics: Mapping[str, Any], task: str | None
 ) -> tuple[MultiTaskModel, dict[str, Any]]:
-    """Return the model of one task with its adapter merged, and the metrics of this task."""
+    """Return the model of one task with its own layers, and the metrics of this task."""
     if task is None:
         names = ", ".join(model.tasks)
-        raise SettingsError(f"task: expected the task whose adapter is merged, {names}, found none")
+        raise SettingsError(
+            f"task: expected the task whose layers are exported, {names}, found none"
+        )
     by_task = {key: metrics[key] for key in ("dev", "test", "calibration") if key in metrics}
     only = {key: {task: found[task]} for key, found in by_task.items() if task in found}
     sizes = [{**one, "dev": {task: one["dev"][task]}} for one in metrics.get("sizes", [])]
     cut = {"cut_texts": {n: c for n, c in metrics.get("cut_texts", {}).items() if n == task}}
-    return model.merged(task), {**metrics, **only, **cut, "sizes": sizes}
+    return model.of_task(task), {**metrics, **only, **cut, "sizes": sizes}
 
 
 def check_target(run: Path, folder: Path, overwrite: bool) -> None:

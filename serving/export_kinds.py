@@ -40,7 +40,7 @@ from serving import MultiTaskModel
 embeddings = MultiTaskModel.load("DIR").encode(["A cat sleeps."])
 ```
 
-In a run with adapters, `encode(..., task=...)` chooses the task whose adapter the encoder gets."""
+In a run with branches, `encode(..., task=...)` chooses the task whose layers the encoder has."""
 ONNX_HEADS = """`heads.onnx` maps `pooled`, the embeddings before any normalisation, of texts
 (`first`) and of the second texts of pairs (`second`) to one output per task.
 
@@ -115,8 +115,8 @@ class ExportKind:
     """A kind of export.
 
     `help` says what it is for. `write` writes encoder, tokenizer and heads to an empty folder.
-    `package` must be installed for it. An export that `keeps_adapters` has those of all tasks; in
-    the others, the adapter of one task is merged into the encoder. The card has the code `use`. For
+    `package` must be installed for it. An export that `keeps_branches` has those of all tasks; the
+    encoder of the others has the layers of one task. The card has the code `use`. For
     other libraries, `reason_without` says why a head is not in the export (None: it is, or the kind
     has no such part), and `heads_elsewhere` returns the parts of the card about the heads.
     """
@@ -125,7 +125,7 @@ class ExportKind:
     write: Callable[[MultiTaskModel, Path], None]
     use: str
     package: str | None = None
-    keeps_adapters: bool = False
+    keeps_branches: bool = False
     reason_without: Callable[[MultiTaskModel, str], str | None] = lambda model, task: None
     heads_elsewhere: Callable[[MultiTaskModel], list[str]] = lambda _: []
 
@@ -150,10 +150,10 @@ KINDS = {
         heads_elsewhere=code_of_graph,
     ),
     "minbert": ExportKind(
-        "one folder with the adapters of all tasks, which only this toolkit opens",
+        "one folder with the branches of all tasks, which only this toolkit opens",
         write_for_sentence_transformers,
         OURS,
-        keeps_adapters=True,
+        keeps_branches=True,
     ),
 }
 DEFAULT = "sentence-transformers"

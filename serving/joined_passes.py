@@ -30,7 +30,7 @@ class PredictionRequest:
 
 @dataclass(frozen=True)
 class EmbeddingRequest:
-    """The tokens of n texts; `task` chooses an adapter, and None the shared encoder."""
+    """The tokens of n texts; `task` chooses its branch, and None the shared encoder."""
 
     texts: TokenLists
     normalize: bool
@@ -96,7 +96,7 @@ def predicted(
 def embedded(
     model: MultiTaskModel, requests: Sequence[EmbeddingRequest], precision: str
 ) -> list[np.ndarray]:
-    """Return the embeddings (n, H) of each request, with one pass per adapter."""
+    """Return the embeddings (n, H) of each request, with one pass per branch."""
     found: dict[int, np.ndarray] = {}
     for task in dict.fromkeys(one.task for one in requests):
         some = [place for place, one in enumerate(requests) if one.task == task]

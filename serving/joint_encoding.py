@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from minbert.batching import TokenLists, concatenated
-from minbert.layer_copies import BranchedEncoder, LayeredEncoder, shared_layers
+from minbert.encoder import Encoder
+from minbert.layer_copies import BranchedEncoder, shared_layers
 from minbert.pooling import POOLINGS
 from multitask.model import EncoderWithHeads
 
@@ -52,20 +53,20 @@ def embed_tasks(
     """Map the tokens of each task's texts, of n examples, to embeddings, each (n, H).
 
     Tasks with one encoder and pooling share a pass, in which equal sequences are encoded once.
-    Tasks with adapters that read the same texts share the layers below the first adapter.
-    `encoder_of` a task returns the encoder with its adapter; of None, the shared one.
+    Branched tasks that read the same texts share the layers below their branches. `encoder_of` a
+    task returns the encoder with its own layers; of None, the shared one.
     """
     readings = readings_of(model, tokens)
     together: dict[bytes, list[Reading]] = {}
     found: dict[str, tuple[Tensor, ...]] = {}
     for one in readings:
-        if len(model.adapters) and model.pooling_of(one.task) is None:
+        if len(model.branches) and model.pooling_of(one.task) is None:
             together.setdefault(content(one.distinct[0]), []).append(one)
         else:
             found |= embed_alone(model, encoder_of(one.task), one)
     for several in together.values():
         encoders = [encoder_of(one.task) for one in several]
-        layered = [one for one in encoders if isinstance(one, LayeredEncoder)]
+        layered = [one for one in encoders if isinstance(one, Encoder)]
         if 1 < len(layered) == len(several) and shared_layers(layered):
             found |= embed_branches(model, BranchedEncoder(layered), several)
         else:
@@ -79,11 +80,11 @@ def readings_of(
 ) -> list[Reading]:
     """Group tasks by their encoder and by whether they read two texts as one sequence.
 
-    A task is a group of its own if its head pools the tokens itself, or if it has an adapter.
+    A task is a group of its own if its head pools the tokens itself, or if it has own layers.
     """
     groups: dict[tuple[str | None, bool], dict[str, Sequence[TokenLists]]] = {}
     for name, texts in tokens.items():
-        own = model.pooling_of(name) is not None or name in model.adapters
+        own = model.pooling_of(name) is not None or name in model.branches
         key = name if own else None, texts[0].segments is not None
         groups.setdefault(key, {})[name] = texts
     return [Reading(task, several) for (task, _), several in groups.items()]

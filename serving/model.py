@@ -11,11 +11,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from common.errors import EncoderError, RunError, SettingsError
+from common.errors import RunError
 from common.sequences import no_sequence
 from common.settings import short_repr
 from common.suggestions import suggestion
-from minbert.adapters import AdaptedEncoder
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW
 from minbert.precision import autocast, weights_state
@@ -170,15 +169,15 @@ class MultiTaskModel:
     ) -> np.ndarray:
         """Return embeddings (n, H) in float32; see `BiEncoder.encode`, also for `size`.
 
-        The encoder is the one of `task`, with its adapter. Warn with a SharedEncoderWarning if the
-        run has adapters and `task` is None. Raise RunError as `check_embeds_texts` does.
+        The encoder is the one of `task`. Warn with a SharedEncoderWarning if the run has branches
+        and `task` is None. Raise RunError as `check_embeds_texts` does.
         """
         self.check_embeds_texts(task)
         model = bi_encoder_of(self.model, task, "task").smaller(**size)
         return model.encode(sentences, precision, normalize)
 
     def check_embeds_texts(self, task: str | None = None) -> None:
-        """Raise RunError for a task that is not in a run with adapters, or one without texts."""
+        """Raise RunError for a task that is not in a run with branches, or one without texts."""
         check_task(task, self.model.selectable_tasks, "task")
         check_embeds_texts(self.joint, task)
 
@@ -186,26 +185,15 @@ class MultiTaskModel:
         """Return whether the encoder of any task has learnt to embed single texts."""
         return not all(self.joint.values())
 
-    def merged(self, task: str) -> MultiTaskModel:
-        """Return a model of one task, whose adapter is merged into the weights of the encoder.
+    def of_task(self, task: str) -> MultiTaskModel:
+        """Return a model of one task, whose encoder has the layers of its own.
 
-        Raise RunError for a task that is not in the run, and SettingsError for an adapter that
-        cannot be merged.
+        Raise RunError for a task that is not in the run.
         """
         shared = bi_encoder_of(self.model, task, "task")
-        encoder, adapter = shared.encoder, self.config.adapter
-        assert adapter is not None
-        try:
-            if isinstance(encoder, AdaptedEncoder):
-                encoder = encoder.merged()
-        except EncoderError as error:
-            raise SettingsError(
-                "task: expected adapters that can be merged into weights, found "
-                f"{adapter.name}; --mode predict and --mode encode with --run use them"
-            ) from error
         config = of_one_task(self.config, task)
         tasks = build_tasks(config)
-        model = EncoderWithHeads(shared.with_encoder(encoder), tasks, config.seed)
+        model = EncoderWithHeads(shared, tasks, config.seed)
         model.heads[task] = self.model.heads[task]
         kept = {name: one for name, one in self.calibrations.items() if name == task}
         return MultiTaskModel(model, config, kept, tasks)
@@ -350,12 +338,13 @@ class MultiTaskModel:
             self.copied = state
 
     def encoder(self, precision: str, task: str | None = None) -> nn.Module:
-        """Return the encoder in a precision, with the adapter of a task if it has one.
+        """Return the encoder in a precision, with the own layers of a task if it has any.
 
         A copy is kept until `renew_copies` finds a change. That reads all weights and takes longer
         than one text, so it is done once per call of `predict` and `predict_stream`.
         """
-        key = precision, task if task is not None and task in self.model.adapters else None
+        key = precision, task if task is not None and task in self.model.branches else None
         if key not in self.encoders:
-            self.encoders[key] = self.model.bi_encoder_of(key[1]).encoder_in(precision)
+            shared = self.model.bi_encoder.encoder_in(precision)
+            self.encoders[key] = self.model.encoder_of(key[1], shared)
         return self.encoders[key]

@@ -35,7 +35,7 @@ class BatchRequest(Request):
 
 
 class EncodeRequest(Request):
-    """Texts to embed; `normalize` for unit length, and a task of a run with adapters."""
+    """Texts to embed; `normalize` for unit length, and a task of a run with branches."""
 
     texts: list[str | None] = Field(min_length=1, max_length=MOST)
     normalize: StrictBool | None = None
@@ -81,7 +81,7 @@ def check_text(name: str, text: str, least: int) -> None:
         raise InvalidRequestError(f"{name}: expected Unicode text, found half a surrogate pair")
 
 
-def check_adapter(model: MultiTaskModel, task: str | None) -> None:
+def check_task_of(model: MultiTaskModel, task: str | None) -> None:
     """Raise InvalidRequestError for a task that `MultiTaskModel.encode` refuses."""
     try:
         model.check_embeds_texts(task if task is None or task in model.tasks else task[:40])

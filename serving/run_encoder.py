@@ -1,4 +1,4 @@
-"""The encoder of a trained run, with the adapter of a task."""
+"""The encoder of a trained run, with the own layers of a task."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def open_encoder(
 def encoder_of_run(
     run: Path, config: RunConfig, task: str | None = None, use: UserMethods = ()
 ) -> BiEncoder:
-    """Return the encoder that a run has kept, or an export, with the adapter of `task`.
+    """Return the encoder that a run has kept, or an export, with the layers of `task`.
 
     `config` has the pooling, the device and the kernel, and may have the limit of tokens, which is
     otherwise that of the run. The run may `use` a user's own methods. Warn and raise as
@@ -57,7 +57,7 @@ def encoder_of_run(
             for name in stored.get("tasks", ())
         }
     check_embeds_texts(joint, task, f"{run}: ")
-    if stored.get("adapter") is None:
+    if stored.get("branch") is None:
         check_task(task, (), "--task")
         pooling = config.pooling or stored.get("pooling")
         limit = config.max_tokens or stored.get("max_tokens")
@@ -80,23 +80,23 @@ def report_precision(requested: str, choice: PrecisionChoice) -> None:
 
 
 def bi_encoder_of(model: EncoderWithHeads, task: str | None, name: str) -> BiEncoder:
-    """Return the bi-encoder of a run with the adapter of a task; the shared one for None.
+    """Return the bi-encoder of a run with the layers of a task; the shared one for None.
 
-    Warn with a SharedEncoderWarning for None if there are adapters. Raise RunError for a task that
-    is not in a run with adapters. `name` is that of the argument that chooses the task.
+    Warn with a SharedEncoderWarning for None if there are branches. Raise RunError for a task that
+    is not in a run with branches. `name` is that of the argument that chooses the task.
     """
     check_task(task, model.selectable_tasks, name)
-    if task is None and model.adapters:
-        names = ", ".join(model.adapters)
-        line = f"embeddings of the shared encoder, without an adapter; {name} chooses one: {names}"
+    if task is None and model.branches:
+        names = ", ".join(model.branches)
+        line = f"embeddings of the shared encoder, without a branch; {name} chooses one: {names}"
         warnings.warn(line, SharedEncoderWarning, stacklevel=3)
     return model.bi_encoder_of(task)
 
 
 def check_task(task: str | None, known: tuple[str, ...], name: str) -> None:
-    """Raise RunError for a task that is not among those of a run with adapters."""
+    """Raise RunError for a task that is not among those of a run with branches."""
     if task is not None and task not in known:
-        expected = f"one of {', '.join(known)}" if known else "none for a run without adapters"
+        expected = f"one of {', '.join(known)}" if known else "none for a run without branches"
         raise RunError(f"{name}: expected {expected}, found {task}")
 
 
@@ -104,7 +104,7 @@ def check_embeds_texts(joint: Mapping[str, bool], task: str | None, where: str =
     """Raise RunError, after `where`, if a run or its `task` only reads pairs as one sequence.
 
     `joint` is whether each task reads them so. The encoder of a run with only such tasks has not
-    learnt to embed single texts; neither has the adapter of such a task.
+    learnt to embed single texts; neither have the layers of such a task.
     """
     names = [one for one in joint if one == task] or list(joint)
     if names and all(joint[name] for name in names):
@@ -114,10 +114,10 @@ def check_embeds_texts(joint: Mapping[str, bool], task: str | None, where: str =
 
 
 def of_one_task(config: RunConfig, task: str) -> RunConfig:
-    """Return the configuration of a run, reduced to one of its tasks and without adapters."""
+    """Return the configuration of a run, reduced to one of its tasks and without branches."""
     # The metric that selects an epoch may be one of another task.
-    content = config.to_json() | {"adapter": None, "auxiliary": [], "select_by": None}
-    content["tasks"] = [task]
+    content = config.to_json() | {"branch": None, "branch_only": [], "auxiliary": []}
+    content |= {"tasks": [task], "select_by": None}
     for key in ("task_options", "own_tasks"):
         content[key] = {name: one for name, one in content[key].items() if name == task}
     return RunConfig.from_json(content, config.user_methods)

@@ -29,7 +29,7 @@ from serving.request_models import (
     EncodeRequest,
     PredictRequest,
     check,
-    check_adapter,
+    check_task_of,
     check_text,
 )
 
@@ -133,7 +133,7 @@ def add_embeddings(
     @app.post("/encode")
     async def encode(request: EncodeRequest) -> dict[str, Any]:
         """Return the embeddings of at most 64 texts, in their order."""
-        check_adapter(model, request.task)
+        check_task_of(model, request.task)
         texts = [text or "" for text in request.texts]
         for number, text in enumerate(texts, 1):
             check_text(f"texts.{number}", text, least=0)

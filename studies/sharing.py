@@ -25,8 +25,7 @@ READING = (
     "shared model with teachers, from three encoders that learn from the same ones for as many "
     "epochs, over the seeds that both have, with the p of a paired t-test where there are three. "
     "Milliseconds are the time to encode a text for all three tasks. Each different encoder "
-    "encodes it once: three for *singles* and for adapters of all tasks, two for a branch of one "
-    "task."
+    "encodes it once: three for *singles*, two for a branch of one task."
 )
 LEARNS = "learns from one single-task run per task and the cross-encoder of qqp"
 LEARNS_FAST = f"{LEARNS}, at the rate 1e-4, with a running average of the weights"
@@ -37,8 +36,6 @@ MEANING = {
     "cross-encoders": "read both texts of a pair as one sequence, cannot embed a text",
     "singles with teachers": f"three encoders; each {LEARNS}, with an average of the weights",
     "singles with more teachers": f"three encoders; each {LEARNS}, three seeds of each teacher",
-    "singles as together": "three encoders with the teachers of *together*, with SST-2 as an "
-    "auxiliary task of sst and an average of the weights",
     "one-task-per-step": "one encoder; each step has the batch of one task",
     "joint-sum": "each step has a batch of every task, and adds up their gradients",
     "joint-pcgrad": "each step has a batch of every task; PCGrad",
@@ -48,7 +45,6 @@ MEANING = {
     "layer-decay": "one task per step, lower rates in lower layers",
     "label-smoothing": "one task per step, label smoothing of 0.1",
     "qqp-closure": "one task per step, with the pairs that follow from the labels of qqp",
-    "lora": "one task per step, low-rank adapters of each task",
     "branches": f"one task per step, {HALF} for sst, another for sts",
     "branch-sts": f"{HALF} for sts, at the rate 1e-4, with an average of the weights",
     "auxiliary": "one task per step, SST-2 as an auxiliary task",
@@ -64,7 +60,6 @@ MEANING = {
     "own-sts-more-teachers": f"a copy of all layers for sts; {LEARNS_MORE}",
     "joint-teachers": f"each step has a batch of every task; {LEARNS_FAST}",
     "cross-teachers": "one task per step; learns from a run of sst and two cross-encoders",
-    "together": "low-rank adapters, SST-2 as an auxiliary task, teachers, average of the weights",
 }
 
 
@@ -216,7 +211,7 @@ STUDY = Study(
     name="sharing",
     title="One encoder for three tasks, beside three encoders",
     notes="rates chosen on held-out training examples, "
-    "and so were LoRA of *together* and the 24,000 examples of SST-2 as an auxiliary task. But dev "
+    "and so were the 24,000 examples of SST-2 as an auxiliary task. But dev "
     "chose the rate 1e-4 of *teachers-1e-4*, *branches-teachers* and the rows *branch-*, which "
     "tasks have branches, and to leave the cross-encoder of sts out of most rows: the score of the "
     "best row is optimistic. Quora's figures are flattered, for the "

@@ -39,19 +39,13 @@ ONE_TASK: Settings = {
 }
 JOINT: Settings = {"sampling": "annealed"}  # at the default rates, 1e-4
 AUXILIARY: Settings = {"auxiliary": ("sst2",), "limit": {"sst2": 24_000}}
-LORA: Settings = {
-    "adapter": "lora",
-    "adapter_rank": 32,
-    "adapter_alpha": 32.0,
-    "adapter_targets": ("query", "key", "value", "output", "up", "down"),
-}
 AVERAGE: Settings = {"average_weights": 0.999}
 FAST: Settings = {**ONE_TASK, **AVERAGE, "lr": 1e-4, "head_lr": 1e-4}
 
 
 def branch(*tasks: str) -> Settings:
     """Return the settings with which some tasks have their own copy of the upper layers."""
-    return {"adapter": "copies", "adapter_only": tasks}  # half the layers, unless a row says more
+    return {"branch_only": tasks}  # half the layers, unless a row says more
 
 
 # Shared models without teachers: name -> settings.
@@ -65,7 +59,6 @@ SHARED: Mapping[str, Settings] = {
     "layer-decay": {**ONE_TASK, "layer_decay": 0.95},
     "label-smoothing": {**ONE_TASK, "label_smoothing": 0.1},
     "qqp-closure": {**ONE_TASK, "task_options": {"qqp": {"closure": "all"}}},
-    "lora": {**ONE_TASK, **LORA},
     "branches": {**ONE_TASK, **branch("sst", "sts")},
     "branch-sts": {**FAST, **branch("sts")},
     "auxiliary": {**ONE_TASK, **AUXILIARY},
@@ -78,7 +71,6 @@ CROSS: Runs = dict.fromkeys(("sst", "cross-qqp", "cross-sts"), TEACHER_SEEDS)
 WITH_SST2: Runs = dict.fromkeys(("auxiliary-sst", "qqp", "sts", "cross-qqp"), TEACHER_SEEDS)
 MORE: Runs = dict.fromkeys((*CS224N, "cross-qqp"), SEEDS)
 TIMES: Mapping[str, int] = {"branch-sts-longer": 2}  # row -> as many times the other rows' epochs
-TOGETHER = "together"
 BEST = "branch-sts-teachers"  # by dev, of the rows with three seeds
 # Shared models with teachers: name -> teachers and settings.
 TAUGHT: Mapping[str, tuple[Runs, Settings]] = {
@@ -90,10 +82,9 @@ TAUGHT: Mapping[str, tuple[Runs, Settings]] = {
     "branch-sts-sst2-teachers": (WITH_SST2, {**FAST, **branch("sts"), **AUXILIARY}),
     "branch-sts-more-teachers": (MORE, {**FAST, **branch("sts")}),
     "branch-sts-longer": (MORE, {**FAST, **branch("sts")}),
-    "own-sts-more-teachers": (MORE, {**FAST, **branch("sts"), "adapter_top_layers": None}),
+    "own-sts-more-teachers": (MORE, {**FAST, **branch("sts")}),  # all layers
     "joint-teachers": (TEACHERS, {**JOINT, **AVERAGE}),
     "cross-teachers": (CROSS, ONE_TASK),
-    TOGETHER: (WITH_SST2, {**ONE_TASK, **LORA, **AUXILIARY, **AVERAGE}),
 }
 # Single tasks with teachers: name -> task and teachers.
 TAUGHT_SINGLES: Mapping[str, tuple[str, Runs]] = {
@@ -106,14 +97,13 @@ SEVERAL: Mapping[str, Sequence[str]] = {
     "cross-encoders": [f"cross-{task}" for task in CROSSED],
     "singles with teachers": [f"{task}-teachers" for task in CS224N],
     "singles with more teachers": [f"{task}-more-teachers" for task in CS224N],
-    "singles as together": [f"{TOGETHER}-sst", "qqp-teachers", "sts-teachers"],
 }
 
 
 def cells(request: StudyRequest) -> list[Cell]:
     """Return the cells of single tasks, of cross-encoders and of shared models."""
     base = request.base.changed(epochs=request.epochs or EPOCHS)
-    upper = encoder_config(base.encoder).num_layers // 2
+    count = encoder_config(base.encoder).num_layers
 
     def single(
         name: str,
@@ -138,8 +128,9 @@ def cells(request: StudyRequest) -> list[Cell]:
         settings |= {"lr": request.lr, "head_lr": request.lr} if request.lr else {}
         settings |= {} if base.limit is None else {"limit": base.limit}
         settings["epochs"] = base.epochs * TIMES.get(name, 1)
-        if settings.get("adapter") == "copies":
-            settings = {"adapter_top_layers": upper} | settings
+        if "branch_only" in settings:
+            layers = count if name.startswith("own-") else count // 2
+            settings["branch"] = f"top-{layers}"
         return cell(name, base.changed(**settings), seeds, teachers)
 
     sentiment: Settings = {"tasks": ("sst",), **ONE_TASK, **AUXILIARY}
@@ -162,7 +153,6 @@ def cells(request: StudyRequest) -> list[Cell]:
         *first,
         *(shared(name, **settings) for name, settings in SHARED.items()),
         *(shared(name, teachers(runs), **chosen) for name, (runs, chosen) in TAUGHT.items()),
-        shared(f"{TOGETHER}-sst", teachers(WITH_SST2, "sst"), **sentiment, **AVERAGE),
         *(
             single(name, task, teachers(runs, task), **AVERAGE)
             for name, (task, runs) in TAUGHT_SINGLES.items()
@@ -191,8 +181,8 @@ def cell(name: str, config: RunConfig, seeds: Sequence[int], teachers: Sequence[
 def timed_training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Train a run; return its figures, its parameters and milliseconds per encoded text.
 
-    With adapters a text is encoded once for each different encoder, by its merged export, which has
-    the layers of the shared one: the time is that of the shared one times their number.
+    With branches a text is encoded once for each different encoder, by its export, which has as
+    many layers as the shared one: the time is that of the shared one times their number.
     """
     found = long_training(config, folder)
     _, tasks, model = load_trained(folder, config.device)
@@ -204,5 +194,5 @@ def timed_training(config: RunConfig, folder: Path) -> dict[str, Any]:
     begin = time.perf_counter()
     model.bi_encoder.encode(texts, precision=config.precision)
     seconds = time.perf_counter() - begin
-    passes = len({task if task in model.adapters else None for task in config.main_tasks})
+    passes = len({task if task in model.branches else None for task in config.main_tasks})
     return found | {"encode_ms": round(passes * 1000 * seconds / len(texts), 3)}

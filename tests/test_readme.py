@@ -71,8 +71,8 @@ def run(command, monkeypatch):
     else:
         made_here = arguments[0] == "--mode" and "--run" not in arguments
         small = FLAGS.get(arguments[1], []) if made_here else []
-        if "--adapter-top-layers" in arguments and TINY[1] in small:  # it has two layers
-            small = [*small, "--adapter-top-layers", "1"]
+        if "top-3" in arguments and TINY[1] in small:  # it has two layers
+            small = [*small, "--branch", "top-1"]
         assert main(arguments + small) == 0, command
 
 

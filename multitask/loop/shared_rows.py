@@ -25,7 +25,7 @@ def with_shared_passes(
     """Return splits whose training rows are shared only where one encoder pass serves all tasks.
 
     This needs steps with the same number of batches of each task. The tasks of a table have passes
-    of their own if one of them has an adapter, a head that pools tokens, a loss that compares
+    of their own if one of them has a branch, a head that pools tokens, a loss that compares
     examples, a regulariser, or batches that depend on its labels.
     """
     in_turn = config.sampling.in_turn and not config.schedule.one_batch and config.first() is None

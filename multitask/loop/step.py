@@ -37,7 +37,7 @@ class StepResult:
 class StepGradient:
     """The computation of a step's combined gradient, which it stores in the parameters.
 
-    The combiner's weights apply to the shared encoder; heads and adapters follow only the losses of
+    The combiner's weights apply to the shared encoder; heads and branches follow only the losses of
     their task. With several processes, a loss over a batch uses the texts of all processes.
     """
 
@@ -81,7 +81,7 @@ class StepGradient:
         return result
 
     def summed(self, batches: Batches, step: int) -> StepResult:
-        """Differentiate all objectives at once; with a frozen encoder only heads and adapters."""
+        """Differentiate all objectives at once; with a frozen encoder only heads and branches."""
         values, units = self.begin(batches)
         for unit in units:
             for part in self.losses.parts(unit):
@@ -231,7 +231,7 @@ class StepGradient:
             stream.passes = int(self.processes.all_reduce_max(passes))
 
     def reduce_task_gradients(self, result: StepResult) -> None:
-        """Sum the gradients of heads and adapters over the processes.
+        """Sum the gradients of heads and branches over the processes.
 
         A process without a share contributes zeros. A task without a loss in the step has no
         gradient, so that the optimiser leaves its head alone.

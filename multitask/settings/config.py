@@ -149,6 +149,13 @@ class RunConfig(RunSettings):
         return default_batches(vars(self))
 
     @property
+    def own_layers(self) -> dict[str, int]:
+        """The number of last layers that are a task's own, for each task that has such."""
+        if self.branch is None:
+            return {}
+        return dict.fromkeys(self.branch_only or self.tasks, int(self.branch.removeprefix("top-")))
+
+    @property
     def main_tasks(self) -> tuple[str, ...]:
         """The tasks that are not auxiliary."""
         return tuple(name for name in self.tasks if name not in self.auxiliary)

@@ -12,7 +12,6 @@ from pkgutil import resolve_name
 from typing import Any
 
 from common.settings import Settings, default_of
-from multitask.adapters import PAL, Adapter, Copies, LoRA
 from multitask.combiners.base import Combiner
 from multitask.combiners.epo import EPO
 from multitask.combiners.famo import FAMO
@@ -107,7 +106,6 @@ ROLES: dict[str, Role] = {
             f"pretrain.projection_heads:{one}Projection" for one in ("No", "Linear", "Nonlinear")
         ),
     ),
-    "adapter": Role(Adapter, (None, LoRA, PAL, Copies)),
     "regularizers": Role(Regularizer, (Smart, Distillation)),
     "protocol": Role(
         Protocol,

@@ -73,11 +73,13 @@ def length_rules(c: RunConfig) -> Iterator[str]:
     if c.pretraining_objective is not None:
         yield from c.pretraining_objective.length_faults(c.epochs)
     yield from filter(None, (one.precision_fault(c.precision) for one in c.regularizers))
-    if c.adapter is not None and c.probe_epochs:
-        yield f"adapter and probe_epochs: {ONE}"
-    yield from adapter_rules(c)
+    if c.branch is not None and c.probe_epochs:
+        yield f"branch and probe_epochs: {ONE}"
+    if c.branch is None and c.branch_only:
+        yield "branch_only: expected setting branch, found none"
+    yield from not_among_tasks(c, "branch_only", c.branch_only)
     yield from frozen_rules(c, further_rates(c))
-    if c.freeze_encoder and c.adapter is None:
+    if c.freeze_encoder and c.branch is None:
         yield from (f"{weight} and freeze_encoder: {ONE}" for weight in weights_by_task(c))
 
 
@@ -97,16 +99,6 @@ def further_rates(c: RunConfig) -> list[str]:
     return [
         key for key in c.optimizer.of_encoder if key not in Optimizer.of_encoder and key in chosen
     ]
-
-
-def adapter_rules(c: RunConfig) -> Iterator[str]:
-    """Yield faults of which tasks and layers have adapters."""
-    if c.adapter is None:
-        return
-    yield from not_among_tasks(c, "adapter_only", c.adapter.only)
-    if c.adapter.conflict_layers is not None and c.init is None:
-        line = "expected setting init, a run with measured gradients, found none"
-        yield f"adapter_conflict_layers: {line}"
 
 
 def frozen_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:

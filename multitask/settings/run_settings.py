@@ -20,7 +20,6 @@ from common.settings import (
 )
 from minbert.config import Device, KernelChoice, PrecisionSetting, Tokens
 from minbert.pooling import Pooling
-from multitask.adapters import Adapter
 from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
@@ -34,6 +33,7 @@ from multitask.settings.setting_types import (
     TRAINING_MODES,
     WITH_HEADS,
     Balanced,
+    Branch,
     Limit,
     Mode,
     Smoothing,
@@ -150,7 +150,7 @@ class RunSettings(Settings):
     )
     freeze_encoder: bool = setting(
         False,
-        help="train only the heads, and adapters if there are any",
+        help="train only the heads, and the layers of branches",
         group="training",
         modes=SUPERVISED,
     )
@@ -333,11 +333,15 @@ class RunSettings(Settings):
         group="training",
         modes=("pretrain",),
     )
-    adapter: Adapter | None = setting(
+    branch: Branch | None = setting(
         None,
-        help="parts of the encoder that belong to single tasks",
+        metavar="top-K",
+        help="give each task its own last K layers, which begin as copies of the shared ones",
         group="training",
         modes=SUPERVISED,
+    )
+    branch_only: tuple[Name, ...] = setting(
+        (), help="tasks with layers of their own (default: all)", group="training", modes=SUPERVISED
     )
     regularizers: tuple[Regularizer, ...] = setting(
         (), help="terms beside the tasks' losses", group="training", modes=SUPERVISED

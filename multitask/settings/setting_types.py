@@ -23,6 +23,7 @@ Limit = (
 )
 
 Balanced = Literal["balanced"]
+Branch = Annotated[str, Meta(pattern=r"^top-[1-9][0-9]{0,2}$", description="top-K such as top-2")]
 Smoothing = Annotated[float, Meta(ge=0, lt=1, description="a number from 0 and below 1")]
 
 

@@ -31,7 +31,7 @@ def folder_name(config: RunConfig, names: str) -> str:
         parts += [config.sampling.name, config.combiner.name]
     if not config.pretrains and config.objective is not None:
         parts += [config.objective.name]
-    if config.adapter is not None:
-        parts += [config.adapter.name]
+    if config.branch is not None:
+        parts += [config.branch]
     parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]
     return "-".join(parts)

@@ -183,7 +183,7 @@ def test_an_export_of_one_task_has_its_calibration_only(small, run_ok, tmp_path)
     folder = tmp_path / "run"
     run_ok(
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--data", small),
-        *("--epochs", "1", "--limit", "8", "--adapter", "lora", "--calibrate", "--output", folder),
+        *("--epochs", "1", "--limit", "8", "--branch", "top-1", "--calibrate", "--output", folder),
     )
     export(folder, tmp_path / "export", "transformers", task="sst")
     assert set(read_calibration(folder)) == {"sst", "sts"}

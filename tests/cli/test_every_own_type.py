@@ -94,10 +94,10 @@ def test_a_type_and_its_kind_name_the_same_metric(trained):
 
 
 @pytest.mark.parametrize("taught", [False, True])
-def test_all_types_learn_with_adapters_noise_and_teachers(trained, tmp_path, taught):
-    """LoRA, SMART and perhaps teachers in one run: all losses with these terms are finite."""
+def test_all_types_learn_with_branches_noise_and_teachers(trained, tmp_path, taught):
+    """Branches, SMART and perhaps teachers in one run: all losses with these terms are finite."""
     further = ("--teacher", *map(str, trained)) if taught else ()
-    command = ("--mode", "multitask", *FLAGS, *SMALL, "--adapter", "lora", "--smart-weight", "1")
+    command = ("--mode", "multitask", *FLAGS, *SMALL, "--branch", "top-1", "--smart-weight", "1")
     command += further
     assert cli.main([*command, "--output", str(tmp_path / "run")]) == 0
     names = {name_of(case) for case in CASES}

@@ -9,7 +9,6 @@ from run_files import ROOT
 
 import cli
 from common.settings import hints_of, names_of
-from multitask.adapters import LoRA
 from multitask.regularizers import Smart
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import methods
@@ -39,7 +38,7 @@ FLAGS = {  # the modes whose complete help shows them
         *(*TRAINING, "probe", "predict", "serve", "export"),
         "encode",
     ),
-    "--adapter --adapter-rank --adapter-targets --adapter-own-projections": ("single", "multitask"),
+    "--branch --branch-only": ("single", "multitask"),
     "--seed": (*TRAINING, "ensemble", "probe"),
     "--width": ("encode",),
     "--layers": ("encode",),
@@ -70,7 +69,7 @@ COMMON_FLAGS = {  # shown by --help, too
     "--sampling": ("multitask", "pareto"),
     "--combiner": OF_TASKS,
     "--pcgrad --freeze-encoder --teacher": ("single", "multitask"),
-    "--schedule --auxiliary --adapter": ("multitask",),
+    "--schedule --auxiliary --branch": ("multitask",),
     "--test-limit": OF_TASKS,
     "--use": TRAINING,
     "--task --data --limit --encoder --epochs --lr --seed --output --dry-run": TRAINING,
@@ -86,7 +85,6 @@ def choices(settings, name):
 def test_choices_of_settings_equal_the_registries():
     """The settings load no torch, so they repeat the names of the registries."""
     from losses.super_loss import VARIANTS
-    from minbert.adapters import QKV, WEIGHTS
     from minbert.batching import NOISE_PLACES
     from minbert.config import ENCODING_PRECISIONS, LINEARS
     from minbert.pooling import POOLINGS
@@ -99,7 +97,6 @@ def test_choices_of_settings_equal_the_registries():
         (RunConfig, "pooling"): POOLINGS,
         (RunConfig, "precision"): {"auto", *ENCODING_PRECISIONS},
         (RunConfig, "linear"): {"auto", *LINEARS},
-        (LoRA, "targets"): {*QKV, *WEIGHTS} - {"qkv"},
         (Smart, "place"): NOISE_PLACES,
         (SuperLoss, "super_loss"): VARIANTS,
         (TASKS["qqp"], "loss"): QQP_LOSSES,

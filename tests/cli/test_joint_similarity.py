@@ -83,11 +83,11 @@ def test_a_model_of_only_joint_pairs_embeds_no_texts(joint):
         MultiTaskModel.load(joint).encode(["A cat."])
 
 
-def test_the_adapter_of_joint_pairs_embeds_no_texts(tmp_path, run_ok, error_line):
-    """The adapter of sst has learnt to embed single texts, that of sts has not."""
+def test_the_branch_of_joint_pairs_embeds_no_texts(tmp_path, run_ok, error_line):
+    """The branch of sst has learnt to embed single texts, that of sts has not."""
     (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
     command = ("--mode", "multitask", "--tasks", "sst", "sts", "--pair", "joint", *SMALL)
-    run_ok(*command, "--adapter", "lora", "--output", tmp_path / "run")
+    run_ok(*command, "--branch", "top-1", "--output", tmp_path / "run")
     files = ("--input", tmp_path / "s.txt", "--output", tmp_path / "s.npy")
     encode = ("--mode", "encode", *files, "--run", tmp_path / "run", "--task")
     run_ok(*encode, "sst")

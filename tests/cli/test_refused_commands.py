@@ -295,7 +295,6 @@ def test_flags_that_have_another_name_in_a_file_are_refused(
             ("--combiner", "epo"),
             {"combiner": "epo", "preference": [0.25, 0.75]},
         ),
-        ("adapter: lora\nadapter_rank: 4", ("--adapter", "none"), {}),
         (
             "sampling: hybrid\nschedule: first-then-joint\nfirst_epochs: 2",
             ("--sampling", "round-robin", "--epochs", "3"),
@@ -312,7 +311,7 @@ def test_a_flag_replaces_a_method_of_a_file_with_its_settings(
     run_ok(*command, "--output", tmp_path / "run")
     stored = config(tmp_path / "run")
     assert {key: stored[key] for key in shown} == shown
-    assert not stored.keys() & ({"preference", "adapter_rank"} - shown.keys())
+    assert not stored.keys() & ({"preference"} - shown.keys())
 
 
 def test_a_preset_that_a_file_of_settings_replaces_is_refused(run_ok, tmp_path, error_line):

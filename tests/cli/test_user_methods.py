@@ -24,7 +24,6 @@ from dataclasses import replace
 import numpy as np
 
 from common.settings import Count, Positive, setting
-from multitask.adapters import Adapter
 from multitask.combiners import Combined, Combiner
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler
@@ -95,17 +94,6 @@ class Same(PretrainObjective, name="same"):
         return Texts(partial(sentences, tasks), "the tasks")
 
 
-class Value(Adapter, name="value"):
-    """A product of rank 1 beside the values of the attention."""
-
-    size: Positive = setting(1.0, help="factor of the product")
-
-    def build(self, config):
-        from minbert.adapters import LowRankAdapter
-
-        return LowRankAdapter(config, self.places(config), ("value",), 1, self.size)
-
-
 class Half(Protocol, name="half"):
     """The files as they are, under another name."""
 
@@ -136,7 +124,6 @@ RUNS = {  # flags of a run of each role, and settings that it holds
         {"confident_weight": {"sst": 0.5}, "confident_scale": 0.1},
     ),
     "objective": ("single --task sst --objective smooth --smoothing 0.3", {"smoothing": 0.3}),
-    "adapter": ("single --task sst --adapter value --adapter-size 3", {"adapter_size": 3.0}),
     "protocol": ("single --task sst --protocol half --part 3", {"protocol": "half", "part": 3}),
     "task": ("single --task mood --mood-layers 3", {"task_options": {"mood": {"layers": 3}}}),
     "pre-training": ("pretrain --objective same --tasks sst --strength 2", {"strength": 2.0}),
@@ -171,8 +158,7 @@ def test_a_users_method_trains_resumes_and_predicts(role, own, tmp_path, run_ok,
     predict = ("--mode", "predict", "--run", folder, "--input", file)
     assert "expected --use own.py" in error_line(1, *predict)
     assert ("mood" if role == "task" else "sst") in run_ok(*predict, "--use", own).stdout
-    one = ("--task", "sst") if role == "adapter" else ()
-    run_ok("--mode", "export", "--run", folder, "--output", tmp_path / "e", "--use", own, *one)
+    run_ok("--mode", "export", "--run", folder, "--output", tmp_path / "e", "--use", own)
     own.write_text(CODE + "\n", "utf-8")
     assert "found another one" in error_line(1, *predict, "--use", own)
     assert "found another: use." in error_line(1, *command, "--resume")

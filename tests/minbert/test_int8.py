@@ -10,9 +10,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.errors import EncoderError
 from minbert import BiEncoder, int8_products, precision
-from minbert.adapters import AdaptedEncoder, LowRankAdapter, ProjectedAttention
 from minbert.batching import pack
 from minbert.encoder import ACTIVATION_FUNCTIONS
 from minbert.int8 import input_magnitudes, int8_layers, quantized
@@ -244,21 +242,3 @@ def test_int8_counts_as_faster_only_by_a_margin(seconds, faster, monkeypatch):
     monkeypatch.setattr(int8_products, "exact_products", lambda: True)
     monkeypatch.setattr(int8_products, "fastest", lambda run: next(several))
     assert int8_products.has_int8.__wrapped__() == faster
-
-
-@needs_exact_products
-def test_a_low_rank_adapter_is_merged_and_others_are_refused(own_cache, monkeypatch):
-    monkeypatch.setattr(int8_products, "has_int8", lambda: True)
-    model = BiEncoder.from_pretrained("tiny")
-    config = model.encoder.config
-    adapter = LowRankAdapter(config, [0, 1], ["query", "up"], 2, 4.0)
-    for parameter in adapter.parameters():
-        torch.nn.init.normal_(parameter, std=0.1)
-    plain = model.encode(["a text"])
-    model.encoder = AdaptedEncoder(model.encoder, adapter)
-    both = (torch.from_numpy(model.encode(["a text"], name)) for name in ("fp32", "int8"))
-    assert F.cosine_similarity(*both) > 0.998
-    assert not np.array_equal(model.encode(["a text"]), plain)
-    model.encoder = AdaptedEncoder(model.encoder.encoder, ProjectedAttention(config, [0], 4, False))
-    with pytest.raises(EncoderError, match="adapter that can be merged"):
-        model.encode(["a text"], "int8")

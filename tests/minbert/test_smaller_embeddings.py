@@ -7,11 +7,9 @@ import numpy as np
 import peer_models
 import pytest
 import torch
-from test_low_rank import low_rank, projected
 from tolerances import assert_near, encoder_terms
 
 from common.errors import EncoderError
-from minbert.adapters import AdaptedEncoder
 from minbert.batching import pack
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
@@ -102,22 +100,6 @@ def test_width_and_layers_go_together_and_leave_the_encoder_unchanged(tiny):
     assert small.encode([]).shape == (0, 8)
     assert model.size == Size(2, 32)
     assert small.encoder.layers[0] is model.encoder.layers[0]
-
-
-@pytest.mark.parametrize("make", [low_rank, projected])
-def test_an_encoder_with_an_adapter_may_be_smaller(tiny, make, tmp_path):
-    encoder = copy.deepcopy(tiny.encoder).eval()
-    model = BiEncoder(AdaptedEncoder(encoder, make(encoder)), tiny.tokenizer)
-    with torch.no_grad():
-        encoder.layers[1] = torch.nn.Identity()
-        encoder.layers[1].forward = lambda hidden, *rest: hidden
-    expected = model.encode(TEXTS)  # the second layer changes nothing
-    small = model.smaller(layers=1)
-    np.testing.assert_array_equal(small.encode(TEXTS), expected)
-    if make is low_rank:
-        small.save_pretrained(tmp_path)
-        terms = encoder_terms(encoder.config, encoder.config.max_tokens)
-        assert_near(BiEncoder.from_pretrained(tmp_path).encode(TEXTS), expected, terms)
 
 
 def test_a_bilstm_has_widths_and_no_exits(bilstm):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import torch
 
-from multitask.adapters import LoRA
 from multitask.assembly import assemble
 from multitask.distributed import Processes, process_group
 from multitask.loop.streams import next_batches
@@ -77,7 +76,7 @@ CHANGES = {
     "pairs": PRETRAINING | {"objective": "pairs", "tasks": ("qqp",)},
     "sizes": {"combiner": "pcgrad", "widths": (8,), "exits": (1,), "micro_batch": 2},
     "simcse-sizes": PRETRAINING | {"widths": (8,), "exits": (1,)},
-    "lora": {"combiner": "pcgrad", "adapter": LoRA(), "micro_batch": 2},
+    "branches": {"combiner": "pcgrad", "branch": "top-1", "micro_batch": 2},
     "smart": {"combiner": "pcgrad", "smart_weight": {"sst": 1.0, "sts": 3.0}},
     "smart-projected": {
         "smart_weight": {"sst": 1.0, "sts": 3.0},

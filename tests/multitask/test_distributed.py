@@ -39,7 +39,7 @@ def flat(tensors, kind):
 KINDS = (
     "superloss",
     "lacon-fusion",
-    "lora",
+    "branches",
     *("sum", "pcgrad", "epo", "famo", "pcgrad-representation"),
     *("simcse", "pairs", "smart", "smart-projected"),
     *("sizes", "simcse-sizes"),

@@ -10,7 +10,6 @@ from torch import nn
 
 from common.errors import RunError
 from minbert.words import build_bilstm
-from multitask.adapters import Copies, LoRA
 from multitask.optimizer import (
     AdamW,
     Constant,
@@ -74,43 +73,12 @@ def test_layer_decay_gives_each_parameter_the_rate_of_its_layer(make_trainer, tm
     assert {g["lr"] for g in groups} == {0.125e-3, 0.25e-3, 0.5e-3, 0.5e-2}
 
 
-@pytest.mark.parametrize(("own", "rates"), [(None, (0.5e-3, 1e-3)), (3e-3, (3e-3, 3e-3))])
-def test_layer_decay_gives_copies_the_rate_of_their_layer(make_trainer, own, rates):
+def test_layer_decay_gives_copies_the_rate_of_their_layer(make_trainer):
     optimizer = AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5)
-    trainer = make_trainer(adapter=Copies(lr=own, only=("sts",)), optimizer=optimizer)
+    trainer = make_trainer(branch="top-2", branch_only=("sts",), optimizer=optimizer)
     found = {id(p): g["peak_lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
-    for place, layer in trainer.model.adapters["sts"].layers.items():
-        assert {found[id(p)] for p in layer.parameters()} == {rates[int(place)]}
-
-
-class WithEncodersRate(LoRA, name="with-encoders-rate"):
-    """A user's adapter that adds to the encoder's layers and trains at the encoder's rate."""
-
-    rate = "lr"
-
-
-class InTwoPlaces(Copies, name="in-two-places"):
-    """A user's adapter with one layer in place of both."""
-
-    def build(self, config):
-        adapter = super().build(config)
-        (layer, _) = adapter.layers.values()
-        adapter.layers = torch.nn.ModuleDict({"0": layer, "1": layer})
-        adapter.start_from = lambda encoder: None  # the layer stays the same object
-        return adapter
-
-
-def test_a_layer_in_several_places_has_one_rate(make_trainer):
-    trainer = make_trainer(adapter=InTwoPlaces(), optimizer=AdamW(lr=1e-3, layer_decay=0.5))
-    found = {id(p): g["peak_lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
-    assert {found[id(p)] for p in trainer.model.adapters.parameters()} == {0.5e-3}
-
-
-def test_layer_decay_does_not_concern_an_adapter_without_layers_of_its_own(make_trainer):
-    optimizer = AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5)
-    trainer = make_trainer(adapter=WithEncodersRate(lr=None), optimizer=optimizer)
-    found = {id(p): g["peak_lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
-    assert {found[id(p)] for p in trainer.model.adapters.parameters()} == {1e-3}
+    for layer, rate in zip(trainer.model.branches["sts"], (0.5e-3, 1e-3), strict=True):
+        assert {found[id(p)] for p in layer.parameters()} == {rate}
 
 
 def test_without_layer_decay_the_encoder_keeps_its_two_groups(make_trainer):

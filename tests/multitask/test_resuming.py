@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from multitask import task
-from multitask.adapters import PAL, Copies, LoRA
 from multitask.control import Every, RunControl
 from multitask.loop.telemetry import read_steps
 from multitask.loop.trainer import Trainer
@@ -93,14 +92,12 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"layer_decay": 0.8},
         {"average_weights": 0.9},
         {"freeze_encoder": True, "combiner": "sum"},
-        {"adapter": LoRA(), "smart_weight": {"sst": 1.0}, "micro_batch": 3},
-        {"adapter": PAL(), "smart_weight": {"sts": 1.0}, "precision": "bf16"},
-        {"adapter": LoRA(), "freeze_encoder": True, "combiner": "sum"},
-        {"adapter": Copies(layers=(2,)), "combiner": "pcgrad", "micro_batch": 3},
+        {"branch": "top-1", "freeze_encoder": True, "combiner": "sum"},
+        {"branch": "top-1", "combiner": "pcgrad", "micro_batch": 3},
         {"precision": "bf16", "micro_batch": 3},
         {"widths": (16, 8), "exits": (1,), "smart_weight": {"sst": 1.0}, "micro_batch": 3},
         {"tasks": ("sst",), "combiner": "sum", "objective": "epo", "widths": (8,), "exits": (1,)},
-        {"widths": (8,), "exits": (1,), "adapter": LoRA(), "precision": "bf16"},
+        {"widths": (8,), "exits": (1,), "branch": "top-1", "precision": "bf16"},
         {"keep": "last", "evaluate_every": 2},
         {"epochs": 1, "steps_per_epoch": 5},
         {

@@ -57,18 +57,7 @@ VALUES = [
     ({"data": " "}, "data: expected a name, found ' '"),
     ({"own_tasks": {"mine": {}}, "tasks": ("mine",)}, "mine"),
     ({"objective": "lacon", "label_terms": ("icl",), "label_spread": 0.7}, "label_spread: exp"),
-    ({"adapter": "lore"}, "adapter: expected one of none, lora, pal, copies, found 'lore'; did"),
-    ({"adapter": "lora", "adapter_rank": 0}, "adapter_rank: expected a whole number from 1"),
-    (
-        {"adapter": "lora", "adapter_targets": ("keys",)},
-        "adapter_targets: expected (one|some) of query",
-    ),
-    ({"adapter": "lora", "adapter_targets": ()}, "adapter_targets: expected one or more, found n"),
-    ({"adapter": "pal", "adapter_layers": (1, 1)}, "adapter_layers: expected each layer once"),
-    (
-        {"adapter": "pal", "adapter_layers": (1,), "adapter_top_layers": 1},
-        "adapter_layers and adapter_top_layers: expected at most one",
-    ),
+    ({"branch": "2"}, "branch: expected top-K such as top-2, found '2'"),
     ({"protocol": "few-shot"}, "protocol few-shot: expected setting shots, found none"),
 ]
 TOGETHER = [  # values that contradict each other
@@ -122,8 +111,8 @@ TOGETHER = [  # values that contradict each other
     ({"objective": "lacon", "label_terms": ("lcl",), "batch_size": 1}, "batch_size: expected 2"),
     ({"objective": "epo", "batch_size": 1}, "batch_size: expected 2 or more with objective epo"),
     ({"loss_sizes": (1.0, 2.0, 3.0)}, "loss_sizes: expected mode pareto"),
-    ({"adapter_alpha": 4.0}, "adapter_alpha: expected adapter lora, found 4.0 without it"),
-    ({"adapter": "lora", "epochs": 2, "probe_epochs": 1}, "adapter and probe_epochs: expected"),
+    ({"branch_only": ("sst",)}, "branch_only: expected setting branch, found none"),
+    ({"branch": "top-1", "epochs": 2, "probe_epochs": 1}, "branch and probe_epochs: expected"),
 ]
 SIMCSE = {"mode": "pretrain", "objective": "simcse", "tasks": ("sst",)}
 TEXT = SIMCSE | {"tasks": (), "text": "lines.txt"}
@@ -131,7 +120,7 @@ PRETRAINING = [
     (SIMCSE | {"objective": "supcon", "tasks": ("sts",)}, "supcon: expected tasks with classes"),
     (SIMCSE | {"objective": "superloss", "tasks": ("qqp",)}, "superloss: expected single texts or"),
     (SIMCSE | {"objective": "pairs"}, "tasks: expected qqp or sts with"),
-    (SIMCSE | {"adapter": "lora"}, "adapter: expected mode single or multitask, found pretrain"),
+    (SIMCSE | {"branch": "top-1"}, "branch: expected mode single or multitask, found pretrain"),
     (SIMCSE | {"protocol": "held-out"}, "protocol: expected"),
     (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected mode single, multitask or pareto, fo"),
     (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected mode single, multitask or pare"),
@@ -193,7 +182,7 @@ def test_contradictions_of_stored_settings_are_not_refused_again(changes):
     }
     left_out = content.keys() - made.keys()
     dropped = {"preference", "smart_radius", "smart_norm", "temperature", "scl_weight"}
-    assert left_out <= {*dropped, "adapter_alpha"}
+    assert left_out <= dropped
 
 
 def test_a_copy_with_a_frozen_encoder_may_keep_its_rate():
@@ -235,8 +224,8 @@ def test_the_probe_of_a_pretrained_encoder_may_keep_the_settings_of_pretraining(
 
 
 def test_a_probe_may_be_a_changed_copy_of_a_run():
-    before = RunConfig(tasks=("sst",), adapter="lora", class_weights="balanced")
-    assert before.changed(mode="probe").adapter.name == "lora"
+    before = RunConfig(tasks=("sst",), branch="top-1", class_weights="balanced")
+    assert before.changed(mode="probe").branch == "top-1"
 
 
 def test_a_preset_of_another_mode_is_named():
@@ -269,11 +258,11 @@ def test_a_change_without_an_effect_is_refused(base, changes, line):
         config.changed(**changes)
 
 
-@pytest.mark.parametrize("setting", ["teacher", "auxiliary", "adapter_targets"])
+@pytest.mark.parametrize("setting", ["teacher", "auxiliary", "branch_only"])
 def test_a_string_in_place_of_a_list_is_refused(setting):
     line = f"{setting}: expected a list, such as ['sts'], found only the string"
     with pytest.raises(SettingsError, match=re.escape(line)):
-        RunConfig(**SST, **{setting: "sts"}, adapter="lora")
+        RunConfig(**SST, **{setting: "sts"})
 
 
 def test_a_stored_configuration_takes_a_preset_as_the_one_that_was_stored():

@@ -183,7 +183,7 @@ def test_tasks_drawn_at_different_times_have_passes_of_their_own(make, encoded):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"adapter": "lora"},
+        {"branch": "top-1"},
         {"sampling": "annealed"},
         {"sampling": "hybrid", "first_task": "topic"},
         {"schedule": "individual", "batches_per_step": 1},

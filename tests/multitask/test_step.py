@@ -171,7 +171,7 @@ def test_a_parameter_outside_sections_and_heads_is_refused(make_trainer, monkeyp
     monkeypatch.setattr(
         EncoderWithHeads, "sections", lambda self: {"layer 1": sections(self)["layer 1"]}
     )
-    with pytest.raises(ValueError, match="in a section of the encoder, a head or an adapter"):
+    with pytest.raises(ValueError, match="in a section of the encoder, a head or a branch"):
         make_trainer()
 
 

@@ -15,7 +15,6 @@ from minbert import BiEncoder
 from minbert.sizes import Size, Sizes
 from minbert.words import build_bilstm
 from multitask import RunConfig, train
-from multitask.adapters import LoRA
 from multitask.assembly import assemble
 from multitask.loop.streams import next_batches
 from multitask.passes import EncoderPass
@@ -68,7 +67,7 @@ def explicit_losses(trainer, rows):
     [
         {},
         {"micro_batch": 3},
-        {"adapter": LoRA(rank=4)},
+        {"branch": "top-1"},
         {"combiner": "uncertainty"},
         {"tasks": ("sst",), "objective": "lacon"},
         {"tasks": ("sst",), "objective": "epo"},
@@ -195,15 +194,6 @@ def test_the_encoder_remembers_its_sizes(run, tmp_path):
     config = RunConfig(tasks=("sst",), init=str(run.folder), **SMALL)
     again = train(config, tmp_path / "again")
     assert again.model.model.bi_encoder.sizes == Sizes(), "trained further for one size only"
-
-
-def test_a_merged_adapter_has_the_scores_of_its_task(tmp_path):
-    config = RunConfig(tasks=("sst", "sts"), adapter=LoRA(rank=2), **SIZES, **SMALL)
-    done = train(config, tmp_path / "run")
-    export(done.folder, tmp_path / "sts", "sentence-transformers", task="sts")
-    assert BiEncoder.from_pretrained(tmp_path / "sts").sizes == Sizes((32, 16, 8), (2, 1))
-    card = (tmp_path / "sts" / "README.md").read_text()
-    assert "| layers | width | sts pearson | sts spearman |" in card
 
 
 def test_pretraining_has_sizes_too(tmp_path):

@@ -1,20 +1,33 @@
 """Runs whose tasks have layers of their own: one folder, and one pass below the branches."""
 
+import json
+
 import numpy as np
 import pytest
+from tolerances import assert_near, encoder_terms
 
 import cli
+from common.errors import EncoderError, RunError, SettingsError, SharedEncoderWarning
 from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Layer
+from minbert.words import build_bilstm
+from multitask.config_tasks import build_tasks
+from multitask.settings.config import RunConfig
+from multitask.soft_targets import computed
+from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export
+from serving.joined_passes import EmbeddingRequest, answers
+from serving.run_encoder import encoder_of_run, of_one_task
+from tasks import build_task, data_folder
+from tasks.predictions import read_scores, scores_name
 
-SHORT = ("--encoder", "tiny", "--epochs", "2", "--limit", "40", "--adapter-lr", "0.05")
+SHORT = ("--encoder", "tiny", "--epochs", "2", "--limit", "40", "--lr", "0.05")
 PAIRS = [("A cat sleeps.", "A cat is asleep."), ("The sun.", "The moon."), ("A cat sleeps.", "no")]
 TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no"]
 
 
-def trained(folder, *flags):
+def train_here(folder, *flags):
     command = ["--mode", "multitask", "--tasks", *flags, *SHORT, "--output", str(folder)]
     assert cli.main(command) == 0
     return folder
@@ -24,14 +37,14 @@ def trained(folder, *flags):
 def branched(tmp_path_factory):
     """A run of three tasks, each with its own second layer; read only."""
     folder = tmp_path_factory.mktemp("branched") / "run"
-    return trained(folder, "sst", "qqp", "sts", "--branch", "2")
+    return train_here(folder, "sst", "qqp", "sts", "--branch", "top-1")
 
 
 @pytest.fixture(scope="module")
 def partly(tmp_path_factory):
     """A run of two tasks on the same texts, one of which has its own second layer; read only."""
     folder = tmp_path_factory.mktemp("partly") / "run"
-    return trained(folder, "qqp", "sts", "--branch", "top-1", "--adapter-only", "sts")
+    return train_here(folder, "qqp", "sts", "--branch", "top-1", "--branch-only", "sts")
 
 
 @pytest.fixture
@@ -62,15 +75,6 @@ def test_tasks_that_read_the_same_texts_share_the_layers_below_their_branches(
         passes.clear()
         for task, found in alone.items():
             assert np.array_equal(together[task].values, found.values)
-
-
-def test_int8_that_is_not_used_keeps_the_branches_apart(branched, monkeypatch):
-    monkeypatch.setattr("minbert.int8_products.has_int8", lambda: False)
-    model = MultiTaskModel.load(branched)
-    together = model.predict(PAIRS, ["qqp", "sts"], "int8")
-    for task, found in together.items():
-        alone = model.predict(PAIRS, [task], "int8")[task]
-        assert np.array_equal(found.values, alone.values)
 
 
 def test_tasks_that_read_other_texts_have_their_own_pass(branched, passes):
@@ -112,3 +116,177 @@ def test_the_shared_layer_of_the_task_without_a_branch_serves_it(partly):
     with pytest.warns(match="embeddings of the shared encoder"):
         shared = model.encode(TEXTS)
     assert np.array_equal(model.encode(TEXTS, task="qqp"), shared)
+
+
+def terms_of(model):
+    config = model.model.encoder.config
+    return encoder_terms(config, config.max_tokens)
+
+
+@pytest.mark.numeric
+def test_each_head_has_the_layers_of_its_task(branched):
+    model = MultiTaskModel.load(branched)
+    for task in model.tasks:
+        columns = build_task(task).read(data_folder("sample"), "dev").texts
+        texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+        found = model.predict(texts, [task])[task]
+        values = found.values if found.probabilities is None else found.probabilities
+        kept = read_scores(branched / "predictions" / scores_name(task, "dev")).values
+        assert_near(values, kept, terms_of(model))
+
+
+def test_embeddings_are_those_of_a_task_or_of_the_shared_encoder(branched, recwarn):
+    model = Run(branched).model
+    sst, sts = (model.encode(TEXTS, task=task) for task in ("sst", "sts"))
+    assert not recwarn.list
+    with pytest.warns(SharedEncoderWarning) as caught:
+        shared = model.encode(TEXTS)
+    assert [str(one.message) for one in caught] == [
+        "embeddings of the shared encoder, without a branch; task chooses one: sst, qqp, sts"
+    ]
+    assert caught[0].filename == __file__
+    for one, other in ((sst, sts), (sst, shared), (sts, shared)):
+        assert np.abs(one - other).max() > 1e-3
+    opened = BiEncoder.from_pretrained(branched / "checkpoint" / "best")
+    assert np.array_equal(shared, opened.encode(TEXTS))
+    with pytest.raises(RunError, match="task: expected one of sst, qqp, sts, found cola"):
+        model.encode(TEXTS, task="cola")
+
+
+def test_a_run_without_branches_takes_no_task(model):
+    with pytest.raises(RunError, match="task: expected none for a run without branches, found sst"):
+        model.encode(TEXTS, task="sst")
+
+
+def test_the_command_line_encodes_with_the_layers_of_a_task(branched, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
+    command = ["--mode", "encode", "--input", str(tmp_path / "in.txt"), "--run", str(branched)]
+
+    def encoded(name, *flags):
+        file = tmp_path / f"{name}.npy"
+        assert cli.main([*command, "--output", str(file), *flags]) == 0
+        return np.load(file), capsys.readouterr().err
+
+    model = MultiTaskModel.load(branched)
+    found, errors = encoded("a", "--task", "sts")
+    assert_near(found, model.encode(TEXTS, task="sts"), terms_of(model))
+    assert "shared encoder" not in errors
+    found, errors = encoded("b")
+    assert_near(found, model.model.bi_encoder.encode(TEXTS), terms_of(model))
+    assert "without a branch; --task chooses one: sst, qqp, sts" in errors
+
+
+def test_an_export_of_a_task_has_its_head_and_scores_only(branched, tmp_path):
+    model = MultiTaskModel.load(branched)
+    for task in ("sst", "sts"):
+        folder = tmp_path / task
+        export(branched, folder, "sentence-transformers", task=task)
+        alone = MultiTaskModel.load(folder)
+        assert (alone.tasks, alone.config.branch) == ((task,), None)
+        assert not (folder / "branches.safetensors").exists()
+        expected = model.predict(PAIRS, [task])[task].values
+        assert_near(alone.predict(PAIRS)[task].values, expected, terms_of(model))
+        card = (folder / "README.md").read_text("utf-8")
+        scores = json.loads((branched / "metrics.json").read_text())["dev"]
+        metric, value = next(iter(scores[task].items()))
+        assert f"| {task} | {metric} | {value:.4f} |" in card
+        assert "| qqp |" not in card
+
+
+@pytest.mark.slow
+@pytest.mark.numeric
+def test_other_libraries_open_an_export_of_a_task(branched, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    model = MultiTaskModel.load(branched)
+    export(branched, tmp_path / "st", "sentence-transformers", task="sst")
+    found = SentenceTransformer(str(tmp_path / "st"), device="cpu").encode(TEXTS)
+    assert_near(found, model.encode(TEXTS, task="sst"), terms_of(model))
+
+
+def test_an_export_of_every_branch_is_replaced_and_encoded_as_its_run(branched, tmp_path):
+    for _ in range(2):
+        export(branched, tmp_path / "all", "minbert", overwrite=True)
+    config = RunConfig(tasks=())
+    for task in ("sst", "sts"):
+        one, other = (encoder_of_run(run, config, task) for run in (branched, tmp_path / "all"))
+        np.testing.assert_array_equal(one.encode(TEXTS), other.encode(TEXTS))
+    with pytest.warns(SharedEncoderWarning):
+        encoder_of_run(tmp_path / "all", config)
+
+
+def test_an_encoder_is_not_saved_over_a_run_or_an_export(branched, tmp_path):
+    encoder = BiEncoder.from_pretrained("tiny")
+    export(branched, tmp_path / "all", "minbert")
+    for folder in (branched, tmp_path / "all"):
+        kept = (folder / "config.json").read_bytes()
+        with pytest.raises(EncoderError, match="expected a folder without a run or the heads of"):
+            encoder.save_pretrained(folder)
+        assert (folder / "config.json").read_bytes() == kept
+    encoder.save_pretrained(tmp_path / "encoder")
+    encoder.save_pretrained(tmp_path / "encoder")
+
+
+def test_a_run_is_not_an_encoder(branched):
+    with pytest.raises(EncoderError, match=r"found a run; its encoder is in .*best, and --init"):
+        BiEncoder.from_pretrained(branched)
+
+
+def test_exports_without_a_task_of_the_run_are_refused(branched, trained, tmp_path):
+    cases = [
+        (branched, None, "task: expected the task whose layers are exported, sst, qqp, sts, found"),
+        (branched, "cola", "task: expected one of sst, qqp, sts, found cola"),
+        (trained, "sst", "task: expected none for a run without branches, found sst"),
+    ]
+    for run, task, line in cases:
+        with pytest.raises((RunError, SettingsError)) as caught:
+            export(run, tmp_path / "out", "transformers", task=task)
+        assert line in str(caught.value)
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_teacher_with_branches_teaches_with_that_of_the_task(branched):
+    run, task = Run(branched), build_task("sts")
+    examples = task.read(data_folder("sample"), "dev")
+    found = computed(branched, run.config, task, examples, embeddings=True)
+    model = run.model
+    kept = read_scores(branched / "predictions" / scores_name("sts", "dev")).values
+    assert_near(found["scores"], kept, terms_of(model))
+    expected = model.encode(examples.texts[0], task="sts", normalize=False)
+    assert np.array_equal(found["embeddings"][:, 0], expected.astype(np.float16))
+
+
+def test_the_configuration_of_one_task_is_that_of_a_run():
+    config = RunConfig(
+        tasks=("sst", "qqp", "sts"), branch="top-1", combiner="epo", preference=(1, 2, 3),
+        smart_weight={"sts": 1.0}, sampling="hybrid", first_task="qqp", limit={"qqp": 9},
+        auxiliary=("qqp",), select_by="pearson", branch_only=("sts",),
+        task_options={"qqp": {"pair": "joint"}, "sts": {"head": "cosine"}},
+    )  # fmt: skip
+    for task in config.tasks:
+        one = of_one_task(config, task)
+        assert (one.tasks, one.branch, set(one.task_options) <= {task}) == ((task,), None, True)
+        assert one.main_tasks == (task,)
+        assert list(build_tasks(one)) == [task]
+        assert RunConfig.from_json(one.to_json()).to_json() == one.to_json()
+
+
+def test_a_bilstm_has_no_branches(tmp_path, capsys):
+    build_bilstm(tmp_path / "words", ["a film to love"], units=4, embedding_size=8)
+    train = ("--mode", "single", "--task", "sst", "--branch", "top-1", "--limit", "20")
+    place = ("--encoder", str(tmp_path / "words"), "--output", str(tmp_path / "run"))
+    with pytest.raises(SystemExit, match="2"):
+        cli.main([*train, *place])
+    assert "--branch: expected a transformer, found a BiLSTM" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::common.errors.SharedEncoderWarning")
+def test_joined_requests_for_embeddings_have_the_layers_of_their_task(branched):
+    model = MultiTaskModel.load(branched)
+    tokens = model.model.bi_encoder.tokenizer(TEXTS)
+    asked = [("sst", False), (None, True), ("sts", True), ("sst", True)]
+    found = answers(model, [EmbeddingRequest(tokens, unit, task) for task, unit in asked])
+    for vectors, (task, unit) in zip(found, asked, strict=True):
+        expected = model.encode(TEXTS, normalize=unit, task=task)
+        assert_near(vectors, expected, terms_of(model))
+    assert not np.allclose(found[1], found[2], atol=1e-3)

@@ -176,7 +176,7 @@ def test_a_page_that_others_can_open_has_no_texts_of_dev(host, local, trained, m
             422,
             "normalize: Input should be",
         ),
-        ("/encode", {"texts": ["a"], "task": "sst"}, 422, "none for a run without adapters"),
+        ("/encode", {"texts": ["a"], "task": "sst"}, 422, "none for a run without branches"),
         ("/nowhere", {}, 404, "/nowhere: Not Found"),
     ],
 )

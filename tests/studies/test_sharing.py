@@ -22,13 +22,13 @@ from studies.sharing_cells import (
     BEST,
     CROSSED,
     SEEDS,
-    TOGETHER,
     WITH_SST2,
     cells,
 )
 from studies.study import Report, StudyRequest
 from tasks import CS224N
 
+TAUGHT = "branch-sts-sst2-teachers"
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny")
 
 
@@ -39,10 +39,10 @@ def every(tmp_path) -> dict[str, Cell]:
 
 
 def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, tmp_path):
-    config = every[TOGETHER].run_config(2, tmp_path)
+    config = every[TAUGHT].run_config(2, tmp_path)
     names = [f"{name}-seed11711" for name in WITH_SST2]
     assert config.teacher == tuple(str(tmp_path / name) for name in names)
-    assert every[TOGETHER].config.teacher == tuple(names)
+    assert every[TAUGHT].config.teacher == tuple(names)
     assert [one.name for one in every["cross-teachers"].teachers] == [
         "sst",
         *(f"cross-{task}" for task in CROSSED),
@@ -67,18 +67,17 @@ def test_shared_models_are_beside_single_tasks_with_the_same_teachers(every, tmp
         **dict.fromkeys(("branch-sst-teachers", BEST, "joint-teachers"), "singles with teachers"),
         "branch-sts-more-teachers": "singles with more teachers",
         "own-sts-more-teachers": "singles with more teachers",
-        **dict.fromkeys((TOGETHER, "branch-sts-sst2-teachers"), "singles as together"),
     }
 
 
 def test_teachers_are_run_first_and_once(every, tmp_path):
-    left = left_runs([every[TOGETHER], every["teachers"]], Results(tmp_path), tmp_path)
+    left = left_runs([every[TAUGHT], every["teachers"]], Results(tmp_path), tmp_path)
     names = [one.name for one, _ in left]
-    assert all(names.index(one) < names.index(TOGETHER) for one in WITH_SST2)
+    assert all(names.index(one) < names.index(TAUGHT) for one in WITH_SST2)
     counts = {one.name: len(seeds) for one, seeds in left}
     assert counts == {
         **dict.fromkeys(("sst", *WITH_SST2), 1),
-        **dict.fromkeys((TOGETHER, "teachers"), len(SEEDS)),
+        **dict.fromkeys((TAUGHT, "teachers"), len(SEEDS)),
     }
 
 
@@ -89,7 +88,7 @@ def test_minutes_are_those_of_the_fastest_run_of_each_encoder():
 
 
 def test_each_run_of_a_teacher_counts_once(every, tmp_path):
-    several = [every[name] for name in ("sst-more-teachers", "qqp-teachers", TOGETHER)]
+    several = [every[name] for name in ("sst-more-teachers", "qqp-teachers", TAUGHT)]
     report = Report(Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), several, ())
     assert teaching_minutes(report, [every["sst"]]) == ""
     for name, seconds in {"sst": 60, "auxiliary-sst": 600, "qqp": 6000, "cross-qqp": 60000}.items():

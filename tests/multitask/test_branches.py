@@ -1,0 +1,185 @@
+"""Branches in training: last layers of each task, which follow only its losses."""
+
+import numpy as np
+import pytest
+import torch
+from plain import plain_losses, step_terms
+from safetensors.torch import load_file
+from tolerances import assert_near_in_norm
+
+from common.errors import SettingsError
+from multitask.assembly import assemble, build_model
+from multitask.config_tasks import build_tasks
+from multitask.loop.streams import next_batches
+from multitask.passes import EncoderPass
+from multitask.run import complete
+from multitask.task_modules import count_parameters
+from tasks import CS224N
+
+BRANCH = {"branch": "top-1"}
+
+
+def batches_of(trainer, *tasks):
+    return next_batches(trainer.streams, np.array([[*trainer.tasks].index(task) for task in tasks]))
+
+
+def gradients(module):
+    return {
+        n: p.grad.to_dense().clone() for n, p in module.named_parameters() if p.grad is not None
+    }
+
+
+def flat(tensors):
+    return torch.cat([value.flatten() for value in tensors.values()])
+
+
+def copied(module):
+    return {name: value.clone() for name, value in module.state_dict().items()}
+
+
+def test_only_the_layers_of_the_trained_tasks_move(make_trainer):
+    trainer = make_trainer(**BRANCH)
+    trainer.model.train()
+    before = copied(trainer.model.branches)
+    for _ in range(2):
+        trainer.train_step(
+            np.array([[*trainer.tasks].index(task) for task in ("sst", "sst", "sts")])
+        )
+    for name, value in trainer.model.branches.state_dict().items():
+        assert torch.equal(value, before[name]) == name.startswith("qqp."), name
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize("combiner", ["sum", "pcgrad", "mgda"])
+@pytest.mark.parametrize("micro_batch", [None, 3])
+def test_branches_follow_only_the_loss_of_their_task(make_trainer, combiner, micro_batch):
+    """Whatever weights the combiner gives the objectives on the shared encoder."""
+    changes = BRANCH | {"combiner": combiner, "micro_batch": micro_batch}
+    trainer = make_trainer(dropout=False, batch_size=8, **changes)
+    batches = batches_of(trainer, "sst", "qqp", "sts")
+    trainer.gradient(batches)
+    found = {name: gradients(one) for name, one in trainer.model.branches.items()}
+    for name, (rows,) in batches.items():
+        trainer.model.zero_grad(set_to_none=True)
+        texts = trainer.model.embed(trainer.splits[name]["train"].batch(rows), name)
+        losses, _ = plain_losses(trainer, name, rows, texts)
+        losses[name].backward()
+        expected = gradients(trainer.model.branches[name])
+        assert expected.keys() == found[name].keys()
+        assert_near_in_norm(flat(found[name]), flat(expected), step_terms(trainer))
+
+
+@pytest.mark.numeric
+def test_passes_without_a_kept_graph_have_the_same_gradient(make_trainer):
+    """Gradient caching: each piece is embedded again, with the same dropout and branch."""
+    trainer = make_trainer(**BRANCH)
+    model, split = trainer.model.train(), trainer.splits["sts"]["train"]
+    batches = [split.batch(rows) for rows in (np.arange(0, 3), np.arange(3, 8))]
+    texts = [
+        torch.cat(side) for side in zip(*(model.embed(b, "sts") for b in batches), strict=True)
+    ]
+    wanted = [torch.randn_like(text) for text in texts]
+    torch.autograd.backward(texts, wanted)
+    expected = gradients(model.branches)
+    model.zero_grad(set_to_none=True)
+    model.dropout_stream.reset(model.dropout_stream.seed)
+    cached = EncoderPass(model, batches, 2, "sts")
+    cached.backward(wanted)
+    found = gradients(model.branches)
+    assert found.keys() == expected.keys()
+    assert_near_in_norm(flat(found), flat(expected), step_terms(trainer))
+
+
+def test_with_a_frozen_encoder_only_heads_and_branches_are_trained(make_trainer):
+    trainer = make_trainer(**BRANCH, freeze_encoder=True, combiner="sum")
+    trainer.model.freeze_encoder()
+    trainer.optimizer = trainer.config.optimizer.build(trainer.model)
+    before = copied(trainer.model)
+    trainer.fit()
+    after = trainer.model.state_dict()
+    moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    parts = {name.partition(".")[0] for name in moved}
+    assert parts == {"branches", "heads"}
+    assert {name.split(".")[1] for name in moved if name.startswith("branches.")} == set(CS224N)
+
+
+@pytest.mark.parametrize("schedule", ["joint", "individual"])
+def test_with_a_frozen_encoder_tasks_without_a_branch_train_their_heads(make_trainer, schedule):
+    settings = {"freeze_encoder": True, "combiner": "sum", "schedule": schedule}
+    trainer = make_trainer(**BRANCH, branch_only=("sts",), **settings)
+    before = copied(trainer.model)
+    trainer.fit()
+    after = trainer.model.state_dict()
+    moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    assert {".".join(name.split(".")[:2]) for name in moved} == {
+        "branches.sts",
+        *(f"heads.{task}" for task in CS224N),
+    }
+
+
+def test_a_frozen_encoder_with_branches_has_dropout_and_regularisers(make_trainer):
+    changes = {"freeze_encoder": True, "combiner": "sum", "smart_weight": {"sst": 1.0}}
+    changes |= {"smart_dropout": "fresh"}
+    trainer = make_trainer(**BRANCH, **changes)
+    trainer.model.freeze_encoder()
+    trainer.model.train()
+    assert trainer.model.encoder.training
+    passes = trainer.model.dropout_stream.passes
+    trainer.gradient(batches_of(trainer, "sst"))
+    assert trainer.model.dropout_stream.passes == passes + 3, "noise has passes of its own"
+
+
+def test_branches_are_saved_beside_the_encoder_and_loaded(make_trainer, tmp_path):
+    trainer, other = make_trainer(**BRANCH), make_trainer("other", **BRANCH, seed=5)
+    with torch.no_grad():
+        for parameter in trainer.model.branches.parameters():
+            parameter.normal_(std=0.1)
+    trainer.model.save(tmp_path / "saved")
+    other.model.load(tmp_path / "saved")
+    for name, value in trainer.model.state_dict().items():
+        assert torch.equal(value, other.model.state_dict()[name])
+    assert (
+        load_file(tmp_path / "saved" / "branches.safetensors").keys()
+        == copied(trainer.model.branches).keys()
+    )
+    make_trainer().model.save(tmp_path / "plain")
+    assert not (tmp_path / "plain" / "branches.safetensors").exists()
+
+
+def test_another_run_begins_with_the_branches_of_matching_tasks(base_config, tmp_path, capsys):
+    small = BRANCH | {"limit": 12, "epochs": 1, "dev_limit": 8, "combiner": "sum"}
+    complete(base_config.changed(**small, tasks=("sst", "sts")), tmp_path / "first")
+    saved = load_file(tmp_path / "first" / "checkpoint" / "best" / "branches.safetensors")
+    for changes, expected in (
+        ({}, "sst"),
+        ({"branch": "top-2"}, "none"),
+        ({"branch": None}, "none"),
+    ):
+        config = base_config.changed(
+            **{**small, "tasks": ("sst", "qqp"), "init": str(tmp_path / "first"), **changes}
+        )
+        model = build_model(config, build_tasks(config), torch.device("cpu"))
+        assert f"branches initialised from {config.init}: {expected}" in capsys.readouterr().out
+        if expected == "sst":
+            own = copied(model.branches["sst"])
+            assert all(torch.equal(value, saved[f"sst.{name}"]) for name, value in own.items())
+
+
+def test_parameters_are_counted_by_task(make_trainer):
+    model, plain = make_trainer(**BRANCH).model, make_trainer().model
+    counts, before = model.parameter_counts(), plain.parameter_counts()
+    layer = count_parameters(plain.encoder.layers[-1])
+    assert {task: parts["branch"] for task, parts in counts["tasks"].items()} == dict.fromkeys(
+        CS224N, layer
+    )
+    assert counts["shared"] == before["shared"] - layer, "no task uses the shared last layer"
+    assert not any(one.requires_grad for one in model.encoder.layers[-1].parameters())
+    assert set(before["tasks"]["sst"]) == {"head"}
+    partly = make_trainer(**BRANCH, branch_only=("sts",)).model
+    assert partly.parameter_counts()["shared"] == before["shared"]
+    assert all(one.requires_grad for one in partly.encoder.parameters())
+
+
+def test_more_copies_than_layers_are_refused(base_config):
+    with pytest.raises(SettingsError, match=r"^branch: expected at most top-2, .* found top-3$"):
+        assemble(base_config.changed(branch="top-3"))
