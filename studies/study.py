@@ -47,7 +47,8 @@ class StudyRequest:
     chosen on dev, by cell; `tune` is the number of points to try for each requested cell.
     `results` has one file per cell, `runs` the run folders. With `stored_only` nothing is trained
     or tuned.
-    `command` is the command line that repeats the request.
+    `command` is the command line that repeats the request. `made` holds the study's experiments,
+    which are made once.
     """
 
     base: RunConfig
@@ -64,6 +65,7 @@ class StudyRequest:
     tune: int | None = None
     stored_only: bool = False
     command: str = ""
+    made: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

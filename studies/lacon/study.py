@@ -55,8 +55,11 @@ def pooling_text(pooling: str | None) -> str:
 
 
 def experiments(request: StudyRequest) -> lacon.Experiments:
-    rate = request.lr or RATE
-    return lacon.Experiments(request.base, request.epochs, rate, request.changes, request.tuned)
+    if not request.made:
+        rate, tuned = request.lr or RATE, request.tuned
+        made = lacon.Experiments(request.base, request.epochs, rate, request.changes, tuned)
+        request.made.append(made)
+    return request.made[0]
 
 
 def claims(report: Report) -> list[Claim]:

@@ -82,7 +82,10 @@ class Experiments:
         """Return a cell of a task, a number of examples and a method; the last epoch counts."""
         epochs = self.epochs or EPOCHS
         prefixes = f"few-shot-{task}-{shots}", f"few-shot-{task}-{TUNED_SHOTS}"
-        config = self.config(task, method, *prefixes).changed(
+        name = few_shot_name(task, shots, method)
+        config = self.changed(
+            name,
+            self.config(task, method, *prefixes),
             protocol="few-shot",
             shots=shots,
             limit=None,
@@ -90,13 +93,14 @@ class Experiments:
             evaluate_every=epochs,  # dev chooses settings, not epochs
             keep="last",
         )
-        return Cell(few_shot_name(task, shots, method), config, seeds, training)
+        return Cell(name, config, seeds, training)
 
     def full(self, task: str, method: str) -> Cell:
         """Return a cell with all examples; a tenth is held out as dev, which selects the epoch."""
-        config = self.config(task, method, f"full-{task}")
-        config = config.changed(protocol="held-out", epochs=self.epochs or FULL_EPOCHS)
-        return Cell(f"full-{task}-{method}", config, FULL_SEEDS, training)
+        name, config = f"full-{task}-{method}", self.config(task, method, f"full-{task}")
+        epochs = self.epochs or FULL_EPOCHS
+        config = self.changed(name, config, protocol="held-out", epochs=epochs)
+        return Cell(name, config, FULL_SEEDS, training)
 
     def sweep(self, setting: str, value: float, method: str) -> Cell:
         """Return a cell of `SWEPT` with another value of one setting.
@@ -108,13 +112,15 @@ class Experiments:
         if np.allclose(changed, one.config.flat()[setting]):
             return self.few_shot(*SWEPT, method)
         name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
-        return Cell(name, one.config.changed(**{setting: changed}), one.seeds, training)
+        config = self.changed(name, one.config, **{setting: changed})
+        return Cell(name, config, one.seeds, training)
 
     def variant(self, task: str, variant: str) -> Cell:
         """Return EPO's cell with other gradients in its Gram matrix, or other losses."""
         one = self.few_shot(task, 50, "epo", SWEEP_SEEDS)
-        config = one.config.changed(**VARIANTS[variant])
-        return Cell(f"{variant}-{task}-epo", config, one.seeds, training)
+        name = f"{variant}-{task}-epo"
+        config = self.changed(name, one.config, **VARIANTS[variant])
+        return Cell(name, config, one.seeds, training)
 
     def every(self) -> list[Cell]:
         """Return all cells, in the order of the tables and of Figure 5."""
@@ -134,6 +140,12 @@ class Experiments:
             Search(one, {"lr": rates(one.config), **grid_of(method)}, dev_of(one))
             for one, method in cells
         ]
+
+    def changed(self, name: str, config: RunConfig, **changes: Any) -> RunConfig:
+        """Return the configuration of a cell, which has these changes, made once."""
+        if (name,) not in self.made:
+            self.made[(name,)] = config.changed(**changes)
+        return self.made[(name,)]
 
     def config(self, task: str, method: str, *prefixes: str) -> RunConfig:
         """Return the configuration of a method, made once.

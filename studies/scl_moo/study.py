@@ -19,9 +19,12 @@ MAPPED = ("ls", "epo", "scl")  # Figure 4, from left to right: SST-2, 20 example
 
 
 def experiments(request: StudyRequest) -> scl_moo.Experiments:
-    rate = request.lr or RATE
-    base = request.base.changed(lr=rate, head_lr=rate)
-    return scl_moo.Experiments(base, request.epochs, request.changes, request.tuned)
+    if not request.made:
+        rate = request.lr or RATE
+        base = request.base.changed(lr=rate, head_lr=rate)
+        made = scl_moo.Experiments(base, request.epochs, request.changes, request.tuned)
+        request.made.append(made)
+    return request.made[0]
 
 
 def accuracies(report: Report) -> tables.Accuracies:

@@ -99,6 +99,9 @@ class Experiments:
     lr: float | None = None
     vectors: Vectors | None = None
     tuned: Tuned = field(default_factory=dict)
+    made: dict[tuple[str, bool], Cell] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def main(self, setting: str, task: str, loss: str, fine_tuned: bool = True) -> Cell:
         """Return a cell of Tables 3 and 4; without `fine_tuned`, only the frozen encoders."""
@@ -187,7 +190,12 @@ class Experiments:
         fine_tuned: bool = False,
         **changes: Any,
     ) -> Cell:
-        """Return a cell with the pre-training configuration; a BiLSTM's shape is in its name."""
+        """Return a cell with the pre-training configuration; a BiLSTM's shape is in its name.
+
+        A name has one configuration, so that a cell is made once.
+        """
+        if (key := (name, fine_tuned)) in self.made:
+            return self.made[key]
         numbers = SETTINGS[setting]
         words = words or numbers.words
         epochs = self.epochs or numbers.epochs
@@ -229,7 +237,7 @@ class Experiments:
             fine_tuned_batch_size=numbers.ce_batch_size if fine_tuned else None,
         )
         own = FEW_SEEDS.get(task, SEEDS)
-        return Cell(name, config, seeds or own, work)
+        return self.made.setdefault(key, Cell(name, config, seeds or own, work))
 
 
 def sweep_points() -> list[tuple[str, float, str]]:

@@ -35,10 +35,12 @@ TUNED = "; settings of the losses in the table of chosen settings are tuned on d
 
 
 def experiments(request: StudyRequest) -> supercontext.Experiments:
-    vectors = Vectors.of(Path(request.vectors)) if request.vectors else None
-    return supercontext.Experiments(
-        request.base.changed(**request.changes), request.epochs, request.lr, vectors, request.tuned
-    )
+    if not request.made:
+        vectors = Vectors.of(Path(request.vectors)) if request.vectors else None
+        base, tuned = request.base.changed(**request.changes), request.tuned
+        made = supercontext.Experiments(base, request.epochs, request.lr, vectors, tuned)
+        request.made.append(made)
+    return request.made[0]
 
 
 def check(request: StudyRequest) -> None:
