@@ -1,17 +1,13 @@
-"""Cells, the JSON files of results: reading, checking and writing.
-
-`python -m reports.cells RUN FILE` writes that of a finished run."""
+"""Cells, the JSON files of results: reading and checking."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from common.entry_point import start
-from common.errors import RunError, UserError
-from common.json_files import read_sealed, write_sealed
+from common.errors import UserError
+from common.json_files import read_json
 from multitask.settings.config import RunConfig, default_values, difference
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import without_paths
@@ -20,30 +16,9 @@ from tasks.metrics import metric_error
 REMEDY = "delete it and run its command again"
 
 
-def cell(run: Path) -> dict[str, Any]:
-    """Return configuration, environment and metrics of a run, with folders given by name only.
-
-    Raise RunError if the run is not finished.
-    """
-    folder = RunFolder(run)
-    metrics = folder.metrics()
-    if metrics is None:
-        raise RunError(f"{run}: expected a finished run with metrics.json, found none")
-    return {"config": without_paths(folder.settings())} | metrics
-
-
-def write_cell(file: Path, content: Mapping[str, Any]) -> None:
-    """Write a cell with its checksum."""
-    write_sealed(file, content)
-
-
 def read_cell(file: Path) -> dict[str, Any]:
-    """Read a file that `write_cell` wrote.
-
-    Raise UserError if it was edited, lacks its checksum, or has figures that are not finite or out
-    of the range of their metric.
-    """
-    content = read_sealed(file, UserError, REMEDY)
+    """Read a cell; raise UserError for figures that are not finite or out of their range."""
+    content = read_json(file, UserError)
     figures = {k: v for k, v in content.items() if k not in ("config", "environment")}
     if wrong := metric_error(figures):
         raise UserError(f"{file}: {wrong}; {REMEDY}")
@@ -74,18 +49,3 @@ def run_of_cell(folder: Path, config: RunConfig) -> bool:
         return False
     ignored = ("linear", *config.unused())
     return difference(without_paths(config), without_paths(stored), ignored=ignored) is None
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m reports.cells", description=__doc__)
-    parser.add_argument("run", type=Path, help="folder of a finished run")
-    parser.add_argument(
-        "file", type=Path, help="JSON file to write, such as results/STUDY/CELL.json"
-    )
-    args = parser.parse_args()
-    args.file.parent.mkdir(parents=True, exist_ok=True)
-    write_cell(args.file, cell(args.run))
-
-
-if __name__ == "__main__":
-    start("python -m reports.cells", main)

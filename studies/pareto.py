@@ -23,7 +23,6 @@ from multitask.run import complete
 from multitask.settings.config import RunConfig, difference
 from multitask.storage.run_folder import LOCK, RunFolder
 from multitask.storage.stored_config import without_paths
-from reports.cells import write_cell
 from reports.front import Front, draw_fronts
 
 LOSSES = "rays.json"  # those before training
@@ -73,7 +72,7 @@ def trained_front(config: RunConfig, count: int, folder: Path, control: RunContr
         result = complete(one, ray, control)
         found.append([result["training_losses"][name] for name in before])
     front = Front(config.combiner.name, tuple(before), rays, np.array(found), np.array(sizes))
-    write_cell(folder / FRONT, front.to_json())
+    write_json(folder / FRONT, front.to_json())
     draw_fronts([front], folder / FIGURE)
     return front
 

@@ -11,11 +11,12 @@ import numpy as np
 
 from common.atomic_files import file_lock
 from common.errors import UserError
+from common.json_files import write_json
 from common.settings import accepts
 from multitask.settings.config import RunConfig
 from multitask.storage.metrics_file import Figures
 from multitask.storage.stored_config import without_paths
-from reports.cells import check_config, read_cell, run_of_cell, write_cell
+from reports.cells import check_config, read_cell, run_of_cell
 
 Content = Mapping[str, Any]  # the figures of one run
 RunFunction = Callable[
@@ -96,7 +97,7 @@ class Results:
     def figures_by_seed(self, cell: Cell) -> dict[int, Content]:
         """Return the figures of a cell by seed.
 
-        Raise UserError if its file was edited or has another configuration.
+        Raise UserError if its file has other content or another configuration.
         """
         file = self.file(cell)
         if not file.exists():
@@ -122,7 +123,7 @@ class Results:
         """Store the figures of a run with those of the cell's other seeds."""
         with file_lock(runs / cell.name):
             seeds = {**self.figures_by_seed(cell), seed: figures}
-            write_cell(self.file(cell), {"config": without_paths(cell.config), "seeds": seeds})
+            write_json(self.file(cell), {"config": without_paths(cell.config), "seeds": seeds})
 
     def values(self, cell: Cell, *keys: str) -> dict[int, Any]:
         """Return a figure, such as (test, sst2, accuracy), for each seed that has it."""

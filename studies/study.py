@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.json_files import write_json
 from common.settings import accepts
 from ensemble.runs import ensemble_runs
 from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
-from reports.cells import read_cell, write_cell
+from reports.cells import read_cell
 from reports.tables import markdown_table
 from studies.claims import Claim
 from studies.results import Cell, Content, Results, is_merged_from
@@ -99,7 +100,7 @@ class Report:
         found = {task: [one for one in several if one] for task, several in every.items()}
         if found == every and not self.request.stored_only:
             merged: Content = ensemble_runs(found, method, 0, runs / "ensemble", overwrite=True)
-            write_cell(stored, merged)
+            write_json(stored, merged)
             return merged
         merged = read_cell(stored) if stored.exists() else {}
         if merged and not accepts(dict[str, dict[str, Any]], merged.get("members")):

@@ -19,9 +19,10 @@ from statistics import fmean
 from typing import Any
 
 from common.errors import UserError
+from common.json_files import write_json
 from multitask.settings.config import RunConfig
 from multitask.storage.stored_config import without_paths
-from reports.cells import check_config, read_cell, write_cell
+from reports.cells import check_config, read_cell
 from reports.tables import Table, shown
 from studies.data_records import record_examples
 from studies.results import Cell, Results
@@ -127,7 +128,7 @@ def try_point(search: Search, point: Settings, trained: Results, results: Path) 
         points = stored_points(search, results)
         if point not in [one["settings"] for one in points]:  # stored by another process
             content = {"config": without_paths(search.cell.config), "points": [*points, new]}
-            write_cell(file_of(search, results), content)
+            write_json(file_of(search, results), content)
     return failed
 
 

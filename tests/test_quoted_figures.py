@@ -329,14 +329,8 @@ def verdicts_of_scl_moo() -> dict[str, tuple[str, float]]:
 
 
 def quoted_of_sharing() -> Iterator[tuple[str, str]]:
-    """Yield the lines of docs/sharing.md about cross-encoders and the best shared model."""
-    page, score = "docs/sharing.md", LEADERBOARD
-    for prefix, what in (("cross-", "cross-encoders"), ("", "bi-encoders")):
-        qqp, sts = (
-            mean(dev(f"sharing/{prefix}{task}.json", task, score[task])[:1])
-            for task in ("qqp", "sts")
-        )
-        yield page, f"QQP {qqp} and STS {sts} as {what}" if prefix else f"{qqp} and {sts} as {what}"
+    """Yield the lines of docs/sharing.md about auxiliary tasks and the best shared model."""
+    page = "docs/sharing.md"
     alone = [
         mean(dev(f"sharing/{name}sst.json", "sst", "accuracy")[:1]) for name in ("", "auxiliary-")
     ]

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from common.json_files import write_json
 from multitask.assembly import assemble
 from multitask.loop.evaluation import score_split
 from multitask.storage.run_folder import RunFolder
 from pretrain.probe import Embedding
-from reports.cells import write_cell
 from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import markdown_table, titled_table
 from studies.claims import Claim, verdict_table
@@ -186,7 +186,7 @@ def draw_maps_of_runs(report: Report) -> None:
         draw_spaces(spaces, folder / f"maps-{task}.png")
         draw_spectra(encoders, folder / f"spectrum-{task}.png")
         ranks = {title: effective_rank(spectrum(space)) for title, space in encoders.items()}
-        write_cell(tables.ranks_file(folder, task), ranks)
+        write_json(tables.ranks_file(folder, task), ranks)
 
 
 def space_of(run: Path, matched: bool = True) -> EmbeddingSpace:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
-from reports.cells import write_cell
+from common.json_files import write_json
 from reports.figures import new_figure
 from reports.front import Front, draw_fronts, draw_points, front_table, main, reachable
 
@@ -65,7 +65,7 @@ def test_the_figure_is_drawn(tmp_path, objectives):
 def test_sweeps_of_the_same_preferences_are_drawn_side_by_side(tmp_path, monkeypatch, capsys):
     def sweep(name, content):
         (tmp_path / name).mkdir()
-        write_cell(tmp_path / name / "front.json", content.to_json())
+        write_json(tmp_path / name / "front.json", content.to_json())
         return str(tmp_path / name)
 
     points = [(0.3, 0.3), (0.4, 0.1)]

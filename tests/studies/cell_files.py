@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from reports.cells import write_cell
+from common.json_files import write_json
 
 FORMS = {  # header, and a row
     "SST-2": ("sentence\tlabel\n", "a {word} film {n}\t{label}\n"),
@@ -16,7 +16,7 @@ FORMS = {  # header, and a row
 
 def keep_seeds(file: Path, config: Mapping[str, Any], seeds: Mapping[str, Any]) -> None:
     """The cell of several seeds."""
-    write_cell(file, {"config": dict(config), "seeds": dict(seeds)})
+    write_json(file, {"config": dict(config), "seeds": dict(seeds)})
 
 
 def write_times(results: Path) -> dict[Path, int]:

@@ -9,8 +9,8 @@ import pytest
 from cell_files import keep_seeds
 from sklearn.metrics import f1_score
 
+from common.json_files import write_json
 from multitask.settings.config import RunConfig
-from reports.cells import write_cell
 from studies.claims import NOT_LEARNT, verdict_table
 from studies.lacon.cells import NOT_TUNED, SHOTS, SWEEPS, SWEPT, Experiments
 from studies.lacon.claims import (
@@ -213,7 +213,7 @@ def test_a_rate_at_an_end_of_the_grid_is_no_fair_test_where_lacon_is_behind(tmp_
     (search,) = (one for one in cells.searches if one.cell.name == name)
     points = [{"settings": {"lr": lr}, "dev": {"1": 0.5}} for lr in (3e-5, 1e-4, 3e-4)]
     (tmp_path / "tuning").mkdir()
-    write_cell(file_of(search, tmp_path), {"points": points})
+    write_json(file_of(search, tmp_path), {"points": points})
     results = Scores(cells, Results(tmp_path))
     reason = [f"the rate of {name} is at an end of those tried"]
     behind, ahead = ({("sst2", 1): sign} for sign in (-0.1, 0.1))
@@ -237,7 +237,7 @@ def test_a_value_that_dev_chose_beside_other_settings_is_no_fair_test_of_it(tmp_
     ]
     file = file_of(search, tmp_path)
     file.parent.mkdir()
-    write_cell(file, {"config": search.cell.config.to_json(), "points": points})
+    write_json(file, {"config": search.cell.config.to_json(), "points": points})
     for task in SWEPT:
         for what, (_, values) in SWEEPS.items():
             for value in values:
@@ -313,7 +313,7 @@ def change(file, edited):
     """Keep a cell with what `edited` makes of a seed and its figures; None leaves the seed out."""
     content = json.loads(file.read_text())
     seeds = {seed: edited(seed, found) for seed, found in content["seeds"].items()}
-    write_cell(file, content | {"seeds": {seed: one for seed, one in seeds.items() if one}})
+    write_json(file, content | {"seeds": {seed: one for seed, one in seeds.items() if one}})
 
 
 def test_stability_over_seeds(tmp_path):

@@ -11,9 +11,9 @@ import pytest
 from cell_files import few_words, keep_seeds, write_times
 
 from common.errors import UserError
+from common.json_files import write_json
 from multitask import task as own_task
 from multitask.settings.config import RunConfig
-from reports.cells import write_cell
 from studies import runner
 from studies.claims import NOT_LEARNT, verdict_table
 from studies.data_records import record_examples
@@ -265,7 +265,7 @@ def test_a_pair_needs_all_numbers_of_examples(tmp_path):
     file = tmp_path / f"{CELLS.few_shot('rte', 20, 'epo').name}.json"
     content = json.loads(file.read_text())
     del content["seeds"]["1"]
-    write_cell(file, content)
+    write_json(file, content)
     found, _ = Accuracies(CELLS, Results(tmp_path)).pairs("epo", "ce")
     assert len(found) == 2 * len(SEEDS) - 1
 
@@ -337,7 +337,7 @@ def test_settings_that_could_turn_a_change_of_a_gain_are_a_reason(tmp_path, chan
     rates = (1e-5, 1e-4, 1e-3)
     points = [{"settings": {"lr": rate}, "dev": {"1": 0.5}} for rate in rates]
     for name in ends:
-        write_cell(tmp_path / FOLDER / f"{name}.json", {"config": {}, "points": points})
+        write_json(tmp_path / FOLDER / f"{name}.json", {"config": {}, "points": points})
     for highest in ends:
         tuned = {name: {"lr": 1e-3 if name == highest else 1e-4} for name in ends}
         results = Accuracies(replace(CELLS, tuned=tuned), Results(tmp_path))
@@ -484,7 +484,7 @@ def test_a_sweep_is_fair_if_dev_chose_the_middle_of_the_compared_values(tmp_path
     ]
     (tmp_path / FOLDER).mkdir()
     content = {"config": search.cell.config.to_json(), "points": points}
-    write_cell(tmp_path / FOLDER / f"{search.cell.name}.json", content)
+    write_json(tmp_path / FOLDER / f"{search.cell.name}.json", content)
     sweeps = {("scl_preference", "ls"): 0, ("scl_weight", "ls"): 0}
     for test in swept(cells, tmp_path, sweeps):
         if test.seeds:

@@ -15,6 +15,7 @@ from studies.lacon import cells as lacon
 from studies.reproduce import cells_with_settings_of, check_tuned
 from studies.results import Results
 from studies.scl_moo.cells import Experiments
+from studies.scl_moo.study import STUDY as SCL_MOO
 from studies.study import StudyRequest
 from studies.supercontext import cells as supercontext
 from studies.tuning import (
@@ -138,7 +139,7 @@ def test_settings_of_stored_cells_stay(reproducing, data, tmp_path, monkeypatch)
 
 def test_a_page_needs_only_the_points_of_its_own_rows(monkeypatch):
     """With another number of points for few-shot-sst2-50-ce-balanced, a longer name."""
-    study = find_study("scl-moo")
+    study = SCL_MOO
     row = "few-shot-sst2-50-ce"
     monkeypatch.setattr(
         "studies.reproduce.points_tried", lambda search, _: 3 if search.cell.name == row else 2
@@ -322,7 +323,7 @@ def test_stored_cells_are_not_made_stale_by_a_later_choice(reproducing, data, mo
 
 def test_cells_without_the_chosen_settings_do_not_prevent_tuning(data):
     request = StudyRequest(BASE, data, data)
-    study = find_study("scl-moo")
+    study = SCL_MOO
     (search,) = searches_of(study.searches(request), "few-shot-sst2-50", "ce")
     found = {one.name for one in cells_with_settings_of([search], study, request)}
     assert {"few-shot-sst2-20-ce", "few-shot-sst2-50-ce"} <= found
