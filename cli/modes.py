@@ -33,9 +33,6 @@ MODES = {
         user_methods=True,
         distributed=True,
     ),
-    "pareto": Mode(
-        "train", "train once for each of several preferences between tasks", user_methods=True
-    ),
     "probe": Mode(
         "train", "fit a logistic regression on a frozen encoder's embeddings", user_methods=True
     ),

@@ -9,7 +9,6 @@ EXTRAS = {
     "jinja2": "reports",
     "markupsafe": "reports",
     "matplotlib": "reports",
-    "moocore": "reports",
     "fastapi": "serve",
     "starlette": "serve",
     "uvicorn": "serve",

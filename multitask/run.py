@@ -22,7 +22,6 @@ from multitask.loop.evaluation import (
     evaluate,
     evaluate_sizes,
     figures_by_class,
-    mean_losses,
     score_splits,
 )
 from multitask.loop.rays import ray_distances
@@ -185,9 +184,6 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
     calibrations, measures = calibrate(tasks, dev_splits, dev_scores)
     if measures:
         result["calibration"] = measures
-    if config.measured_examples:
-        train = {name: splits[name]["train"] for name in tasks}
-        result["training_losses"] = mean_losses(model, tasks, train, config.measured_examples)
     if processes.first:
         if config.balance is not None:
             steps = read_steps(RunFolder(folder).steps)

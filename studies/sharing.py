@@ -39,7 +39,6 @@ MEANING = {
     "one-task-per-step": "one encoder; each step has the batch of one task",
     "joint-sum": "each step has a batch of every task, and adds up their gradients",
     "joint-pcgrad": "each step has a batch of every task; PCGrad",
-    "joint-gradvac": "each step has a batch of every task; GradVac",
     "joint-famo": "each step has a batch of every task; FAMO",
     "average-weights": "one task per step, scored with a running average of the weights",
     "layer-decay": "one task per step, lower rates in lower layers",

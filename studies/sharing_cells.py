@@ -53,7 +53,6 @@ SHARED: Mapping[str, Settings] = {
     "one-task-per-step": ONE_TASK,
     "joint-sum": JOINT,
     "joint-pcgrad": {**JOINT, "combiner": "pcgrad"},
-    "joint-gradvac": {**JOINT, "combiner": "gradvac"},
     "joint-famo": {**JOINT, "combiner": "famo"},
     "average-weights": {**ONE_TASK, **AVERAGE},
     "layer-decay": {**ONE_TASK, "layer_decay": 0.95},

@@ -372,7 +372,6 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         ("label-smoothing", "[label smoothing](#more-from-the-labels)"),
         ("qqp-closure", "pairs that follow from Quora's labels](#more-from-the-labels)"),
         ("joint-pcgrad", "each step has a batch of every task, with PCGrad"),
-        ("joint-gradvac", "the same with GradVac"),
         ("joint-famo", "the same with FAMO"),
     ):
         found = [spread(dev(f"sharing/{name}.json", *of)) for of in LEADERBOARD.items()]

@@ -31,7 +31,7 @@ TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
 FLAGS = {
     **dict.fromkeys(("encode", "probe"), TINY),
-    **dict.fromkeys(("single", "multitask", "pretrain", "pareto"), SMALL),
+    **dict.fromkeys(("single", "multitask", "pretrain"), SMALL),
     "reproduce": [*TINY, "--epochs", "1"],
 }
 # What pages take from commands of the README.
@@ -236,7 +236,7 @@ def test_every_file_that_is_pointed_to_exists():
 
 def test_no_two_commands_train_different_runs_in_one_folder():
     trained = {}
-    modes = ("single", "multitask", "pretrain", "pareto")
+    modes = ("single", "multitask", "pretrain")
     for command in (one for text in (README, *PAGES.values()) for one in commands_of(text)):
         words = shlex.split(command, comments=True)
         flags = dict(zip(words, [*words[1:], ""], strict=True))

@@ -11,9 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from common.errors import RunError
-from multitask.combiners.base import Combined, Combiner, CombinerState, Scaled, Setup
+from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
 from multitask.combiners.epo import epo_weights
-from multitask.combiners.gradvac import gradvac_weights
 from multitask.combiners.nested import Nested, pull_push_weights
 from multitask.combiners.pcgrad import pcgrad_weights
 from tasks import task_and_term
@@ -29,8 +28,7 @@ def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerSt
         tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in objectives))
         outer = built(config.combiner, replace(setup, objectives=tasks))
         return Nested(setup, outer, config.balance)
-    combiner = built(config.combiner, setup)
-    return Scaled(combiner, config.loss_sizes) if config.loss_sizes else combiner
+    return built(config.combiner, setup)
 
 
 def built(combiner: Combiner, setup: Setup) -> CombinerState:
@@ -59,11 +57,9 @@ __all__ = [
     "Combiner",
     "CombinerState",
     "Nested",
-    "Scaled",
     "Setup",
     "build_combiner",
     "epo_weights",
-    "gradvac_weights",
     "pcgrad_weights",
     "pull_push_weights",
 ]

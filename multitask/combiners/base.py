@@ -129,11 +129,10 @@ class Combiner(Settings):
 class WithPreference(Combiner):
     """A combiner that may prefer some objectives; `preference` is stored with the sum 1.
 
-    If `positive` is True, no number of it may be 0; `sweeps` allows the combiner in mode pareto.
+    If `positive` is True, no number of it may be 0.
     """
 
     positive: ClassVar[bool] = False
-    sweeps: ClassVar[bool] = False
     preference: tuple[NonNegative, ...] | None = setting(
         None,
         metavar="W",
@@ -217,25 +216,3 @@ def trivial(gram: np.ndarray) -> Combined | None:
     if not np.diag(gram).mean() > 0:
         return Combined(np.ones(len(gram)), "no gradient")
     return None
-
-
-class Scaled:
-    """A combiner applied to objectives that are each divided by a size.
-
-    If the sizes are the losses before training, a preference refers to the relative change of each
-    loss and not to its unit. The sum of the absolute weights stays the same.
-    """
-
-    def __init__(self, combiner: CombinerState, sizes: Sequence[float]) -> None:
-        self.combiner, self.sizes = combiner, np.asarray(sizes, np.float64)
-        self.needs_rows = combiner.needs_rows
-        self.state_dict, self.load_state_dict = combiner.state_dict, combiner.load_state_dict
-
-    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        sizes = self.sizes[list(drawn)]
-        found = self.combiner.combine(gram / np.outer(sizes, sizes), losses / sizes, drawn)
-        weights = found.weights / sizes
-        total = np.abs(weights).sum()
-        if total > 0:
-            weights *= np.abs(found.weights).sum() / total
-        return Combined(weights, found.status)

@@ -164,7 +164,7 @@ class EPO(WithPreference, name="epo"):
     The weights are m alpha, as in the authors' training loops.
     """
 
-    positive = sweeps = True
+    positive = True
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         check_losses(self.name, losses, drawn)

@@ -25,7 +25,7 @@ class LinearScalarization(WithPreference, name="linear"):
     With equal preferences this is the plain sum, whichever objectives are drawn for a step.
     """
 
-    for_one_objective = sweeps = True
+    for_one_objective = True
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         if self.preference is None:

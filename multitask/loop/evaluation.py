@@ -175,33 +175,6 @@ def figures_by_class(
     return found
 
 
-@torch.inference_mode()
-def mean_losses(
-    model: EncoderWithHeads, tasks: Mapping[str, Task], splits: Mapping[str, Split], count: int
-) -> dict[str, float]:
-    """Return the mean loss of each objective, without dropout, on `count` examples of its split.
-
-    The examples are drawn with a fixed random seed. A split with fewer examples is used as a whole.
-    """
-    model.eval()
-    found: dict[str, float] = {}
-    for name, task in tasks.items():
-        split = splits[name].separate
-        chosen = np.random.default_rng(0).permutation(len(split.examples))[:count]
-        totals: dict[str, float] = dict.fromkeys(task.objectives, 0.0)
-        for part in sorted_batches(split.lengths[chosen], batch_tokens(model.bi_encoder.device)):
-            rows = chosen[part]
-            batch = split.batch(rows)
-            texts = model.embed(batch, name)
-            targets = split.targets(rows, texts[0].device)
-            for objective, loss in task.compute_losses(
-                model.heads[name](*texts), texts, targets
-            ).items():
-                totals[objective] += float(loss) * len(rows)
-        found |= {objective: total / len(chosen) for objective, total in totals.items()}
-    return found
-
-
 def counted(metrics: Metrics, tasks: Mapping[str, Task]) -> Metrics:
     """Return the metrics of the tasks that are not auxiliary."""
     return {name: metrics[name] for name, task in tasks.items() if not task.auxiliary}

@@ -23,7 +23,6 @@ from multitask.settings.following_defaults import (
 )
 from multitask.settings.methods import METHOD_ROLES, UserMethods, defaults_of, owners
 from multitask.settings.methods_by_name import of_methods
-from multitask.settings.presets import MODE_DEFAULTS
 from multitask.settings.rules import faults, ineffective_faults
 from multitask.settings.run_settings import RunSettings
 from multitask.settings.setting_types import TRAINING_MODES, has_mode
@@ -106,11 +105,9 @@ class RunConfig(RunSettings):
         except SettingsError as error:
             raise RunError(str(error)) from error
         follows = following_defaults(vars(config))
-        # A default may have been chosen instead of that of a preset, an objective or a mode.
+        # A default may have been chosen instead of that of a preset or an objective.
         others = config.preset is not None or bool(getattr(config.objective, "defaults", {}))
         chosen = config.flat() if others else config.flat_other_than_defaults()
-        if of_mode := MODE_DEFAULTS.get(config.mode):
-            chosen |= {key: value for key, value in config.flat().items() if key in of_mode}
         given = {k: v for k, v in chosen.items() if k not in follows or v != follows[k]}
         for one in config.regularizers:  # one weight of all tasks is stored once per task
             key = f"{one.prefix}weight"

@@ -15,7 +15,6 @@ from common.settings import Settings, default_of
 from multitask.combiners.base import Combiner
 from multitask.combiners.epo import EPO
 from multitask.combiners.famo import FAMO
-from multitask.combiners.gradvac import GradVac
 from multitask.combiners.gramian import (
     IMTLG,
     AlignedMTL,
@@ -26,7 +25,6 @@ from multitask.combiners.gramian import (
     UPGrad,
 )
 from multitask.combiners.mgda import MGDA
-from multitask.combiners.pareto_mtl import ParetoMTL
 from multitask.combiners.pcgrad import PCGrad
 from multitask.combiners.sum import LinearScalarization, Sum
 from multitask.combiners.uncertainty import Uncertainty
@@ -76,8 +74,8 @@ ROLES: dict[str, Role] = {
     "combiner": Role(
         Combiner,
         (
-            *(Sum, PCGrad, EPO, LinearScalarization, ParetoMTL, Uncertainty, MGDA),
-            *(CAGrad, UPGrad, DualProj, IMTLG, AlignedMTL, FairGrad, NashMTL, GradVac),
+            *(Sum, PCGrad, EPO, LinearScalarization, Uncertainty, MGDA),
+            *(CAGrad, UPGrad, DualProj, IMTLG, AlignedMTL, FairGrad, NashMTL),
             FAMO,
         ),
     ),

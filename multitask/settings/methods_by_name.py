@@ -40,8 +40,6 @@ def method(
         wanted = requested_mode(given, user_methods) == "pretrain"
         names = [absent] * (not wanted)
         names += [name for name, one in known.items() if pretrains(one) == wanted]
-    elif role == "combiner" and requested_mode(given, user_methods) == "pareto":
-        names = [name for name, one in known.items() if getattr(one, "sweeps", False)]
     line = f"{role}: expected one of {', '.join(names)}, found {short_repr(chosen)}"
     raise SettingsError(line + (suggestion(chosen, names) or "; --use FILE.py adds methods"))
 

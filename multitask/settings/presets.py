@@ -103,11 +103,6 @@ PRESETS = {
 }
 
 
-# Defaults of a mode that differ from those of the settings. A sweep keeps the last epoch: the dev
-# score that would select one ignores the preference.
-MODE_DEFAULTS: Mapping[str, Mapping[str, Any]] = {"pareto": {"keep": "last", "combiner": "epo"}}
-
-
 def preset_of(name: Any) -> Preset:
     """Return the preset of a name; raise SettingsError for any other value."""
     if not isinstance(name, str) or name not in PRESETS:

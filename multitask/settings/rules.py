@@ -15,7 +15,6 @@ from common.errors import SettingsError
 from common.repeats import repeated
 from common.settings import short_repr
 from common.suggestions import suggestion
-from multitask.combiners.base import WithPreference
 from multitask.optimizer import Optimizer
 from multitask.regularizers import Distillation
 from multitask.settings.following_defaults import UNSCALED, has_similarities
@@ -23,7 +22,6 @@ from multitask.settings.methods import methods, owners
 from multitask.settings.methods_by_name import owner_of
 from multitask.settings.mode_rules import mode_rules
 from multitask.settings.objective_rules import (
-    combined_objectives,
     objective_rules,
     task_training_rules,
     weights_by_task,
@@ -186,13 +184,6 @@ def mixing_rules(c: RunConfig) -> Iterator[str]:
             f"batches_per_step: expected 1 with schedule {c.schedule.name}, "
             f"found {c.batches_per_step}"
         )
-    sweeps = isinstance(c.combiner, WithPreference) and c.combiner.sweeps
-    if c.mode == "pareto" and not sweeps:
-        line = "expected one that has a preference in mode pareto, such as epo"
-        yield f"combiner: {line}, found {c.combiner.name}"
-    count = len(combined_objectives(c))
-    if c.loss_sizes is not None and len(c.loss_sizes) != count:
-        yield f"loss_sizes: expected {count} numbers, found {len(c.loss_sizes)}"
 
 
 def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:

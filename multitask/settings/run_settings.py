@@ -28,10 +28,8 @@ from multitask.settings.following_defaults import SCALE
 from multitask.settings.presets import PRESETS
 from multitask.settings.setting_types import (
     BY_HAND,
-    SEVERAL_TASKS,
     SUPERVISED,
     TRAINING_MODES,
-    WITH_HEADS,
     Balanced,
     Branch,
     Limit,
@@ -158,7 +156,7 @@ class RunSettings(Settings):
         0,
         help="epochs that train only the heads, before the encoder (LP-FT)",
         group="training",
-        modes=(*SUPERVISED, "pareto"),
+        modes=SUPERVISED,
     )
     class_balanced: bool = setting(
         False, help="draw batches with equally many examples of each class", group="training"
@@ -170,7 +168,7 @@ class RunSettings(Settings):
         help="share of the target that cross-entropy spreads over all classes: one for all tasks "
         "with classes, or TASK=W",
         source="Szegedy et al., 2016, section 7",
-        modes=WITH_HEADS,
+        modes=SUPERVISED,
     )
     class_weights: Balanced | Mapping[str, Balanced] | None = setting(
         None,
@@ -178,7 +176,7 @@ class RunSettings(Settings):
         help="weight the loss of each class by 1 / n_c, with its number of training examples n_c "
         "(balanced): one for all tasks with classes or several labels, or TASK=NAME",
         source="King and Zeng, 2001",
-        modes=WITH_HEADS,
+        modes=SUPERVISED,
     )
     similarity_scale: Positive = setting(
         SCALE,
@@ -186,23 +184,17 @@ class RunSettings(Settings):
         group="training",
         help="compute the squared error of similarities on labels from 0 to X",
         source="BEES, Figure 1",
-        modes=WITH_HEADS,
+        modes=SUPERVISED,
     )
     batches_per_step: Count | None = setting(
         None,
         group="mixing",
         help="batches per optimiser step (default: the number of tasks; 1 with schedule "
         "individual)",
-        modes=SEVERAL_TASKS,
+        modes=("multitask",),
     )
     micro_batch: Count | None = setting(
         None, group="training", help="examples that go through the model at a time, to save memory"
-    )
-    loss_sizes: tuple[Positive, ...] | None = setting(
-        None,
-        help="divisor of each objective, so that a preference refers to relative losses",
-        flag=False,
-        modes=("pareto",),
     )
     gradients: Literal["parameters", "representation"] | None = setting(
         None,
@@ -256,7 +248,7 @@ class RunSettings(Settings):
         group="training",
         help="dev metric that selects the best epoch, for tasks that have it (default: the main "
         "metric of each task, such as accuracy of classes and pearson of similarities)",
-        modes=(*SUPERVISED, "pareto"),
+        modes=SUPERVISED,
     )
     average_weights: Part | None = setting(
         None,
@@ -268,8 +260,7 @@ class RunSettings(Settings):
     )
     keep: Literal["best", "last"] = setting(
         "best",
-        help="the epoch whose weights are kept: the best on dev, or the last, as by default in a "
-        "sweep",
+        help="the epoch whose weights are kept: the best on dev, or the last",
         group="training",
         modes=TRAINING_MODES,
     )
@@ -280,9 +271,6 @@ class RunSettings(Settings):
         group="training",
         source="Guo et al., 2017",
         modes=SUPERVISED,
-    )
-    measured_examples: NonNegativeInt = setting(
-        0, help="training examples per task whose loss is measured at the end", flag=False
     )
     seed: Seed = setting(11711, help="random seed", group="training", common=True)
     precision: PrecisionSetting = setting(
@@ -307,17 +295,21 @@ class RunSettings(Settings):
         common=True,
     )
     sampling: Sampler = setting(
-        None, help="which task's batch comes next", group="mixing", common=True, modes=SEVERAL_TASKS
+        None,
+        help="which task's batch comes next",
+        group="mixing",
+        common=True,
+        modes=("multitask",),
     )
     schedule: Schedule = setting(
-        None, help="how batches become steps", group="mixing", modes=SEVERAL_TASKS
+        None, help="how batches become steps", group="mixing", modes=("multitask",)
     )
     combiner: Combiner = setting(
         None,
         help="how the objectives' gradients become one step",
         group="mixing",
         common=True,
-        modes=(*SUPERVISED, "pareto"),
+        modes=SUPERVISED,
     )
     # An Objective; in mode pretrain a PretrainObjective.
     objective: Any = setting(

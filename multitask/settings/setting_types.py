@@ -7,13 +7,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-Mode = Literal["", "single", "multitask", "pretrain", "probe", "pareto", "ensemble"]
-TRAINING_MODES: tuple[Mode, ...] = ("single", "multitask", "pretrain", "pareto")
+Mode = Literal["", "single", "multitask", "pretrain", "probe", "ensemble"]
+TRAINING_MODES: tuple[Mode, ...] = ("single", "multitask", "pretrain")
 # The property `modes` of a setting: the modes of the command line that have it. A setting without
 # this property is of TRAINING_MODES.
 SUPERVISED = ("single", "multitask")
-WITH_HEADS = (*SUPERVISED, "pareto")
-SEVERAL_TASKS = ("multitask", "pareto")
 BY_HAND = "by hand"  # the property `flag` of a setting whose flag the modes add themselves
 
 LIMIT = "a whole number from 1 to 1000000, or a share above 0 and below 1"

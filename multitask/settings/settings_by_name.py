@@ -43,7 +43,7 @@ from multitask.settings.methods_by_name import (
     regularizers,
     requested_mode,
 )
-from multitask.settings.presets import MODE_DEFAULTS, preset_values
+from multitask.settings.presets import preset_values
 from multitask.settings.user_methods import check_names
 from tasks import TASKS, TaskOptions
 from tasks.task_description import TaskDescription
@@ -73,7 +73,7 @@ def resolved(
     owned = owners(user_methods)
     check_keys(given, {one.name for one in known}, owned)
     objective = method("objective", given, preset, user_methods)
-    base = {**MODE_DEFAULTS.get(mode, {}), **getattr(objective, "defaults", {}), **preset}
+    base = {**getattr(objective, "defaults", {}), **preset}
     found = {
         one.name: value_of(one, hints, given, base, user_methods)
         for one in known

@@ -16,10 +16,10 @@ from pretrain.class_objectives import SuperLoss
 from tasks import TASKS
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
-OF_TASKS = ("single", "multitask", "pareto")
+OF_TASKS = ("single", "multitask")
 TRAINING = (*OF_TASKS, "pretrain")
 FLAGS = {  # the modes whose complete help shows them
-    "--sampling --schedule --first-task --batches-per-step": ("multitask", "pareto"),
+    "--sampling --schedule --first-task --batches-per-step": ("multitask",),
     "--pcgrad --preference --gradients --scl-weight": ("single", "multitask"),
     "--smart-weight": ("single", "multitask"),
     "--distillation-weight --calibrate": ("single", "multitask"),
@@ -43,7 +43,7 @@ FLAGS = {  # the modes whose complete help shows them
     "--width": ("encode",),
     "--layers": ("encode",),
     "--tasks": (
-        *("multitask", "pareto", "pretrain", "evaluate", "predict"),
+        *("multitask", "pretrain", "evaluate", "predict"),
         "download",
     ),
     "--input": ("encode", "predict"),
@@ -58,7 +58,6 @@ FLAGS = {  # the modes whose complete help shows them
         "download",
     ),
     "--format": ("export",),
-    "--preferences": ("pareto",),
     "--projection-head --hard-top-k": ("pretrain",),
     "--probabilities --coverage": ("predict",),
     "--gold --zip": ("evaluate",),
@@ -66,7 +65,7 @@ FLAGS = {  # the modes whose complete help shows them
     "--seeds": ("reproduce",),
 }
 COMMON_FLAGS = {  # shown by --help, too
-    "--sampling": ("multitask", "pareto"),
+    "--sampling": ("multitask",),
     "--combiner": OF_TASKS,
     "--pcgrad --freeze-encoder --teacher": ("single", "multitask"),
     "--schedule --auxiliary --branch": ("multitask",),
@@ -75,7 +74,7 @@ COMMON_FLAGS = {  # shown by --help, too
     "--task --data --limit --encoder --epochs --lr --seed --output --dry-run": TRAINING,
     "--resume": ("single", "multitask", "pretrain"),  # the others always resume
 }
-RARE = "--smart-weight --scl-weight --cones --warmup --hard-top-k --shots --sst-head --verbose"
+RARE = "--smart-weight --scl-weight --warmup --hard-top-k --shots --sst-head --verbose"
 
 
 def choices(settings, name):

@@ -71,7 +71,7 @@ def test_settings_of_objectives_are_stored(flags, expected, run_ok, small, tmp_p
     ("flags", "objectives"),
     [
         ("--objective epo --pcgrad", "sst/cross_entropy sst/pull sst/push"),
-        ("--objective lacon --combiner pareto-mtl --tasks sst qqp", "sst qqp"),
+        ("--objective lacon --combiner epo --tasks sst qqp", "sst qqp"),
         # EPO needs losses of zero or more; pull and push of ls are shifted.
         ("--objective ls --combiner epo --tasks sst qqp", "sst qqp"),
         (

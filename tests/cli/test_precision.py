@@ -205,9 +205,7 @@ def test_folds_and_rays_have_one_precision(run_ok, tmp_path, bfloat16):
         "--output",
         tmp_path / "folds",
     )
-    rays = ("--mode", "pareto", "--preferences", 2, "--limit", 8, *small, "--steps-per-epoch", 1)
-    rays = (*rays, "--dev-limit", 8, "--test-limit", 8, "--output", tmp_path / "rays")
-    for command, name in ((folds, "fold"), (rays, "ray")):
+    for command, name in ((folds, "fold"),):
         bfloat16(True)
         assert lines(run_ok(*command).stdout) == [LINES[True]]
         several = sorted(command[-1].glob(f"{name}-*"))

@@ -46,7 +46,7 @@ MODES_AND_FLAGS = [
     ("sst --unheard-of 3", "unrecognized arguments: --unheard-of 3 (see --help)"),
     (
         "sst --sampling annealed",
-        "--sampling annealed; a flag of mode multitask or pareto (see --help)",
+        "--sampling annealed; a flag of mode multitask (see --help)",
     ),
     ("sst --tasks sst", "--tasks sst; did you mean --task? (see --help)"),
     ("sst -lr 3", "-lr 3; did you mean --lr? (see --help)"),
@@ -55,14 +55,6 @@ MODES_AND_FLAGS = [
     ("sst --epochz 1", "--epochz 1; did you mean --epochs?"),
     ("sst --regularizers x", "unrecognized arguments: --regularizers x (see --help)"),
     ("sst --resume --overwrite", "resume and --overwrite: expected at most one"),
-    ("--mode pareto --resume", "mode pareto always resumes"),
-    ("--mode pareto --dry-run", "--dry-run: not accepted in mode pareto"),
-    ("--mode pareto --tasks sst", "--tasks: expected two or more, found only sst"),
-    ("--mode pareto --combiner summ", "--combiner: expected one of epo, linear, pareto-mtl, found"),
-    (
-        "--mode pareto --combiner sum",
-        "--combiner: expected one that has a preference in mode pareto",
-    ),
     ("all --pcgrad --combiner sum", "expected one combiner"),
 ]
 VALUES = [
@@ -73,7 +65,6 @@ VALUES = [
     ("all --label-smoothing sts=0.1", "--label-smoothing: expected tasks with classes, found sts"),
     ("all --auxiliary nope", "--tasks: expected one of"),
     ("all --tasks sst --auxiliary sst", "--auxiliary: expected a task that is not auxiliary"),
-    ("--mode pareto --auxiliary sst2", "--auxiliary sst2; a flag of mode multitask (see --help)"),
     ("all --limit 3 4", "limit: expected one for all tasks, found several"),
     ("all --limit sst=3 --limit sts=4", "--limit: expected once, with all of its values after it"),
     ("--mode serve --run x --host=", "--host: expected a name or an address such as 127.0.0.1"),
@@ -180,7 +171,7 @@ def test_a_process_of_its_own_prints_one_line(process):
     assert "--lr: expected" in line
 
 
-@pytest.mark.parametrize("mode", ["encode", "pareto", "compare", "reproduce"])
+@pytest.mark.parametrize("mode", ["encode", "compare", "reproduce"])
 def test_modes_without_distributed_training_refuse_several_processes(mode, error_line, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     line = error_line(2, "--mode", mode)
@@ -191,7 +182,7 @@ def test_modes_without_distributed_training_refuse_several_processes(mode, error
 
 WITHOUT_FLAG = {  # or with any text as value, or one of another form on the command line
     *("mode", "tasks", "task_options", "own_tasks", "preset", "outside_tasks", "regularizers"),
-    *("data", "encoder", "init", "drop_leaks", "leaks_of", "loss_sizes", "measured_examples"),
+    *("data", "encoder", "init", "drop_leaks", "leaks_of"),
     *("projection_head", "limit", "scl_preference"),
 }
 WRONG_NUMBERS = [("lr", -1), ("epochs", 0), ("batch_size", 1.5), ("warmup", math.nan)]

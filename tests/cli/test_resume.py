@@ -87,10 +87,6 @@ HARD_NEGATIVES = (
     f"{PRETRAIN} --tasks sst --objective superloss --batch-size 10 --epochs 3 --hard-top-k 2 "
     "--hard-after 1"
 )
-SWEEP = (
-    f"--mode pareto --tasks sst sts --preferences 3 --dev-limit 20 {SMALL} --epochs 1 "
-    "--steps-per-epoch 3 --output DIR/run"
-)
 STUDY = (
     f"--mode reproduce --table bees --rows M13 M16 {SMALL} --epochs 1 --results DIR/results "
     "--runs DIR/runs"
@@ -135,7 +131,6 @@ def test_a_run_does_not_go_on_or_answer_with_another_encoder(
         pytest.param(SIMCSE, 9, id="simcse, second epoch"),
         pytest.param(HARD_NEGATIVES, 2, id="before hard negatives"),
         pytest.param(HARD_NEGATIVES, 9, id="with hard negatives"),
-        pytest.param(SWEEP, 5, id="second ray of a sweep"),
         pytest.param(STUDY, 4, id="a cell after its pre-training"),
         pytest.param(BILSTM, 4, id="bilstm"),
     ],

@@ -1,7 +1,6 @@
-"""Modes single, multitask and pareto: whole runs, and the files that they write."""
+"""Modes single and multitask: whole runs, and the files that they write."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -182,7 +181,7 @@ def test_empty_and_very_long_sentences_are_predicted(data, run_ok, tmp_path):
         "--sampling hybrid --first-task qqp --combiner uncertainty",
         "--schedule first-then-joint --first-task qqp",
         "--schedule individual --sampling temperature --size-cap 30",
-        "--combiner pareto-mtl --cones 4 --sampling square-root",
+        "--combiner mgda --sampling square-root",
         "--combiner cagrad --sampling uniform --micro-batch 3",
     ],
 )
@@ -233,37 +232,6 @@ def test_a_limit_is_a_number_or_a_share_of_all_or_of_one_task(run_ok):
     # The hybrid sampler begins with the largest file, though --limit makes all tasks equal.
     _, rows = plan(run_ok(*dry, "20", "--sampling", "hybrid").stdout)
     assert rows[0][:2] == ["1", "qqp"]
-
-
-def test_a_sweep_of_preferences_is_run_once(small, run_ok, error_line, tmp_path):
-    sweep = tmp_path / "sweep"
-    argv = ["--mode", "pareto", "--preferences", "2", "--encoder", "tiny", "--epochs", "1"]
-    argv += ["--steps-per-epoch", "2", "--data", small, "--output", sweep]
-    run_ok(*argv)
-    front = json.loads((sweep / "front.json").read_text())
-    assert front["objectives"] == ["sst", "sts"]
-    assert len(front["losses"]) == len(front["preferences"]) == len(front["non_uniformity"]) == 2
-    assert (sweep / "front.png").exists()
-    assert run_ok(*argv).stdout.count("holds this run, finished") == 2
-    assert json.loads((sweep / "front.json").read_text()) == front
-    more = error_line(1, *argv[:3], "3", *argv[4:])
-    assert "expected a sweep of 3 rays, found 2; choose another --output" in more
-    assert "seed is" in error_line(1, *argv, "--seed", "2")
-    for ray, losses in enumerate(front["losses"], 1):
-        assert list(metrics(sweep / f"ray-{ray}")["training_losses"].values()) == losses
-    before = (sweep / "rays.json").read_text()
-    wrong = [*argv[:-3], tmp_path / "nowhere", *argv[-2:]]
-    error_line(1, *wrong, "--overwrite")
-    assert (sweep / "rays.json").read_text() == before, "deleted although the data are not there"
-    run_ok(*argv, "--seed", "2", "--overwrite")
-    assert (sweep / "rays.json").read_text() != before, "losses of other heads"
-    (sweep / "ray-2").rename(sweep / "ray-3")  # as of a sweep with more rays
-    run_ok(*argv, "--seed", "2", "--overwrite")
-    assert sorted(path.name for path in sweep.glob("ray-*")) == ["ray-1", "ray-2"]
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "front.json").write_text("precious")
-    line = error_line(1, *argv[:-1], tmp_path / "mine")
-    assert "expected a new or empty folder, or one of a sweep, found front.json" in line
 
 
 def test_the_scores_of_every_size_are_printed(run_ok, tmp_path):

@@ -127,7 +127,7 @@ def test_an_edited_calibration_is_refused(run, tmp_path):
 
 
 def test_what_cannot_be_calibrated_is_refused(dev, tmp_path):
-    modes = {"pretrain": {"objective": "simcse"}, "pareto": {"combiner": "epo"}}
+    modes = {"pretrain": {"objective": "simcse"}}
     for mode, needed in modes.items():
         with pytest.raises(SettingsError, match=f"calibrate: expected mode single .*found {mode}"):
             RunConfig(mode=mode, tasks=CS224N, calibrate=True, **needed)

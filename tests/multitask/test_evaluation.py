@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from plain import plain_losses, step_terms
+from plain import step_terms
 from tolerances import assert_near
 
-from multitask.loop.evaluation import mean_losses, score_split, selection_score
+from multitask.loop.evaluation import score_split, selection_score
 from tasks import build_task
 from tasks.metrics import overall
 
@@ -30,24 +30,6 @@ def test_scores_are_in_file_order(make_trainer):
                 texts = trainer.model.embed(batch)
                 single = task.scores(trainer.model.heads[name], texts)[0]
             assert_near(scores[row], single, step_terms(trainer))
-
-
-@pytest.mark.numeric
-@pytest.mark.parametrize("count", [7, 1000])
-def test_mean_losses_are_those_of_the_examples_one_by_one(make_trainer, count):
-    options = {"qqp": {"loss": "with-contrastive"}}
-    trainer = make_trainer(only="qqp", dropout=False, task_options=options)
-    train = {"qqp": trainer.splits["qqp"]["train"]}
-    found = mean_losses(trainer.model, trainer.tasks, train, count)
-    rows = np.random.default_rng(0).permutation(40)[:count]
-    totals = dict.fromkeys(trainer.tasks["qqp"].objectives, 0.0)
-    with torch.inference_mode():
-        for row in rows:
-            one = np.array([row])
-            losses, _ = plain_losses(trainer, "qqp", one)
-            totals = {name: totals[name] + float(loss) / len(rows) for name, loss in losses.items()}
-    for name, total in totals.items():
-        assert_near(found[name], total, step_terms(trainer))
 
 
 def test_the_selection_score_is_the_overall_score_of_the_trained_tasks():

@@ -61,11 +61,10 @@ VALUES = [
     ({"protocol": "few-shot"}, "protocol few-shot: expected setting shots, found none"),
 ]
 TOGETHER = [  # values that contradict each other
-    ({"mode": "pareto", "combiner": "sum"}, "combiner: expected one that has a preference in "),
     ({"limit": {"cola": 5}}, "limit: expected one of sst, qqp, sts, found 'cola'"),
     ({"tasks": ("sst", "sst")}, "tasks: expected each task once, found sst twice"),
     ({"combiner": "epo", "preference": (1, 2)}, "preference: expected 3 numbers, for sst, qqp, s"),
-    ({"preference": (0.2, 0.3, 0.5)}, "preference: expected combiner epo or linear or pareto-mtl"),
+    ({"preference": (0.2, 0.3, 0.5)}, "preference: expected combiner epo or linear or"),
     ({"smart_weight": {"cola": 1}}, "smart_weight: expected one of sst, qqp, sts, found 'cola'"),
     ({"smart_radius": 0.2}, "smart_radius: expected a smart_weight above 0"),
     ({"combiner": "pcgrad", "batches_per_step": 1}, "combiner pcgrad: expected steps with two"),
@@ -99,10 +98,6 @@ TOGETHER = [  # values that contradict each other
     ({"auxiliary": ("sts", "sts")}, "auxiliary: expected each task once, found sts twice"),
     ({"teacher": ("a", "b/../a")}, "teacher: expected each run once, found a twice"),
     ({"auxiliary": ("sts", "sst", "qqp")}, "auxiliary: expected a task that is not auxiliary"),
-    (
-        {"mode": "pareto", "tasks": ("sst", "sts"), "auxiliary": ("sst",), "combiner": "epo"},
-        "auxiliary: expected mode multitask, found pareto",
-    ),
     ({"similarity_scale": 3.0, "tasks": ("sst",)}, "similarity_scale: expected a task of"),
     ({"keep": "last", "patience": 2}, "keep last and patience: expected at most one"),
     ({"task_options": {"qqp": {"pair": "joint", "loss": "with-contrastive"}}}, "pair joint"),
@@ -110,7 +105,6 @@ TOGETHER = [  # values that contradict each other
     ({"objective": "leam"}, "objective leam: expected single texts or pair joint, found qqp"),
     ({"objective": "lacon", "label_terms": ("lcl",), "batch_size": 1}, "batch_size: expected 2"),
     ({"objective": "epo", "batch_size": 1}, "batch_size: expected 2 or more with objective epo"),
-    ({"loss_sizes": (1.0, 2.0, 3.0)}, "loss_sizes: expected mode pareto"),
     ({"branch_only": ("sst",)}, "branch_only: expected setting branch, found none"),
     ({"branch": "top-1", "epochs": 2, "probe_epochs": 1}, "branch and probe_epochs: expected"),
 ]
@@ -122,11 +116,11 @@ PRETRAINING = [
     (SIMCSE | {"objective": "pairs"}, "tasks: expected qqp or sts with"),
     (SIMCSE | {"branch": "top-1"}, "branch: expected mode single or multitask, found pretrain"),
     (SIMCSE | {"protocol": "held-out"}, "protocol: expected"),
-    (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected mode single, multitask or pareto, fo"),
-    (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected mode single, multitask or pare"),
+    (SIMCSE | {"combiner": "pcgrad"}, "combiner: expected mode single or multitask, fo"),
+    (SIMCSE | {"label_smoothing": 0.1}, "label_smoothing: expected mode single or multitask"),
     (
         SIMCSE | {"batches_per_step": 2},
-        "batches_per_step: expected mode multitask or pareto, found",
+        "batches_per_step: expected mode multitask, found",
     ),
     (SIMCSE | {"smart_weight": {"sst": 1.0}}, "smart_weight: expected mode single or multitask, f"),
     (SIMCSE | {"freeze_encoder": True}, "freeze_encoder: expected mode single or multitask, found"),
@@ -211,13 +205,6 @@ def test_options_of_a_users_task_may_be_lists():
         assert one.options_of("worded").words == ("b", "c")
 
 
-@pytest.mark.parametrize("tasks", [("sst",), ("sst", "sst2")])
-def test_a_sweep_has_no_objective_of_classes(tasks):
-    sweep = {"mode": "pareto", "tasks": tasks, "combiner": "epo", "preference": (0.5, 0.5)}
-    with pytest.raises(SettingsError, match="objective: expected mode single, multitask or pre"):
-        RunConfig(**sweep, objective="epo")
-
-
 def test_the_probe_of_a_pretrained_encoder_may_keep_the_settings_of_pretraining():
     before = RunConfig(tasks=("sst",), objective="superloss", keep="last", epochs=2)
     assert before.changed(mode="probe", objective=None).keep == "last"
@@ -226,12 +213,6 @@ def test_the_probe_of_a_pretrained_encoder_may_keep_the_settings_of_pretraining(
 def test_a_probe_may_be_a_changed_copy_of_a_run():
     before = RunConfig(tasks=("sst",), branch="top-1", class_weights="balanced")
     assert before.changed(mode="probe").branch == "top-1"
-
-
-def test_a_preset_of_another_mode_is_named():
-    line = "preset lacon, which sets objective: expected mode single, multitask or pretrain, found"
-    with pytest.raises(SettingsError, match=line):
-        RunConfig(mode="pareto", tasks=("sst", "sst2"), preset="lacon", combiner="epo")
 
 
 def test_a_run_of_one_task_may_have_settings_of_several():
@@ -305,18 +286,6 @@ def test_explicit_settings_override_the_preset_in_every_copy():
         assert {key: one.flat()[key] for key in given} == given
     plain = RunConfig(tasks=("sst",), encoder="tiny", preset="scl-moo", objective=None)
     assert plain.changed(linear="mkl").objective is None
-
-
-def test_a_mode_has_defaults_of_its_own():
-    sweep = RunConfig(mode="pareto", tasks=("sst", "sts"))
-    assert (sweep.keep, sweep.combiner) == ("last", EPO())
-    best = RunConfig(mode="pareto", tasks=("sst", "sts"), keep="best", combiner="linear")
-    assert RunConfig.from_json(best.to_json()).changed(seed=3) == best.changed(seed=3)
-    assert best.changed(seed=3).keep == "best"
-    assert RunConfig.from_json(best.to_json()).changed(preset="bees").optimizer.lr == 2e-5
-    assert RunConfig(mode="pareto", tasks=("sst", "sts"), combiner=None).combiner == EPO()
-    assert RunConfig(mode="pareto", tasks=("sst", "sts"), preset="bees").keep == "last"
-    assert RunConfig(tasks=("sst", "sts")).keep == "best"
 
 
 @pytest.mark.parametrize("given", ["smart", ("smart",)])

@@ -119,7 +119,7 @@ def test_a_task_of_another_loss_is_refused_where_the_rules_do_not_know_it():
         (
             {"tasks": ("sst",), "mode": "pretrain", "objective": "supcon"}
             | {"class_weights": "balanced"},
-            "class_weights: expected mode single, multitask or pareto, found pretrain",
+            "class_weights: expected mode single or multitask, found pretrain",
         ),
     ],
 )

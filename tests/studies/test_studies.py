@@ -1,13 +1,12 @@
 """Studies end to end on the tiny encoder: what they leave, and that finished cells are kept."""
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from multitask.settings.config import RunConfig
-from studies import find_study, toy_front
+from studies import find_study
 from studies.claims import mean_per_seed
 from studies.reproduce import requested_seeds
 from studies.results import Cell
@@ -27,18 +26,6 @@ TINY = ("--encoder", "tiny", "--precision", "fp32")
 
 def request(**changes):
     return StudyRequest(BASE.changed(**changes), Path("results"), Path("runs"))
-
-
-def test_the_toy_front(tmp_path, monkeypatch, capsys):
-    text = call(monkeypatch, capsys, toy_front, "--output", tmp_path, "--preferences", "5")
-    kept = json.loads((tmp_path / "toy-front.json").read_text())
-    linear, cones, epo = (
-        sum(front["non_uniformity"]) / len(front["non_uniformity"]) for front in kept["fronts"]
-    )
-    assert epo < 1e-3 < linear
-    assert epo <= cones < linear
-    assert (tmp_path / "toy-front.png").exists()
-    assert "EPO" in text
 
 
 BASE_OF_A_PAPER = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl")
