@@ -16,7 +16,7 @@ from cli.task_names import (
     table_names,
     task,
 )
-from cli.training import add_folds, config_of, settings_file, train, training_flags
+from cli.training import config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
 
@@ -28,7 +28,6 @@ def add_flags(parser: Any) -> None:
     )
     add_task_list(flags, CS224N)
     add_table(flags)
-    add_folds(flags)
     flags.add(
         "auxiliary",
         "tasks",

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from cli.task_names import add_table, add_task, only_task
-from cli.training import add_folds, config_of, train, training_flags
+from cli.training import config_of, train, training_flags
 from tasks import TASK_NAMES
 
 COMMON = ("test_limit", "freeze_encoder", "teacher")  # further settings in --help
@@ -16,7 +16,6 @@ def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(parser, "single", common=COMMON)
     add_task(flags, "task to train", TASK_NAMES)
     add_table(flags)
-    add_folds(flags)
     add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)
 

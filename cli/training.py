@@ -19,7 +19,6 @@ from common.processes import is_main_process
 from common.settings import Count, Name, Settings, convert
 from minbert.config import TrainingPrecision
 from multitask.control import Every, RunControl, parse_every
-from multitask.folds import FOLDS_FILE, cross_validate, fold_config
 from multitask.settings.config import RunConfig, settings_of_mode
 from multitask.settings.methods import METHOD_ROLES, UserMethods, methods
 from multitask.settings.presets import preset_of, preset_values
@@ -28,7 +27,6 @@ from multitask.settings.user_methods import check_use
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.run_names import default_folder
 from multitask.storage.stored_config import read_settings
-from tasks.task_description import Folds
 
 if TYPE_CHECKING:
     from cli.task_names import ChosenTasks
@@ -142,19 +140,6 @@ def add_output_flags(flags: Flags, always_resumes: bool) -> None:
     )
 
 
-def add_folds(flags: Flags) -> None:
-    """Add `--folds`, in the modes that train own tasks."""
-    flags.add(
-        "folds",
-        "data",
-        "cross-validation: split the file of own tasks into N folds and train N runs, each with "
-        "another fold as test and the next one as dev; finished runs are kept",
-        common=True,
-        type=typed(Folds),
-        metavar="N",
-    )
-
-
 def every(text: str) -> Every:
     """Parse an interval in steps or time."""
     try:
@@ -254,25 +239,17 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     if not is_main_process():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open until the process ends)
     control = run_control(args)
-    if folds := getattr(args, "folds", None):
-        config = fold_config(config, 1, folds)
-        if not args.output:
-            folder = folder.with_name(f"{folder.name}-{folds}folds")
     if args.dry_run:
         return show_plan(config)
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
-    again = "the same command goes on" if folds else "--resume continues"
+    again = "--resume continues"
     if args.overwrite:
         again = f"without --overwrite, {again}"
     with if_interrupted(f"{again} from the last checkpoint, if there is one"):
         from multitask.run import complete
-        from reports.run_tables import fold_summary, summary
+        from reports.run_tables import summary
 
-        if folds:
-            print(f"\n{fold_summary(cross_validate(config, folder, folds, control))}")
-            print(f"\n{FOLDS_FILE} and a run per fold: {folder}")
-            return 0
         result = complete(config, folder, control)
     print()
     print(summary(result))

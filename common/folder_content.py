@@ -9,8 +9,6 @@ from pathlib import Path
 from common.atomic_files import file_lock, paths_in, remove
 from common.errors import RunError
 
-LOCK = ".several-runs.lock"  # in a folder of several runs
-
 
 @contextmanager
 def locked_folder(folder: Path, lock: str) -> Iterator[None]:
@@ -39,29 +37,7 @@ def locked_folder(folder: Path, lock: str) -> Iterator[None]:
                 remove(folder, ignore_errors=True)
 
 
-@contextmanager
-def folder_of_runs(
-    folder: Path, what: str, names: tuple[str, ...], prefixes: tuple[str, ...] = ()
-) -> Iterator[None]:
-    """Check that a folder is new or has only content of `what`, and lock it for this process."""
-    check_content(folder, what, names, prefixes)
-    with locked_folder(folder, LOCK):
-        yield
-
-
-def check_content(
-    folder: Path, what: str, names: tuple[str, ...], prefixes: tuple[str, ...] = ()
-) -> None:
-    """Raise RunError if a folder has other content than `what`, whose names are known."""
-    if found := foreign_name(folder, names, prefixes):
-        line = f"expected a new or empty folder, or one of {what}, found {found}"
-        raise RunError(f"{folder}: {line}; choose another --output")
-
-
-def foreign_name(
-    folder: Path, names: tuple[str, ...], prefixes: tuple[str, ...] = ()
-) -> str | None:
+def foreign_name(folder: Path, names: tuple[str, ...]) -> str | None:
     """Return the first name in a folder that is not known; hidden ones do not count."""
     found = (path.name for path in paths_in(folder))
-    known = (".", *prefixes)
-    return next((one for one in found if one not in names and not one.startswith(known)), None)
+    return next((one for one in found if one not in names and not one.startswith(".")), None)

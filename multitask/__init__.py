@@ -13,7 +13,6 @@ check_packages(__name__)
 
 if TYPE_CHECKING:
     from multitask.callbacks import STOP
-    from multitask.folds import cross_validate
     from multitask.settings.config import RunConfig
     from multitask.training import Run, train
     from tasks.own_tasks import task
@@ -23,7 +22,6 @@ __all__ = [
     "STOP",
     "Run",
     "RunConfig",
-    "cross_validate",
     "table_tasks",
     "task",
     "train",
@@ -33,7 +31,6 @@ PLACES = {
     "Run": "multitask.training",
     "train": "multitask.training",
     "STOP": "multitask.callbacks",
-    "cross_validate": "multitask.folds",
     "task": "tasks.own_tasks",
     "table_tasks": "tasks.table_tasks",
 }

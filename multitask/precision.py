@@ -66,17 +66,6 @@ def with_precision(
     return config.changed(precision=choice.precision), str(choice)
 
 
-def of_first_run(folder: Path, config: RunConfig, overwrite: bool) -> RunConfig:
-    """Return the configuration with the precision of the first of several runs; print the choice.
-
-    The others have it too, also those that another machine goes on with.
-    """
-    found, line = with_precision(RunFolder(folder), config, overwrite)
-    if line is not None:
-        print(line, flush=True)
-    return found
-
-
 def with_kernel(folder: RunFolder, config: RunConfig, overwrite: bool) -> tuple[RunConfig, str]:
     """Return the configuration with a kernel in place of `auto`, and the reason for the choice.
 

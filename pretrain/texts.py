@@ -14,7 +14,6 @@ from common.random_generators import generator
 from multitask.settings.config import RunConfig
 from tasks import CS224N, SAMPLE, build_task, data_folder
 from tasks.base import Task
-from tasks.closure import connected_groups
 from tasks.readers import (
     Examples,
     Limit,
@@ -98,6 +97,18 @@ def positive_pairs(names: Sequence[str], folder: Path, limit: Limit) -> tuple[Co
                 left.append(examples.texts[0][row])
                 right.append(examples.texts[1][row])
     return (left, right), connected_groups(left, right)
+
+
+def connected_groups(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
+    """Return a group per pair, the same for pairs that share a text, directly or through others."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place = {text: i for i, text in enumerate(dict.fromkeys([*left, *right]))}
+    ends = [[place[text] for text in side] for side in (left, right)]
+    graph = coo_array((np.ones(len(left)), ends), shape=(len(place), len(place)))
+    _, component = connected_components(graph, directed=False)
+    return component[ends[0]].astype(np.int64)
 
 
 def pairs_with_negatives(

@@ -96,18 +96,6 @@ def blanks(dev: Mapping[str, Any], further: dict[Any, Any]) -> Iterator[str]:
             yield "blank: overall is computed on dev only"
 
 
-def fold_summary(result: Mapping[str, Any]) -> str:
-    """Return a table of the test metrics of a cross-validation over its folds."""
-    rows = [
-        [task, name, *map(score_text, (min(values), max(values), one["std"], one["mean"]))]
-        for task, found in result["test"].items()
-        for name, one in found.items()
-        if (values := one["values"])
-    ]
-    header = ["task", "metric", "lowest", "highest", "deviation", "mean"]
-    return f"test metrics of {result['folds']} folds\n{shown_table(header, rows)}"
-
-
 def size_table(sizes: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: the dev metrics of each size of embeddings."""
     dev = sizes[0]["dev"]

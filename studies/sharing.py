@@ -43,7 +43,6 @@ MEANING = {
     "average-weights": "one task per step, scored with a running average of the weights",
     "layer-decay": "one task per step, lower rates in lower layers",
     "label-smoothing": "one task per step, label smoothing of 0.1",
-    "qqp-closure": "one task per step, with the pairs that follow from the labels of qqp",
     "branches": f"one task per step, {HALF} for sst, another for sts",
     "branch-sts": f"{HALF} for sts, at the rate 1e-4, with an average of the weights",
     "auxiliary": "one task per step, SST-2 as an auxiliary task",

@@ -57,7 +57,6 @@ SHARED: Mapping[str, Settings] = {
     "average-weights": {**ONE_TASK, **AVERAGE},
     "layer-decay": {**ONE_TASK, "layer_decay": 0.95},
     "label-smoothing": {**ONE_TASK, "label_smoothing": 0.1},
-    "qqp-closure": {**ONE_TASK, "task_options": {"qqp": {"closure": "all"}}},
     "branches": {**ONE_TASK, **branch("sst", "sts")},
     "branch-sts": {**FAST, **branch("sts")},
     "auxiliary": {**ONE_TASK, **AUXILIARY},

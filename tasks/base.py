@@ -30,8 +30,6 @@ class Task:
     that replaces the task's only loss after them, so that the number of gradients stays the same.
     An `auxiliary` task trains with the others, but selects no epoch and writes no
     predictions.
-    `extend(source, others)` returns a source with further training examples, none of them in dev or
-    test of the source or of `others`; it is applied last, to the source of a run's splits.
     `shares_rows` is a key that the tasks of one table have in common: an example with the same id
     is the same row.
     """
@@ -47,7 +45,6 @@ class Task:
     texts: int = 1
     loss_switch: tuple[int, Loss] | None = None
     auxiliary: bool = False
-    extend: Callable[[Source, tuple[Source, ...]], Source] | None = None
     shares_rows: str | None = None
 
     def __post_init__(self) -> None:

@@ -15,7 +15,6 @@ from torch import nn
 from losses import pair_contrastive_loss
 from tasks.base import Loss, Task, output_loss
 from tasks.catalog import DECLARED, MOODS, REVIEWS, STARS, TOPICS
-from tasks.closure import Closure, with_closure
 from tasks.heads import (
     CosineSimilarity,
     HiddenClassifier,
@@ -102,12 +101,11 @@ def sst(head: str) -> Task:
     )
 
 
-def qqp(head: str, loss: str, pair: str, closure: Closure) -> Task:
+def qqp(head: str, loss: str, pair: str) -> Task:
     """Return Quora question pairs; the head `difference` is BEES' M5, `concat` its baseline M2.
 
     `with-contrastive` adds the contrastive loss of the embeddings as a separate objective. With
-    `pair` "joint" both questions form one sequence, and the head is a softmax layer. `closure`
-    adds training pairs that follow from the labels.
+    `pair` "joint" both questions form one sequence, and the head is a softmax layer.
     """
     joint = pair == "joint"
     return Task(
@@ -126,7 +124,6 @@ def qqp(head: str, loss: str, pair: str, closure: Closure) -> Task:
         losses=QQP_LOSSES[loss],
         texts=2,
         joint=joint,
-        extend=None if closure == "none" else partial(with_closure, closure=closure),
     )
 
 

@@ -195,10 +195,9 @@ def tokenized(task: Task, examples: Examples, tokenizer: Tokenizer) -> Split:
 
 
 def reading_notices(task: Task, folder: Path, split: str, examples: Examples) -> Iterator[str]:
-    """Yield what was left out when a split was read, and how its examples were made."""
+    """Yield what was left out when a split was read."""
     if examples.leaked:
         yield f"{examples.leaked} training examples removed because they are in dev or test"
-    yield from examples.notices
     if blank := examples.blank_rows:
         yield f"{blank} rows without label or text skipped in {task.source.where(folder, split)}"
 

@@ -282,7 +282,5 @@ def source_of(described: TaskDescription, parts: Parts) -> Source:
         group=described.group,
         quotes=described.quotes,
         test=test,
-        fold=described.fold,
-        folds=described.folds,
     )
     return TableSource(read, split)

@@ -16,7 +16,7 @@ from common.errors import UserError
 from common.settings import AtLeastOne, Count, Settings, setting
 from tasks.labelled_files import Source, innermost
 from tasks.readers import Examples
-from tasks.splits import DerivedSource, random_split, without_leaks
+from tasks.splits import DerivedSource, WithoutLeaks, random_split
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -164,16 +164,13 @@ def apply_protocol(
 ) -> Source:
     """Return a task's source after the protocol and the removal of held-out texts from train.
 
-    The dev and test texts of the task and of `others` are removed; None removes no texts. The
-    further examples of `task.extend` follow from the training examples that are left.
+    The dev and test texts of the task and of `others` are removed; None removes no texts.
     """
     if others is None:
-        found = protocol.source(task.source, task, seed)
-    elif protocol.removes_leaks_first:
-        found = protocol.source(without_leaks(task.source, others), task, seed)
-    else:
-        found = without_leaks(protocol.source(task.source, task, seed), others)
-    return found if task.extend is None else task.extend(found, others or ())
+        return protocol.source(task.source, task, seed)
+    if protocol.removes_leaks_first:
+        return protocol.source(WithoutLeaks(task.source, others), task, seed)
+    return WithoutLeaks(protocol.source(task.source, task, seed), others)
 
 
 def needed(shots: int | None) -> int:

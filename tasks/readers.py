@@ -35,7 +35,6 @@ class Examples:
     blank_rows: int = 0
     leaked: int = 0
     drawn_from: int | None = None  # number of examples before a limit
-    notices: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -50,18 +49,6 @@ class Examples:
         if len(rows) == len(self):
             return self
         return replace(self.select(rows), drawn_from=self.available)
-
-    def followed_by(
-        self, ids: Sequence[str], texts: Sequence[Sequence[str]], targets: np.ndarray
-    ) -> Examples:
-        """Return these labelled examples and then others with their ids, texts and targets."""
-        assert self.targets is not None, "only labelled examples are extended"
-        return replace(
-            self,
-            ids=[*self.ids, *ids],
-            texts=tuple([*mine, *more] for mine, more in zip(self.texts, texts, strict=True)),
-            targets=np.concatenate([self.targets, targets]),
-        )
 
     def select(self, rows: np.ndarray) -> Examples:
         """Return the examples of these rows, in their order."""

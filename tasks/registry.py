@@ -10,7 +10,6 @@ from common.errors import UserError
 from common.settings import Settings, setting
 from tasks import catalog
 from tasks.catalog import DECLARED
-from tasks.closure import Closure
 
 if TYPE_CHECKING:
     from tasks.base import Task
@@ -86,11 +85,6 @@ class QQP(TaskOptions, name="qqp"):
         "cross-entropy", help="loss of qqp, optionally with a separate contrastive objective"
     )
     pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
-    closure: Closure = setting(
-        "none",
-        help="further training pairs that follow from the labels of qqp: duplicates of duplicates "
-        "(positives), questions that differ from a duplicate (negatives), or both (all)",
-    )
 
     def faults(self) -> Iterator[str]:
         if self.pair == "joint" and (self.head != "difference" or self.loss != "cross-entropy"):
@@ -99,7 +93,7 @@ class QQP(TaskOptions, name="qqp"):
     def build(self) -> Task:
         from tasks.built_in import qqp
 
-        return qqp(self.head, self.loss, self.pair, self.closure)
+        return qqp(self.head, self.loss, self.pair)
 
     @property
     def objectives(self) -> tuple[str, ...]:

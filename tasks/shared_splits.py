@@ -21,7 +21,7 @@ def rows_key(described: TaskDescription) -> str | None:
         return None
     keys = ("train", "dev", "test", "texts", "id", "joint", "quotes", "table", "group")
     found = described.to_json()
-    return json.dumps({key: found.get(key) for key in (*keys, "fold", "folds")}, sort_keys=True)
+    return json.dumps({key: found.get(key) for key in keys}, sort_keys=True)
 
 
 def shared_label_columns(described: Mapping[str, TaskDescription]) -> dict[str, dict[str, str]]:
@@ -52,10 +52,10 @@ def split_of(one: TaskDescription) -> tuple[Any, ...]:
     """Return a key that is equal for tasks that split a training file in the same way."""
     files = one.dev is None, one.test is None
     rows = one.table or (one.separators, one.blank)  # that are split: those with a label
-    return *files, one.texts, one.group, one.quotes, one.fold, one.folds, rows
+    return *files, one.texts, one.group, one.quotes, rows
 
 
 def split_key(one: TaskDescription) -> tuple[Any, ...]:
     """Return a key that is equal for tasks whose rows are split together."""
     file = Path(one.train).resolve()
-    return file, one.dev, one.test, one.texts, one.group, one.quotes, one.fold, one.folds
+    return file, one.dev, one.test, one.texts, one.group, one.quotes

@@ -5,7 +5,7 @@ Protocols, with which users choose a split, are in `protocols.py`. No torch is i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -82,21 +82,16 @@ def joined_texts(source: Source) -> DerivedSource:
     return of_each_split(source, make, row_by_row=True)
 
 
-# Training examples, the keys of dev and test, and where train is -> other training examples.
-ChangeTrain = Callable[[Examples, Container[frozenset[str]], str], Examples]
-
-
 @dataclass(frozen=True)
-class ChangedTrain:
-    """A source whose training examples are changed, given what is in dev and test.
+class WithoutLeaks:
+    """Leave out training examples that are also in dev or test, of the source or of `others`.
 
-    `change` gets the keys of dev and test of the source and of `others`. A limit applies to the
-    changed examples.
+    Texts are compared by `normalise_text`. In a pair both must be equal, in either order. A limit
+    applies to the examples that are left.
     """
 
     source: Source
     others: tuple[Source, ...]
-    change: ChangeTrain
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -107,26 +102,15 @@ class ChangedTrain:
             return self.source.read(folder, split, limit)
         held = {key for source in (self.source, *self.others) for key in held_out(source, folder)}
         examples = self.source.read(folder, "train")
-        return self.change(examples, held, self.where(folder, split)).sample(limit)
+        fresh = np.array([key not in held for key in keys(examples)], bool)
+        if not fresh.any():
+            where = self.where(folder, split)
+            raise DataError(f"{where}: expected examples that are not in dev or test, found none")
+        kept = examples.select(np.flatnonzero(fresh))
+        return replace(kept, leaked=int((~fresh).sum())).sample(limit)
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, split)
-
-
-def without_leaks(source: Source, others: tuple[Source, ...]) -> ChangedTrain:
-    """Leave out training examples that are also in dev or test, of the source or of `others`.
-
-    Texts are compared by `normalise_text`. In a pair both must be equal, in either order.
-    """
-    return ChangedTrain(source, others, drop_leaked)
-
-
-def drop_leaked(examples: Examples, held: Container[frozenset[str]], where: str) -> Examples:
-    """Return the examples that are not held out; raise DataError if there are none."""
-    fresh = np.array([key not in held for key in keys(examples)], bool)
-    if not fresh.any():
-        raise DataError(f"{where}: expected examples that are not in dev or test, found none")
-    return replace(examples.select(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
 
 
 def held_out(source: Source, folder: Path) -> set[frozenset[str]]:

@@ -28,7 +28,7 @@ class TableSplit:
 
     `columns` are the label columns, each with the separator of its labels, "" for one label. Rows
     with the same value in `group` stay together. `test` is the share of test, None if it has a file
-    of its own. With `folds`, fold number `fold`, from 1, is test, and the next one is dev.
+    of its own.
     """
 
     texts: tuple[str, ...]
@@ -36,8 +36,6 @@ class TableSplit:
     group: str | None = None
     quotes: bool = True
     test: float | None = None
-    fold: int | None = None
-    folds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class TableSource:
 
     def has_file(self, split: str) -> bool:
         """Return whether a split has a file of its own."""
-        return split == "test" and self.table.folds is None and self.table.test is None
+        return split == "test" and self.table.test is None
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, split if self.has_file(split) else "train")
@@ -141,22 +139,14 @@ def split_of_rows(
 ) -> np.ndarray:
     """Return the split of each row that has texts, as its place in `SPLITS`."""
     count = len(groups)
-    if table.folds is None:
-        dev, test = held_out_sizes(count, table.test)
-        sizes = [count - dev - test, dev, test]
-    else:
-        sizes = [count // table.folds + (i < count % table.folds) for i in range(table.folds)]
-    expected = [*SPLITS[: 3 if table.test else 2]] if table.folds is None else []
-    few = f"{file}: expected more rows, or smaller groups, to split into "
-    few += f"{table.folds} folds" if table.folds else ", ".join(expected)
-    if min(sizes[: len(expected) or None]) < 1:
+    dev, test = held_out_sizes(count, table.test)
+    sizes = [count - dev - test, dev, test]
+    expected = SPLITS[: 3 if table.test else 2]
+    few = f"{file}: expected more rows, or smaller groups, to split into {', '.join(expected)}"
+    if min(sizes[: len(expected)]) < 1:
         raise DataError(f"{few}, found {count} rows")
     parts = stratified_parts(rows, labels, groups, sizes)
-    if len(set(parts.tolist())) < (table.folds or len(expected)):
+    if len(set(parts.tolist())) < len(expected):
         found = f"found {count} rows in {groups.max() + 1} groups, which equal texts join"
         raise DataError(f"{few}, {found}")
-    if table.folds is None:
-        return parts
-    assert table.fold is not None, "checked when the description was read"
-    tested, selecting = table.fold - 1, table.fold % table.folds
-    return np.select([parts == tested, parts == selecting], [2, 1], 0)
+    return parts

@@ -22,12 +22,10 @@ else:
     TypeName = Literal[tuple(TYPES)]
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
 Blank = Literal["none", "unknown"]
-Folds = Annotated[int, Meta(ge=3, le=50)]
-Fold = Annotated[int, Meta(ge=1, le=50)]  # number of a fold
 # Fields that are stored only if they are set.
 ADDED = (
     *("separator", "blank", "mean", "deviation"),
-    *("table", "group", "fold", "folds"),
+    *("table", "group"),
 )
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
@@ -73,8 +71,7 @@ class TaskDescription:
     Parquet or a folder of Arrow files.
 
     `table` has the label columns that share the split of the file, with the separator of their
-    labels, "" for one label; rows with the same value in `group` stay together. Of `folds`, number
-    `fold` is test and the next one dev.
+    labels, "" for one label; rows with the same value in `group` stay together.
     """
 
     name: str
@@ -95,8 +92,6 @@ class TaskDescription:
     blank: Blank | None = None
     table: Mapping[str, str] | None = None
     group: str | None = None
-    fold: Fold | None = None
-    folds: Folds | None = None
     mean: float | None = None
     deviation: float | None = None
 
@@ -155,20 +150,10 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
 def split_fault(described: TaskDescription) -> str | None:
     """Return what is wrong with the split of a stored description, or None."""
     if described.table is None:
-        keys = ("group", "fold", "folds")
-        used = [key for key in keys if getattr(described, key) is not None]
-        return f"{used[0]}: expected also a table" if used else None
+        return None if described.group is None else "group: expected also a table"
     for column in described.label_columns:
         if column not in described.table:
             return f"table: expected column {column!r} in it"
-    if (described.fold is None) != (described.folds is None):
-        return "fold and folds: expected both or none"
-    if described.folds is None or described.fold is None:
-        return None
-    if described.fold > described.folds:
-        return f"fold: expected a number up to {described.folds}, found {described.fold}"
-    if described.dev is not None or described.test is not None:
-        return "folds: expected a single file"
     return None
 
 

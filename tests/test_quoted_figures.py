@@ -370,15 +370,11 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
         ("branches", "[copies of the upper layers](#branches) for sentiment and for similarity"),
         ("layer-decay", "lower layers](#learning-rates-by-layer-and-averaged-weights)"),
         ("label-smoothing", "[label smoothing](#more-from-the-labels)"),
-        ("qqp-closure", "pairs that follow from Quora's labels](#more-from-the-labels)"),
         ("joint-pcgrad", "each step has a batch of every task, with PCGrad"),
         ("joint-famo", "the same with FAMO"),
     ):
         found = [spread(dev(f"sharing/{name}.json", *of)) for of in LEADERBOARD.items()]
         yield page, f"{words} | {' | '.join([*found, spread(whole(name))])} |"
-    files = (f"sharing/{name}.json" for name in ("qqp-closure", "one-task-per-step"))
-    pairs = [mean(dev(file, "qqp", "accuracy")) for file in files]
-    yield page, f"paraphrase has {' with and '.join(pairs)} without them"
     yield from quoted_of_sharing_on_a_gpu()
 
 

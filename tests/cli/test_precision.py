@@ -189,34 +189,6 @@ def test_the_plan_of_a_run_names_the_precision(run_ok, has):
     assert lines(run_ok(*SST, "--dry-run").stdout) == [LINES[has]]
 
 
-def test_folds_and_rays_have_one_precision(run_ok, tmp_path, bfloat16):
-    rows = "".join(f"text {i},{'yes' if i % 2 else 'no'}\n" for i in range(30))
-    (tmp_path / "own.csv").write_text("text,label\n" + rows)
-    own = f"own={tmp_path}/own.csv:type=classification,text=text,label=label"
-    small = ("--encoder", "tiny", "--epochs", 1)
-    folds = (
-        "--mode",
-        "single",
-        "--task",
-        own,
-        *small,
-        "--folds",
-        3,
-        "--output",
-        tmp_path / "folds",
-    )
-    for command, name in ((folds, "fold"),):
-        bfloat16(True)
-        assert lines(run_ok(*command).stdout) == [LINES[True]]
-        several = sorted(command[-1].glob(f"{name}-*"))
-        assert {config(one)["precision"] for one in several} == {"bf16"}
-        shutil.rmtree(several[-1])
-        bfloat16(False)
-        printed = lines(run_ok(*command).stdout)
-        assert printed == ["precision: bf16 (the run began with it)"]
-        assert config(several[-1])["precision"] == "bf16"
-
-
 def test_a_probe_prints_and_stores_what_auto_became(run_ok, tmp_path, has):
     command = ("--mode", "probe", "--task", "sst", "--encoder", "tiny", "--limit", 32)
     assert lines(run_ok(*command, "--output", tmp_path).stdout) == [LINES[has]]

@@ -1,8 +1,6 @@
-"""`--data-file`: several columns of labels of one file as tasks, and `--folds`."""
+"""`--data-file`: several columns of labels of one file as tasks."""
 
-import json
 import shutil
-from statistics import fmean, stdev
 
 import pytest
 from run_files import SAMPLE, config, metrics, prediction_bytes
@@ -71,9 +69,6 @@ def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok
         (1, "--data-file T --text text --labels topic --group g", "expected a column 'g', found"),
         (1, "--data-file T --text text --labels topic --id topic", "expected an id, found a blank"),
         (2, "--data-file T --text text --labels topic:kind=x", "found the key 'kind'"),
-        (2, "--folds 2 --tasks sst", "--folds: expected a whole number from 3 to 50, found 2"),
-        (2, "--folds 3 --tasks sst", "--folds: expected only own tasks, each of a single file"),
-        (2, "--folds 3 --tasks sst --data-file T --text text --labels topic", "built-in sst"),
     ],
 )
 def test_wrong_flags_of_tables_are_refused_in_one_line(status, flags, line, error_line, tmp_path):
@@ -81,50 +76,3 @@ def test_wrong_flags_of_tables_are_refused_in_one_line(status, flags, line, erro
     command = ("--mode", "multitask", *words, "--encoder", "tiny", "--output", tmp_path / "run")
     assert line in error_line(status, *command)
     assert not (tmp_path / "run").exists()
-
-
-def test_folds_are_trained_once_and_averaged(tmp_path, run_ok, error_line):
-    folder = tmp_path / "folds"
-    command = ("--mode", "multitask", *TABLE, "--labels", "topic", "tags", *RUN, "--folds", "3")
-    assert "topic" in run_ok(*command, "--dry-run", "--output", folder).stdout
-    assert not folder.exists()
-    first = run_ok(*command, "--output", folder).stdout
-    found = json.loads((folder / "folds.json").read_text())
-    runs = [metrics(folder / f"fold-{fold}")["test"] for fold in (1, 2, 3)]
-    for name in ("topic", "tags"):
-        for metric, one in found["test"][name].items():
-            values = [run[name][metric] for run in runs]
-            assert one == {"mean": fmean(values), "std": stdev(values), "values": values}
-    one = found["test"]["topic"]["accuracy"]
-    row = next(line for line in first.splitlines() if line.startswith("topic  accuracy"))
-    numbers = (min(one["values"]), max(one["values"]), one["std"], one["mean"])
-    assert row.split()[2:] == [f"{value:.4f}" for value in numbers]
-    (folder / "folds.json").unlink()
-    shutil.rmtree(folder / "fold-2")
-    (folder / "fold-3" / "metrics.json").unlink()  # as if it was killed at the end
-    second = run_ok(*command, "--output", folder).stdout
-    assert second.count("holds this run, finished") == 1
-    assert json.loads((folder / "folds.json").read_text()) == found
-    other = [*command[:-1], "4"]
-    assert "expected this run's configuration, found" in error_line(1, *other, "--output", folder)
-    # A run that may have learnt from the rows of the folds.
-    started = run_ok(*command, "--init", folder / "fold-1", "--output", tmp_path / "started").stdout
-    notice = "test scores are too high if that run learnt from rows of this file"
-    assert f"init: {notice}" in started
-    assert notice not in first
-    line = error_line(1, *command, "--output", folder / "fold-1")
-    assert "expected a new or empty folder, or one of folds, found" in line
-
-
-def test_a_single_file_of_a_task_is_split_into_folds(tmp_path, run_ok, error_line):
-    task = f"topic={TICKETS}:type=classification,text=text,label=topic,group=customer"
-    command = ("--mode", "single", "--task", task, *RUN, "--folds", "3")
-    run_ok(*command, "--output", tmp_path / "folds")
-    stored = config(tmp_path / "folds" / "fold-2")["own_tasks"]["topic"]
-    assert (stored["fold"], stored["folds"], stored["group"]) == (2, 3, "customer")
-    own = task.replace(",group=customer", f",test={TICKETS}")
-    line = error_line(2, "--mode", "single", "--task", own, *RUN, "--folds", "3")
-    assert "--folds: expected own tasks of a single file, found topic with" in line
-    shots = ("--protocol", "few-shot", "--shots", "10")
-    line = error_line(2, "--mode", "single", "--task", task, *RUN[:-2], *shots, "--folds", "3")
-    assert "expected one of them, because both split" in line

@@ -101,7 +101,6 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"keep": "last", "evaluate_every": 2},
         {"epochs": 1, "steps_per_epoch": 5},
         {
-            "task_options": {"qqp": {"closure": "all"}},
             "label_smoothing": {"qqp": 0.1},
             "auxiliary": ("qqp",),
             "smart_weight": {"sst": 1.0},

@@ -14,6 +14,7 @@ from multitask.settings.config import RunConfig
 from pretrain.objectives import SimCSE
 from pretrain.texts import (
     Texts,
+    connected_groups,
     distinct_texts,
     overlap,
     overlap_lines,
@@ -26,7 +27,6 @@ from pretrain.texts import (
     training_sentences,
 )
 from tasks import CS224N, TaskOptions, build_task, data_folder
-from tasks.closure import connected_groups
 from tasks.text_files import DataError
 
 SAMPLE = data_folder("sample")

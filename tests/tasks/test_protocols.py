@@ -19,7 +19,7 @@ from tasks.protocols import (
     Imbalanced,
     apply_protocol,
 )
-from tasks.splits import drop_leaked, first_classes, without_leaks
+from tasks.splits import WithoutLeaks, first_classes
 from tasks.text_files import DataError
 from tests.tasks.sources import Given, Invented, described
 
@@ -130,7 +130,7 @@ def test_leaks_are_removed_last_except_before_few_shots(name):
     source = apply_protocol(task, protocol(name), 3, (other,))
     if name == "few-shot":
         source = source.source
-    assert source.change is drop_leaked
+    assert isinstance(source, WithoutLeaks)
     assert source.others == (other,)
     assert source.where(FOLDER, "train") == task.source.where(FOLDER, "train")
 
@@ -186,16 +186,16 @@ def test_the_first_classes():
 def test_training_examples_that_are_held_out_elsewhere_are_left_out():
     own = Given({"train": (["A cat.", "a dog", "one bird", "Fresh"],), "dev": (["One bird!"],)})
     other = Given({"train": (["Fresh"],), "test": (["a CAT"],)})
-    found = without_leaks(own, (other,)).read(FOLDER, "train")
+    found = WithoutLeaks(own, (other,)).read(FOLDER, "train")
     assert found.texts == (["a dog", "Fresh"],)
     assert (found.targets.tolist(), found.leaked) == ([1, 3], 2)
-    assert len(without_leaks(own, (other,)).read(FOLDER, "train", 1)) == 1
-    assert without_leaks(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
+    assert len(WithoutLeaks(own, (other,)).read(FOLDER, "train", 1)) == 1
+    assert WithoutLeaks(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
     with pytest.raises(DataError, match="expected examples that are not in dev or test"):
-        without_leaks(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
+        WithoutLeaks(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
 
 
 def test_a_pair_is_known_by_both_its_texts():
     pairs = Given({"train": (["a", "b", "c"], ["x", "y", "z"]), "dev": (["X", "b"], ["a", "q"])})
-    found = without_leaks(pairs, ()).read(FOLDER, "train")
+    found = WithoutLeaks(pairs, ()).read(FOLDER, "train")
     assert found.texts == (["b", "c"], ["y", "z"])

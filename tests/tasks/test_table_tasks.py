@@ -1,4 +1,4 @@
-"""One file as several tasks: names and keys, one split, blanks, limits, groups and folds."""
+"""One file as several tasks: names and keys, one split, blanks, limits, groups."""
 
 import csv
 import itertools
@@ -13,7 +13,6 @@ import pytest
 from common.errors import UserError
 from multitask import RunConfig, table_tasks, task
 from multitask.config_tasks import plain_tasks
-from multitask.folds import fold_config
 from tasks import find_task
 from tasks.described import DescriptionError
 from tasks.readers import text_hash
@@ -294,31 +293,9 @@ def test_a_single_task_may_have_groups():
         task(f"{text},group=customer,dev={TICKETS}")
 
 
-def test_every_row_is_tested_in_one_fold():
-    tasks = tickets()
-    tested: list[str] = []
-    before: list[list[str]] = []
-    for fold in range(1, 6):
-        found = [replace(one, fold=fold, folds=5) for one in tasks]
-        splits = [rows_of(find_task(one.name, {one.name: one.to_json()})) for one in found]
-        for one in splits:
-            assert not set(one["train"]) & (set(one["dev"]) | set(one["test"]))
-            assert not set(one["dev"]) & set(one["test"])
-        if fold > 1:  # dev of the fold before
-            assert [one["test"] for one in splits] == before
-        before = [one["dev"] for one in splits]
-        tested += splits[2]["test"]
-        assert abs(len(splits[2]["test"]) - 80) <= 13
-    assert sorted(tested, key=int) == [str(n) for n in range(1, 401)]
-
-
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"fold": 2}, "fold and folds: expected both or none"),
-        ({"fold": 6, "folds": 5}, "fold: expected a number up to 5, found 6"),
-        ({"fold": 1, "folds": 2}, "folds: expected"),
-        ({"fold": 1, "folds": 3, "test": "x.csv"}, "folds: expected a single file"),
         ({"table": {"tags": "|"}}, "table: expected column 'topic' in it"),
         ({"table": None}, "group: expected also a table"),
         ({"table": ["topic"]}, "table: expected"),
@@ -416,15 +393,3 @@ def test_tasks_of_one_file_have_the_same_split_whatever_their_blanks(table):
     }
     kept = RunConfig(tasks=tuple(replace(one, name=name) for name, one in apart.items())).own_tasks
     assert [one.get("table") for one in (*alone, *kept.values())] == [None] * 5
-
-
-@pytest.mark.parametrize("second", [TICKETS, TICKETS.parent / ".." / "own" / TICKETS.name])
-def test_tasks_of_one_file_have_the_same_folds(second):
-    keys = "text=text,type=classification"
-    files = {"topic": TICKETS, "urgency": second}
-    tasks = tuple(task(f"{name}={file}:{keys},label={name}") for name, file in files.items())
-    config = fold_config(RunConfig(tasks=tasks), 1, 4)
-    tables = [config.own_tasks[name]["table"] for name in ("topic", "urgency")]
-    assert tables == [{"topic": "", "urgency": ""}] * 2
-    first, second = (rows_of(find_task(name, config.own_tasks)) for name in ("topic", "urgency"))
-    assert not set(first["train"]) & set(second["test"])
