@@ -13,22 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from cli.output_file import check_output_file
-from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
+from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from cli.training import VERBOSE
-from common.argument_types import typed
 from common.atomic_files import atomic_path
 from common.entry_point import if_interrupted
 from common.errors import UserError
-from common.settings import Count
 from minbert.sources import find_folder
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import MACHINE
 
 OF_RUN = {"max_tokens": "the encoder's, or that of --run"}
-SIZE = {
-    "width": "keep the first N dimensions of embeddings only (default: all)",
-    "layers": "pool the states after layer N, and skip the later ones (default: the last layer)",
-}
 
 
 def add_flags(parser: Any) -> None:
@@ -61,8 +55,6 @@ def add_flags(parser: Any) -> None:
 
     parser.flags = flags = Flags(parser, defaults=OF_RUN)
     flags.add_config(("encoder", "pooling", "max_tokens", "precision", *MACHINE))
-    for key, text in SIZE.items():
-        files.add_argument(flag(key), type=typed(Count), metavar="N", help=text)
     files.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
@@ -118,7 +110,7 @@ def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int)
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
     run = Path(args.run) if args.run else None
     config = config.changed(linear=choice.kernel)
-    model = open_encoder(config, run, args.task, parser.outside, args.width, args.layers)
+    model = open_encoder(config, run, args.task, parser.outside)
     if args.verbose:
         report_skipped(model)
     precision = model.choose_precision(config.precision)

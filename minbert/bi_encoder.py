@@ -18,7 +18,6 @@ from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
 from minbert.bilstm import BiLSTM
 from minbert.config import ENCODING_PRECISIONS, EncoderConfig
 from minbert.encoder import random_encoder
-from minbert.exits import first_layers, states_after
 from minbert.folder import (
     AnyEncoder,
     SentenceSettings,
@@ -40,7 +39,6 @@ from minbert.precision import (
     weights_state,
 )
 from minbert.sentences import check_column, check_texts, size_of, windows
-from minbert.sizes import Size, Sizes, check_size, read_sizes, write_sizes
 from minbert.sources import find_folder
 from minbert.threads import in_threads
 from minbert.tokenizer import Tokenizer, warn_of_truncation
@@ -62,8 +60,6 @@ class BiEncoder(nn.Module):
         pooling: str = "mean",
         normalize: bool = False,
         skipped_tensors: Sequence[str] = (),
-        sizes: Sizes = Sizes(),
-        width: int | None = None,
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
@@ -71,8 +67,6 @@ class BiEncoder(nn.Module):
         self.encoder, self.tokenizer = encoder, tokenizer
         self.pooling, self.normalize = pooling, normalize
         self.skipped_tensors = tuple(skipped_tensors)
-        self.sizes = sizes  # for which the encoder is trained
-        self.width = width or encoder.config.hidden_size  # of an embedding
         self.copies: dict[str, tuple[object, nn.Module]] = {}  # of the encoder, by precision
 
     @classmethod
@@ -110,13 +104,12 @@ class BiEncoder(nn.Module):
             encoder, skipped = load_encoder(folder, config)
         encoder.use_linear(choose_linear(linear).kernel)
         pooling = pooling or settings.pooling or "mean"
-        sizes = read_sizes(folder, Size(config.num_layers, config.hidden_size))
-        return cls(encoder, tokenizer, pooling, settings.normalize, skipped, sizes).eval()
+        return cls(encoder, tokenizer, pooling, settings.normalize, skipped).eval()
 
     @property
-    def size(self) -> Size:
-        """Number of layers, and H, the width of an embedding."""
-        return Size(self.encoder.config.num_layers, self.width)
+    def width(self) -> int:
+        """H, the width of an embedding."""
+        return self.encoder.config.hidden_size
 
     @property
     def word_width(self) -> int:
@@ -138,44 +131,19 @@ class BiEncoder(nn.Module):
 
         `pool` replaces the model's pooling and determines the width.
         """
-        return self.pooled(self.encoder, batch, pool)[0]
+        return self.pooled(self.encoder, batch, pool)
 
-    def pooled(
-        self, encoder: nn.Module, batch: Batch, pool: Pool | None = None, exits: Sequence[int] = ()
-    ) -> list[Tensor]:
-        """Return embeddings (S, H) from the model's encoder or a copy in another precision.
-
-        They are those after each layer of `exits`, from 1, or after the last layer for ().
-        """
+    def pooled(self, encoder: nn.Module, batch: Batch, pool: Pool | None = None) -> Tensor:
+        """Return embeddings (S, H) from the model's encoder or a copy in another precision."""
         batch = batch.to(self.device)
-        states = states_after(encoder, batch, exits)
+        hidden = encoder(batch).float()  # (T, H)
         with torch.autocast(self.device.type, enabled=False):
-            found = [(pool or POOLINGS[self.pooling])(hidden, batch) for hidden in states]
-        whole = pool is not None or self.width == self.encoder.config.hidden_size
-        return found if whole else [one[:, : self.width] for one in found]
-
-    def smaller(self, width: int | None = None, layers: int | None = None) -> BiEncoder:
-        """Return an encoder of smaller embeddings, which shares the weights of this one.
-
-        It keeps the first `width` dimensions, before any normalisation (Kusupati et al., 2022), of
-        the states after `layers` layers (Li et al., 2024), and computes no later layer. Any size is
-        allowed; `sizes` are those that the encoder was trained for. Raise EncoderError for a size
-        that the encoder does not have.
-        """
-        encoder = self.encoder if layers is None else first_layers(self.encoder, layers)
-        if width is not None:
-            check_size("width", width, self.width, "width of the encoder")
-        result = self.with_encoder(encoder)
-        result.width = width or self.width
-        result.sizes, result.training = self.sizes.up_to(result.size), self.training
-        if encoder is self.encoder:
-            result.copies = self.copies
-        return result
+            return (pool or POOLINGS[self.pooling])(hidden, batch)
 
     def with_encoder(self, encoder: AnyEncoder) -> BiEncoder:
         """Return a model with another encoder of the same width, and the settings of this one."""
         sentence = self.tokenizer, self.pooling, self.normalize, self.skipped_tensors
-        return BiEncoder(encoder, *sentence, self.sizes, self.width)
+        return BiEncoder(encoder, *sentence)
 
     def encode(
         self,
@@ -184,8 +152,6 @@ class BiEncoder(nn.Module):
         normalize: bool | None = None,
         progress: bool = False,
         batch_size: int | None = None,
-        width: int | None = None,
-        layers: int | None = None,
     ) -> np.ndarray:
         """Encode sentences as `numpy.float32 (n, H)`, in order; an empty list gives (0, H).
 
@@ -199,13 +165,12 @@ class BiEncoder(nn.Module):
             progress: whether to show a progress bar with sentences/s.
             batch_size: at most so many sentences in a pass; None for as many as fit a number of
                 tokens that suits the device, which is also the limit of a larger `batch_size`.
-            width, layers: the first dimensions, of the states after this layer; see `smaller`.
 
         Raises:
             TypeError: for a value that is not a string, such as None or NaN, with its index, and
                 for a wrong `normalize`, and for a generator, which has no length.
             ValueError: for another precision, or a `batch_size` that is not a whole number from 1.
-            EncoderError: for a size or precision that this encoder does not have.
+            EncoderError: for a precision that this encoder does not have.
 
         Warns:
             common.errors.TruncationWarning: with the number of sentences that were cut to
@@ -215,11 +180,10 @@ class BiEncoder(nn.Module):
         if not isinstance(sentences, Sized):
             found = type(sentences).__name__
             raise TypeError(f"sentences: expected a list, found a {found}: use encode_stream")
-        model = self if width is None and layers is None else self.smaller(width, layers)
-        result = np.empty((len(sentences), model.width), np.float32)
+        result = np.empty((len(sentences), self.width), np.float32)
         begin, cut = 0, 0
         total = len(sentences) if progress else None
-        windows = model.encode_windows(sentences, precision, normalize, total, batch_size)
+        windows = self.encode_windows(sentences, precision, normalize, total, batch_size)
         for window, shortened in windows:
             result[begin : begin + len(window)] = window
             begin, cut = begin + len(window), cut + shortened
@@ -336,7 +300,7 @@ class BiEncoder(nn.Module):
             # Both are settings of a thread. The precision is that of `encoder`.
             with torch.inference_mode(), torch.autocast(self.device.type, enabled=False):
                 batch = replace(pack([tokens], rows), kernels=kernels)
-                (embeddings,) = self.pooled(encoder, batch, pool)
+                embeddings = self.pooled(encoder, batch, pool)
                 result[to_device(torch.from_numpy(rows), self.device)] = embeddings
             return len(rows)
 
@@ -361,17 +325,14 @@ class BiEncoder(nn.Module):
         """Write a folder that `from_pretrained` opens.
 
         transformers and sentence-transformers also open the folder of a transformer. An encoder in
-        the folder is replaced. Raise EncoderError for an encoder cut to its first dimensions, for a
-        file, and for the folder of a run, of an export with heads, or of another program.
+        the folder is replaced. Raise EncoderError for a file, and for the folder of a run, of an
+        export with heads, or of another program.
         """
-        if self.width < (complete := self.encoder.config.hidden_size):
-            raise EncoderError(f"save: expected the complete width {complete}, found {self.width}")
         folder = Path(folder).expanduser()
         make_folder(folder)
         save_encoder(self.encoder, folder)
         self.tokenizer.save(folder)
         write_sentence_settings(folder, self.sentence_settings, self.width)
-        write_sizes(folder, self.sizes)
 
 
 WINDOW = 8192  # sentences held in memory and sorted together

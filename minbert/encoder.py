@@ -7,7 +7,6 @@ padding, apart from a few rows if the kernels require T to be rounded up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -176,14 +175,6 @@ class Encoder(TokenEncoder):
         for layer in self.layers[done:]:
             hidden = layer(hidden, layout)
             yield (hidden[: batch.tokens] if more else hidden).to(dtype)
-
-    def first_layers(self, count: int) -> Encoder:
-        """Return the encoder that ends after `count` layers; it shares weights and dropout."""
-        with torch.device("meta"):
-            result = Encoder(replace(self.config, num_layers=count))
-        result.embeddings, result.layers = self.embeddings, self.layers[:count]
-        result.stream, result.compiled, result.training = self.stream, self.compiled, self.training
-        return result
 
     def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> None:
         """Compile everything except attention with `torch.compile`, for evaluation mode.

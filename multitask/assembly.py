@@ -13,7 +13,6 @@ from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.config import PRECISIONS, transformer_config
 from minbert.device import choose_device, warn_if_slow
-from minbert.sizes import trained_sizes
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from multitask.precision import training_precision
@@ -92,14 +91,9 @@ def build_model(
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
     source, bi_encoder = start_encoder(config)
     precision = checked_precision(config, bi_encoder, device)
-    bi_encoder.sizes = trained_sizes(config.widths, config.exits, bi_encoder.size)
     if verbose:
         report_skipped(bi_encoder)
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers)
-    for name in chosen:
-        if len(model.sizes) > 1 and model.pooling_of(name) is not None:
-            expected = "heads that read embeddings of the encoder's pooling"
-            raise SettingsError(f"widths and exits: expected {expected}, found that of {name}")
     if config.task_objective is not None and config.task_objective.initializes_from_names:
         init_labels_from_names(model, chosen)
     if config.init is not None:
@@ -110,7 +104,7 @@ def build_model(
 
 
 def checked_precision(config: RunConfig, bi_encoder: BiEncoder, device: torch.device) -> str:
-    """Return the precision of training; raise UserError for one that encoder or exits exclude."""
+    """Return the precision of training; raise UserError for one that the encoder excludes."""
     encoder = bi_encoder.encoder
     precision = training_precision(config, device, isinstance(encoder, BiLSTM)).precision
     if precision not in PRECISIONS:
@@ -118,8 +112,6 @@ def checked_precision(config: RunConfig, bi_encoder: BiEncoder, device: torch.de
         raise SettingsError(f"precision: expected {known} for training, found {precision}")
     if precision == "bf16":
         transformer_config("precision bf16", encoder.config)
-    if config.exits:
-        transformer_config("exits", encoder.config)
     return precision
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -18,12 +18,10 @@ from minbert.bilstm import BiLSTM
 from minbert.config import transformer_config
 from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import Encoder
-from minbert.exits import first_dimensions
 from minbert.folder import load_encoder
 from minbert.layer_copies import branch, copied_layers
 from minbert.pooling import Pool
 from minbert.precision import autocast
-from minbert.sizes import Size
 from minbert.weights import save_tensors
 from multitask.task_modules import (
     count_parameters,
@@ -156,39 +154,12 @@ class EncoderWithHeads(nn.Module):
         head = None if task is None else self.heads[task]
         return head.pooled_width if isinstance(head, PoolsTokens) else self.bi_encoder.width
 
-    @property
-    def exits(self) -> tuple[int, ...]:
-        """Layers, from 1, whose states are trained, the last one first; () for the last only."""
-        return self.bi_encoder.sizes.exits
-
-    @property
-    def sizes(self) -> list[Size]:
-        """The trained sizes of embeddings in the order of `cut`, the complete one first."""
-        complete, trained = self.bi_encoder.size, self.bi_encoder.sizes
-        widths = trained.widths or (complete.width,)
-        return [Size(e, width) for e in trained.exits or (complete.layers,) for width in widths]
-
-    def cut(self, by_exit: Sequence[Embeddings]) -> Iterator[Embeddings]:
-        """Yield the embeddings (B, H) of each trained size, from those of each exit.
-
-        The dimensions beyond a width are zero, so that a head with a matrix uses its first columns.
-        """
-        for texts in by_exit:
-            for width in self.bi_encoder.sizes.widths or (self.bi_encoder.width,):
-                yield tuple(first_dimensions(text, width) for text in texts)
-
     def embed(self, batch: Batch, task: str | None = None) -> Embeddings:
         """Return float32 embeddings (B, H), one tensor for each text of an example.
 
         The pooling is that of the head of `task`, or by default that of the encoder. The encoder
         has the own layers of `task`, if there are any.
         """
-        return self.embed_after(batch, task)[0]
-
-    def embed_after(
-        self, batch: Batch, task: str | None = None, exits: Sequence[int] = ()
-    ) -> list[Embeddings]:
-        """Embed as `embed` does, after each of the layers `exits`; () for the last only."""
         only_heads = self.trains_only_heads
         encoder = self.encoder_of(task)
         if self.training and only_heads:  # for the dropout of heads; the encoder begins no pass
@@ -197,8 +168,7 @@ class EncoderWithHeads(nn.Module):
             autocast(self.bi_encoder.device, self.precision),
             torch.set_grad_enabled(torch.is_grad_enabled() and not only_heads),
         ):
-            found = self.bi_encoder.pooled(encoder, batch, self.pooling_of(task), exits)
-            return [batch.split(one) for one in found]
+            return batch.split(self.bi_encoder.pooled(encoder, batch, self.pooling_of(task)))
 
     def sections(self) -> dict[str, list[nn.Parameter]]:
         """Return the shared parameters by the part of the encoder, from the input to the output.

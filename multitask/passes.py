@@ -16,7 +16,7 @@ from torch import Tensor
 from minbert.batching import Batch
 from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
-from tasks.base import Embeddings, Task
+from tasks.base import Task
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,7 @@ def loss_fault(value: object, zero: bool = False) -> str | None:
 class EncoderPass:
     """Sentence embeddings of some examples: `texts`, one leaf (B, H) per column of text.
 
-    `by_exit` has such texts after each of the layers `exits`, the last layer first.
-    `backward` propagates gradients of the leaves through the encoder. One batch keeps its graph.
+    `backward` propagates gradients of the texts through the encoder. One batch keeps its graph.
     Several batches are embedded without a graph, and in `backward` again with the same dropout
     (gradient caching; Gao et al., 2021, section 3). This needs the memory of only one batch, and
     one more forward pass.
@@ -103,35 +102,23 @@ class EncoderPass:
         batches: Sequence[Batch],
         columns: int,
         task: str | None = None,
-        exits: Sequence[int] = (),
     ) -> None:
-        self.model, self.task, self.exits = model, task, exits
+        self.model, self.task = model, task
         self.batches = [batch.to(model.bi_encoder.device) for batch in batches]
         self.cached = len(batches) != 1
         self.numbers: list[int] = []  # numbers in the dropout stream, to repeat a pass
         found = []
         for batch in self.batches:
             with torch.set_grad_enabled(torch.is_grad_enabled() and not self.cached):
-                found.append(self.embed(batch))
+                found.append(model.embed(batch, task))
             self.numbers.append(model.dropout_stream.passes)
         self.outputs = () if self.cached else found[0]
         none = torch.zeros(0, model.embedding_width(task), device=model.bi_encoder.device)
-        texts = zip(*found, strict=True) if found else [(none,)] * columns * max(1, len(exits))
-        self.leaves = tuple(torch.cat(parts).detach().requires_grad_() for parts in texts)
-        begins = range(0, len(self.leaves), columns)
-        self.by_exit = [self.leaves[begin : begin + columns] for begin in begins]
-
-    @property
-    def texts(self) -> Embeddings:
-        return self.by_exit[0]
-
-    def embed(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the embeddings of a batch after each exit, in the order of the leaves."""
-        by_exit = self.model.embed_after(batch, self.task, self.exits)
-        return tuple(text for texts in by_exit for text in texts)
+        texts = zip(*found, strict=True) if found else [(none,)] * columns
+        self.texts = tuple(torch.cat(parts).detach().requires_grad_() for parts in texts)
 
     def backward(self, gradients: Sequence[Tensor], keep: bool = False) -> None:
-        """Propagate gradients of `leaves` into the encoder; `keep` the graph for further ones."""
+        """Propagate gradients of `texts` into the encoder; `keep` the graph for further ones."""
         if not self.model.trains_encoder_of(self.task):
             return
         if not self.cached:
@@ -141,7 +128,7 @@ class EncoderPass:
         for number, batch in zip(self.numbers, self.batches, strict=True):
             end = begin + batch.examples
             with self.model.dropout_stream.replay(number):
-                outputs = self.embed(batch)
+                outputs = self.model.embed(batch, self.task)
             torch.autograd.backward(outputs, [gradient[begin:end] for gradient in gradients])
             begin = end
 
@@ -181,7 +168,7 @@ class LeafLosses:
 
     @property
     def leaves(self) -> list[Tensor]:
-        return [leaf for one in self.passes for leaf in one.leaves]
+        return [leaf for one in self.passes for leaf in one.texts]
 
     def leaf_gradients(self, loss: Tensor, keep: bool) -> list[Tensor]:
         """Return the gradients of a loss at the leaves; the heads accumulate theirs."""
@@ -195,6 +182,6 @@ class LeafLosses:
     def through_encoder(self, gradients: Sequence[Tensor], keep: bool) -> None:
         begin = 0
         for one in self.passes:
-            end = begin + len(one.leaves)
+            end = begin + len(one.texts)
             one.backward(gradients[begin:end], keep)
             begin = end

@@ -20,7 +20,6 @@ from multitask.distributed import Processes, process_group
 from multitask.loop.evaluation import (
     counted,
     evaluate,
-    evaluate_sizes,
     figures_by_class,
     score_splits,
 )
@@ -179,8 +178,6 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
             split: figures_by_class(tasks, splits, split, scores)
             for split, scores in (("dev", dev_scores), ("test", test_scores))
         }
-    if len(model.sizes) > 1:
-        result["sizes"] = evaluate_sizes(model, tasks, dev_splits, processes)
     calibrations, measures = calibrate(tasks, dev_splits, dev_scores)
     if measures:
         result["calibration"] = measures

@@ -96,20 +96,6 @@ def blanks(dev: Mapping[str, Any], further: dict[Any, Any]) -> Iterator[str]:
             yield "blank: overall is computed on dev only"
 
 
-def size_table(sizes: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows: the dev metrics of each size of embeddings."""
-    dev = sizes[0]["dev"]
-    columns = [
-        (task, name) for task, found in dev.items() if isinstance(found, dict) for name in found
-    ]
-    rows = [
-        [str(one["layers"]), str(one["width"])]
-        + [f"{one['dev'][task][name]:.4f}" for task, name in columns]
-        for one in sizes
-    ]
-    return ["layers", "width", *(f"{task} {name}" for task, name in columns)], rows
-
-
 def summary(result: dict[str, Any]) -> str:
     """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
 
@@ -117,13 +103,12 @@ def summary(result: dict[str, Any]) -> str:
     """
     further = {key: result[key] for key in ("before", "test") if key in result}
     rows = metric_rows(result["dev"], *further.values())
-    calibrated, sizes = result.get("calibration"), result.get("sizes")
+    calibrated = result.get("calibration")
     by_class = result.get("by_class", {}).get("dev")
     lines = [
         shown_table(["task", "metric", "dev", *further], rows),
         *blanks(result["dev"], further),
         *([f"\n{shown_table(*calibration_table(calibrated))}\n{CALIBRATED}"] if calibrated else ()),
-        *([f"\n{shown_table(*size_table(sizes))}\n"] if sizes else ()),
         *([f"\n{shown_table(*class_table(by_class))}\n"] if by_class else ()),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']:.1f} s "

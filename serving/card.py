@@ -12,7 +12,7 @@ from multitask.settings.config import RunConfig, default_values
 from multitask.settings.following_defaults import following_defaults
 from multitask.settings.run_settings import MACHINE
 from multitask.storage.stored_config import without_paths
-from reports.run_tables import CALIBRATED, calibration_table, metric_rows, size_table
+from reports.run_tables import CALIBRATED, calibration_table, metric_rows
 from reports.tables import Table, markdown_table, shown
 from serving.export_kinds import KINDS
 from serving.head_formulas import reason_without
@@ -44,11 +44,6 @@ ELSEWHERE = ("tasks", "own_tasks", "data", "encoder", *MACHINE)
 CALIBRATION = (
     f"By temperature scaling and split conformal prediction: {CALIBRATED}. `MultiTaskModel` reads "
     "the calibration from `calibration.json`; code without this toolkit has the scores before it."
-)
-SMALLER = (
-    "Trained to be cut to their first dimensions (Matryoshka embeddings; `truncate_dim` of "
-    "sentence-transformers), and after earlier layers. `BiEncoder.encode(width=..., layers=...)` "
-    "computes them; the sizes are in `sizes.json`. Scores on dev:"
 )
 HEADS = """```python
 from serving import MultiTaskModel
@@ -85,8 +80,6 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         parts.append(f"```\n{command}\n```")
     if "dev" in metrics:
         parts += ["## Scores", markdown_table(*score_table(metrics)), EPOCH[config.keep]]
-    if sizes := metrics.get("sizes"):
-        parts += ["## Smaller embeddings", SMALLER, markdown_table(*size_table(sizes))]
     if calibrated := metrics.get("calibration"):
         parts += ["## Calibration", markdown_table(*calibration_table(calibrated)), CALIBRATION]
     caveats = [QQP_CAVEAT] if config.encoder == "minilm" and "qqp" in model.tasks else []

@@ -15,7 +15,6 @@ from common.json_files import write_json
 from common.run_files import BRANCHES, EXPORTED, HEADS
 from minbert.config import transformer_config
 from minbert.folder import EMBEDDING
-from minbert.sizes import SIZES
 from multitask.calibration import write_calibration
 from multitask.settings.methods import UserMethods
 from multitask.storage.run_folder import CALIBRATION, RunFolder
@@ -31,7 +30,7 @@ OWN = (
     "model.onnx",
     *("model.safetensors", "modules.json", EXPORTED, EMBEDDING, "sentence_bert_config.json"),
     "config_sentence_transformers.json",
-    *("tokenizer.json", "tokenizer_config.json", CALIBRATION, SIZES),
+    *("tokenizer.json", "tokenizer_config.json", CALIBRATION),
 )
 
 
@@ -96,9 +95,8 @@ def of_task(
         )
     by_task = {key: metrics[key] for key in ("dev", "test", "calibration") if key in metrics}
     only = {key: {task: found[task]} for key, found in by_task.items() if task in found}
-    sizes = [{**one, "dev": {task: one["dev"][task]}} for one in metrics.get("sizes", [])]
     cut = {"cut_texts": {n: c for n, c in metrics.get("cut_texts", {}).items() if n == task}}
-    return model.of_task(task), {**metrics, **only, **cut, "sizes": sizes}
+    return model.of_task(task), {**metrics, **only, **cut}
 
 
 def check_target(run: Path, folder: Path, overwrite: bool) -> None:

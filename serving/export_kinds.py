@@ -59,7 +59,6 @@ def write_for_sentence_transformers(model: MultiTaskModel, folder: Path) -> None
 def write_for_transformers(model: MultiTaskModel, folder: Path) -> None:
     """Write encoder, tokenizer and heads, without files of sentence-transformers."""
     from minbert.folder import save_encoder, write_embedding, write_limit
-    from minbert.sizes import write_sizes
 
     bi_encoder = model.model.bi_encoder
     save_encoder(bi_encoder.encoder, folder)
@@ -68,7 +67,6 @@ def write_for_transformers(model: MultiTaskModel, folder: Path) -> None:
     # These are in files that transformers does not read.
     write_limit(folder, bi_encoder.sentence_settings)
     write_embedding(folder, bi_encoder.sentence_settings)
-    write_sizes(folder, bi_encoder.sizes)
 
 
 def write_with_onnx(model: MultiTaskModel, folder: Path) -> None:

@@ -165,15 +165,14 @@ class MultiTaskModel:
         precision: str = "fp32",
         normalize: bool | None = None,
         task: str | None = None,
-        **size: int | None,
     ) -> np.ndarray:
-        """Return embeddings (n, H) in float32; see `BiEncoder.encode`, also for `size`.
+        """Return embeddings (n, H) in float32; see `BiEncoder.encode`.
 
         The encoder is the one of `task`. Warn with a SharedEncoderWarning if the run has branches
         and `task` is None. Raise RunError as `check_embeds_texts` does.
         """
         self.check_embeds_texts(task)
-        model = bi_encoder_of(self.model, task, "task").smaller(**size)
+        model = bi_encoder_of(self.model, task, "task")
         return model.encode(sentences, precision, normalize)
 
     def check_embeds_texts(self, task: str | None = None) -> None:

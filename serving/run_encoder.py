@@ -25,17 +25,11 @@ def open_encoder(
     run: Path | None,
     task: str | None = None,
     use: UserMethods = (),
-    width: int | None = None,
-    layers: int | None = None,
 ) -> BiEncoder:
-    """Return the encoder of a run, as `encoder_of_run`, or without a run that of `config`.
-
-    It is cut to `width` dimensions and `layers` layers.
-    """
+    """Return the encoder of a run, as `encoder_of_run`, or without a run that of `config`."""
     if run is not None:
-        return encoder_of_run(run, config, task, use).smaller(width, layers)
-    model = open_bi_encoder(config.encoder, config)
-    return model.to(choose_device(config.device)).smaller(width, layers)
+        return encoder_of_run(run, config, task, use)
+    return open_bi_encoder(config.encoder, config).to(choose_device(config.device))
 
 
 def encoder_of_run(

@@ -42,7 +42,6 @@ def from_pretrained(file: Path) -> None:
 ENCODER = (
     *("config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "merges.txt"),
     *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
-    "sizes.json",
     *("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"),
 )
 READERS = {

@@ -160,7 +160,6 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield from quoted_of_fair_tests_of_bees()
     yield from quoted_of_scl_moo()
     yield from quoted_of_sharing()
-    yield from quoted_of_sizes()
 
 
 def quoted_of_fair_tests_of_bees() -> Iterator[tuple[str, str]]:
@@ -212,18 +211,6 @@ def quoted_of_lacon() -> Iterator[tuple[str, str]]:
         means.append(fmean(gains[1:]))  # without 1 : 1
     yield "README.md", f"points with 10 to 100 training examples per class of SST-2, by {qqp:+.1f}"
     yield "README.md", "by {:+.1f} on SST-2 and {:+.1f} on TREC (means over".format(*means)
-
-
-def quoted_of_sizes() -> Iterator[tuple[str, str]]:
-    """Yield the rows of docs/use.md on smaller embeddings: Spearman of STS by layers and width."""
-    shown = [(6, 384), (6, 128), (4, 384), (4, 128), (2, 384)]
-    sizes = read_cell(RESULTS / "exits/task.json")["sizes"]
-    found = {(one["layers"], one["width"]): one["dev"]["sts"]["spearman"] for one in sizes}
-    figures = " | ".join(f"{100 * found[size]:.1f}" for size in shown)
-    yield "docs/use.md", f"| the task's run only | {figures} |"
-    plain = dev("exits/plain.json", "sts", "spearman")[0]
-    cost = plain - dev("exits/task.json", "sts", "spearman")[0]
-    yield "docs/use.md", f"reaches {plain:.1f}: the other sizes cost it {cost:.1f} points"
 
 
 def above_losses() -> dict[str, list[float]]:

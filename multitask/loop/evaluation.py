@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,12 +12,11 @@ from common.errors import RunError
 from common.progress import bar
 from minbert.batching import sorted_batches
 from minbert.bi_encoder import batch_tokens
-from minbert.sizes import Size
 from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
 from tasks.base import Embeddings, Task
 from tasks.data import Split, Splits
-from tasks.metrics import mean_score, overall
+from tasks.metrics import mean_score
 
 Metrics = dict[str, dict[str, float]]
 
@@ -35,29 +33,16 @@ def score_splits(
     processes: Processes = Processes(),
 ) -> dict[str, np.ndarray]:
     """Return the scores of each task, as `score_split` does; shared rows are encoded once."""
-    return next(iter(score_sizes(model, tasks, splits, processes, model.sizes[:1]).values()))
-
-
-def score_sizes(
-    model: EncoderWithHeads,
-    tasks: Mapping[str, Task],
-    splits: Mapping[str, Split],
-    processes: Processes,
-    sizes: Sequence[Size],
-) -> dict[Size, dict[str, np.ndarray]]:
-    """Return the scores of each task at the first sizes of the model; rows are encoded once."""
     groups: dict[tuple[str, ...], dict[str, Split]] = {}
     for name in tasks:
         split = splits[name] if model.embeds_alike(name) else splits[name].separate
         key = (name,) if split.shared is None else split.shared.tasks
         groups.setdefault(key, {})[name] = split
-    found: dict[Size, dict[str, np.ndarray]] = {size: {} for size in sizes}
+    found: dict[str, np.ndarray] = {}
     for group in groups.values():
         members = [tasks[name] for name in group]
-        together = score_together(model, members, list(group.values()), processes, sizes)
-        for size, scores in together.items():
-            found[size] |= scores
-    return {size: {name: scores[name] for name in tasks} for size, scores in found.items()}
+        found |= score_together(model, members, list(group.values()), processes)
+    return {name: found[name] for name in tasks}
 
 
 @torch.inference_mode()
@@ -66,36 +51,27 @@ def score_together(
     tasks: Sequence[Task],
     splits: Sequence[Split],
     processes: Processes,
-    sizes: Sequence[Size],
-) -> dict[Size, dict[str, np.ndarray]]:
-    """Return the scores of tasks whose splits have the same rows, from one pass over the rows.
-
-    `sizes` are the complete one, or all in the order of `EncoderWithHeads.cut`.
-    """
+) -> dict[str, np.ndarray]:
+    """Return the scores of tasks whose splits have the same rows, from one pass over the rows."""
     model.eval()
-    exits = model.exits if len(sizes) > 1 else ()
     first, names = splits[0], ", ".join(task.name for task in tasks)
     batches = sorted_batches(first.lengths, batch_tokens(model.bi_encoder.device))
-    scores: dict[Size, dict[str, Tensor]] = {size: {} for size in sizes}
+    scores: dict[str, Tensor] = {}
     with bar(f"score {names}", "ex", first.row_count, passing=True) as progress:
         for number, rows in enumerate(batches):
             own = number % processes.count == processes.rank
-            if own or not scores[sizes[0]]:  # all processes need the shapes, from the first batch
-                by_exit = model.embed_after(first.batch(rows), tasks[0].name, exits)
-                for every, texts in zip(scores.values(), model.cut(by_exit), strict=False):
-                    for task, split in zip(tasks, splits, strict=True):
-                        examples, embeddings = labelled_rows(split, rows, texts)
-                        part = task.scores(model.heads[task.name], embeddings).float()
-                        if task.name not in every:
-                            shape = (len(split.examples), *part.shape[1:])
-                            every[task.name] = part.new_zeros(shape)
-                        if own:
-                            every[task.name][torch.from_numpy(examples).to(part.device)] = part
+            if own or not scores:  # all processes need the shapes, from the first batch
+                texts = model.embed(first.batch(rows), tasks[0].name)
+                for task, split in zip(tasks, splits, strict=True):
+                    examples, embeddings = labelled_rows(split, rows, texts)
+                    part = task.scores(model.heads[task.name], embeddings).float()
+                    if task.name not in scores:
+                        shape = (len(split.examples), *part.shape[1:])
+                        scores[task.name] = part.new_zeros(shape)
+                    if own:
+                        scores[task.name][torch.from_numpy(examples).to(part.device)] = part
             progress.update(len(rows))
-    return {
-        size: {name: checked(name, processes.all_reduce_sum(one)) for name, one in several.items()}
-        for size, several in scores.items()
-    }
+    return {name: checked(name, processes.all_reduce_sum(one)) for name, one in scores.items()}
 
 
 def labelled_rows(
@@ -130,20 +106,6 @@ def evaluate(
     """
     scores = score_splits(model, tasks, splits, processes)
     return measured(tasks, splits, scores), scores
-
-
-def evaluate_sizes(
-    model: EncoderWithHeads,
-    tasks: Mapping[str, Task],
-    splits: Mapping[str, Split],
-    processes: Processes,
-) -> list[dict[str, Any]]:
-    """Return layers, width and metrics of each size that the encoder is trained for."""
-    found = []
-    for size, scores in score_sizes(model, tasks, splits, processes, model.sizes).items():
-        dev = measured(tasks, splits, scores)
-        found.append({**size._asdict(), "dev": dev | overall(counted(dev, tasks))})
-    return found
 
 
 def measured(

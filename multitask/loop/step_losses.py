@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
@@ -50,22 +50,18 @@ class StepLosses:
         first = unit.tasks[0]
         split = self.splits[first]["train"]
         batches = [split.batch(piece) for piece in part.pieces]
-        exits = self.model.exits
-        clean_pass = EncoderPass(self.model, batches, len(split.row_tokens), first, exits)
+        clean_pass = EncoderPass(self.model, batches, len(split.row_tokens), first)
         copies = self.processes.count if self.tasks[first].compares_examples else 1
-        by_exit = clean_pass.by_exit
+        texts = clean_pass.texts
         if copies > 1:  # texts of all processes, in the order of the batch
             back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
             order = torch.from_numpy(back).to(self.model.bi_encoder.device)
-            by_exit = [
-                tuple(self.processes.joined(text)[order] for text in texts) for texts in by_exit
-            ]
+            texts = tuple(self.processes.joined(text)[order] for text in texts)
         losses: dict[str, Tensor] = {}
         passes = [clean_pass]
         for name in unit.tasks:
             split = self.splits[name]["train"]
-            found = [labelled_rows(split, part.indices, texts) for texts in by_exit]
-            examples, own = found[0][0], [texts for _, texts in found]
+            examples, own = labelled_rows(split, part.indices, texts)
             share = part.share
             if split.shared is not None:
                 share = len(examples) / labelled(split, unit.batches)
@@ -77,45 +73,34 @@ class StepLosses:
     def task_losses(
         self,
         name: str,
-        by_exit: Sequence[Embeddings],
+        texts: Embeddings,
         examples: np.ndarray,
         clean_pass: EncoderPass,
         part: Part,
         step: int,
     ) -> tuple[dict[str, Tensor], list[EncoderPass]]:
-        """Return a task's losses on some examples with these embeddings, and further passes.
-
-        Each loss is the mean over the trained sizes of embeddings (2D Matryoshka; Li et al., 2024).
-        Regularisers with passes of their own are added once, with their whole weight.
-        """
+        """Return a task's losses on some examples with these embeddings, and further passes."""
         task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
         if not len(examples):  # zeros that can be differentiated
-            nothing = torch.stack([text.sum() for text in by_exit[0]]).sum()
+            nothing = torch.stack([text.sum() for text in texts]).sum()
             return dict.fromkeys(task.objectives, nothing), []
         targets = split.targets(examples, self.model.bi_encoder.device)
         soft = split.soft_targets(examples, targets.device)
-        totals: dict[str, Tensor] = {}
+        outputs = self.model.heads[name](*texts)
+        values = checked(name, task.compute_losses(outputs, texts, targets))
+        first, progress = task.objectives[0], step / self.total_steps
+        clean = CleanPass(
+            *(clean_pass, task, part, step, targets, outputs, values[first], soft, progress)
+        )
         passes: list[EncoderPass] = []
-        first, count = task.objectives[0], len(self.model.sizes)
-        for number, texts in enumerate(self.model.cut(by_exit)):
-            outputs = self.model.heads[name](*texts)
-            values = checked(name, task.compute_losses(outputs, texts, targets))
-            progress = step / self.total_steps
-            clean = CleanPass(
-                *(clean_pass, task, part, step, targets, outputs, values[first], soft, progress)
-            )
-            for regularizer in self.regularizers_of(task, number == 0, soft is not None):
-                term = regularizer(clean)
-                weight = 1 if regularizer.of_every_size else count  # divided by `count` below
-                values[first] = values[first] + weight * term.value
-                passes += term.passes
-            totals = {key: totals[key] + loss for key, loss in values.items()} if totals else values
-        return totals if count == 1 else {k: one / count for k, one in totals.items()}, passes
+        for regularizer in self.regularizers_of(task, soft is not None):
+            term = regularizer(clean)
+            values[first] = values[first] + term.value
+            passes += term.passes
+        return values, passes
 
-    def regularizers_of(
-        self, task: Task, complete: bool, taught: bool = False
-    ) -> list[RegularizerState]:
-        """Return the regularisers of a task at a size, the `complete` one or a smaller one.
+    def regularizers_of(self, task: Task, taught: bool) -> list[RegularizerState]:
+        """Return the regularisers of a task.
 
         There are none if only the heads are trained. Those that learn from a teacher need a task
         that is `taught`.
@@ -124,9 +109,7 @@ class StepLosses:
         return [
             one
             for name, one in every.items()
-            if task.name in one.weights
-            and (complete or one.of_every_size)
-            and (taught or name not in self.learning)
+            if task.name in one.weights and (taught or name not in self.learning)
         ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -81,14 +81,9 @@ class Term(NamedTuple):
 
 
 class RegularizerState:
-    """A regulariser in one run, for the tasks in `weights`; by default it has no state.
-
-    If the encoder is trained for several sizes of embeddings, the term is added to the loss of the
-    complete size, or, with `of_every_size`, to that of each size.
-    """
+    """A regulariser in one run, for the tasks in `weights`; by default it has no state."""
 
     weights: Mapping[str, float]
-    of_every_size: ClassVar[bool] = False
 
     def __call__(self, clean: CleanPass) -> Term:
         raise NotImplementedError
@@ -106,8 +101,6 @@ class RegularizerState:
 
 class Weighted(RegularizerState):
     """The term of the regulariser `name` times the weight of its task."""
-
-    of_every_size = True
 
     def __init__(
         self, name: str, weights: Mapping[str, float], term: Callable[[CleanPass], Tensor]

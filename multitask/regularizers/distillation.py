@@ -21,11 +21,8 @@ class DistillationTerm(RegularizerState):
 
     With `annealing` the share of the teacher falls from its weight to 0 in equal steps over the
     run, so that the labels have the last word (Clark et al., 2019, section 3, teacher annealing).
-    `embeddings` weighs the mean of 1 - cosine of the sentence embeddings of student and teacher;
-    the student's are always the complete ones.
+    `embeddings` weighs the mean of 1 - cosine of the sentence embeddings of student and teacher.
     """
-
-    of_every_size = True
 
     def __init__(self, settings: Distillation) -> None:
         self.settings, self.weights = settings, settings.weights

@@ -46,7 +46,6 @@ def faults(c: RunConfig) -> Iterator[str]:
         return
     yield from mode_rules(c)
     yield from length_rules(c)
-    yield from size_rules(c)
     yield from example_rules(c)
     yield from task_rules(c)
     yield from mixing_rules(c)
@@ -79,13 +78,6 @@ def length_rules(c: RunConfig) -> Iterator[str]:
     yield from frozen_rules(c, further_rates(c))
     if c.freeze_encoder and c.branch is None:
         yield from (f"{weight} and freeze_encoder: {ONE}" for weight in weights_by_task(c))
-
-
-def size_rules(c: RunConfig) -> Iterator[str]:
-    """Yield repeated numbers in `widths` and `exits`, whose limits are those of the encoder."""
-    for key in ("widths", "exits"):
-        for one in repeated(getattr(c, key)):
-            yield f"{key}: expected each number once, found {one} twice"
 
 
 def further_rates(c: RunConfig) -> list[str]:

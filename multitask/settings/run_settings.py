@@ -132,20 +132,6 @@ class RunSettings(Settings):
         path=True,
         modes=SUPERVISED,
     )
-    widths: tuple[Count, ...] = setting(
-        (),
-        metavar="N",
-        group="training",
-        help="also train embeddings cut to their first N dimensions; the complete width is added",
-        source="Kusupati et al., 2022",
-    )
-    exits: tuple[Count, ...] = setting(
-        (),
-        metavar="N",
-        group="training",
-        help="also train embeddings of the states after layer N, from 1; the last layer is added",
-        source="Li et al., 2024",
-    )
     freeze_encoder: bool = setting(
         False,
         help="train only the heads, and the layers of branches",

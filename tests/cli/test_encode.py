@@ -61,14 +61,6 @@ def test_tensors_that_are_not_used_are_listed_with_verbose(encode, run_ok, tmp_p
     assert "skipped tensors of the encoder: pooler.dense.bias\n" in run_ok(*argv).stdout
 
 
-def test_smaller_embeddings_are_those_of_python(run_ok, text, tmp_path):
-    target = tmp_path / "a.npy"
-    result = run_ok(*ENCODE, "--input", text, "--output", target, "--width", "8", "--layers", "1")
-    assert "100 x 8, " in result.stdout
-    expected = BiEncoder.from_pretrained("tiny").encode(TEXTS, width=8, layers=1)
-    assert np.array_equal(np.load(target), expected)
-
-
 @pytest.mark.parametrize("normalize", [True, False])
 def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_path, normalize):
     source, target = tmp_path / "a.csv", tmp_path / "a.npy"
@@ -90,9 +82,6 @@ def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_pat
         (1, "--input s.jsonl --column s --output a.npy", "line 2: expected text"),
         (1, "--input empty.txt --output a.npy", "expected at least one sentence"),
         (1, "--input a.txt --output a.npy --column x", "expected a column 'x'"),
-        (1, "--input a.txt --output a.npy --width 33", "width: expected from 1 to 32"),
-        (1, "--input a.txt --output a.npy --layers 3", "layers: expected from 1 to 2"),
-        (2, "--input a.txt --output a.npy --width 0", "--width: expected a whole number from 1"),
     ],
 )
 def test_wrong_files_are_refused(error_line, text, cwd, status, argv, expected):

@@ -40,8 +40,6 @@ FLAGS = {  # the modes whose complete help shows them
     ),
     "--branch --branch-only": ("single", "multitask"),
     "--seed": (*TRAINING, "ensemble", "probe"),
-    "--width": ("encode",),
-    "--layers": ("encode",),
     "--tasks": (
         *("multitask", "pretrain", "evaluate", "predict"),
         "download",

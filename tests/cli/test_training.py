@@ -232,11 +232,3 @@ def test_a_limit_is_a_number_or_a_share_of_all_or_of_one_task(run_ok):
     # The hybrid sampler begins with the largest file, though --limit makes all tasks equal.
     _, rows = plan(run_ok(*dry, "20", "--sampling", "hybrid").stdout)
     assert rows[0][:2] == ["1", "qqp"]
-
-
-def test_the_scores_of_every_size_are_printed(run_ok, tmp_path):
-    command = "--mode single --task sts --encoder tiny --limit 16 --epochs 1 --widths 8 --exits 1"
-    shown = run_ok(*command.split(), "--output", tmp_path / "run").stdout.splitlines()
-    begin = shown.index("layers  width  sts pearson  sts spearman")
-    sizes = [tuple(line.split()[:2]) for line in shown[begin + 2 : begin + 6]]
-    assert sizes == [("2", "32"), ("2", "8"), ("1", "32"), ("1", "8")]

@@ -54,10 +54,6 @@ FILES = [
     ),
     ("tokenizer_config.json", settings(split_special_tokens=True), "split_special_tokens false"),
     ("added_tokens.json", b'{"new": 3}', "the added token 'new' with id 3, found "),
-    ("sizes.json", b"[]", "sizes.json: expected a JSON object"),
-    ("sizes.json", b'{"widths": 8}', "sizes.json: expected lists of widths and exits"),
-    ("sizes.json", b'{"widths": ["8"]}', "sizes.json: widths: expected from 1 to 32, the width"),
-    ("sizes.json", b'{"exits": [3]}', "sizes.json: exits: expected from 1 to 2, the number"),
     (WEIGHTS, lambda content: content[:5000], f"{WEIGHTS}: the weights cannot be read"),
     (WEIGHTS, b"", f"{WEIGHTS}: the weights cannot be read"),
 ]

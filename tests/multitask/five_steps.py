@@ -74,8 +74,6 @@ CHANGES = {
     "pcgrad-representation": REPRESENTATION,
     "simcse": PRETRAINING,
     "pairs": PRETRAINING | {"objective": "pairs", "tasks": ("qqp",)},
-    "sizes": {"combiner": "pcgrad", "widths": (8,), "exits": (1,), "micro_batch": 2},
-    "simcse-sizes": PRETRAINING | {"widths": (8,), "exits": (1,)},
     "branches": {"combiner": "pcgrad", "branch": "top-1", "micro_batch": 2},
     "smart": {"combiner": "pcgrad", "smart_weight": {"sst": 1.0, "sts": 3.0}},
     "smart-projected": {

@@ -42,7 +42,6 @@ KINDS = (
     "branches",
     *("sum", "pcgrad", "epo", "famo", "pcgrad-representation"),
     *("simcse", "pairs", "smart", "smart-projected"),
-    *("sizes", "simcse-sizes"),
     *("contrastive", "contrastive-representation"),
 )
 

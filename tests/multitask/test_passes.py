@@ -51,27 +51,21 @@ def use_whole_batches(trainer, micro_batch=None):
 
 @pytest.mark.parametrize("kind", PIECES)
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("exits", [(), (2, 1)], ids=["last layer", "every exit"])
-def test_leaves_and_gradients_are_those_of_plain_passes(make_trainer, kind, training, exits):
-    sizes = {"widths": (16, 8), "exits": (1,)} if exits else {}
-    trainer = make_trainer(only="sts", **sizes)
+def test_leaves_and_gradients_are_those_of_plain_passes(make_trainer, kind, training):
+    trainer = make_trainer(only="sts")
     model, split = trainer.model.train(training), trainer.splits["sts"]["train"]
     batches = [split.batch(rows) for rows in PIECES[kind]]
     stream = model.dropout_stream
     before = stream.passes
-    plain = [
-        [text for texts in model.embed_after(one, None, exits) for text in texts] for one in batches
-    ]
+    plain = [model.embed(one) for one in batches]
     leaves = [torch.cat(parts) for parts in zip(*plain, strict=True)]
     wanted = [torch.randn_like(leaf) for leaf in leaves]
     torch.autograd.backward(leaves, wanted)
     expected = encoder_gradient(model)
     model.zero_grad(set_to_none=True)
     stream.load_state_dict({"seed": stream.seed, "passes": before})
-    one = EncoderPass(model, batches, 2, exits=exits)
-    assert [len(texts) for texts in one.by_exit] == [2] * max(1, len(exits))
-    assert one.texts == one.leaves[:2]
-    for found, leaf in zip(one.leaves, leaves, strict=True):
+    one = EncoderPass(model, batches, 2)
+    for found, leaf in zip(one.texts, leaves, strict=True):
         assert found.is_leaf
         assert_near(found, leaf, step_terms(trainer))
     one.backward(wanted)
