@@ -18,7 +18,6 @@ from common.suggestions import suggestion
 from multitask.storage.run_folder import RunFolder, run_of_predictions
 from multitask.storage.stored_config import stored_run_errors
 from tasks import CS224N, SAMPLE, build_task, data_folder, find_task
-from tasks.text_files import file_exists
 
 if TYPE_CHECKING:
     from reports.submissions import FileScore
@@ -114,7 +113,7 @@ def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
         found = {name: find_task(name, own) for name in own if name not in auxiliary}
     for name, task in list(found.items()):
         files = [task.source.where(Path(), split) for split in task.source.splits]
-        gone = [file for file in files if not file_exists(Path(file))]
+        gone = [file for file in files if not Path(file).exists()]
         if gone and name not in (args.tasks or ()):
             print(one_line(f"{name} is not checked: its file {gone[0]} does not exist"))
             del found[name]

@@ -15,7 +15,6 @@ EXTRAS = {
     "onnx": "export",
     "transformers": "export",
     "datasets": "data",
-    "pyarrow": "data",
 }
 
 

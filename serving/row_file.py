@@ -78,14 +78,14 @@ class RowFile:
             known.add(index)
             yield index
 
-    def version(self) -> Stamp:
-        """Return the `stamp` of the file or folder; () for standard input."""
+    def version(self) -> Stamp | None:
+        """Return the `stamp` of the file; None for standard input."""
         try:
-            return () if self.file is None else stamp(Path(self.file))
+            return None if self.file is None else stamp(Path(self.file))
         except (OSError, ValueError):  # a wrong name is reported when it is read
-            return ()
+            return None
 
-    def check_unchanged(self, version: Stamp) -> None:
+    def check_unchanged(self, version: Stamp | None) -> None:
         """Raise DataError if the file changed: rows and indices are read separately."""
         if self.version() != version:
             raise DataError(f"{self.file}: expected the same file to the end, found it changed")

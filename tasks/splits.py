@@ -13,7 +13,7 @@ import numpy as np
 
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import Examples, Limit, amount, normalise_text, text_hash
-from tasks.text_files import DataError, file_exists
+from tasks.text_files import DataError
 
 FEW_DIFFERENT_TEXTS = (
     "expected rows with different texts for each part, found equal texts in too many rows; remove "
@@ -123,9 +123,9 @@ def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
 
 
 def existing_files(source: Source, folder: Path) -> dict[str, Path]:
-    """Return the file, or the pattern of files, of each split that has one."""
+    """Return the file of each split that has one."""
     files = {split: Path(source.where(folder, split)) for split in source.splits}
-    return {split: file for split, file in files.items() if file_exists(file)}
+    return {split: file for split, file in files.items() if file.exists()}
 
 
 def keys(examples: Examples) -> list[frozenset[str]]:

@@ -32,7 +32,7 @@ from tasks.own_types.multi_label import SEPARATOR
 from tasks.tables import list_columns, rows_by_name
 from tasks.task_description import NAME, TaskDescription, name_fault
 from tasks.task_inference import complete_description, in_folder, with_table
-from tasks.text_files import DataError, file_exists
+from tasks.text_files import DataError
 
 OF_TABLE = (*FILES, "text", "group", "id", "quotes")  # keys of the file, not of a label column
 OF_LABEL = tuple(key for key in Description.by_key() if key not in (*OF_TABLE, "label"))
@@ -180,7 +180,7 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
     """
     files = {key: table.options[key] for key in FILES if table.options.get(key)}
     train = str((in_folder(str(files["train"])) if len(files) == 1 else files)["train"])
-    if not file_exists(Path(train)):
+    if not Path(train).exists():
         raise DataError(f"{train}: expected a table with {', '.join(table.names)}, found none")
     group = table.options.get("group")
     common = {key: value for key, value in table.options.items() if key != "group"}

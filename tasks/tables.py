@@ -1,6 +1,6 @@
 """Rows, columns and sentences of a data file in any of the known formats, by its ending.
 
-Parquet files and folders saved by the library datasets need the package pyarrow.
+Parquet files need the package datasets.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from tasks.arrow_files import arrow_columns, arrow_lists, arrow_rows, is_arrow
+from tasks.parquet import PARQUET, parquet_columns, parquet_lists, parquet_rows
 from tasks.text_files import (
     DataError,
     check_columns,
@@ -54,15 +54,15 @@ def rows_by_name(
 
     `has_commas` defines with `comma` what separates the fields. Fields may be quoted, between tabs
     only with `quoted_tabs`. `names` are the columns of a file without a
-    header line. Files that end in .json or .jsonl have one object per line. Parquet files and
-    folders of Arrow files have their own columns, and row numbers instead of line numbers. In both,
-    fields of the columns `lists` may be lists, which are joined by the separator of their column.
+    header line. Files that end in .json or .jsonl have one object per line. Parquet files
+    have row numbers instead of line numbers. In both, fields of the columns `lists` may be lists,
+    which are joined by the separator of their column.
     """
     if path.suffix.lower() in JSON_LINES:
         yield from json_rows(path, needed, lists or {})
         return
-    if is_arrow(path):
-        yield from arrow_rows(path, needed, lists=lists or {})
+    if path.suffix.lower() == PARQUET:
+        yield from parquet_rows(path, needed, lists or {})
         return
     for line, header, fields in csv_rows(path, needed, comma, quoted_tabs, names):
         yield line, dict(zip(header, fields, strict=True))
@@ -121,8 +121,8 @@ def columns_of(path: Path, comma: bool | None = None, quoted_tabs: bool = True) 
     if path.suffix.lower() in JSON_LINES:
         first: Any = next(json_lines(path), (0, {}))[1]
         return list(first) if isinstance(first, dict) else []
-    if is_arrow(path):
-        return arrow_columns(path)
+    if path.suffix.lower() == PARQUET:
+        return parquet_columns(path)
     header = header_lines(csv_lines(path))
     comma = has_commas(path, "".join(header), comma)
     if not comma and not quoted_tabs:
@@ -148,7 +148,7 @@ def list_columns(path: Path, columns: Collection[str]) -> set[str]:
             if first.keys() >= {*columns}:
                 break
         return {column for column, value in first.items() if isinstance(value, list)}
-    return arrow_lists(path) & {*columns} if is_arrow(path) else set()
+    return parquet_lists(path) & {*columns} if path.suffix.lower() == PARQUET else set()
 
 
 def header_lines(lines: Iterator[str]) -> list[str]:
@@ -186,5 +186,5 @@ READERS: dict[str, Callable[[Path, str], Iterator[str]]] = {
     ".tsv": table_column,
     ".jsonl": json_field,
     ".json": json_field,
-    ".parquet": table_column,
+    PARQUET: table_column,
 }

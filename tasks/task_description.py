@@ -67,8 +67,8 @@ class TaskDescription:
     `labels` are the classes as written in the files, in the order of their numbers. Similarities
     are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
     has none, or is skipped if `blank` is unknown. Without a column `label`, each of the `labels`
-    has a column. Numbers are standardised by `mean` and `deviation`. Files are CSV, TSV, JSONL,
-    Parquet or a folder of Arrow files.
+    has a column. Numbers are standardised by `mean` and `deviation`. Files are CSV, TSV, JSONL
+    or Parquet.
 
     `table` has the label columns that share the split of the file, with the separator of their
     labels, "" for one label; rows with the same value in `group` stay together.

@@ -13,7 +13,7 @@ from tasks.own_types import TYPES
 from tasks.own_types.base import DescriptionError
 from tasks.tables import has_columns, rows_by_name
 from tasks.task_description import TaskDescription
-from tasks.text_files import DataError, file_exists
+from tasks.text_files import DataError
 
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
@@ -28,7 +28,7 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
     if len(files) == 1:
         files = in_folder(files["train"])
     for key, file in files.items():
-        if not file_exists(Path(file)):
+        if not Path(file).exists():
             raise DataError(f"{file}: expected the file {key} of {name}, found none")
     labels, own = description["label"], TYPES[description["type"]]
     common: dict[str, Any] = {
@@ -77,22 +77,17 @@ def in_folder(place: str) -> dict[str, str]:
     """Return the files of a folder by split; a file is returned as train.
 
     A folder has `train.csv`, and `dev.csv` or `validation.csv` and `test.csv`, with any ending of
-    `ENDINGS`, or shards `data/train-*.parquet`, or was saved by the library datasets.
+    `ENDINGS`.
     """
     folder = Path(place)
-    if not folder.is_dir() or (folder / "state.json").exists():  # a split saved by datasets
+    if not folder.is_dir():
         return {"train": place}
     found: dict[str, str] = {}
     for split, names in SPLITS.items():
         for name in names:
-            if (folder / name / "state.json").exists():
-                found.setdefault(split, str(folder / name))
             for ending in ENDINGS:
                 if (folder / f"{name}{ending}").exists():
                     found.setdefault(split, str(folder / f"{name}{ending}"))
-            for shards in (folder, folder / "data"):
-                if any(shards.glob(f"{name}-*.parquet")):
-                    found.setdefault(split, str(shards / f"{name}-*.parquet"))
     if "train" not in found:
         raise DataError(f"{folder}: expected a file train.csv or the like, found none")
     return found

@@ -22,7 +22,7 @@ class DataError(UserError):
 csv.field_size_limit(1 << 24)
 ZIP = b"PK\x03\x04"  # the first bytes of an Excel file and of other archives
 Lines = Iterator[tuple[int, str]]  # line number from 1, text with the line break
-Stamp = tuple[tuple[str, int, int], ...]  # name, size and time of each file
+Stamp = tuple[int, int]  # size and time of a file
 
 
 def decoded_lines(path: Path) -> Lines:
@@ -146,18 +146,9 @@ def encodable(text: str) -> bool:
 
 
 def stamp(path: Path) -> Stamp:
-    """Return names, sizes and times of a data file or its shards, which change with the content."""
-    if path.is_dir():
-        files = list(path.iterdir())
-    else:
-        files = [path] if path.exists() else list(path.parent.glob(path.name))
-    found = [(file, file.stat()) for file in sorted(files)]
-    return tuple((file.name, one.st_size, one.st_mtime_ns) for file, one in found)
-
-
-def file_exists(file: Path) -> bool:
-    """Return whether a file exists, or any file of a pattern."""
-    return file.exists() or ("*" in file.name and any(file.parent.glob(file.name)))
+    """Return size and time of a data file, which change with its content."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def names_in(header: Iterable[str]) -> str:

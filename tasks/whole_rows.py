@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common.errors import LeftOutWarning
-from tasks.arrow_files import arrow_columns, arrow_rows, is_arrow, shown
+from tasks.parquet import PARQUET, parquet_rows, shown
 from tasks.tables import JSON_LINES, csv_rows
 from tasks.text_files import json_lines, text_field, to_text
 
@@ -23,11 +23,9 @@ def whole_rows(path: Path, needed: Sequence[str], quoted_tabs: bool = True) -> W
     """
     if path.suffix.lower() in JSON_LINES:
         yield from whole_json_rows(path, needed)
-    elif is_arrow(path):
-        header = list(dict.fromkeys((*arrow_columns(path), *needed)))
-        others = [name for name in header if name not in needed]
-        for _, row in arrow_rows(path, needed, others):
-            yield header, [row.get(name, "") for name in header]
+    elif path.suffix.lower() == PARQUET:
+        for _, row in parquet_rows(path, needed, {}):
+            yield [*row], [*row.values()]
     else:
         for _, names, fields in csv_rows(path, needed, quoted_tabs=quoted_tabs):
             yield names, fields

@@ -52,7 +52,6 @@ READERS = {
     "own.jsonl": lambda file: list(rows_by_name(file, ["a"])),
     "own.parquet": lambda file: list(rows_by_name(file, ["a"])),
     "columns.parquet": lambda file: columns_of(file, False),
-    "saved/own.arrow": lambda file: list(rows_by_name(file.parent, ["a"])),
     "sst/state.json": lambda file: fetch("sst", file.parent.parent),
     "own.yaml": lambda file: parse_description(f"own={file}"),
     "sst-dev-probabilities.npz": read_scores,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import sha256
 from pathlib import Path
 
 from common.errors import OtherRunError
@@ -14,17 +13,12 @@ from multitask.settings.config import RunConfig, path_settings
 from multitask.storage.run_folder import DATA, RunFolder
 from multitask.storage.stored_config import as_paths
 from tasks import build_task, data_folder
-from tasks.arrow_files import is_arrow, shards
-from tasks.text_files import DataError
 
 ENCODER = "encoder"  # name of the checksum of a local encoder's folder; other names have a space
 
 
 def files(config: RunConfig) -> dict[str, Path]:
-    """Return the paths of examples and texts that a run reads, by `TASK SPLIT` or `SETTING NUMBER`.
-
-    A path may be a file, a pattern of Parquet files, or a folder of Arrow files.
-    """
+    """Return the files of examples and texts that a run reads, `TASK SPLIT` or `SETTING NUMBER`."""
     folder, flat = data_folder(config.data), config.flat()
     found = {
         f"{name} {split}": Path(task.source.where(folder, split))
@@ -50,15 +44,8 @@ def file_digests(*configs: RunConfig) -> dict[str, str]:
 
 
 def digest_of(path: Path) -> str | None:
-    """Return the SHA-256 of a file, or of the names and checksums of several; None without any."""
-    if path.is_file():
-        return digest(path)
-    try:
-        several = shards(path) if is_arrow(path) else []
-    except DataError:
-        return None
-    lines = [f"{file.name} {digest(file)}\n" for file in several]
-    return sha256("".join(lines).encode()).hexdigest() if lines else None
+    """Return the SHA-256 of a file; None without any."""
+    return digest(path) if path.is_file() else None
 
 
 def encoder_digest(config: RunConfig) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Data files: sentences and rows of text, CSV, TSV, JSON lines, Parquet and Arrow files."""
+"""Data files: sentences and rows of text, CSV, TSV, JSON lines and Parquet files."""
 
 import json
 from datetime import date, datetime
@@ -171,27 +171,6 @@ def test_a_parquet_file(data, tmp_path):
     assert sum(len(read(found, tmp_path, s)) for s in ("train", "dev", "test")) == 20
 
 
-def test_shards_of_the_hub(data, tmp_path):
-    (tmp_path / "data").mkdir()
-    for i in range(2):
-        name = f"data/train-0000{i}-of-00002.parquet"
-        data.shard(2, i, contiguous=True).to_parquet(tmp_path / name)
-    data.select(range(4)).to_parquet(tmp_path / "data" / "validation-00000-of-00001.parquet")
-    found = description(tmp_path)
-    assert read(found, tmp_path).texts == (ROWS["t"],)
-    assert read(found, tmp_path, "dev").targets.tolist() == [0, 1, 0, 1]
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_a_folder_that_datasets_saved(data, tmp_path, several):
-    if several:
-        data = datasets.DatasetDict(train=data, validation=data.select(range(6)))
-    data.save_to_disk(tmp_path / "saved")
-    found = description(tmp_path / "saved")
-    assert found.labels == ("no", "yes")
-    assert len(read(found, tmp_path, "dev")) == (6 if several else 2)
-
-
 def test_numbers_and_missing_values_become_text(tmp_path):
     datasets.Dataset.from_dict({"a": [1.5, None, 2.0], "b": [True, False, None]}).to_parquet(
         tmp_path / "d.parquet"
@@ -215,15 +194,12 @@ def test_decimals_and_dates_become_text(tmp_path):
         ("d.parquet", {"t": ["a"], "y": [0]}, "z", "expected a column 'z', found t, y"),
         ("broken.parquet", b"PAR1 not at all", "z", "cannot be read"),
         ("lists.parquet", {"a": [[1, 2]]}, "a", "row 1: expected text or a number"),
-        ("empty", None, "a", "expected a file, found a folder without"),
         ("none.parquet", b"", "a", "cannot be read"),
     ],
 )
 def test_invalid_parquet_files_are_refused_in_one_line(tmp_path, name, content, column, expected):
     path = tmp_path / name
-    if content is None:
-        path.mkdir()
-    elif isinstance(content, bytes):
+    if isinstance(content, bytes):
         path.write_bytes(content)
     else:
         datasets.Dataset.from_dict(content).to_parquet(path)
