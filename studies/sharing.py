@@ -189,7 +189,7 @@ def page(report: Report) -> list[str]:
     return [
         *parts,
         report.results.measured(report.cells),
-        f"Dev was scored for {len(every)} recipes:",
+        "Dev was scored for each of these recipes:",
         markdown_table(["row", "what it is"], [[title, MEANING[title]] for title in every]),
         "## Equal passes",
         f"Each system makes {epochs} passes over its training examples. Only rows with further or "

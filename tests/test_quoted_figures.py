@@ -428,9 +428,9 @@ def test_the_recipe_of_the_best_shared_model_is_that_of_its_cells():
     by_output = {words[words.index("--output") + 1]: words for words in commands[:5]}
     words = by_output["runs/best"]
     config = read_cell(RESULTS / f"sharing/{BEST}.json")["config"]
-    expected = {key: config[key] for key in ("sampling", "schedule", "average_weights")}
-    expected["branch"] = f"top-{config['adapter_top_layers']}"
-    (expected["branch_only"],) = config["adapter_only"]
+    keys = ("sampling", "schedule", "average_weights", "branch")
+    expected = {key: config[key] for key in keys}
+    (expected["branch_only"],) = config["branch_only"]
     for key, value in expected.items():
         assert words[words.index(f"--{key.replace('_', '-')}") + 1] == str(value), key
     defaults = RunConfig(tasks=("sst",)).flat()
