@@ -1,4 +1,4 @@
-"""JSON files, and files with checksums that reveal edits."""
+"""JSON files, and checksums of the files in a folder."""
 
 from __future__ import annotations
 
@@ -67,9 +67,6 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-SEAL = "sha256"  # the last key of a sealed object: a checksum of all other keys
-
-
 def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
     """Read the JSON object in a file; raise `error_class` with one line for anything else."""
     check_regular(file, error_class)
@@ -90,31 +87,3 @@ def read_json_if_any(file: Path, error_class: type[UserError] = EncoderError) ->
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object atomically."""
     atomic_write_text(file, json.dumps(content, indent=2) + "\n")
-
-
-def write_sealed(file: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object with its checksum as the last key."""
-    write_json(file, {**content, SEAL: seal_of(content)})
-
-
-def read_sealed(
-    file: Path, error_class: type[UserError], remedy: str, required: bool = True
-) -> dict[str, Any]:
-    """Read an object that `write_sealed` wrote, and return it without its checksum.
-
-    Raises `error_class`, with `remedy` at the end of its message, if the object was edited. With
-    `required`, a missing checksum is an error, too.
-    """
-    content = read_json(file, error_class)
-    seal = content.pop(SEAL, None)
-    if seal is None and required:
-        raise error_class(f"{file}: expected its {SEAL} key, found none; {remedy}")
-    if seal is not None and seal != seal_of(content):
-        raise error_class(f"{file}: edited: its content and its {SEAL} do not agree; {remedy}")
-    return content
-
-
-def seal_of(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of an object as JSON, independent of key order and white space."""
-    plain = json.loads(json.dumps({k: v for k, v in content.items() if k != SEAL}))
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

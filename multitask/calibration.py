@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from common.errors import RunError, SettingsError
-from common.json_files import read_sealed, write_sealed
+from common.json_files import read_json, write_json
 from multitask.storage.metrics_file import REMEDY
 from multitask.storage.run_folder import CALIBRATION
 from tasks.base import Task
@@ -58,7 +57,7 @@ def calibrate(
 
 
 def write_calibration(folder: Path, found: Mapping[str, Calibration]) -> None:
-    """Write the calibration of each task, with a checksum."""
+    """Write the calibration of each task."""
     content = {
         name: {
             "temperature": one.temperature,
@@ -67,7 +66,7 @@ def write_calibration(folder: Path, found: Mapping[str, Calibration]) -> None:
         }
         for name, one in found.items()
     }
-    write_sealed(folder / CALIBRATION, {"tasks": content})
+    write_json(folder / CALIBRATION, {"tasks": content})
 
 
 class Stored(msgspec.Struct):
@@ -86,12 +85,12 @@ class Stored(msgspec.Struct):
 def read_calibration(folder: Path) -> dict[str, Calibration]:
     """Return the calibration of each task of a run or an export; none if it has no file.
 
-    Raise RunError for a file that was edited.
+    Raise RunError for a file with other content.
     """
     file = folder / CALIBRATION
     if not file.exists():
         return {}
-    content: dict[str, Any] = read_sealed(file, RunError, REMEDY)
+    content = read_json(file, RunError)
     try:
         tasks = msgspec.convert(content.get("tasks"), dict[str, Stored])
     except msgspec.ValidationError as error:

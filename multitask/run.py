@@ -12,7 +12,7 @@ import numpy as np
 
 from common.environment import environment
 from common.errors import RunError, out_of_memory
-from common.json_files import write_sealed
+from common.json_files import write_json
 from multitask.assembly import assemble
 from multitask.calibration import calibrate, write_calibration
 from multitask.control import RunControl
@@ -189,7 +189,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         write_split(folder, "test", tasks, splits, test_scores)
         if calibrations:
             write_calibration(folder, calibrations)
-        write_sealed(RunFolder(folder).metrics_file, result)
+        write_json(RunFolder(folder).metrics_file, result)
         trainer.checkpoints.forget()
     processes.gather(None)  # all processes wait for the complete run
     return result

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from common.errors import RunError
-from common.json_files import read_sealed
+from common.json_files import read_json
 from tasks.metrics import OVERALL_KEYS, metric_error
 
 REMEDY = "restore it, or run the command again with --overwrite"
@@ -42,12 +42,9 @@ OF_TRAINING = (
 )
 
 
-def read_metrics(file: Path, sealed: bool) -> dict[str, Any]:
-    """Read a `metrics.json`; raise RunError if it was edited, or a figure is impossible.
-
-    A file that is `sealed` has a checksum; without weights beside it, a run need not have one.
-    """
-    found = read_sealed(file, RunError, REMEDY, required=sealed)
+def read_metrics(file: Path) -> dict[str, Any]:
+    """Read a `metrics.json`; raise RunError if it has other content or an impossible figure."""
+    found = read_json(file, RunError)
     try:
         msgspec.convert(found, StoredMetrics)
     except (msgspec.ValidationError, UnicodeError) as error:

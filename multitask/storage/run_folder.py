@@ -18,7 +18,6 @@ from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
 from multitask.storage.checkpoint_folders import (
     BEST,
-    CONFIG,
     CheckpointError,
     newest_first,
     published,
@@ -154,10 +153,9 @@ class RunFolder:
     def read_metrics(self) -> dict[str, Any] | None:
         """Return the metrics of a run or of a merge of runs; None without a `metrics.json`.
 
-        Raise RunError if it is not valid. Its checksum is required beside weights.
+        Raise RunError if it is not valid.
         """
-        file = self.metrics_file
-        return read_metrics(file, (self.best / CONFIG).exists()) if file.exists() else None
+        return read_metrics(self.metrics_file) if self.metrics_file.exists() else None
 
     def weights(self, config: Mapping[str, object] | None = None) -> Path:
         """Return the folder with the weights of the best epoch, or of an export.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.errors import RunError, UserError
-from common.json_files import write_json, write_sealed
+from common.json_files import write_json
 from common.run_files import CHECKPOINTS, is_run
 from multitask.settings.config import default_values
 from multitask.settings.following_defaults import following_defaults
@@ -234,4 +234,4 @@ def write_merged_run(
                     file = target / output.name(split)
                     write_prediction_file(file, output, table.ids, table.predictions)
                 write_scores(run.scores(task, split), table)
-        write_sealed(run.metrics_file, metrics)
+        write_json(run.metrics_file, metrics)

@@ -3,7 +3,7 @@
 import pytest
 
 from common.errors import RunError
-from common.json_files import write_sealed
+from common.json_files import write_json
 from multitask.storage.run_folder import RunFolder
 
 
@@ -15,7 +15,7 @@ def test_tasks_may_have_the_names_of_metrics(name, tmp_path):
         "cut_texts": {name: [0, 320]},
         "history": [],
     }
-    write_sealed(tmp_path / "metrics.json", content)
+    write_json(tmp_path / "metrics.json", content)
     assert RunFolder(tmp_path).read_metrics()["cut_texts"] == {name: [0, 320]}
 
 
@@ -33,6 +33,6 @@ def test_tasks_may_have_the_names_of_metrics(name, tmp_path):
     ],
 )
 def test_impossible_metrics_are_refused_with_their_place(content, fault, tmp_path):
-    write_sealed(tmp_path / "metrics.json", content)
+    write_json(tmp_path / "metrics.json", content)
     with pytest.raises(RunError, match=rf"metrics\.json: {fault}"):
         RunFolder(tmp_path).read_metrics()

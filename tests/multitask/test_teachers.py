@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from common.errors import RunError, SettingsError
-from common.json_files import write_json, write_sealed
+from common.json_files import write_json
 from common.run_files import EXPORTED
 from losses import soft_divergence
 from minbert.words import build_bilstm
@@ -149,7 +149,7 @@ def ensemble_of(folder, *members, weights=None):
     if weights:
         parts = {"weights": weights, "dev": {}, "reported_examples": 1, "selected_on_examples": 0}
         metrics = {"dev": {}, "method": "greedy", "members": {"sst": parts}}
-        write_sealed(folder / "metrics.json", metrics)
+        write_json(folder / "metrics.json", metrics)
     return folder
 
 
@@ -175,7 +175,7 @@ def test_a_member_that_was_not_chosen_teaches_nothing(tmp_path):
         write_json(run / "config.json", {"mode": "single", "tasks": ["sst"]})
     members = {"weights": {"x": 1}, "dev": {"x": {}, "other/x": {}}}
     greedy = ensemble_of(tmp_path / "greedy", chosen, other)
-    write_sealed(greedy / "metrics.json", {"dev": {}, "members": {"sst": members}})
+    write_json(greedy / "metrics.json", {"dev": {}, "members": {"sst": members}})
     assert shares_of(greedy, "sst") == {chosen: 1}
 
 
