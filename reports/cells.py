@@ -8,7 +8,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.json_files import read_json
-from multitask.settings.config import RunConfig, default_values, difference
+from multitask.settings.config import RunConfig, difference
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import without_paths
 from tasks.metrics import metric_error
@@ -30,12 +30,10 @@ def check_config(
 ) -> None:
     """Raise UserError if a cell was made with another configuration.
 
-    Settings that the configuration does not use may differ; those that the cell lacks have their
-    defaults.
+    Settings that the configuration does not use may differ.
     """
     ignored = (*ignored, *config.unused())
-    mine, theirs = ({**default_values(), **one} for one in (without_paths(config), kept))
-    if found := difference(mine, theirs, ignored=ignored):
+    if found := difference(without_paths(config), kept, ignored=ignored):
         raise UserError(
             f"{file}: expected a cell of this configuration, found another: {found}; "
             "another --results keeps both"
