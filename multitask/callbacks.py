@@ -28,8 +28,8 @@ class EpochEnd:
     """An evaluated epoch; `epoch` counts from 1, `seconds` are those of training so far.
 
     `metrics` has the dev metrics of each task, as in `metrics.json`. `score`, from 0 to 1, selects
-    the best epoch; `better` says that this epoch's weights are kept. `model` is the one that was
-    scored: the one in training, or with `average_weights` the average of its weights.
+    the best epoch; `better` says that this epoch's weights are kept. `model` is the one in
+    training.
     """
 
     epoch: int

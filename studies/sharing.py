@@ -14,49 +14,31 @@ from reports.significance import p_text, paired_p
 from reports.tables import markdown_table, mean_and_spread
 from studies.claims import between, shared_seeds
 from studies.results import Cell, Content
-from studies.sharing_cells import EPOCHS, SEVERAL, TIMES, cells
+from studies.sharing_cells import EPOCHS, SEVERAL, cells
 from studies.study import Report, Study, notes_of
 from tasks import CS224N
 from tasks.metrics import LEADERBOARD, overall
 
 READING = (
     "Mean ± standard deviation over the seeds on dev, in per cent; the best epoch was chosen on "
-    "the same dev. The differences are those of the overall score, from *singles* and, for a "
-    "shared model with teachers, from three encoders that learn from the same ones for as many "
-    "epochs, over the seeds that both have, with the p of a paired t-test where there are three. "
+    "the same dev. The differences are those of the overall score, from *singles*, over the seeds "
+    "that both have, with the p of a paired t-test where there are three. "
     "Milliseconds are the time to encode a text for all three tasks. Each different encoder "
     "encodes it once: three for *singles*, two for a branch of one task."
 )
-LEARNS = "learns from one single-task run per task and the cross-encoder of qqp"
-LEARNS_FAST = f"{LEARNS}, at the rate 1e-4, with a running average of the weights"
-LEARNS_MORE = f"{LEARNS_FAST}; three seeds of each teacher"
-HALF = "a copy of the upper half of the layers"
 MEANING = {
     "singles": "three encoders, one per task",
     "cross-encoders": "read both texts of a pair as one sequence, cannot embed a text",
-    "singles with teachers": f"three encoders; each {LEARNS}, with an average of the weights",
-    "singles with more teachers": f"three encoders; each {LEARNS}, three seeds of each teacher",
     "one-task-per-step": "one encoder; each step has the batch of one task",
     "joint-sum": "each step has a batch of every task, and adds up their gradients",
     "joint-pcgrad": "each step has a batch of every task; PCGrad",
     "joint-famo": "each step has a batch of every task; FAMO",
-    "average-weights": "one task per step, scored with a running average of the weights",
     "layer-decay": "one task per step, lower rates in lower layers",
     "label-smoothing": "one task per step, label smoothing of 0.1",
-    "branches": f"one task per step, {HALF} for sst, another for sts",
-    "branch-sts": f"{HALF} for sts, at the rate 1e-4, with an average of the weights",
+    "branches": "one task per step, a copy of the upper half of the layers for sst, another for "
+    "sts",
     "auxiliary": "one task per step, SST-2 as an auxiliary task",
     "teachers": "one task per step; learns from one single-task run per task",
-    "teachers-1e-4": LEARNS_FAST,
-    "branches-teachers": f"{HALF} for sst, another for sts; {LEARNS_FAST}",
-    "branch-sst-teachers": f"{HALF} for sst; {LEARNS_FAST}",
-    "branch-sts-teachers": f"{HALF} for sts; {LEARNS_FAST}",
-    "branch-sts-sst2-teachers": f"{HALF} for sts, SST-2 as an auxiliary task; {LEARNS_FAST}; the "
-    "teacher of sst was also trained on SST-2",
-    "branch-sts-more-teachers": f"{HALF} for sts; {LEARNS_MORE}",
-    "branch-sts-longer": f"{HALF} for sts, twice the epochs; {LEARNS_MORE}",
-    "own-sts-more-teachers": f"a copy of all layers for sts; {LEARNS_MORE}",
-    "joint-teachers": f"each step has a batch of every task; {LEARNS_FAST}",
     "cross-teachers": "one task per step; learns from a run of sst and two cross-encoders",
 }
 
@@ -114,7 +96,7 @@ def table(report: Report, every: Mapping[str, System], budget: float = inf) -> s
         share = min(1, budget / minutes(system))
         by_system[title] = {seed: scores(within(runs, share)) for seed, runs in system.items()}
     reference, of_row = by_system.get("singles", {}), members(report)
-    header = ["", "seeds", "SST", "QQP", "STS", "overall", "from singles", "with same teachers"]
+    header = ["", "seeds", "SST", "QQP", "STS", "overall", "from singles"]
     header += ["examples", "parameters", "minutes"]
     rows = []
     for title, by_seed in by_system.items():
@@ -124,7 +106,6 @@ def table(report: Report, every: Mapping[str, System], budget: float = inf) -> s
             values = [100 * one[key] for one in several if key in one]
             row.append(mean_and_spread(values, 1) if values else "")
         row.append("" if title == "singles" else difference(by_seed, reference))
-        row.append(difference(by_seed, by_system.get(same_teachers(of_row, title), {})))
         seen = [one["examples_per_second"] * one["training_seconds"] for one in runs[0]]
         row.append(f"{sum(seen) / 1000:.0f} k")
         row.append(f"{sum(one['parameters'] for one in runs[0]) / 1e6:.1f} M")
@@ -132,22 +113,6 @@ def table(report: Report, every: Mapping[str, System], budget: float = inf) -> s
         times = [sum(one["encode_ms"] for one in few) for few in runs if "encode_ms" in few[0]]
         rows.append([*row, f"{min(times):.2f}" if times else ""])
     return markdown_table([*header, "ms per text"], rows)
-
-
-def same_teachers(of_row: Mapping[str, Sequence[Cell]], title: str) -> str:
-    """Return the row of three encoders with the teachers and the epochs of a shared model's row.
-
-    Empty for a row without teachers, for three encoders, and if there is none.
-    """
-
-    def learning(cells: Sequence[Cell]) -> tuple[list[str], set[int]]:
-        names = [name for one in cells for name in one.config.teacher]
-        return sorted(names), {one.config.epochs for one in cells}
-
-    mine = of_row[title]
-    if title in SEVERAL or not learning(mine)[0]:
-        return ""
-    return next((one for one in SEVERAL if learning(of_row[one]) == learning(mine)), "")
 
 
 def teaching_minutes(report: Report, several: Sequence[Cell]) -> str:
@@ -185,7 +150,6 @@ def page(report: Report) -> list[str]:
     # The times of runs differ by other work on the machine: those of the reference decide.
     reference = [every["singles"]] if "singles" in every else whole
     budget = min(map(minutes, reference), default=0.0)
-    more = "".join(f", and *{one}*" for one in TIMES if one in every)
     return [
         *parts,
         report.results.measured(report.cells),
@@ -193,7 +157,7 @@ def page(report: Report) -> list[str]:
         markdown_table(["row", "what it is"], [[title, MEANING[title]] for title in every]),
         "## Equal passes",
         f"Each system makes {epochs} passes over its training examples. Only rows with further or "
-        f"auxiliary examples{more} see more examples. Minutes are those of the fastest run of each "
+        "auxiliary examples see more examples. Minutes are those of the fastest run of each "
         "encoder, and + those of teachers.",
         table(report, every),
         "## Equal minutes",
@@ -210,9 +174,7 @@ STUDY = Study(
     title="One encoder for three tasks, beside three encoders",
     notes="rates chosen on held-out training examples, "
     "and so were the 24,000 examples of SST-2 as an auxiliary task. But dev "
-    "chose the rate 1e-4 of *teachers-1e-4*, *branches-teachers* and the rows *branch-*, which "
-    "tasks have branches, and to leave the cross-encoder of sts out of most rows: the score of the "
-    "best row is optimistic. Quora's figures are flattered, for the "
+    "chose which tasks have branches. Quora's figures are flattered, for the "
     "encoder's own training data holds duplicates of Quora.",
     cells=cells,
     page=page,

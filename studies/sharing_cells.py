@@ -24,7 +24,7 @@ from studies.study import StudyRequest
 from tasks import CS224N, data_folder
 
 SEEDS = (11711, 1, 2)
-TEACHER_SEEDS = (11711,)  # of most runs that others learn from
+TEACHER_SEEDS = (11711,)  # of the runs that others learn from
 EPOCHS = 3
 ENCODED = 500  # dev examples of each task whose texts are encoded to take the time
 CROSSED = ("qqp", "sts")  # tasks on pairs
@@ -39,14 +39,6 @@ ONE_TASK: Settings = {
 }
 JOINT: Settings = {"sampling": "annealed"}  # at the default rates, 1e-4
 AUXILIARY: Settings = {"auxiliary": ("sst2",), "limit": {"sst2": 24_000}}
-AVERAGE: Settings = {"average_weights": 0.999}
-FAST: Settings = {**ONE_TASK, **AVERAGE, "lr": 1e-4, "head_lr": 1e-4}
-
-
-def branch(*tasks: str) -> Settings:
-    """Return the settings with which some tasks have their own copy of the upper layers."""
-    return {"branch_only": tasks}  # half the layers, unless a row says more
-
 
 # Shared models without teachers: name -> settings.
 SHARED: Mapping[str, Settings] = {
@@ -54,65 +46,30 @@ SHARED: Mapping[str, Settings] = {
     "joint-sum": JOINT,
     "joint-pcgrad": {**JOINT, "combiner": "pcgrad"},
     "joint-famo": {**JOINT, "combiner": "famo"},
-    "average-weights": {**ONE_TASK, **AVERAGE},
     "layer-decay": {**ONE_TASK, "layer_decay": 0.95},
     "label-smoothing": {**ONE_TASK, "label_smoothing": 0.1},
-    "branches": {**ONE_TASK, **branch("sst", "sts")},
-    "branch-sts": {**FAST, **branch("sts")},
+    "branches": {**ONE_TASK, "branch_only": ("sst", "sts")},  # copies of half the layers
     "auxiliary": {**ONE_TASK, **AUXILIARY},
 }
-Runs = Mapping[str, Sequence[int]]  # rows that teach -> the seeds of their runs
-SINGLES: Runs = dict.fromkeys(CS224N, TEACHER_SEEDS)
-# The cross-encoder of sts has a lower score on dev than its bi-encoder: most rows do without it.
-TEACHERS: Runs = {**SINGLES, "cross-qqp": TEACHER_SEEDS}
-CROSS: Runs = dict.fromkeys(("sst", "cross-qqp", "cross-sts"), TEACHER_SEEDS)
-WITH_SST2: Runs = dict.fromkeys(("auxiliary-sst", "qqp", "sts", "cross-qqp"), TEACHER_SEEDS)
-MORE: Runs = dict.fromkeys((*CS224N, "cross-qqp"), SEEDS)
-TIMES: Mapping[str, int] = {"branch-sts-longer": 2}  # row -> as many times the other rows' epochs
-BEST = "branch-sts-teachers"  # by dev, of the rows with three seeds
-# Shared models with teachers: name -> teachers and settings.
-TAUGHT: Mapping[str, tuple[Runs, Settings]] = {
-    "teachers": (SINGLES, ONE_TASK),
-    "teachers-1e-4": (TEACHERS, FAST),
-    "branches-teachers": (TEACHERS, {**FAST, **branch("sst", "sts")}),
-    "branch-sst-teachers": (TEACHERS, {**FAST, **branch("sst")}),
-    BEST: (TEACHERS, {**FAST, **branch("sts")}),
-    "branch-sts-sst2-teachers": (WITH_SST2, {**FAST, **branch("sts"), **AUXILIARY}),
-    "branch-sts-more-teachers": (MORE, {**FAST, **branch("sts")}),
-    "branch-sts-longer": (MORE, {**FAST, **branch("sts")}),
-    "own-sts-more-teachers": (MORE, {**FAST, **branch("sts")}),  # all layers
-    "joint-teachers": (TEACHERS, {**JOINT, **AVERAGE}),
-    "cross-teachers": (CROSS, ONE_TASK),
-}
-# Single tasks with teachers: name -> task and teachers.
-TAUGHT_SINGLES: Mapping[str, tuple[str, Runs]] = {
-    **{f"{task}-teachers": (task, TEACHERS) for task in CS224N},
-    **{f"{task}-more-teachers": (task, MORE) for task in CS224N},
+# Shared models with teachers, one task per step: name -> rows that teach.
+TAUGHT: Mapping[str, Sequence[str]] = {
+    "teachers": CS224N,
+    "cross-teachers": ("sst", *(f"cross-{task}" for task in CROSSED)),
 }
 # Three encoders in a row of the tables: title -> their rows above.
 SEVERAL: Mapping[str, Sequence[str]] = {
     "singles": CS224N,
     "cross-encoders": [f"cross-{task}" for task in CROSSED],
-    "singles with teachers": [f"{task}-teachers" for task in CS224N],
-    "singles with more teachers": [f"{task}-more-teachers" for task in CS224N],
 }
 
 
 def cells(request: StudyRequest) -> list[Cell]:
     """Return the cells of single tasks, of cross-encoders and of shared models."""
     base = request.base.changed(epochs=request.epochs or EPOCHS)
-    count = encoder_config(base.encoder).num_layers
 
-    def single(
-        name: str,
-        task: str,
-        teachers: Sequence[Cell] = (),
-        seeds: Sequence[int] = SEEDS,
-        **settings: Any,
-    ) -> Cell:
+    def single(name: str, task: str, **settings: Any) -> Cell:
         rate = request.lr or TUNED.get(base.encoder, {}).get((task,), base.optimizer.lr)
-        settings = {"lr": rate, "head_lr": rate} | settings
-        return cell(name, base.changed(tasks=(task,), **settings), seeds, teachers)
+        return cell(name, base.changed(tasks=(task,), lr=rate, head_lr=rate, **settings))
 
     def shared(
         name: str,
@@ -125,10 +82,8 @@ def cells(request: StudyRequest) -> list[Cell]:
         settings = {"mode": "multitask", "tasks": tasks, **settings}
         settings |= {"lr": request.lr, "head_lr": request.lr} if request.lr else {}
         settings |= {} if base.limit is None else {"limit": base.limit}
-        settings["epochs"] = base.epochs * TIMES.get(name, 1)
         if "branch_only" in settings:
-            layers = count if name.startswith("own-") else count // 2
-            settings["branch"] = f"top-{layers}"
+            settings["branch"] = f"top-{encoder_config(base.encoder).num_layers // 2}"
         return cell(name, base.changed(**settings), seeds, teachers)
 
     sentiment: Settings = {"tasks": ("sst",), **ONE_TASK, **AUXILIARY}
@@ -142,19 +97,14 @@ def cells(request: StudyRequest) -> list[Cell]:
     ]
     by_name = {one.name: one for one in first}
 
-    def teachers(runs: Runs, task: str | None = None) -> list[Cell]:
-        """Return the cells that teach, or those of them that train on a task."""
-        several = [replace(by_name[name], seeds=tuple(seeds)) for name, seeds in runs.items()]
-        return [one for one in several if task is None or task in one.config.tasks]
+    def teachers(names: Sequence[str]) -> list[Cell]:
+        """Return the cells that teach."""
+        return [replace(by_name[name], seeds=TEACHER_SEEDS) for name in names]
 
     return [
         *first,
         *(shared(name, **settings) for name, settings in SHARED.items()),
-        *(shared(name, teachers(runs), **chosen) for name, (runs, chosen) in TAUGHT.items()),
-        *(
-            single(name, task, teachers(runs, task), **AVERAGE)
-            for name, (task, runs) in TAUGHT_SINGLES.items()
-        ),
+        *(shared(name, teachers(names), **ONE_TASK) for name, names in TAUGHT.items()),
     ]
 
 
@@ -166,7 +116,9 @@ def encoder_config(encoder: str) -> EncoderConfig:
     return config_from_transformers(read_json(file, EncoderError))
 
 
-def cell(name: str, config: RunConfig, seeds: Sequence[int], teachers: Sequence[Cell]) -> Cell:
+def cell(
+    name: str, config: RunConfig, seeds: Sequence[int] = SEEDS, teachers: Sequence[Cell] = ()
+) -> Cell:
     """Return a cell whose runs learn from all runs of `teachers`."""
     if teachers:
         runs = [one.run_name(seed) for one in teachers for seed in one.seeds]

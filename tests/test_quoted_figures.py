@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from multitask import RunConfig
 from reports.cells import read_cell
 from reports.significance import holm, paired_p
-from studies.sharing_cells import BEST, SEEDS, TEACHERS
+from studies.sharing_cells import SEEDS
 from tasks.metrics import LEADERBOARD, overall_score
 
 ROOT = Path(__file__).parents[1]
@@ -98,18 +97,6 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "README.md", f"450 steps per epoch | {len(every)} | {figures} |"
     minutes = sorted(run["training_seconds"] / 60 for run in cell["seeds"].values())
     yield "README.md", f"{minutes[0]:.0f} to {minutes[-1]:.0f} for the model of the main command"
-    apart = [
-        overall_of(dict(zip(LEADERBOARD, one, strict=True))) for one in zip(*singles, strict=True)
-    ]
-    less = [
-        ours - other for ours, other in zip(overalls(f"sharing/{BEST}.json"), apart, strict=True)
-    ]
-    apart = f"{fmean(less):.2f} points less, seed by seed; not significant, p {paired_p(less):.2f}"
-    yield "README.md", f"three single-task models (68.4 M together) have {overall} ({apart})"
-    page = (RESULTS / "sharing.md").read_text("utf-8")
-    recipes = int(page.partition("Dev was scored for ")[2].partition(" ")[0])
-    shared = recipes - len(("singles", "cross-encoders", "singles with teachers"))
-    yield "README.md", f"the best of [{shared} shared models](results/sharing.md)"
     surgery, plain = (mean(overalls(file)) for file in ("bees/M7-surgery.json", "bees/M7.json"))
     yield "docs/choosing.md", f"it is {surgery} and {plain} ("
     longer = [overalls(f"bees-long/{name}.json") for name in ("M7-surgery", "M7")]
@@ -142,21 +129,12 @@ def quoted() -> Iterator[tuple[str, str]]:
     yield "docs/bees.md", f"after SimCSE, {fmean(relu) - fmean(sigmoid):.1f} points. The sigmoid"
     relu, sigmoid = (dev(f"bees/{name}.json", "sts", "pearson") for name in ("M6", "M6-sigmoid"))
     yield "docs/bees.md", f"examples, it is {fmean(relu) - fmean(sigmoid):.1f} points lower"
-    best = read_cell(RESULTS / f"sharing/{BEST}.json")["seeds"]
-    fastest = min(run["training_seconds"] for run in best.values()) / 60
-    teachers = [read_cell(RESULTS / f"sharing/{name}.json")["seeds"] for name in TEACHERS]
-    taught = sum(runs["11711"]["training_seconds"] for runs in teachers) / 60
-    line = f"**{fastest:.0f} minutes** of training for this model and {taught:.0f} for its teachers"
-    yield "README.md", line
-    found = [spread(dev(f"sharing/{BEST}.json", *of)) for of in LEADERBOARD.items()]
-    found.append(spread(overalls(f"sharing/{BEST}.json")))
-    yield "README.md", f"[three epochs](docs/sharing.md) | {len(best)} | {' | '.join(found)} |"
-    count = {2: "two", 3: "three"}[len(best)]
-    yield "README.md", f"- **{found[-1]}** overall on dev ({count} seeds) from one model of 28.6 M"
-    merged = read_cell(RESULTS / "sharing/shared-ensemble.json")
-    found = [mean(dev("sharing/shared-ensemble.json", *of)) for of in LEADERBOARD.items()]
-    found.append(mean([100 * merged["dev"]["overall"]]))
-    yield "README.md", f"| mean prediction of its three runs | 3 runs | {' | '.join(found)} |"
+    (run,) = runs_of("sharing/one-task-per-step.json")
+    yield (
+        "README.md",
+        f"- **{run['training_seconds'] / 60:.0f} minutes** of training for such a model",
+    )
+    yield "docs/sharing.md", f"it took {run['training_seconds'] / 60:.0f} minutes"
     yield from quoted_of_fair_tests_of_bees()
     yield from quoted_of_scl_moo()
     yield from quoted_of_sharing()
@@ -316,7 +294,7 @@ def verdicts_of_scl_moo() -> dict[str, tuple[str, float]]:
 
 
 def quoted_of_sharing() -> Iterator[tuple[str, str]]:
-    """Yield the lines of docs/sharing.md about auxiliary tasks and the best shared model."""
+    """Yield the lines of docs/sharing.md about auxiliary tasks and shared models."""
     page = "docs/sharing.md"
     alone = [
         mean(dev(f"sharing/{name}sst.json", "sst", "accuracy")[:1]) for name in ("", "auxiliary-")
@@ -327,35 +305,17 @@ def quoted_of_sharing() -> Iterator[tuple[str, str]]:
 
 
 def quoted_of_branches() -> Iterator[tuple[str, str]]:
-    """Yield the lines of docs/sharing.md about the best shared model, beside single tasks."""
-    page, apart = "docs/sharing.md", three_encoders("sharing")
-    best = read_cell(RESULTS / f"sharing/{BEST}.json")["seeds"]
+    """Yield the lines of docs/sharing.md about shared models without teachers."""
+    page = "docs/sharing.md"
 
     def whole(name: str) -> list[float]:
         return overalls(f"sharing/{name}.json")
 
-    alone = mean([overall_of(one) for one in apart.values()])
-    yield page, f"has {spread(whole(BEST))} overall on dev ({len(whole(BEST))} seeds)"
-    yield page, f"three single-task runs {alone} ({len(apart)} seeds;"
-    for task, word in (("sst", "sentiment"), ("qqp", "paraphrase"), ("sts", "similarity")):
-        change = fmean(
-            100 * run["dev"][task][LEADERBOARD[task]] - apart[seed][task]
-            for seed, run in best.items()
-            if seed in apart
-        )
-        yield page, f"{change:+.1f} {'points ' if task == 'sst' else ''}on {word}"
-    for name, words in (
-        ("teachers-1e-4", "without copies"),
-        ("branch-sst-teachers", "with copies for sentiment instead"),
-        ("branches-teachers", "with copies for both"),
-        ("branch-sts-sst2-teachers", "copies for similarity and SST-2 as an auxiliary task"),
-    ):
-        yield page, f"{words} {spread(whole(name))}"
     for name, words in (
         ("one-task-per-step", "one task per step"),
         ("auxiliary", "[SST-2 as an auxiliary task](#auxiliary-tasks)"),
         ("branches", "[copies of the upper layers](#branches) for sentiment and for similarity"),
-        ("layer-decay", "lower layers](#learning-rates-by-layer-and-averaged-weights)"),
+        ("layer-decay", "lower layers](#learning-rates-by-layer)"),
         ("label-smoothing", "[label smoothing](#more-from-the-labels)"),
         ("joint-pcgrad", "each step has a batch of every task, with PCGrad"),
         ("joint-famo", "the same with FAMO"),
@@ -366,48 +326,37 @@ def quoted_of_branches() -> Iterator[tuple[str, str]]:
 
 
 def quoted_of_sharing_on_a_gpu() -> Iterator[tuple[str, str]]:
-    """Yield the lines about one encoder beside three with the same teachers and seeds."""
-    page = "docs/sharing.md"
-
-    def one(name: str) -> list[float]:
-        runs = read_cell(RESULTS / f"sharing-gpu/{name}.json")["seeds"]
-        return [100 * runs[str(seed)]["dev"]["overall"] for seed in SEEDS]
-
-    def three(ending: str) -> list[float]:
-        found = three_encoders("sharing-gpu", ending)
-        return [overall_of(found[str(seed)]) for seed in SEEDS]
-
-    def merged(name: str) -> str:
-        return mean([100 * read_cell(RESULTS / f"sharing-gpu/{name}.json")["dev"]["overall"]])
-
-    singles, taught = three(""), three("-teachers")
-    plain, best = one("one-task-per-step"), one(BEST)
-    yield page, f"| three encoders, 68.4 M parameters | {spread(singles)} | {spread(taught)} |"
-    yield page, f"| {spread(plain)} (one task per step, 23.3 M) | {spread(best)} (copies for"
-    more = f"three models with {68.4 / 28.6:.1f} times its parameters {spread(taught)}"
-    yield "README.md", f"one model has {spread(best)}, and {more}: [no difference is shown]"
-    for mine, theirs, words in (
-        (plain, singles, "{} without teachers (p {:.2f})"),
-        (best, taught, "{} with them (p {:.2f})"),
-    ):
-        apart = [a - b for a, b in zip(mine, theirs, strict=True)]
-        yield page, f"by {words.format(f'{fmean(apart):+.2f}', paired_p(apart))}"
-    lost = []
-    for pair in (("one-task-per-step", "sts"), (BEST, "sts-teachers")):
-        shared, alone = (dev(f"sharing-gpu/{name}.json", "sts", "pearson") for name in pair)
-        apart = [a - b for a, b in zip(shared, alone, strict=True)]
-        lost.append((fmean(apart), paired_p(apart)))
-    (plain_lost, p), (taught_lost, p_taught) = lost
-    line = f"On similarity it differs by {plain_lost:.1f} points (p {p:.2f}) and {taught_lost:.1f}"
-    yield page, f"{line} (p {p_taught:.2f})."
-    joint = [spread(one(name)) for name in ("joint-sum", "joint-pcgrad")]
+    """Yield the lines about one encoder beside three with the same seeds."""
+    page, file = "docs/sharing.md", "sharing-gpu/one-task-per-step.json"
+    found = three_encoders("sharing-gpu")
+    singles, plain = [overall_of(found[str(seed)]) for seed in SEEDS], overalls(file)
+    yield page, f"| three encoders | 68.4 M | {spread(singles)} |"
+    yield page, f"| one shared encoder, one task per step | 23.3 M | {spread(plain)} |"
+    by_seed = read_cell(RESULTS / file)["seeds"]
+    apart = [
+        100 * by_seed[str(seed)]["dev"]["overall"] - other
+        for seed, other in zip(SEEDS, singles, strict=True)
+    ]
+    p = f"(p {paired_p(apart):.2f})"
+    yield page, f"by {fmean(apart):+.2f} {p}"
+    yield (
+        "README.md",
+        f"- **{spread(plain)}** overall on dev (three seeds) from one model of 23.3 M",
+    )
+    same = f"have {spread(singles)} with the same seeds: [no difference is shown](docs/sharing.md)"
+    yield "README.md", f"{same} {p}"
+    figures = [spread(dev(file, *of)) for of in LEADERBOARD.items()]
+    yield "README.md", f"(H100) | 3 | {' | '.join(figures)} | {spread(plain)} |"
+    lost = [
+        100 * by_seed[str(seed)]["dev"]["sts"]["pearson"] - found[str(seed)]["sts"]
+        for seed in SEEDS
+    ]
+    yield page, f"On similarity it differs by {fmean(lost):.1f} points (p {paired_p(lost):.2f})."
+    joint = [spread(overalls(f"sharing-gpu/{name}.json")) for name in ("joint-sum", "joint-pcgrad")]
     same = " and with ".join(dict.fromkeys(joint))
     yield page, f"Joint steps on all tasks have {same}, with PCGrad and with a sum"
     plainly = f"per step has {spread(plain)} overall, joint steps with a sum {joint[0]}, and with"
     yield "docs/choosing.md", f"{plainly} PCGrad {joint[1]} ("
-    yield page, f"the three shared models has {merged('shared-ensemble')}, that of the nine"
-    yield page, f"with these teachers {merged('taught-singles-ensemble')}, and that of 21 runs,"
-    yield page, f"three cross-encoders among them, {merged('all-taught-ensemble')}."
 
 
 @pytest.mark.parametrize(("page", "line"), list(quoted()))
@@ -422,29 +371,11 @@ def test_no_fair_test_of_lacon_shows_a_gain_as_the_document_says():
     assert {row.split(" | ")[1] for row in rows if row.endswith("| fair |")} == {"not shown"}
 
 
-def test_the_recipe_of_the_best_shared_model_is_that_of_its_cells():
+def test_the_recipe_of_the_shared_model_is_that_of_its_cell():
     page = (ROOT / "docs/sharing.md").read_text("utf-8")
-    commands = [line.split() for line in page.splitlines() if line.startswith("python run.py")]
-    by_output = {words[words.index("--output") + 1]: words for words in commands[:5]}
-    words = by_output["runs/best"]
-    config = read_cell(RESULTS / f"sharing/{BEST}.json")["config"]
-    keys = ("sampling", "schedule", "average_weights", "branch")
-    expected = {key: config[key] for key in keys}
-    (expected["branch_only"],) = config["branch_only"]
-    for key, value in expected.items():
-        assert words[words.index(f"--{key.replace('_', '-')}") + 1] == str(value), key
-    defaults = RunConfig(tasks=("sst",)).flat()
-    rates = {key: defaults[key] for key in ("lr", "head_lr")}
-    assert {key: config[key] for key in rates} == rates
-    start = words.index("--teacher") + 1
-    teachers = words[start : start + len(config["teacher"])]
-    for run, name in zip(teachers, config["teacher"], strict=True):
-        row = name.removesuffix("-seed11711")
-        assert run == f"runs/teacher-{row}"
-        stored, given = read_cell(RESULTS / f"sharing/{row}.json")["config"], by_output[run]
-        assert given[given.index("--task") + 1] == stored["tasks"][0]
-        assert ("joint" in given) == ("joint" in str(stored["task_options"]))
-        for key, default in rates.items():
-            flag = f"--{key.replace('_', '-')}"
-            found = float(given[given.index(flag) + 1]) if flag in given else default
-            assert found == stored[key], (row, key)
+    (line,) = re.findall(r"^python run.py .* --output runs/one-task-per-step$", page, re.MULTILINE)
+    words = line.split()
+    config = read_cell(RESULTS / "sharing/one-task-per-step.json")["config"]
+    for key in ("sampling", "schedule", "lr", "head_lr"):
+        value = words[words.index(f"--{key.replace('_', '-')}") + 1]
+        assert (value if isinstance(config[key], str) else float(value)) == config[key], key

@@ -17,7 +17,6 @@ from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from common.run_files import CHECKPOINTS
 from minbert.kernel_choice import choose_linear
-from multitask.averaging import averaged
 from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
 from multitask.combiners import Combined, build_combiner
 from multitask.combiners.base import stored_state
@@ -72,7 +71,6 @@ class Trainer:
         self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
         self.combiner = build_combiner(config, objectives)
-        self.scored, self.followers = averaged(model, config.average_weights, self.regularizers)
         losses = StepLosses(model, tasks, splits, self.regularizers, config, processes)
         self.gradient = StepGradient(losses, self.combiner)
         self.optimizer = build_optimizer(config.optimizer, model)
@@ -143,13 +141,13 @@ class Trainer:
             score=last["selection_score"],
             better=better,
             folder=self.folder,
-            model=self.scored,
+            model=self.model,
         )
 
     def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
         """Return metrics and scores of every task on dev."""
         dev = {name: self.splits[name]["dev"] for name in self.tasks}
-        return evaluate(self.scored, self.tasks, dev, self.processes)
+        return evaluate(self.model, self.tasks, dev, self.processes)
 
     def train_epoch(self, epoch: int) -> None:
         """Take the remaining steps of an epoch, with a progress bar that counts examples."""
@@ -210,8 +208,8 @@ class Trainer:
             self.optimizer.step()
             self.model.zero_grad(set_to_none=True)  # also what the optimiser leaves out
             self.gradient.after_step(batches, number, result)
-            for follower in self.followers.values():
-                follower.after_step(self.model)
+            for regularizer in self.regularizers.values():
+                regularizer.after_step(self.model)
             self.progress.skipped = 0
             figures = {"gradient_norm": norm, "learning_rate_factor": factor}
         if self.progress.step == 1:  # before an epoch is lost
@@ -251,7 +249,7 @@ class Trainer:
             found = metrics | overall(counted(metrics, self.tasks))
             better = progress.add_score(score, found, keep_last=self.config.keep == "last")
             if better and self.processes.first:
-                self.checkpoints.save_best(self.scored.save)
+                self.checkpoints.save_best(self.model.save)
             if self.control.every_epoch:
                 self.save()
         self.processes.gather(None)  # all processes wait for the checkpoint
@@ -271,7 +269,7 @@ class Trainer:
             return
         with self.interrupts.deferred():
             self.telemetry.flush()
-            tensors = {name: one.state_dict() for name, one in self.followers.items()}
+            tensors = {name: one.state_dict() for name, one in self.regularizers.items()}
             state = self.state_dict()
             self.checkpoints.save(self.progress.step, self.model, self.optimizer, state, tensors)
         self.saved_position, self.saved_at = self.position, time.monotonic()
@@ -287,8 +285,8 @@ class Trainer:
         state, tensors = found
         with self.checkpoints.restoring():
             self.load_state_dict(state)
-            for name, follower in self.followers.items():
-                follower.load_state_dict(tensors.get(name, {}))
+            for name, regularizer in self.regularizers.items():
+                regularizer.load_state_dict(tensors.get(name, {}))
         self.checkpoints.check_best(self.progress.best_epoch)
         self.saved_position = self.position
         if self.processes.first:
@@ -296,7 +294,7 @@ class Trainer:
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as JSON, except weights, optimiser and followers."""
+        """Return the state as JSON, except weights, optimiser and regularisers."""
         return {
             "progress": asdict(self.progress),
             "streams": {stream.task: stream.position for stream in self.streams},
@@ -318,5 +316,4 @@ class Trainer:
             stream.position = (number, taken)
         self.combiner.load_state_dict(state["combiner"])
         self.model.dropout_stream.load_state_dict(state["dropout"])
-        for model in (self.model, self.scored):
-            model.encoder.use_linear(choose_linear(state["linear"]).kernel)
+        self.model.encoder.use_linear(choose_linear(state["linear"]).kernel)

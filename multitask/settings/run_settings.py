@@ -12,7 +12,6 @@ from common.settings import (
     Count,
     Name,
     NonNegativeInt,
-    Part,
     Positive,
     Seed,
     Settings,
@@ -235,14 +234,6 @@ class RunSettings(Settings):
         help="dev metric that selects the best epoch, for tasks that have it (default: the main "
         "metric of each task, such as accuracy of classes and pearson of similarities)",
         modes=SUPERVISED,
-    )
-    average_weights: Part | None = setting(
-        None,
-        metavar="MOMENTUM",
-        group="training",
-        help="momentum of a running average of all weights, which is scored on dev and kept in "
-        "place of the trained weights, such as 0.999",
-        source="Polyak and Juditsky, 1992; Izmailov et al., 2018",
     )
     keep: Literal["best", "last"] = setting(
         "best",

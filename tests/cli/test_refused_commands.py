@@ -108,7 +108,6 @@ MIXING = [
     ("sst --probe-epochs 3", "--probe-epochs: expected fewer than epochs 3, found 3"),
     ("sst --probe-epochs 1 --freeze-encoder", "expected at most one"),
     ("sst --layer-decay 0.9 --freeze-encoder", "--layer-decay: expected only --head-lr"),
-    ("sst --average-weights 1", "--average-weights: expected a number above 0 and below 1, found"),
     ("sst --layer-decay 0", "--layer-decay: expected a number above 0 and at most 1, found 0"),
     ("sst --smart-weight 0 --smart-norm l2", "--smart-norm: expected a --smart-weight"),
     (

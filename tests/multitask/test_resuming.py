@@ -90,7 +90,6 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"probe_epochs": 1},
         {"task_options": {"sts": {"pair": "joint"}}, "smart_weight": {"sts": 1.0}},
         {"layer_decay": 0.8},
-        {"average_weights": 0.9},
         {"freeze_encoder": True, "combiner": "sum"},
         {"branch": "top-1", "freeze_encoder": True, "combiner": "sum"},
         {"branch": "top-1", "combiner": "pcgrad", "micro_batch": 3},

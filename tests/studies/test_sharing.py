@@ -1,4 +1,4 @@
-"""One encoder for three tasks: the study's cells, their teachers, and its two pages."""
+"""One encoder for three tasks: the study's cells, their teachers, and its page."""
 
 import json
 
@@ -13,22 +13,19 @@ from studies.sharing import (
     MEANING,
     members,
     minutes,
-    same_teachers,
     systems,
     teaching_minutes,
     within,
 )
 from studies.sharing_cells import (
-    BEST,
     CROSSED,
     SEEDS,
-    WITH_SST2,
     cells,
 )
 from studies.study import Report, StudyRequest
 from tasks import CS224N
 
-TAUGHT = "branch-sts-sst2-teachers"
+TAUGHT = "cross-teachers"
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny")
 
 
@@ -40,43 +37,30 @@ def every(tmp_path) -> dict[str, Cell]:
 
 def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, tmp_path):
     config = every[TAUGHT].run_config(2, tmp_path)
-    names = [f"{name}-seed11711" for name in WITH_SST2]
-    assert config.teacher == tuple(str(tmp_path / name) for name in names)
-    assert every[TAUGHT].config.teacher == tuple(names)
-    assert [one.name for one in every["cross-teachers"].teachers] == [
-        "sst",
-        *(f"cross-{task}" for task in CROSSED),
-    ]
-    seeds = [f"sst-seed{seed}" for seed in SEEDS]
-    more = every["branch-sts-more-teachers"].config.teacher
-    assert more[:4] == (*seeds, "qqp-seed11711")
+    names = ["sst", *(f"cross-{task}" for task in CROSSED)]
+    runs = [f"{name}-seed11711" for name in names]
+    assert config.teacher == tuple(str(tmp_path / run) for run in runs)
+    assert every[TAUGHT].config.teacher == tuple(runs)
+    assert [one.name for one in every[TAUGHT].teachers] == names
     assert not any(every[name].config.teacher for name in (*CS224N, "joint-pcgrad"))
     joint = every["cross-qqp"].config
     assert (joint.task_options["qqp"]["pair"], joint.tasks) == ("joint", ("qqp",))
 
 
-def test_shared_models_are_beside_single_tasks_with_the_same_teachers(every, tmp_path):
+def test_every_row_has_its_meaning(every, tmp_path):
     report = Report(
         Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), [*every.values()], ()
     )
-    rows = members(report)
-    assert {*rows} == {*MEANING}
-    found = {row: title for row in rows if (title := same_teachers(rows, row))}
-    assert found == {
-        **dict.fromkeys(("teachers-1e-4", "branches-teachers"), "singles with teachers"),
-        **dict.fromkeys(("branch-sst-teachers", BEST, "joint-teachers"), "singles with teachers"),
-        "branch-sts-more-teachers": "singles with more teachers",
-        "own-sts-more-teachers": "singles with more teachers",
-    }
+    assert {*members(report)} == {*MEANING}
 
 
 def test_teachers_are_run_first_and_once(every, tmp_path):
     left = left_runs([every[TAUGHT], every["teachers"]], Results(tmp_path), tmp_path)
     names = [one.name for one, _ in left]
-    assert all(names.index(one) < names.index(TAUGHT) for one in WITH_SST2)
+    assert names.index("cross-qqp") < names.index(TAUGHT)
     counts = {one.name: len(seeds) for one, seeds in left}
     assert counts == {
-        **dict.fromkeys(("sst", *WITH_SST2), 1),
+        **dict.fromkeys((*CS224N, "cross-qqp", "cross-sts"), 1),
         **dict.fromkeys((TAUGHT, "teachers"), len(SEEDS)),
     }
 
@@ -88,15 +72,15 @@ def test_minutes_are_those_of_the_fastest_run_of_each_encoder():
 
 
 def test_each_run_of_a_teacher_counts_once(every, tmp_path):
-    several = [every[name] for name in ("sst-more-teachers", "qqp-teachers", TAUGHT)]
+    several = [every[name] for name in ("teachers", TAUGHT)]
     report = Report(Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), several, ())
     assert teaching_minutes(report, [every["sst"]]) == ""
-    for name, seconds in {"sst": 60, "auxiliary-sst": 600, "qqp": 6000, "cross-qqp": 60000}.items():
+    for name, seconds in {"sst": 60, "sts": 600, "qqp": 6000, "cross-qqp": 60000}.items():
         content = {"training_seconds": seconds}
         seeds = {str(seed): content for seed in every[name].seeds}
         keep_seeds(tmp_path / f"{name}.json", without_paths(every[name].config), seeds)
-    assert teaching_minutes(report, [every["sst-more-teachers"]]) == " + 3"
-    assert teaching_minutes(report, several) == " + 1113"
+    assert teaching_minutes(report, [every["teachers"]]) == " + 111"
+    assert teaching_minutes(report, several) == " + 1111"
 
 
 def test_an_equal_share_of_the_epochs_of_each_run_counts():
@@ -111,12 +95,12 @@ def test_an_equal_share_of_the_epochs_of_each_run_counts():
 def test_the_table(reproducing, tmp_path, capsys):
     flags = ("--encoder", "tiny", "--limit", 24, "--epochs", 1, "--precision", "fp32")
     small = reproducing("sharing", *flags)
-    rows = ("--rows", *CS224N, "one-task-per-step", BEST)
+    rows = ("--rows", *CS224N, "one-task-per-step", "teachers")
     status, shown = small(*rows, "--seeds", 1)
     assert status == 0, shown.err
     text = (tmp_path / "sharing.md").read_text()
     assert text.count("| singles |") == text.count("| one-task-per-step |") == 3
-    cell = json.loads((tmp_path / "sharing" / f"{BEST}.json").read_text())
+    cell = json.loads((tmp_path / "sharing" / "teachers.json").read_text())
     assert cell["config"]["teacher"][0] == "sst-seed11711"
     assert cell["seeds"]["11711"]["encode_ms"] > 0
 
