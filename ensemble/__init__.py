@@ -1,4 +1,4 @@
-"""Ensembles of several runs: merged predictions or averaged weights."""
+"""Ensembles of several runs: merged predictions."""
 
 from __future__ import annotations
 
