@@ -68,7 +68,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     for task, found in result["members"].items():
         if found["selected_on_examples"]:
             print(
-                f"{task}: {found['selected_on_examples']} dev examples selected or calibrated "
+                f"{task}: {found['selected_on_examples']} dev examples selected "
                 f"members, metrics of the other {found['reported_examples']}"
             )
     print(f"\npredictions and metrics.json: {folder}")

@@ -3,8 +3,7 @@
 Without --input, one text per line is read from standard input, or two with a tab between them. The
 predictions are written to --output or to standard output, one line per text, after all columns of
 the input. The last column of a file, reason, marks rows with an empty text, whose prediction is
-empty, texts that were cut, and predictions below --threshold. A line gives the number of these
-rows:
+empty, and texts that were cut. A line gives the number of these rows:
 
     echo "a film to love" | python run.py --mode predict --run RUN
 """
@@ -16,21 +15,17 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from msgspec import Meta
+from typing import TYPE_CHECKING, Any
 
 from cli.output_file import check_output_file
-from cli.settings_flags import USE, USE_AGAIN, Flags, flag, path
+from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from common.argument_types import typed
-from common.settings import Name, Part
+from common.settings import Name
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import MACHINE
 
 if TYPE_CHECKING:
     from serving.prediction_writer import PredictionOptions
-
-Probability = Annotated[float, Meta(gt=0, le=1, description="a number above 0 and up to 1")]
 
 
 def add_flags(parser: Any) -> None:
@@ -68,20 +63,6 @@ def add_flags(parser: Any) -> None:
     )
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--probabilities", action="store_true", help="add one column per class")
-    files.add_argument(
-        "--coverage",
-        type=typed(Part),
-        metavar="SHARE",
-        help="add the set of labels, or the ends of the interval, that holds the right one for "
-        "this share of texts, such as 0.9, for a run that was trained with --calibrate",
-    )
-    files.add_argument(
-        "--threshold",
-        type=typed(Probability),
-        metavar="P",
-        help="predict a class only if its probability is at least P, and each of several labels "
-        "whose probability is (default: the most probable class, and labels above one half)",
-    )
     files.add_argument(
         "--glue",
         type=typed(Name),
@@ -131,9 +112,8 @@ def check_flags(args: argparse.Namespace, parser: Any) -> None:
         parser.error("--glue: expected --input, --column and --output")
     if args.glue and args.quotes == "yes":
         parser.error("--glue: expected --quotes no, which it implies, found yes")
-    for key in ("probabilities", "coverage", "threshold"):
-        if args.glue and getattr(args, key) not in (None, False):
-            parser.error(f"--glue and {flag(key)}: expected at most one of them")
+    if args.glue and args.probabilities:
+        parser.error("--glue and --probabilities: expected at most one of them")
     if args.overwrite and not args.output:
         parser.error("--overwrite: expected --output FILE, found none")
 
@@ -148,6 +128,4 @@ def options_of(args: argparse.Namespace) -> PredictionOptions:
         glue=bool(args.glue),
         probabilities=args.probabilities,
         separator="," if comma else "\t",
-        coverage=args.coverage,
-        threshold=args.threshold,
     )

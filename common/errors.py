@@ -92,10 +92,6 @@ class EmptyTextWarning(Notice):
     """Warning that rows with an empty text have no prediction or embedding."""
 
 
-class ThresholdWarning(Notice):
-    """Warning that rows have no prediction because its probability is below the threshold."""
-
-
 class LeftOutWarning(Notice):
     """Warning that fields of rows are not in the output."""
 

@@ -15,7 +15,7 @@ class Aligned:
     """Outputs of the M models `names` for the same N examples: `values` (M, N, C) or (M, N).
 
     `predictions` (M, N) are stored with the values, or else computed from them. `selected_on` (N,)
-    marks the examples that were used to select the members of any model, or to calibrate one.
+    marks the examples that were used to select the members of any model.
     """
 
     names: tuple[str, ...]

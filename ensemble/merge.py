@@ -33,8 +33,7 @@ class Merged:
     """An ensemble: the weight of each member, the scores of each split, and the metrics.
 
     `metrics` and the `members`' individual metrics use the same `reported` dev examples. These
-    exclude the `selected_on` examples, on which the ensemble or a member was selected, or a member
-    calibrated.
+    exclude the `selected_on` examples, on which the ensemble or a member was selected.
     """
 
     weights: Mapping[str, int]
@@ -70,10 +69,8 @@ def merge(
 
         chosen = greedy_selection(dev.values[:, inside], score)
     if seen.all():
-        line = f"found 0 of {len(seen)}; leave out members that are ensembles or calibrated"
-        raise PredictionError(
-            f"dev: expected examples that selected or calibrated no member, {line}"
-        )
+        line = f"found 0 of {len(seen)}; leave out members that are ensembles"
+        raise PredictionError(f"dev: expected examples that selected no member, {line}")
     splits = {name: merged(table, chosen, kind, method) for name, table in every.items()}
     if seen.any():
         splits["dev"] = replace(splits["dev"], selected_on=seen)

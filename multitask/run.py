@@ -14,7 +14,7 @@ from common.environment import environment
 from common.errors import RunError, out_of_memory
 from common.json_files import write_json
 from multitask.assembly import assemble
-from multitask.calibration import calibrate, write_calibration
+from multitask.calibration import calibrate, write_temperatures
 from multitask.control import RunControl
 from multitask.distributed import Processes, process_group
 from multitask.loop.evaluation import (
@@ -178,7 +178,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
             split: figures_by_class(tasks, splits, split, scores)
             for split, scores in (("dev", dev_scores), ("test", test_scores))
         }
-    calibrations, measures = calibrate(tasks, dev_splits, dev_scores)
+    measures = calibrate(tasks, dev_splits, dev_scores) if config.calibrate else {}
     if measures:
         result["calibration"] = measures
     if processes.first:
@@ -187,8 +187,8 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
             result["rays"] = ray_distances(steps, config.balance.preference)
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
-        if calibrations:
-            write_calibration(folder, calibrations)
+        if measures:
+            write_temperatures(folder, {name: one["temperature"] for name, one in measures.items()})
         write_json(RunFolder(folder).metrics_file, result)
         trainer.checkpoints.forget()
     processes.gather(None)  # all processes wait for the complete run
@@ -256,11 +256,9 @@ def write_split(
     for name, task in tasks.items():
         if task.output is None or task.auxiliary or name not in scores:
             continue
-        found = splits[name][split]
-        examples, predictions = found.examples, task.kind.predictions(scores[name])
+        examples, predictions = splits[name][split].examples, task.kind.predictions(scores[name])
         write_prediction_file(
             place.predictions / task.output.name(split), task.output, examples.ids, predictions
         )
-        ids, left_out = np.array(examples.ids), found.calibrates
-        table = Scores(ids, scores[name], examples.targets, selected_on=left_out)
+        table = Scores(np.array(examples.ids), scores[name], examples.targets)
         write_scores(place.scores(name, split), table)

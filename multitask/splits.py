@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from minbert.bi_encoder import BiEncoder
 from minbert.tokenizer import Tokenizer
-from multitask.calibration import with_calibration_examples
 from multitask.settings.config import RunConfig
 from tasks import data_folder
 from tasks.base import Task
@@ -39,17 +38,9 @@ def load_splits(
             found = load_together(together, folder, split, tokenizer, limits[split])
             for other, one in found.items():
                 splits[other][split] = one
-        own = splits[name]
-        if calibrates(config, task) and task.kind.calibrator is not None:
-            own["dev"] = with_calibration_examples(task, own["dev"])
-        for line in notices_of(config, task, own, tokenizer):
+        for line in notices_of(config, task, splits[name], tokenizer):
             print(f"{name}: {line}", flush=True)
     return splits
-
-
-def calibrates(config: RunConfig, task: Task) -> bool:
-    """Return whether a run calibrates a task, if the task has probabilities or intervals."""
-    return config.calibrate and not task.auxiliary
 
 
 def notices_of(
@@ -59,12 +50,8 @@ def notices_of(
     name, folder = task.name, data_folder(config.data)
     counts = ", ".join(f"{split} {len(one.examples):,}" for split, one in splits.items())
     yield f"{counts} examples"
-    if calibrates(config, task) and task.kind.calibrator is None:
-        yield "not calibrated, as it predicts no class, label or number"
-    elif calibrates(config, task):
-        scored, every = len(splits["dev"].scored_rows), len(splits["dev"].examples)
-        line = f"{every - scored:,} of {every:,} dev examples calibrate"
-        yield f"{line}; scores are those of the other {scored:,}"
+    if config.calibrate and not task.auxiliary and task.kind.columns is None:
+        yield "not calibrated, as it predicts no class or label"
     if name in config.own_tasks:
         yield from description_lines(from_json(name, config.own_tasks[name]))
     if config.test_limit is not None and "test" in splits:
@@ -76,7 +63,7 @@ def notices_of(
         yield from reading_notices(task, folder, split, loaded.examples)
         yield from cut_notices(task, split, loaded, tokenizer)
     if name in config.own_tasks and config.dev_limit is None:
-        examples = {split: loaded.scored for split, loaded in splits.items()}
+        examples = {split: loaded.examples for split, loaded in splits.items()}
         limited = len(examples["train"]) < examples["train"].available
         yield from small_split_notices(task, examples, limited)
 

@@ -22,7 +22,6 @@ from reports.figures import (
     wrapped,
 )
 from reports.gradient_figures import conflict_map, weights_over_time
-from reports.reliability import reliability_diagram, reliability_text
 from reports.scored_systems import ScoredSystem, first_task, systems_with, tasks_of
 from tasks.metrics import OVERALL
 
@@ -186,16 +185,6 @@ def all_figures(comparison: Comparison) -> Mapping[str, list[Drawing]]:
             for number, one in enumerate(systems, 1)
             if (task in one.metrics)
             and 1 < (one.system.task(task).kind.classes or 0) <= MOST_CLASSES
-        ],
-        "Confidence and accuracy": [
-            (
-                f"reliability {task} {number}",
-                reliability_text(one, task),
-                reliability_diagram(one, task),
-            )
-            for task in tasks_of(systems)
-            for number, one in enumerate(systems, 1)
-            if task in one.metrics
         ],
         "Similarities and numbers: labels and predictions": [
             (f"similarity {task}", f"Histogram of {task}", similarity_distribution(systems, task))

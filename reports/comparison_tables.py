@@ -200,14 +200,14 @@ def sections(comparison: Comparison) -> list[Section]:
 
 
 def left_out_section(one: ScoredSystem) -> Section:
-    """Return a table of the dev examples that selected an ensemble's members or calibrated runs."""
+    """Return a table of the dev examples that selected an ensemble's members."""
     rows = [
         [task, f"{count:,}", f"{count + one.dev_examples(task):,}"]
         for task, count in one.left_out.items()
         if one.seeds(task)
     ]
     return Section(
-        "Dev examples left out: they selected members or calibrated runs",
+        "Dev examples left out: they selected members",
         (["task", "left out", "of"], rows),
     )
 

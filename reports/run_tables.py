@@ -130,35 +130,18 @@ def summary(result: dict[str, Any]) -> str:
 
 
 CALIBRATED = (
-    "dev scores and these figures are those of the scored examples; the others, a third of dev, "
-    "calibrate. ECE: expected calibration error, before and after temperature scaling; covered: "
-    "share of labels in their set or interval; F1: over all labels, predicted above one half and "
-    "above the thresholds chosen by the calibration examples"
+    "ECE: expected calibration error on dev, on which the temperatures were fitted, before and "
+    "after scaling"
 )
 
 
 def calibration_table(found: Mapping[str, Mapping[str, float]]) -> Table:
-    """Return header and rows with the measures of each task's calibration."""
-    (nominal,) = {one["nominal_coverage"] for one in found.values()}
-    columns = {
-        "scored": ("scored_examples", ",.0f"),
-        "calibrate": ("calibration_examples", ",.0f"),
-        "temperature": ("temperature", ".2f"),
-        "ECE before": ("ece_before", ".3f"),
-        "ECE after": ("ece_after", ".3f"),
-        "F1 at 0.5": ("micro_f1_at_half", ".3f"),
-        "F1 at thresholds": ("micro_f1_at_thresholds", ".3f"),
-        f"covered, for {nominal:.0%}": ("coverage", ".1%"),
-        "mean set": ("mean_set_size", ".2f"),
-        "mean width": ("mean_width", ".2f"),
-    }
+    """Return header and rows with the temperature of each task and its calibration errors."""
     rows = [
-        [task, *(f"{one[key]:{form}}" if key in one else "" for key, form in columns.values())]
+        [task, *(f"{one[key]:.3f}" for key in ("temperature", "ece_before", "ece_after"))]
         for task, one in found.items()
     ]
-    used = [place for place in range(len(columns) + 1) if any(row[place] for row in rows)]
-    header = ["task", *columns]
-    return [header[place] for place in used], [[row[place] for place in used] for row in rows]
+    return ["task", "temperature", "ECE before", "ECE after"], rows
 
 
 def ensemble_table(result: Mapping[str, Any]) -> str:

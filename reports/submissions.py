@@ -167,8 +167,7 @@ def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -
         if selected is not None and selected.any():
             yield (
                 f"{file}: {int(selected.sum())} of these {len(selected)} examples selected the "
-                "members of an ensemble or calibrated a run; metrics.json has the figures of the "
-                "others"
+                "members of an ensemble; metrics.json has the figures of the others"
             )
 
 

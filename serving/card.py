@@ -42,8 +42,8 @@ ALWAYS = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner",
 # Settings that are shown in other places, or that only concern the machine.
 ELSEWHERE = ("tasks", "own_tasks", "data", "encoder", *MACHINE)
 CALIBRATION = (
-    f"By temperature scaling and split conformal prediction: {CALIBRATED}. `MultiTaskModel` reads "
-    "the calibration from `calibration.json`; code without this toolkit has the scores before it."
+    f"By temperature scaling. {CALIBRATED}. `MultiTaskModel` reads the temperatures from "
+    "`calibration.json`; code without this toolkit has the probabilities before it."
 )
 HEADS = """```python
 from serving import MultiTaskModel

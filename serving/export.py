@@ -15,7 +15,7 @@ from common.json_files import write_json
 from common.run_files import BRANCHES, EXPORTED, HEADS
 from minbert.config import transformer_config
 from minbert.folder import EMBEDDING
-from multitask.calibration import write_calibration
+from multitask.calibration import write_temperatures
 from multitask.settings.methods import UserMethods
 from multitask.storage.run_folder import CALIBRATION, RunFolder
 from multitask.storage.stored_config import without_paths
@@ -127,8 +127,8 @@ def write_settings(model: MultiTaskModel, folder: Path) -> None:
     # The actual pooling, which the folder of only an encoder does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
     write_json(folder / EXPORTED, without_paths(config))
-    if model.calibrations:
-        write_calibration(folder, model.calibrations)
+    if model.temperatures:
+        write_temperatures(folder, model.temperatures)
 
 
 class Packed(NamedTuple):

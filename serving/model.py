@@ -21,7 +21,7 @@ from minbert.precision import autocast, weights_state
 from minbert.sentences import characters, check_texts, windows
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import load_trained
-from multitask.calibration import read_calibration
+from multitask.calibration import read_temperatures
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from multitask.settings.config import RunConfig
@@ -29,10 +29,8 @@ from multitask.settings.methods import UserMethods
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.joint_encoding import embed_tasks
 from serving.prediction import Prediction, count_cut, count_empty, joined, prediction
-from serving.regions import calibrated, quantiles_of
 from serving.run_encoder import bi_encoder_of, check_embeds_texts, check_task, of_one_task
 from tasks.base import Task
-from tasks.calibration import Calibration
 from tasks.labelled_files import files_of
 
 Columns = Sequence[Sequence[str]]  # one or two columns of n texts
@@ -54,11 +52,11 @@ class MultiTaskModel:
         self,
         model: EncoderWithHeads,
         config: RunConfig,
-        calibrations: Mapping[str, Calibration] | None = None,
+        temperatures: Mapping[str, float] | None = None,
         tasks: Mapping[str, Task] | None = None,
     ) -> None:
         self.model, self.config = model.eval(), config
-        self.calibrations = calibrations or {}
+        self.temperatures = temperatures or {}
         self.tasks_by_name = build_tasks(config) if tasks is None else tasks
         self.encoders: dict[tuple[str, str | None], nn.Module] = {}
         self.copied: tuple[object, ...] | None = None  # the weights that `encoders` are copies of
@@ -87,7 +85,7 @@ class MultiTaskModel:
         """
         folder = Path(folder).expanduser()
         config, tasks, model = load_trained(folder, device, linear, use, max_tokens)
-        return cls(model, config, read_calibration(folder), tasks)
+        return cls(model, config, read_temperatures(folder), tasks)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -107,7 +105,6 @@ class MultiTaskModel:
         texts: Texts,
         tasks: Sequence[str] | None = None,
         precision: str = "fp32",
-        coverage: float | None = None,
     ) -> dict[str, Prediction]:
         """Return the predictions by task.
 
@@ -115,11 +112,9 @@ class MultiTaskModel:
             texts: n texts, or n pairs; tasks of single texts read the first text of a pair.
             tasks: tasks of the run to predict; by default all that can read such texts.
             precision: `fp32`, `bf16`, `int8` or `auto`, as in `BiEncoder.encode`.
-            coverage: share of texts whose label is to be in its set or interval, such as 0.9.
 
         Raises:
             RunError: if a task is not in the run, or needs pairs and `texts` are single texts.
-            SettingsError: if `coverage` is not between 0 and 1, or a task is not calibrated for it.
             TypeError, ValueError: if `texts` are not all texts or all pairs.
 
         Warns:
@@ -152,7 +147,7 @@ class MultiTaskModel:
         parts = []
         for begin in range(0, max(1, len(pairs)), WINDOW):
             window = [column[begin : begin + WINDOW] for column in columns]
-            parts.append(self.predict_window(window, names, precision, coverage))
+            parts.append(self.predict_window(window, names, precision))
         result = {name: joined([found[name] for found in parts]) for name in names}
         cut, empty = count_cut(result), count_empty(result)
         warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.max_tokens)
@@ -194,7 +189,7 @@ class MultiTaskModel:
         tasks = build_tasks(config)
         model = EncoderWithHeads(shared, tasks, config.seed)
         model.heads[task] = self.model.heads[task]
-        kept = {name: one for name, one in self.calibrations.items() if name == task}
+        kept = {name: one for name, one in self.temperatures.items() if name == task}
         return MultiTaskModel(model, config, kept, tasks)
 
     def predict_stream(
@@ -203,7 +198,6 @@ class MultiTaskModel:
         tasks: Sequence[str] | None = None,
         precision: str = "fp32",
         count: Callable[[int], object] | None = None,
-        coverage: float | None = None,
         size: Callable[[Row], int] = characters,
     ) -> Iterator[tuple[list[Row], dict[str, Prediction]]]:
         """Yield windows of a few thousand rows with their predictions, for a stream of any length.
@@ -237,7 +231,7 @@ class MultiTaskModel:
                         raise TypeError(f"row {number}: expected strings, found {found}")
             columns = list(zip(*window, strict=True))
             names = self.chosen(tasks, len(columns))
-            found = self.predict_window(columns, names, precision, coverage)
+            found = self.predict_window(columns, names, precision)
             done += len(window)
             cut, empty = cut + count_cut(found), empty + count_empty(found)
             if count is not None:
@@ -269,12 +263,11 @@ class MultiTaskModel:
         columns: Columns,
         names: Sequence[str],
         precision: str,
-        coverage: float | None = None,
     ) -> dict[str, Prediction]:
         """Return the predictions for all rows by task."""
         tokens = self.tokens(columns, names)
         rows = list(zip(*columns, strict=True))
-        return self.predictions(rows, tokens, self.scores(tokens, precision), coverage)
+        return self.predictions(rows, tokens, self.scores(tokens, precision))
 
     @torch.inference_mode()
     def scores(
@@ -294,10 +287,8 @@ class MultiTaskModel:
         rows: Sequence[Sequence[str]],
         tokens: Mapping[str, Sequence[TokenLists]],
         scores: Mapping[str, np.ndarray],
-        coverage: float | None = None,
     ) -> dict[str, Prediction]:
         """Return the predictions by task of rows of texts, from their tokens and scores."""
-        quantiles = quantiles_of(self.calibrations, list(tokens), coverage)
         blank = [
             np.array([is_empty(text) for text in column]) for column in zip(*rows, strict=True)
         ]
@@ -306,9 +297,8 @@ class MultiTaskModel:
             task = self.tasks_by_name[name]
             empty = np.any(blank[: task.texts], axis=0) if rows else np.zeros(0, bool)
             cut = np.any([one.truncated for one in several], axis=0)
-            plain = prediction(task, scores[name], empty, cut)
-            fitted = self.calibrations.get(name)
-            found[name] = calibrated(plain, task, scores[name], fitted, quantiles.get(name))
+            temperature = self.temperatures.get(name)
+            found[name] = prediction(task, scores[name], empty, cut, temperature)
         return found
 
     def tokens(self, columns: Columns, names: Sequence[str]) -> dict[str, list[TokenLists]]:

@@ -5,24 +5,21 @@ This module does not import PyTorch.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
 from common.csv_rows import row_writer
-from common.errors import RunError, ThresholdWarning, escape_unsafe
+from common.errors import escape_unsafe
 from serving.empty_texts import REASON as EMPTY_TEXT
-from serving.regions import region_columns, region_fields
 
 if TYPE_CHECKING:
     from serving.prediction import Prediction
     from serving.row_file import Row
-    from tasks.base import Task
 
 REASON = "reason"  # the column of what a row lacks
-CUT, BELOW = "cut", "below threshold"
+CUT = "cut"
 Windows = Iterable[tuple[list["Row"], dict[str, "Prediction"]]]
 
 
@@ -66,7 +63,7 @@ def columns(found: Mapping[str, Prediction], probabilities: bool) -> list[str]:
     """Return the column names: `sst`, and `sst: positive` for a probability."""
     names = []
     for task, one in found.items():
-        names += [task, *region_columns(one)]
+        names.append(task)
         if probabilities:
             names += [f"{task}: {name}" for name in one.class_names]
     return names
@@ -93,7 +90,7 @@ def prediction_fields(
     """Return the predictions of one row, empty fields for an empty text."""
     values: list[Any] = []
     for one in found.values():
-        values += [one.labels[place], *region_fields(one, place)]
+        values.append(one.labels[place])
         if probabilities and one.probabilities is not None:
             shares = one.probabilities[place]
             values += ["" if one.empty[place] else f"{value:.6f}" for value in shares]
@@ -106,39 +103,8 @@ def reasons_of(found: Mapping[str, Prediction]) -> list[str]:
     marks = {
         EMPTY_TEXT: np.any([one.empty for one in several], axis=0),
         CUT: np.any([one.cut for one in several], axis=0),
-        BELOW: np.any([one.nothing & ~one.empty for one in several], axis=0),
     }
     reasons = np.full(len(several[0].labels), "", object)
     for word, mark in marks.items():
         reasons[mark] = [f"{before}; {word}" if before else word for before in reasons[mark]]
     return list(reasons)
-
-
-def above_threshold(
-    windows: Windows, tasks: Mapping[str, Task], names: Sequence[str], threshold: float
-) -> Windows:
-    """Yield the windows without predictions whose probability is below the threshold.
-
-    Raise RunError if one of the tasks `names` predicts numbers. Warn with a ThresholdWarning after
-    the last window.
-    """
-    for name in names:
-        if tasks[name].kind.columns is None:
-            expected = "expected tasks of classes or labels"
-            raise RunError(f"--threshold: {expected}, found {name}; choose by --tasks")
-    return only_probable(windows, tasks, threshold)
-
-
-def only_probable(windows: Windows, tasks: Mapping[str, Task], threshold: float) -> Windows:
-    from serving.prediction import with_threshold
-
-    below, done = 0, 0
-    for window, every in windows:
-        found = {name: with_threshold(tasks[name], one, threshold) for name, one in every.items()}
-        lacking = [one.nothing & ~one.empty for one in found.values()]
-        below, done = below + int(np.any(lacking, axis=0).sum()), done + len(window)
-        yield window, found
-        del window  # before the next one is read
-    if below:
-        line = f"{below:,} of {done:,} rows have a probability below {threshold:g}"
-        warnings.warn(f"{line}, and no prediction from it", ThresholdWarning, stacklevel=2)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from serving.prediction_table import PredictionTable, Windows, above_threshold
+from serving.prediction_table import PredictionTable
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from multitask.settings.config import RunConfig
     from serving.model import MultiTaskModel
     from serving.prediction import Prediction
-    from serving.row_file import Row, RowFile
+    from serving.row_file import RowFile
     from tasks.base import Task
 
 
@@ -32,17 +32,13 @@ SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
 class PredictionOptions:
     """Options of the output; `tasks` are those to predict, by default all that fit the texts.
 
-    With `glue`, the output is a submission file for GLUE's leaderboard. With a `coverage`, a column
-    has the set of classes or labels, or two columns the ends of the interval. With a `threshold`,
-    a class or a label is predicted only if its probability is as high.
+    With `glue`, the output is a submission file for GLUE's leaderboard.
     """
 
     tasks: Sequence[str] | None = None
     glue: bool = False
     probabilities: bool = False
     separator: str = "\t"
-    coverage: float | None = None
-    threshold: float | None = None
 
 
 class Written(NamedTuple):
@@ -82,7 +78,9 @@ def write_predictions(
     total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:
         every = chain([first], rows)
-        predicted = predict(model, every, len(first), options, precision.precision, progress.update)
+        predicted = model.predict_stream(
+            every, options.tasks, precision.precision, progress.update, lambda row: row.characters
+        )
         for window, found in predicted:
             source.check_unchanged(version)
             write(window, found)
@@ -94,29 +92,11 @@ def write_predictions(
     return Written(count, loaded)
 
 
-def predict(
-    model: MultiTaskModel,
-    rows: Iterable[Row],
-    texts: int,
-    options: PredictionOptions,
-    precision: str,
-    update: Callable[[int], object],
-) -> Windows:
-    """Return windows of rows, which have `texts` texts each, with their predictions."""
-    windows: Windows = model.predict_stream(
-        rows, options.tasks, precision, update, options.coverage, lambda row: row.characters
-    )
-    if options.threshold is None:
-        return windows
-    names = model.chosen(options.tasks, texts)
-    return above_threshold(windows, model.tasks_by_name, names, options.threshold)
-
-
 def window_writer(
     file: TextIO, source: RowFile, options: PredictionOptions, task: Task | None
 ) -> Callable[[Any, Mapping[str, Prediction]], None]:
     """Return the function that writes the rows of a window: a table, or a submission of `task`."""
-    marked = source.file is not None or options.threshold is not None
+    marked = source.file is not None
     table = PredictionTable(file, options.separator, options.probabilities, marked)
     if task is None:
         return table.write

@@ -53,25 +53,12 @@ class Split:
 
     A training split may have `soft` targets of a teacher beside its labels. With `shared` rows,
     batches are rows of a table, which several tasks encode once; otherwise a row is an example.
-    `calibrates` (n,) marks dev examples that are set aside for calibration.
     """
 
     examples: Examples
     tokens: tuple[TokenLists, ...]
     soft: SoftTargets | None = None
     shared: SharedRows | None = None
-    calibrates: np.ndarray | None = None
-
-    @property
-    def scored_rows(self) -> np.ndarray:
-        """Return the rows that metrics are computed of: all that are not set aside."""
-        rows = np.arange(len(self.examples))
-        return rows if self.calibrates is None else rows[~self.calibrates]
-
-    @property
-    def scored(self) -> Examples:
-        """Return the examples that metrics are computed of."""
-        return self.examples if self.calibrates is None else self.examples.select(self.scored_rows)
 
     @property
     def lengths(self) -> np.ndarray:

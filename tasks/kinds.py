@@ -14,7 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from losses import squared_difference, symmetric_kl
-from tasks.calibration import CLASSES, LABELS, NUMBERS, Calibrator
 from tasks.metrics import METRICS, by_class, metric_function, worst_value
 
 Outputs = Any  # of a head: logits (B, C), values (B,), or other inputs of the kind's loss
@@ -30,9 +29,8 @@ class Kind:
     measures the distance of two predictions of the same examples. `classes` is the number of
     classes, if an example has one of them, and `labels` the number of labels, if an example may
     have several; `class_names` are their readable names. With several labels predictions and
-    targets are (B, C). `calibrator` calibrates the scores; None if
-    nothing does. `similarities`: the values are on a scale that the setting `similarity_scale`
-    changes for the loss.
+    targets are (B, C). `similarities`: the values are on a scale that the setting
+    `similarity_scale` changes for the loss.
     """
 
     loss: Callable[[Outputs, Tensor], Tensor]
@@ -44,7 +42,6 @@ class Kind:
     classes: int | None = None
     class_names: tuple[str, ...] = ()
     labels: int | None = None
-    calibrator: Calibrator | None = None
     similarities: bool = False
 
     def __post_init__(self) -> None:
@@ -104,7 +101,6 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
         divergence=symmetric_kl,
         classes=classes,
         class_names=names,
-        calibrator=CLASSES,
     )
 
 
@@ -153,7 +149,6 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
         ),
         class_names=names,
         labels=labels,
-        calibrator=LABELS,
     )
 
 
@@ -171,7 +166,6 @@ def similarity(scale: float) -> Kind:
         metrics=metric_function("pearson", "spearman"),
         main_metric="pearson",
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
-        calibrator=NUMBERS,
         similarities=True,
     )
 
@@ -189,7 +183,6 @@ def regression(mean: float, deviation: float) -> Kind:
         metrics=metric_function("pearson", "spearman", "mae"),
         main_metric="pearson",
         divergence=squared_difference,
-        calibrator=NUMBERS,
     )
 
 

@@ -42,7 +42,7 @@ class Scores:
 
     `targets` (N,) exist for a dev split. `predictions` (N,) exist if they do not follow from the
     values, as in a vote. `selected_on` (N,) marks the examples by which an ensemble's members were
-    selected, or a run was calibrated; metrics must exclude them.
+    selected; metrics must exclude them.
     """
 
     ids: np.ndarray

@@ -100,10 +100,7 @@ def evaluate(
     splits: Mapping[str, Split],
     processes: Processes = Processes(),
 ) -> tuple[Metrics, dict[str, np.ndarray]]:
-    """Return metrics and scores of each task on a labelled split.
-
-    The metrics are those of the examples that are not set aside for calibration.
-    """
+    """Return metrics and scores of each task on a labelled split."""
     scores = score_splits(model, tasks, splits, processes)
     return measured(tasks, splits, scores), scores
 
@@ -111,13 +108,12 @@ def evaluate(
 def measured(
     tasks: Mapping[str, Task], splits: Mapping[str, Split], scores: Mapping[str, np.ndarray]
 ) -> Metrics:
-    """Return the metrics of each task's scores on the examples not set aside for calibration."""
+    """Return the metrics of each task's scores."""
     metrics = {}
     for name, task in tasks.items():
         targets = splits[name].examples.targets
         assert targets is not None
-        rows = splits[name].scored_rows
-        metrics[name] = task.kind.measure(scores[name][rows], targets[rows])
+        metrics[name] = task.kind.measure(scores[name], targets)
     return metrics
 
 
@@ -130,10 +126,9 @@ def figures_by_class(
     """Return precision, recall, F1 and support by task and class, of tasks with known labels."""
     found = {}
     for name, values in scores.items():
-        kind, own = tasks[name].kind, splits[name][split]
-        targets, rows = own.examples.targets, own.scored_rows
+        kind, targets = tasks[name].kind, splits[name][split].examples.targets
         if kind.columns is not None and targets is not None:
-            found[name] = kind.by_class(kind.predictions(values[rows]), targets[rows])
+            found[name] = kind.by_class(kind.predictions(values), targets)
     return found
 
 

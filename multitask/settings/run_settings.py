@@ -243,8 +243,7 @@ class RunSettings(Settings):
     )
     calibrate: bool = setting(
         False,
-        help="set a third of dev aside and calibrate probabilities on it after training; scores "
-        "are those of the other two thirds",
+        help="fit a temperature of each head on dev after training, which scales its probabilities",
         group="training",
         source="Guo et al., 2017",
         modes=SUPERVISED,

@@ -95,8 +95,7 @@ class StoredRun:
         if self.metrics is not None:
             members = self.metrics.get("members", {}).values()
             some = any(one.get("selected_on_examples") for one in members)
-            part = some or "calibration" in self.metrics
-            return "finished, part of dev" if part else "finished"
+            return "finished, part of dev" if some else "finished"
         try:
             epoch = finished_epochs(self.folder)
         except UserError:

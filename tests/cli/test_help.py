@@ -57,7 +57,7 @@ FLAGS = {  # the modes whose complete help shows them
     ),
     "--format": ("export",),
     "--projection-head --hard-top-k": ("pretrain",),
-    "--probabilities --coverage": ("predict",),
+    "--probabilities": ("predict",),
     "--gold --zip": ("evaluate",),
     "--table --rows --further --stored-only": ("reproduce",),
     "--seeds": ("reproduce",),

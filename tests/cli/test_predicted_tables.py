@@ -1,9 +1,8 @@
-"""What predict writes for a file: all its columns, reasons, thresholds; and a window at a time."""
+"""What predict writes for a file: all its columns, and reasons; and a window at a time."""
 
 import csv
 import io
 import json
-import sys
 import tracemalloc
 from pathlib import Path
 
@@ -94,37 +93,10 @@ def test_columns_of_parquet_files_may_have_any_type(predict):
     assert (found[1][:6], found[1][7:9]) == ([""] * 6, ["dull", ""])
 
 
-def test_a_class_below_the_threshold_is_not_predicted(predict, capsys):
-    texts = [f"a film {word}" for word in ("to love", "to hate", "of cats", "of dogs", "so")]
-    Path("in.csv").write_text("text,stars\n" + "".join(f"{t},1\n" for t in texts) + ",1\n")
-    _, *plain = predict("in.csv", "--probabilities")
-    shares = [max(map(float, row[3:8])) for row in plain[:5]]
-    middle = sorted(shares)[2]
-    capsys.readouterr()
-    _, *found = predict("in.csv", "--threshold", str(middle - 1e-6))
-    low = [share < middle - 1e-6 for share in shares]
-    assert 0 < sum(low) < 5
-    expected = ["" if one else row[2] for one, row in zip(low, plain[:5], strict=True)]
-    assert [row[2] for row in found] == [*expected, ""]
-    assert [row[3] for row in found] == ["below threshold" if one else "" for one in low] + [
-        "empty text"
-    ]
-    printed = capsys.readouterr()
-    assert f"{sum(low)} of 6 rows have a probability below" in printed.err
-
-
-def test_standard_input_has_reasons_only_with_a_threshold(finished, run_ok, monkeypatch):
-    for flags, columns in (((), 2), (("--threshold", "1"), 3)):
-        text = io.TextIOWrapper(io.BytesIO(b"a film\n\n"))
-        monkeypatch.setattr(sys, "stdin", text)
-        rows = run_ok("--mode", "predict", "--run", finished[0], "--tasks", "sst", *flags).stdout
-        rows = list(csv.reader(io.StringIO(rows), delimiter="\t"))
-        assert {len(row) for row in rows} == {columns}
-    assert [row[1:] for row in rows] == [
-        ["sst", "reason"],
-        ["", "below threshold"],
-        ["", "empty text"],
-    ]
+def test_standard_input_has_no_reasons(finished, run_ok, stdin):
+    stdin(b"a film\n\n")
+    rows = run_ok("--mode", "predict", "--run", finished[0], "--tasks", "sst").stdout
+    assert {line.count("\t") for line in rows.splitlines()} == {1}
 
 
 class FakeModel:
@@ -145,7 +117,7 @@ class FakeModel:
     def chosen(self, tasks, columns):
         return ["sst"]
 
-    def predict_window(self, columns, names, precision, coverage):
+    def predict_window(self, columns, names, precision):
         n = len(columns[0])
         none = np.zeros(n, bool)
         return {"sst": Prediction("sst", np.zeros(n), ["x"] * n, none, none)}

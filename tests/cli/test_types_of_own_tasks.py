@@ -77,26 +77,6 @@ def test_predictions_join_the_labels(trained, tmp_path, run_ok):
         assert row["tags (predicted)"] == "|".join(above)
 
 
-def test_a_threshold_replaces_one_half_for_each_label(trained, tmp_path, run_ok):
-    own = ("--column", "message", "--tasks", "tags", "--probabilities")
-    command = ("--mode", "predict", "--run", trained[0], "--input", REQUESTS, *own)
-    run_ok(*command, "--threshold", "0.35", "--output", tmp_path / "p.csv")
-    with (tmp_path / "p.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    names = [name.removeprefix("tags: ") for name in rows[0] if name.startswith("tags: ")]
-    for row in rows:
-        above = [name for name in names if float(row[f"tags: {name}"]) >= 0.35]
-        assert (row["tags (predicted)"], row["reason"]) == ("|".join(above), "")
-    ordered = (*command[:6], "--column", "message", "--tasks", "urgency", "--probabilities")
-    run_ok(*ordered, "--threshold", "0.4", "--output", tmp_path / "u.csv")
-    with (tmp_path / "u.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        best = max(("low", "normal", "high"), key=lambda name: float(row[f"urgency: {name}"]))
-        assert row["urgency (predicted)"] in ("", best)
-        assert (row["reason"] == "below threshold") == (not row["urgency (predicted)"])
-
-
 def test_the_demo_names_the_labels(trained):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

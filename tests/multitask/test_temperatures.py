@@ -1,0 +1,76 @@
+"""The temperatures of a run: fitted on dev, stored, and without any part in the training."""
+
+import json
+
+import pytest
+
+from common.errors import RunError, SettingsError
+from common.json_files import write_json
+from multitask.calibration import read_temperatures
+from multitask.run import complete
+from multitask.settings.config import RunConfig
+from multitask.storage.run_folder import CALIBRATION
+from tasks import CS224N
+from tasks.calibration import calibration_error, fit_temperature, temperature_scaled
+from tasks.predictions import read_scores, scores_name
+
+CONFIG = RunConfig(
+    tasks=("mrpc", *CS224N),
+    auxiliary=("mrpc",),
+    encoder="tiny",
+    limit=24,
+    dev_limit=40,
+    test_limit=4,
+    epochs=2,
+    steps_per_epoch=2,
+    keep="last",
+    linear="mkl",
+    calibrate=True,
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("calibrated") / "run"
+    complete(CONFIG, folder)
+    return folder
+
+
+def test_all_but_the_calibration_is_that_of_a_run_without_it(run, tmp_path):
+    plain = tmp_path / "plain"
+    metrics = complete(CONFIG.changed(calibrate=False), plain)
+    for name in ("model.safetensors", "heads.safetensors"):
+        files = [folder / "checkpoint" / "best" / name for folder in (run, plain)]
+        assert files[0].read_bytes() == files[1].read_bytes()
+    assert metrics["dev"] == json.loads((run / "metrics.json").read_text())["dev"]
+    assert "calibration" not in metrics
+    assert not (plain / CALIBRATION).exists()
+    for file in (run / "predictions").iterdir():
+        assert file.read_bytes() == (plain / "predictions" / file.name).read_bytes()
+
+
+def test_temperatures_are_those_of_the_stored_scores(run):
+    measured = json.loads((run / "metrics.json").read_text())["calibration"]
+    stored = read_temperatures(run)
+    assert set(measured) == set(stored) == {"sst", "qqp"}  # not of the auxiliary task, or numbers
+    for name, temperature in stored.items():
+        table = read_scores(run / "predictions" / scores_name(name, "dev"))
+        assert temperature == fit_temperature(table.values, table.targets)
+        scaled = temperature_scaled(table.values, temperature)
+        assert measured[name] == {
+            "temperature": temperature,
+            "ece_before": calibration_error(table.values, table.targets),
+            "ece_after": calibration_error(scaled, table.targets),
+        }
+
+
+def test_other_content_than_temperatures_is_refused(tmp_path):
+    assert read_temperatures(tmp_path) == {}
+    write_json(tmp_path / CALIBRATION, {"sst": "high"})
+    with pytest.raises(RunError, match=r"expected temperatures, found: .*restore it"):
+        read_temperatures(tmp_path)
+
+
+def test_pre_training_has_no_heads_to_calibrate():
+    with pytest.raises(SettingsError, match=r"calibrate: expected mode single .*found pretrain"):
+        RunConfig(mode="pretrain", objective="simcse", tasks=CS224N, calibrate=True)
