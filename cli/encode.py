@@ -100,17 +100,19 @@ def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int)
             meanwhile.submit(find_folder, config.encoder)
         from minbert.device import choose_device, warn_if_slow
         from minbert.kernel_choice import choose_linear
-        from multitask.assembly import report_skipped
+        from multitask.assembly import open_bi_encoder, report_skipped
         from serving.encode_file import compile_layers, encode_file
-        from serving.run_encoder import open_encoder, report_precision
+        from serving.run_encoder import encoder_of_run, report_precision
 
     warn_if_slow(config.precision, choose_device(config.device))
     choice = choose_linear(config.linear)
     if args.verbose:
         print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
-    run = Path(args.run) if args.run else None
     config = config.changed(linear=choice.kernel)
-    model = open_encoder(config, run, args.task, parser.outside)
+    if args.run:
+        model = encoder_of_run(Path(args.run), config, args.task, parser.outside)
+    else:
+        model = open_bi_encoder(config.encoder, config).to(choose_device(config.device))
     if args.verbose:
         report_skipped(model)
     precision = model.choose_precision(config.precision)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 REASON = "reason"  # the column of what a row lacks
 CUT = "cut"
-Windows = Iterable[tuple[list["Row"], dict[str, "Prediction"]]]
 
 
 class PredictionTable:
@@ -49,14 +48,8 @@ class PredictionTable:
     def write_rows(self, rows: Iterable[Sequence[object]]) -> None:
         """Write rows of fields, with control characters escaped if the file is a terminal."""
         if self.file.isatty():
-            rows = (escape_row(self.file, row) for row in rows)
+            rows = ([escape_unsafe(str(field)) for field in row] for row in rows)
         self.writer.writerows(rows)
-
-
-def escape_row(file: TextIO, row: Iterable[object]) -> list[object]:
-    """Return the fields of a row, with control characters escaped if the file is a terminal."""
-    fields = list(row)
-    return [escape_unsafe(str(one)) for one in fields] if file.isatty() else fields
 
 
 def columns(found: Mapping[str, Prediction], probabilities: bool) -> list[str]:

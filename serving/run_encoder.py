@@ -11,25 +11,13 @@ from common.errors import RunError, SharedEncoderWarning
 from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device
 from minbert.precision import PrecisionChoice
-from multitask.assembly import load_trained, open_bi_encoder
+from multitask.assembly import load_trained
 from multitask.model import EncoderWithHeads
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_config import stored_run_errors
 from multitask.storage.unfinished import warn_if_unfinished
-
-
-def open_encoder(
-    config: RunConfig,
-    run: Path | None,
-    task: str | None = None,
-    use: UserMethods = (),
-) -> BiEncoder:
-    """Return the encoder of a run, as `encoder_of_run`, or without a run that of `config`."""
-    if run is not None:
-        return encoder_of_run(run, config, task, use)
-    return open_bi_encoder(config.encoder, config).to(choose_device(config.device))
 
 
 def encoder_of_run(
