@@ -162,7 +162,7 @@ def request_of(args: argparse.Namespace, study: Study) -> StudyRequest:
             mode="single",
             tasks=(),
             data=args.data,
-            limit=study.limit if args.limit is None else args.limit,
+            limit=args.limit,
             dev_limit=args.dev_limit,
             encoder=args.encoder,
             precision=precision,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from reports.class_tables import class_tables
 from reports.comparison import Comparison
@@ -34,6 +33,9 @@ def comparison_page(comparison: Comparison, drawings: Mapping[str, Sequence[Draw
 
     Text from data, names of runs and settings is escaped.
     """
+    from jinja2 import Environment
+    from markupsafe import Markup
+
     systems = comparison.systems
     examples, left_out = [], []
     for task in tasks_of(systems):
@@ -44,23 +46,6 @@ def comparison_page(comparison: Comparison, drawings: Mapping[str, Sequence[Draw
             similar = first_task(systems, task).kind.columns is None
             examples.append((f"Disagreements on {task}", names, found, similar))
     runs = sum(len(one.system.runs) for one in systems)
-    return rendered(
-        "Comparison",
-        names=[one.system.name for one in systems],
-        summary=f"{len(systems)} systems, {runs} runs; scores on dev, which chose the best epochs.",
-        verdicts=verdicts(comparison),
-        tables=[*sections(comparison), *class_sections(comparison)],
-        notes=NOTES + (LEFT_OUT.format(", ".join(left_out)) if left_out else ""),
-        drawings=drawings,
-        disagreements=examples,
-    )
-
-
-def rendered(title: str, *, drawings: Mapping[str, Sequence[Drawing]], **content: Any) -> str:
-    """Return the HTML text of the template with a title, drawings and further content."""
-    from jinja2 import Environment
-    from markupsafe import Markup
-
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     # The figures are markup; their texts were escaped when they were drawn.
     figures = [
@@ -68,4 +53,13 @@ def rendered(title: str, *, drawings: Mapping[str, Sequence[Drawing]], **content
         for name, several in drawings.items()
     ]
     template = environment.from_string(TEMPLATE.read_text("utf-8"))
-    return template.render(title=title, figures=figures, folder=FIGURES, **content)
+    return template.render(
+        names=[one.system.name for one in systems],
+        summary=f"{len(systems)} systems, {runs} runs; scores on dev, which chose the best epochs.",
+        verdicts=verdicts(comparison),
+        tables=[*sections(comparison), *class_sections(comparison)],
+        notes=NOTES + (LEFT_OUT.format(", ".join(left_out)) if left_out else ""),
+        disagreements=examples,
+        figures=figures,
+        folder=FIGURES,
+    )

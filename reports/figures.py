@@ -137,23 +137,6 @@ def heading(axis: Axes, title: str, detail: str = "") -> None:
     )
 
 
-def signed_map(
-    axis: Axes, values: np.ndarray, text: Callable[[int, int], str], limit: float, label: str
-) -> None:
-    """Draw values (R, C), red below 0 and blue above; NaN stays empty.
-
-    Each cell has the `text` of its row and column. `limit` is the value of the darkest colour, and
-    `label` that of the colour bar.
-    """
-    image = axis.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
-    axis.grid(visible=False)
-    for row, column in np.argwhere(np.isfinite(values)):
-        colour = "white" if abs(values[row, column]) > 0.6 * limit else "black"
-        shown = text(row, column)
-        axis.text(column, row, shown, ha="center", va="center", fontsize=9, color=colour)
-    axis.figure.colorbar(image, ax=axis, label=label).outline.set_visible(False)
-
-
 def mean_line(
     axis: Axes, points: Mapping[float, Sequence[float]], title: str, shift: float = 0.0
 ) -> None:
@@ -173,9 +156,9 @@ def mean_line(
     )
 
 
-def signed(value: float, digits: int = 1) -> str:
+def signed(value: float) -> str:
     """Format a number with its sign, the minus sign as long as the plus sign."""
-    return f"{value:+.{digits}f}".replace("-", "\u2212")
+    return f"{value:+.1f}".replace("-", "\u2212")
 
 
 def wrapped(text: str, width: int = 40) -> str:

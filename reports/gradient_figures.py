@@ -11,7 +11,7 @@ import numpy as np
 from multitask.loop.telemetry import read_steps
 from multitask.storage.run_folder import RunFolder
 from multitask.storage.stored_runs import StoredRun
-from reports.figures import heading, new_figure, signed_map, styled, wrapped
+from reports.figures import heading, new_figure, styled, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,10 +60,14 @@ class PartCosines:
         axis.set_xticks(range(len(self.pairs)), pair_labels(self.pairs))
         axis.set_yticks(range(len(self.parts)), self.parts)
 
-        def text(row: int, column: int) -> str:
-            return f"{self.means[row, column]:z.2f}"
-
-        signed_map(axis, self.means, text, limit, "mean cosine")
+        image = axis.imshow(self.means, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
+        axis.grid(visible=False)
+        for row, column in np.argwhere(np.isfinite(self.means)):
+            mean = self.means[row, column]
+            colour = "white" if abs(mean) > 0.6 * limit else "black"
+            text = f"{mean:z.2f}"
+            axis.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
+        axis.figure.colorbar(image, ax=axis, label="mean cosine").outline.set_visible(False)
         detail = f"{self.detail}\nbelow 0: in conflict"
         heading(axis, "Cosines of gradients", detail)
 

@@ -144,7 +144,6 @@ class Study:
     captions: Mapping[str, str] = field(default_factory=dict)
     searches: Callable[[StudyRequest], list[Search]] = lambda request: []
     precision: str = "fp32"
-    limit: int | None = None  # default number of training examples per task
     options: Collection[str] = ()
     limit_shares: bool = True  # whether `limit` may be a share of the examples
     by_beginning: bool = True  # rows may be prefixes of cell names

@@ -4,7 +4,16 @@ import pytest
 
 from multitask.settings.config import RunConfig
 from reports.significance import paired_p
-from studies.claims import NOT_LEARNT, Claim, Test, between, claim_of, split_by_task, verdict_table
+from studies.claims import (
+    NOT_LEARNT,
+    Claim,
+    Test,
+    between,
+    claim_of,
+    mean_per_seed,
+    split_by_task,
+    verdict_table,
+)
 from studies.fairness import exceeds, learnt_tasks, limit_reason, pooling_reason
 
 UP = (0.020, 0.021, 0.019)
@@ -170,3 +179,9 @@ def test_tasks_of_the_papers_table_without_pairs_are_named_once():
     ]
     nothing = claim_of("A is better", "Table 1", {"A - B": {}}, (), [], printed=("sst2", "rte"))
     assert [test.what for test in nothing.tests] == ["A - B"], "no task has pairs"
+
+
+def test_one_mean_a_seed_where_all_have_it():
+    several = [{1: 0.1, 2: 0.4, 3: 9.0}, {}, {1: 0.3, 2: 0.0}]
+    assert mean_per_seed(several) == pytest.approx({1: 0.2, 2: 0.2})
+    assert mean_per_seed([{}, {}]) == {}

@@ -13,7 +13,7 @@ from reports.cells import read_cell
 from studies import STUDIES, find_study, runner
 from studies.bees.cells import ENSEMBLE, SEEDS
 from studies.bees.cells import cells as bees_cells
-from studies.reproduce import reproduce
+from studies.reproduce import reproduce, requested_seeds
 from studies.results import Cell, Results
 from studies.runner import run_cells, training
 from studies.study import StudyRequest
@@ -101,6 +101,16 @@ def test_a_teacher_whose_folder_is_gone_is_announced_and_trained_again(tmp_path,
     assert done == ["teacher-seed11711", "student-seed1"]
     line = "teacher-seed11711: expected the finished run, from which student starts or learns"
     assert line in capsys.readouterr().out
+
+
+def test_more_seeds_than_a_cell_has_of_its_own():
+    def seeds(name, own, count):
+        return requested_seeds(Cell(name, BASE, own, training), count, find_study("lacon"))
+
+    assert seeds("main", (11711, 2), 1) == (11711,)
+    assert seeds("main", (11711, 2), 5) == (11711, 2, 1, 3, 4)
+    assert seeds("main", tuple(range(1, 7)), 10) == tuple(range(1, 11))
+    assert seeds("sweep-tau-1", (1, 2, 3), 6) == (1, 2, 3)
 
 
 # Tables without training
