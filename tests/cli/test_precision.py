@@ -10,14 +10,12 @@ import torch
 from run_files import config, prediction_bytes
 
 from minbert import BiEncoder
-from minbert import precision as precisions
 from minbert.linear import reports_bfloat16
 from minbert.precision import choose_precision
 from minbert.words import build_bilstm
-from multitask import RunConfig, train
+from multitask import RunConfig
 from multitask.assembly import assemble
 from multitask.storage.checkpoint_folders import CONFIG
-from multitask.storage.run_names import default_folder
 
 CPU = torch.device("cpu")
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", 16, "--epochs", 1)
@@ -93,16 +91,6 @@ def test_a_run_prints_and_stores_what_auto_became(run_ok, tmp_path, has):
     assert stored["precision"] == NAMES[has]
 
 
-def test_training_from_python_stores_what_auto_became(tmp_path, has, capsys):
-    asked = RunConfig(tasks=("sst",), encoder="tiny", limit=16, epochs=1)
-    assert asked.precision == "auto"
-    run = train(asked, tmp_path / "run")
-    assert lines(capsys.readouterr().out) == [LINES[has]]
-    assert run.config.precision == NAMES[has]
-    assert train(asked, tmp_path / "run").metrics == run.metrics  # it is finished
-    assert "finished" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("first", [True, False])
 def test_a_run_goes_on_in_the_precision_that_it_began_with(
     run_ok, stopped, finished, bfloat16, tmp_path, first
@@ -141,30 +129,6 @@ def test_another_precision_than_that_of_the_folder_is_refused(run_ok, error_line
     assert "config.json: precision: expected fp32 or bf16, found 'auto'" in line
 
 
-def test_settings_of_a_run_include_its_precision(run_ok, tmp_path, bfloat16):
-    bfloat16(True)
-    run_ok(*SST, "--output", tmp_path / "run")
-    bfloat16(False)
-    again = ("--mode", "single", "--config", tmp_path / "run" / "config.json")
-    printed = run_ok(*again, "--output", tmp_path / "again").stdout
-    assert not lines(printed)
-    assert config(tmp_path / "again")["precision"] == "bf16"
-    # A file of the user without the setting is another matter.
-    (tmp_path / "own.json").write_text(json.dumps({"encoder": "tiny", "limit": 16, "epochs": 1}))
-    own = ("--mode", "single", "--task", "sst", "--config", tmp_path / "own.json")
-    assert lines(run_ok(*own, "--output", tmp_path / "own").stdout) == [LINES[False]]
-
-
-def test_folders_keep_their_names():
-    names = {"fp32-seed11711-a34b1136", "bf16-seed11711-f0f23efd", "auto-seed11711-253003ce"}
-    for name in names:
-        config = RunConfig(tasks=("sst",), precision=name[:4])
-        assert default_folder(config).name == f"single-sst-minilm-{name}"
-    assert default_folder(RunConfig(tasks=("sst",))) == default_folder(
-        config.changed(precision="auto")
-    )
-
-
 def test_a_bilstm_gets_fp32(run_ok, tmp_path, lstm, bfloat16):
     bfloat16(True)
     command = ("--mode", "single", "--task", "sst", "--limit", 16, "--epochs", 1)
@@ -187,12 +151,6 @@ def test_noise_below_the_rounding_of_bf16_gets_fp32(bfloat16):
 
 def test_the_plan_of_a_run_names_the_precision(run_ok, has):
     assert lines(run_ok(*SST, "--dry-run").stdout) == [LINES[has]]
-
-
-def test_a_probe_prints_and_stores_what_auto_became(run_ok, tmp_path, has):
-    command = ("--mode", "probe", "--task", "sst", "--encoder", "tiny", "--limit", 32)
-    assert lines(run_ok(*command, "--output", tmp_path).stdout) == [LINES[has]]
-    assert config(tmp_path)["precision"] == NAMES[has]
 
 
 # Encoding
@@ -234,9 +192,3 @@ def test_predictions_do_not_depend_on_the_precision_of_the_run(run_ok, stopped, 
     auto, explicit = run_ok(*command), run_ok(*command, "--precision", "fp32")
     assert auto.stdout == explicit.stdout
     assert lines(auto.stderr) == [LINES[False]]
-
-
-def test_every_line_has_the_same_form(has):
-    form = re.compile(r"precision: (fp32|bf16) \([^()]+\)")
-    assert form.fullmatch(str(precisions.PrecisionChoice("fp32", "the run began with it")))
-    assert form.fullmatch(LINES[has])

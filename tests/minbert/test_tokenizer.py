@@ -241,17 +241,6 @@ def test_long_pairs_are_joined_as_the_library_does(folder, family, limit):
             assert bool(found.overflowing) == bool(exact.overflowing)
 
 
-def test_long_pairs_of_an_alphabet_without_a_are_those_of_the_library():
-    backend = tokenizers.Tokenizer(models.BPE({"[CLS]": 0, "[SEP]": 1, "C": 2, "G": 3}, []))
-    backend.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 0), ("[SEP]", 1)],
-    )
-    ours = tokenizer.Tokenizer(backend, 8)
-    assert rows(ours(["CG" * 50], ["GGC" * 50])) == [[0, 2, 3, 1, 3, 3, 2, 1]]
-
-
 MEMORY = """
 import resource, sys
 from pathlib import Path

@@ -127,7 +127,7 @@ PRETRAINING = [
     (TEXT | {"limit": {"sst": 3}}, "limit: expected one for all tasks in mode pretrain, found one"),
     (TEXT | {"first_task": "x"}, "first_task: expected sampling hybrid"),
     (TEXT | {"task_options": {"zz": {}}}, "task_options: expected an objective of classes"),
-    (TEXT | {"similarity_scale": 3.0}, "similarity_scale: expected mode single, multitask or pare"),
+    (TEXT | {"similarity_scale": 3.0}, "similarity_scale: expected mode single or multitask"),
     (SIMCSE | {"objective": "nli", "tasks": ()}, "nli: expected a file with objective nli, found"),
 ]
 

@@ -222,10 +222,8 @@ def test_a_setting_of_a_method_must_have_a_unique_name():
             {"tasks": (SST(head="softmax"),), "task_options": {"sst": {"head": "hidden"}}},
             "task_options and the object of sst: expected at most one of them",
         ),
-        ({"freeze_encoder": True, "lr": 1e-3}, "freeze_encoder and lr: expected only head_lr"),
         ({"objective": "leam", "pooling": "max"}, "pooling: expected another objective"),
         ({"objective": "simcse", "head_lr": 1e-2}, "head_lr: expected setting projection"),
-        ({"tasks": ("etpc",), "similarity_scale": 3.0}, "expected a task of similarities, found"),
     ],
 )
 def test_wrong_values_and_settings_without_effect_are_refused_in_one_line(settings, expected):

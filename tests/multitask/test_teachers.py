@@ -24,7 +24,7 @@ from multitask.run import make_trainer
 from multitask.soft_targets import soft_targets
 from multitask.storage.checkpoint_folders import CheckpointError
 from multitask.storage.run_folder import RunFolder
-from multitask.teachers import count_of, shares_of, teachers_by_task
+from multitask.teachers import shares_of, teachers_by_task
 from tasks import build_task
 from tasks.data import SoftTargets
 from tasks.own_tasks import task
@@ -199,24 +199,6 @@ def test_a_student_of_an_ensemble_that_changed_is_refused(teacher, tmp_path):
     assert (folder / "source-runs.json").read_bytes() == before
 
 
-def test_a_teacher_that_changes_while_a_student_starts_is_refused(teacher, tmp_path, monkeypatch):
-    shutil.copytree(teacher("sst", seed=1), tmp_path / "teacher")
-    compute = soft_target_files.computed
-
-    def replaced(*args):
-        found = compute(*args)
-        shutil.rmtree(tmp_path / "teacher")
-        shutil.copytree(teacher("sst", seed=2), tmp_path / "teacher")
-        (tmp_path / "teacher" / "soft-targets").mkdir(exist_ok=True)
-        return found
-
-    shutil.rmtree(tmp_path / "teacher" / "soft-targets", ignore_errors=True)
-    monkeypatch.setattr(soft_target_files, "computed", replaced)
-    with pytest.raises(RunError, match="a run changed while it was read"):
-        train(student(tmp_path / "teacher"), tmp_path / "student")
-    assert not (tmp_path / "student" / "config.json").exists()
-
-
 @pytest.mark.parametrize("change", ["other", "rows", "nan"])
 def test_stored_scores_that_do_not_fit_are_refused(teacher, tmp_path, change):
     shutil.copytree(teacher("sst"), tmp_path / "teacher", ignore=lambda *_: ["soft-targets"])
@@ -228,19 +210,6 @@ def test_stored_scores_that_do_not_fit_are_refused(teacher, tmp_path, change):
         RunError, match=r"expected finite scores of 24 examples, .* delete the file"
     ):
         soft_targets(student(tmp_path / "teacher"))
-
-
-def test_a_member_is_not_taken_for_one_whose_path_ends_its_own():
-    counts = {"runs/a": 1, "more/runs/a": 5, "b": 2}  # as an ensemble names them
-    for member, count in {"more/runs/a": 5, "other/runs/a": 1, "runs/b": 2, "runs/c": 0}.items():
-        assert count_of(Path("/there", member), counts) == count
-
-
-@pytest.mark.parametrize("tasks", [5, None, "sst"])
-def test_a_teacher_with_damaged_tasks_is_an_error_of_one_line(tasks, tmp_path):
-    write_json(tmp_path / "config.json", {"mode": "single", "tasks": tasks, "seed": 1})
-    with pytest.raises((RunError, SettingsError), match=r"expected a run"):
-        teachers_by_task(student(tmp_path))
 
 
 def test_members_are_found_beside_their_ensemble(teacher, tmp_path, monkeypatch):

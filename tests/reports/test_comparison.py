@@ -180,17 +180,6 @@ def test_runs_that_differ_in_more_than_tasks_and_seed_are_not_merged(
     assert len(systems(("x", one), ("x", two))) == 1
 
 
-def test_runs_on_different_files_of_an_own_task_are_not_merged(make_run):
-    folders = [make_run("a", ["sst"], 0.2, 1), make_run("b", ["sst"], 0.3, 2)]
-    for folder in folders:
-        config = json.loads((folder / "config.json").read_text())
-        config["own_tasks"] = {"sst": {"train": f"{folder.name}.csv", "dev": "dev.csv"}}
-        (folder / "config.json").write_text(json.dumps(config))
-    runs = [StoredRun(one, json.loads((one / "config.json").read_text()), {}) for one in folders]
-    with pytest.raises(UserError, match="files of sst"):
-        group_runs([(None, one) for one in runs])
-
-
 def test_runs_on_files_with_other_content_are_not_merged(make_run):
     folders = [make_run("a", ["sst"], 0.2, 1), make_run("b", ["sst"], 0.3, 2)]
     write_json(folders[0] / "data.json", {"sst train": "0", "sst test": "0"})

@@ -18,7 +18,7 @@ from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export
 from serving.joined_passes import EmbeddingRequest, answers
-from serving.run_encoder import encoder_of_run, of_one_task
+from serving.run_encoder import of_one_task
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -202,17 +202,6 @@ def test_other_libraries_open_an_export_of_a_task(branched, tmp_path):
     export(branched, tmp_path / "st", "sentence-transformers", task="sst")
     found = SentenceTransformer(str(tmp_path / "st"), device="cpu").encode(TEXTS)
     assert_near(found, model.encode(TEXTS, task="sst"), terms_of(model))
-
-
-def test_an_export_of_every_branch_is_replaced_and_encoded_as_its_run(branched, tmp_path):
-    for _ in range(2):
-        export(branched, tmp_path / "all", "minbert", overwrite=True)
-    config = RunConfig(tasks=())
-    for task in ("sst", "sts"):
-        one, other = (encoder_of_run(run, config, task) for run in (branched, tmp_path / "all"))
-        np.testing.assert_array_equal(one.encode(TEXTS), other.encode(TEXTS))
-    with pytest.warns(SharedEncoderWarning):
-        encoder_of_run(tmp_path / "all", config)
 
 
 def test_an_encoder_is_not_saved_over_a_run_or_an_export(branched, tmp_path):

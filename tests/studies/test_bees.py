@@ -15,7 +15,6 @@ from multitask.optimizer import AdamW
 from multitask.regularizers import Smart
 from multitask.sampling import build_plan
 from multitask.settings.config import RunConfig
-from multitask.storage.stored_config import without_paths
 from studies.bees.analysis import analysed_training, has_negation, negation_errors
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell
 from studies.bees.claims import (
@@ -162,26 +161,6 @@ def test_other_data_files_of_the_same_name_are_refused(reproduce, tmp_path):
     assert (status, "M6.json: expected a cell with a config" in said.err) == (1, True)
 
 
-def test_a_run_of_another_configuration_is_not_a_member(tmp_path):
-    cell, runs, results = row_cell("M6", BASE, 1), tmp_path / "runs", Results(tmp_path / "bees")
-    folder = runs / "M6-seed11711"
-    folder.mkdir(parents=True)
-    results.folder.mkdir()
-
-    def make(**changes):
-        config = replace(cell.run_config(SEEDS[0], runs), **changes)
-        write_json(folder / "config.json", config.to_json())
-        write_json(folder / "metrics.json", {"dev": {}})
-
-    make()
-    assert results.finished_folder(cell, SEEDS[0], runs) is None  # nothing is kept yet
-    kept = {"config": without_paths(cell.config), "seeds": {str(SEEDS[0]): {"dev": {}}}}
-    write_json(results.file(cell), kept)
-    assert results.finished_folder(cell, SEEDS[0], runs) == folder
-    make(lr=1.0)
-    assert results.finished_folder(cell, SEEDS[0], runs) is None
-
-
 def test_an_ensemble_is_shown_beside_the_cells_it_was_made_of():
     cells, members = {}, {}
     for task, rows in ENSEMBLE.items():
@@ -235,12 +214,6 @@ def test_all_rows_and_the_ensemble(reproduce, tmp_path):
         "smart-weight-sts.png", "smart-weight-sst.png", "confusion.png", "similarities.png"
     }  # fmt: skip
     assert "18 of " in (tmp_path / "bees.md").read_text()
-
-
-def test_invalid_rows_and_seeds_are_refused(reproduce):
-    assert "--rows: expected one of M1, M2" in reproduce("--rows", "M19")[1].err
-    assert "expected at most one" in reproduce("--rows", "M1", "--further")[1].err
-    assert "--seeds: expected 5 at most, found 9" in reproduce("--seeds", "9")[1].err
 
 
 def test_a_requested_batch_size_replaces_that_of_the_paper():

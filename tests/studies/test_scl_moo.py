@@ -3,7 +3,6 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from threading import Barrier
 
 import numpy as np
@@ -12,7 +11,6 @@ from cell_files import few_words, keep_seeds, write_times
 
 from common.errors import UserError
 from common.json_files import write_json
-from multitask import task as own_task
 from multitask.settings.config import RunConfig
 from studies import runner
 from studies.claims import NOT_LEARNT, verdict_table
@@ -22,7 +20,6 @@ from studies.results import Results
 from studies.runner import run_cells
 from studies.scl_moo.cells import (
     BALANCED,
-    CONTROL_NOT_TUNED,
     CONTROLS,
     GRID,
     METHODS,
@@ -34,8 +31,7 @@ from studies.scl_moo.cells import (
     TUNED_SHOTS,
     Experiments,
 )
-from studies.scl_moo.claims import effect, method_claims, sweep_claims, unfair, unfair_ends
-from studies.scl_moo.study import is_wanted
+from studies.scl_moo.claims import effect, method_claims, sweep_claims, unfair_ends
 from studies.scl_moo.tables import (
     Accuracies,
     chosen_table,
@@ -44,7 +40,7 @@ from studies.scl_moo.tables import (
     few_shot_table,
     full_table,
 )
-from studies.study import StudyRequest, printed
+from studies.study import printed
 from studies.tuning import FOLDER
 from tasks.objectives import LS, ContrastiveEPO
 from tasks.protocols import FewShots
@@ -148,26 +144,6 @@ def test_examples_other_than_the_recorded_ones_are_refused(small, tmp_path):
             record_examples(config, *folders)
 
 
-def test_examples_of_a_task_without_a_test_file_are_recorded(data, tmp_path):
-    files = f"own={data}/SST-2/train.tsv:dev={data}/SST-2/dev.tsv"
-    own = own_task(f"{files},type=classification,text=sentence,label=label")
-    record_examples(RunConfig(mode="single", tasks=(own,)), tmp_path, tmp_path)
-    (file,) = tmp_path.glob("ids-own-*.json")
-    drawn = json.loads(file.read_text())
-    assert set(drawn) == {"dev", "dev, hash", "train, hash"}
-    assert len(drawn["dev"].split()) == 24
-
-
-def test_invalid_rows_flags_and_data_are_refused(reproduce, data, tmp_path):
-    assert (
-        "--rows: expected the beginning of one of few-shot-sst2-20-ce"
-        in reproduce("--rows", "M1")[1].err
-    )
-    assert "--further: expected table bees, found scl-moo" in reproduce("--further")[1].err
-    status, said = reproduce("--rows", "full-mnli", "--data", str(tmp_path))
-    assert (status, "expected data of a requested task" in said.err) == (1, True)
-
-
 def invented(results, better):
     """Kept cells of two tasks: EPO better than CE by `better`, the others like it."""
     draw = np.random.default_rng(0)
@@ -260,16 +236,6 @@ def test_a_correlation_that_is_not_stored_follows_from_f1_and_class_counts(
     assert learnt_by(results, [one], lambda _: {1: 0.5, 2: 0.5}) == expected
 
 
-def test_a_pair_needs_all_numbers_of_examples(tmp_path):
-    invented(tmp_path, 0.05)
-    file = tmp_path / f"{CELLS.few_shot('rte', 20, 'epo').name}.json"
-    content = json.loads(file.read_text())
-    del content["seeds"]["1"]
-    write_json(file, content)
-    found, _ = Accuracies(CELLS, Results(tmp_path)).pairs("epo", "ce")
-    assert len(found) == 2 * len(SEEDS) - 1
-
-
 def test_settings_hold_for_other_numbers_of_examples_until_these_are_tuned():
     tuned = {
         f"few-shot-sst2-{TUNED_SHOTS}-ce": {"lr": 1e-4},
@@ -307,24 +273,6 @@ def test_only_the_numbers_of_examples_that_settings_were_chosen_with_test_a_clai
     assert results.ends("sst2", "epo", "ce") == (20, 50 if len(tested) > 1 else 100)
     assert results.ends("rte", "epo", "ce") == (20, 100)
     assert results.gain("sst2", 20, "epo", "ce") == pytest.approx({1: 0.3})
-
-
-def test_numbers_of_examples_that_are_not_tested_need_no_tuning(tmp_path):
-    """Figures with another number of examples are no reason against the tested ones."""
-    names = [f"few-shot-sst2-{TUNED_SHOTS}-{method}" for method in METHODS | CONTROLS]
-    cells = replace(CELLS, tuned={name: {"lr": 1e-4} for name in names})
-    for shots in (20, TUNED_SHOTS):
-        for method in METHODS | CONTROLS:
-            one = cells.few_shot("sst2", shots, method)
-            figures = {"1": {"test": {"sst2": {"accuracy": 0.9}}}}
-            keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), figures)
-    results = Accuracies(cells, Results(tmp_path))
-    pairs, _ = results.pairs("epo", "ce-balanced")
-    assert pairs
-    reasons = unfair(results, "epo", "ce-balanced", few=True, pairs=pairs)
-    assert CONTROL_NOT_TUNED not in reasons
-    reasons = unfair_ends(results, "epo", "ce-balanced", (20, 100), {})
-    assert f"settings were chosen with {TUNED_SHOTS} examples" in reasons
 
 
 @pytest.mark.parametrize(
@@ -457,12 +405,6 @@ def test_single_settings_are_tested_as_in_the_ablation(tmp_path):
         assert same == ("effect of tau" in test.what)
 
 
-def test_a_task_that_is_not_learnt_has_no_fair_sweep(tmp_path, monkeypatch):
-    monkeypatch.setitem(MAJORITY, "sst2", 0.99)
-    tests = swept(CELLS, tmp_path, {("scl_weight", "ls"): -4})
-    assert all(NOT_LEARNT in test.reasons for test in tests)
-
-
 @pytest.mark.parametrize(
     ("chosen", "unfair"),
     [
@@ -535,25 +477,3 @@ def test_workers_share_the_seeds_of_a_cell(small, tmp_path, monkeypatch):
             work.result()
     assert sorted(begun) == [1, 2, 3, 4]
     assert set(Results(tmp_path / "results").figures_by_seed(one)) == {1, 2, 3, 4}
-
-
-def test_failures_of_runs_of_another_worker_are_reported(small, tmp_path, monkeypatch):
-    one = replace(small, seeds=(1, 2))
-    monkeypatch.setattr(runner, "run_seed", lambda *_, wait=True: failing() if wait else False)
-
-    def failing():
-        raise UserError("no memory")
-
-    found = run_cells([one], Results(tmp_path / "results"), tmp_path / "runs")
-    assert [line.rpartition(": ")[2] for line in found] == ["no memory", "no memory"]
-
-
-@pytest.mark.parametrize(
-    ("row", "more"), [("parameters", {"sst2", "mrpc"}), ("parameters-m", {"mrpc"})]
-)
-def test_rows_include_the_cells_that_they_are_compared_with(row, more):
-    request = StudyRequest(CELLS.base, Path(), Path(), rows=(row,))
-    names = {one.name for one in CELLS.every() if is_wanted(one, request)}
-    assert names == {
-        f"{kind}-{t}{n}-epo" for t in more for kind, n in (("parameters", ""), ("few-shot", "-50"))
-    }

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from cell_files import few_words, keep_seeds
@@ -12,10 +11,8 @@ from multitask.settings.config import RunConfig
 from studies import STUDIES, find_study
 from studies.fairness import end_of_grid_reason, tuning_reason
 from studies.lacon import cells as lacon
-from studies.reproduce import cells_with_settings_of, check_tuned
 from studies.results import Results
 from studies.scl_moo.cells import Experiments
-from studies.scl_moo.study import STUDY as SCL_MOO
 from studies.study import StudyRequest
 from studies.supercontext import cells as supercontext
 from studies.tuning import (
@@ -24,7 +21,6 @@ from studies.tuning import (
     point_beyond,
     points_tried,
     rates_tried,
-    searches_of,
     tune,
     tuned_settings,
     tuning_table,
@@ -108,19 +104,6 @@ def test_a_rate_within_the_grid_ends_the_search(search, tmp_path):
     assert point_beyond(higher, results) is None
 
 
-def test_a_run_without_a_dev_figure_ends_the_search(search, tmp_path):
-    one, _ = search
-
-    def empty(config, folder):
-        folder.mkdir(parents=True)
-        return {"environment": {"date": "2100-01-01"}}
-
-    cell = replace(one.cell, run_function=empty)
-    one = replace(one, cell=cell, grid={"lr": (1e-5, 2e-4), "scl_weight": (0.1,)})
-    assert tune([one], 2, tmp_path / "results", tmp_path / "runs") == []
-    assert points_tried(one, tmp_path / "results") == 0
-
-
 def test_settings_of_stored_cells_stay(reproducing, data, tmp_path, monkeypatch):
     """No rate beyond the grid is tried for them, so that a finished command can be repeated."""
     monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
@@ -137,44 +120,10 @@ def test_settings_of_stored_cells_stay(reproducing, data, tmp_path, monkeypatch)
     assert said.out.splitlines()[-1].split()[:2] == ["all", "0"]
 
 
-def test_a_page_needs_only_the_points_of_its_own_rows(monkeypatch):
-    """With another number of points for few-shot-sst2-50-ce-balanced, a longer name."""
-    study = SCL_MOO
-    row = "few-shot-sst2-50-ce"
-    monkeypatch.setattr(
-        "studies.reproduce.points_tried", lambda search, _: 3 if search.cell.name == row else 2
-    )
-    request = StudyRequest(BASE, Path("results"), Path("runs"), rows=(row,), tune=3)
-    check_tuned(study, request)
-    with pytest.raises(UserError, match="3 stored points of few-shot-sst2-50-ce-balanced"):
-        check_tuned(study, replace(request, rows=(f"{row}-",)))
-
-
-def test_a_run_that_fails_beyond_the_grid_ends_the_search(search, tmp_path):
-    one, _ = search
-    results, runs = tmp_path / "results", tmp_path / "runs"
-    run = one.cell.run_function
-
-    def fails(config, folder):
-        if config.flat()["lr"] > 5e-4:
-            raise UserError("diverged")
-        return run(config, folder)
-
-    cell = replace(one.cell, run_function=fails)
-    higher = replace(one, cell=cell, grid={"lr": (1e-5, 2e-4), "scl_weight": (0.1,)})
-    assert len(tune([higher], 2, results, runs)) == 3
-    assert rates_tried(higher, results) == {1e-5, 2e-4}
-
-
 def test_points_are_a_prefix_of_one_order_and_a_grid_may_be_smaller(search):
     one, _ = search
     assert one.points(2) == one.points(9)[:2]
     assert len(one.points(9)) == 4
-
-
-def test_the_first_of_equal_points_is_the_best():
-    points = [{"settings": {"lr": lr}, "dev": {"1": 0.5}} for lr in (1, 2)]
-    assert best_point(points)["settings"] == {"lr": 1}
 
 
 def test_points_of_another_configuration_are_refused(search, tmp_path):
@@ -302,15 +251,6 @@ def test_a_rate_at_an_end_of_those_tried_is_a_reason_for_the_method_that_is_behi
     assert end_of_grid_reason(results, [one], [], {}, behind) == []
 
 
-def test_a_control_has_the_settings_of_its_method_until_it_is_tuned():
-    tuned = {"few-shot-sst2-50-ce": {"lr": 3e-4}}
-    control = Experiments(BASE, tuned=tuned).few_shot("sst2", 20, "ce-balanced").config
-    assert control.flat()["lr"] == 3e-4
-    tuned["few-shot-sst2-50-ce-balanced"] = {"lr": 3e-5}
-    control = Experiments(BASE, tuned=tuned).few_shot("sst2", 20, "ce-balanced").config
-    assert control.flat()["lr"] == 3e-5
-
-
 def test_stored_cells_are_not_made_stale_by_a_later_choice(reproducing, data, monkeypatch):
     monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
     call = reproducing("scl-moo", "--data", data, "--encoder", "tiny", "--epochs", 1)
@@ -319,15 +259,3 @@ def test_stored_cells_are_not_made_stale_by_a_later_choice(reproducing, data, mo
     status, said = call(*rows, "--tune", 1)
     assert (status, "--tune: expected a --results without cells" in said.err) == (1, True)
     assert call(*rows, "--stored-only")[0] == 0
-
-
-def test_cells_without_the_chosen_settings_do_not_prevent_tuning(data):
-    request = StudyRequest(BASE, data, data)
-    study = SCL_MOO
-    (search,) = searches_of(study.searches(request), "few-shot-sst2-50", "ce")
-    found = {one.name for one in cells_with_settings_of([search], study, request)}
-    assert {"few-shot-sst2-20-ce", "few-shot-sst2-50-ce"} <= found
-    assert not any("cola" in name for name in found)
-    (search,) = searches_of(study.searches(request), "few-shot-sst2-20", "ce")
-    found = {one.name for one in cells_with_settings_of([search], study, request)}
-    assert {name for name in found if name.endswith("-ce")} == {"few-shot-sst2-20-ce"}
