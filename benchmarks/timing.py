@@ -14,9 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from minbert.config import LINEARS
-from minbert.kernel_choice import choose_linear
-from minbert.linear import has_onednn, linear, product
+from minbert.linear import linear
 from minbert.threads import in_threads
 
 SHAPES = ((384, 1152), (384, 384), (384, 1536), (1536, 384))  # inputs, outputs of MiniLM's layers
@@ -67,13 +65,11 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def make_result(args: argparse.Namespace, unit: str, groups: dict[str, Any]) -> dict[str, Any]:
-    """Return a benchmark's result: its tables, and the data and kernel of the measurement."""
-    linear = choose_linear()
+    """Return a benchmark's result: its tables, and the data of the measurement."""
     return {
         "unit": unit,
         "repetitions": args.repetitions,
         "data": Path(args.data).name,
-        "linear": f"{linear.kernel} ({linear.reason})",
         "groups": groups,
     }
 
@@ -104,15 +100,11 @@ def products_seconds(precision: str, device: torch.device) -> float:
 def kernels(
     precision: str, device: torch.device, inputs: int, outputs: int
 ) -> list[Callable[[], object]]:
-    """Return a linear layer's product, one for each kernel that this PyTorch has."""
+    """Return a linear layer's product, by PyTorch's kernel and by ours."""
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     shapes = ((GEMM_TOKENS, inputs), (outputs, inputs), (outputs,))
     x, weight, bias = (torch.randn(shape, dtype=dtype, device=device) for shape in shapes)
-    found: list[Callable[[], object]] = [partial(F.linear, x, weight, bias)]
-    if device.type == "cpu":
-        for name in LINEARS if has_onednn() else LINEARS[:1]:
-            found += [partial(one, x, weight, bias, name) for one in (linear, product)]
-    return found
+    return [partial(one, x, weight, bias) for one in (F.linear, linear)]
 
 
 def timed_on(work: Callable[[], object], device: torch.device) -> float:

@@ -20,7 +20,6 @@ from common.entry_point import if_interrupted
 from common.errors import UserError
 from minbert.sources import find_folder
 from multitask.settings.config import RunConfig
-from multitask.settings.run_settings import MACHINE
 
 OF_RUN = {"max_tokens": "the encoder's, or that of --run"}
 
@@ -54,16 +53,11 @@ def add_flags(parser: Any) -> None:
     files.add_argument("--verbose", action="store_true", help=VERBOSE)
 
     parser.flags = flags = Flags(parser, defaults=OF_RUN)
-    flags.add_config(("encoder", "pooling", "max_tokens", "precision", *MACHINE))
+    flags.add_config(("encoder", "pooling", "max_tokens", "precision", "device"))
     files.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
         help="scale embeddings to unit length (default: as in the encoder's folder, else no)",
-    )
-    files.add_argument(
-        "--compile",
-        action="store_true",
-        help="fuse operations between matrix products with torch.compile; useful for much text",
     )
 
 
@@ -99,16 +93,11 @@ def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int)
         if not args.run:  # check the weights' hash while PyTorch is imported
             meanwhile.submit(find_folder, config.encoder)
         from minbert.device import choose_device, warn_if_slow
-        from minbert.kernel_choice import choose_linear
         from multitask.assembly import open_bi_encoder, report_skipped
-        from serving.encode_file import compile_layers, encode_file
+        from serving.encode_file import encode_file
         from serving.run_encoder import encoder_of_run, report_precision
 
     warn_if_slow(config.precision, choose_device(config.device))
-    choice = choose_linear(config.linear)
-    if args.verbose:
-        print(f"linear layers on a CPU: {choice.kernel} ({choice.reason})")
-    config = config.changed(linear=choice.kernel)
     if args.run:
         model = encoder_of_run(Path(args.run), config, args.task, parser.outside)
     else:
@@ -116,8 +105,6 @@ def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int)
     if args.verbose:
         report_skipped(model)
     precision = model.choose_precision(config.precision)
-    if args.compile:
-        compile_layers(model)
     source, normalize = Path(args.input), args.normalize
     with atomic_path(Path(args.output)) as new:
         line = encode_file(model, source, args.column, total, new, precision.precision, normalize)

@@ -22,7 +22,6 @@ from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from common.argument_types import typed
 from common.settings import Name
 from multitask.settings.config import RunConfig
-from multitask.settings.run_settings import MACHINE
 
 if TYPE_CHECKING:
     from serving.prediction_writer import PredictionOptions
@@ -74,7 +73,7 @@ def add_flags(parser: Any) -> None:
         "of --tasks; implies --quotes no",
     )
     parser.flags = flags = Flags(parser, defaults={"max_tokens": "that of the run"})
-    flags.add_config(("max_tokens", "precision", *MACHINE))
+    flags.add_config(("max_tokens", "precision", "device"))
     flags.add("use", "training", USE_AGAIN, **USE)
 
 

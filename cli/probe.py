@@ -14,7 +14,6 @@ from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
 from cli.training import add_drop_leaks, add_use, config_of
 from multitask.settings.methods import methods
-from multitask.settings.run_settings import MACHINE
 from tasks import CS224N, TASK_NAMES, TASKS
 
 
@@ -24,7 +23,7 @@ def add_flags(parser: Any) -> None:
     add_task(flags, "task to evaluate", classes)
     data = ("data", "limit", "dev_limit", "test_limit")
     flags.add_config(
-        (*data, "seed", "encoder", "pooling", "max_tokens", "init", "precision", *MACHINE)
+        (*data, "seed", "encoder", "pooling", "max_tokens", "init", "precision", "device")
     )
     add_use(flags)
     add_drop_leaks(flags)

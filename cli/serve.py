@@ -18,7 +18,6 @@ from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from common.argument_types import typed
 from common.settings import Count
 from multitask.settings.config import RunConfig
-from multitask.settings.run_settings import MACHINE
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Milliseconds = Annotated[int, Meta(ge=0, le=1000)]
@@ -56,7 +55,7 @@ def add_flags(parser: Any) -> None:
         help="requests that wait or run at most; further ones get status 503 (default: 64)",
     )
     parser.flags = flags = Flags(parser)
-    flags.add_config(("precision", *MACHINE))
+    flags.add_config(("precision", "device"))
     flags.add("use", "training", USE_AGAIN, **USE)
 
 
@@ -73,10 +72,10 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.service import Load, make_app
 
     machine = RunConfig(**parser.flags.given(args, ()))
-    model = MultiTaskModel.load(args.run, machine.device, machine.linear, parser.outside)
+    model = MultiTaskModel.load(args.run, machine.device, parser.outside)
     choice = model.model.bi_encoder.choose_precision(machine.precision)
     precision = choice.precision
-    for task in (None, *model.model.branches):  # errors and compilation before the first request
+    for task in (None, *model.model.branches):  # errors before the first request
         model.encoder(precision, task)
     run = ServedRun(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)

@@ -87,15 +87,12 @@ class Flags:
             more["action"] = argparse.BooleanOptionalAction
         self.add(key, group, text, about.get("common", False), **more)
 
-    def add_config(
-        self, keys: Iterable[str], hints: Mapping[str, Any] = MappingProxyType({})
-    ) -> None:
-        """Add the flags of settings of the configuration; `hints` are types that a mode narrows."""
+    def add_config(self, keys: Iterable[str]) -> None:
+        """Add the flags of settings of the configuration."""
         known = {one.name: one for one in fields(RunConfig)}
         for key in keys:
             group = known[key].metadata.get("group", "training")
-            hint = hints.get(key, hints_of(RunConfig)[key])
-            self.add_setting(key, known[key], hint, group)
+            self.add_setting(key, known[key], hints_of(RunConfig)[key], group)
 
     def add_methods(self, chosen: Chosen, without: Sequence[str] = ()) -> None:
         """Add a flag per role, which selects a method, and the flags of the methods' settings."""

@@ -17,7 +17,6 @@ from common.entry_point import command_line, if_interrupted
 from common.errors import SettingsError
 from common.processes import is_main_process
 from common.settings import Count, Name, Settings, convert
-from minbert.config import TrainingPrecision
 from multitask.control import Every, RunControl, parse_every
 from multitask.settings.config import RunConfig, settings_of_mode
 from multitask.settings.methods import METHOD_ROLES, UserMethods, methods
@@ -31,10 +30,7 @@ from multitask.storage.stored_config import read_settings
 if TYPE_CHECKING:
     from cli.task_names import ChosenTasks
 
-VERBOSE = (
-    "report the kernel of linear layers and the reason for its choice, and the tensors of the "
-    "encoder's folder that are not used"
-)
+VERBOSE = "report the tensors of the encoder's folder that are not used"
 LEAKS = (
     "leave out training examples that are also in dev or test (default: keep them); own: in those "
     "of the same task; all (or no value): also in those of sst, qqp and sts"
@@ -71,7 +67,7 @@ def training_flags(
         for key, one in known.items()
         if key not in METHOD_ROLES and one.metadata.get("flag", True) is True
     ]
-    flags.add_config(plain, {"precision": TrainingPrecision})
+    flags.add_config(plain)
     add_drop_leaks(flags)
     chosen = {
         role: {name: one for name, one in methods(role, parser.outside).items() if fits(one)}

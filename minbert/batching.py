@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 # Noise is added to the output of the embedding module, or to the word embeddings in it.
 NOISE_PLACES = ("embeddings", "words")
@@ -83,9 +83,6 @@ def concatenated(several: Sequence[TokenLists]) -> TokenLists:
     )
 
 
-Embed = Callable[[nn.Module, TokenLists], np.ndarray]  # encoder, texts -> embeddings (n, H)
-
-
 @dataclass(frozen=True)
 class Batch:
     """The real tokens of S sequences, concatenated: T tokens, no padding.
@@ -94,7 +91,6 @@ class Batch:
     `noise_place`; `lengths` (S,), kept on the CPU.
     With `texts` = 2, the first S / 2 sequences are the first texts of the examples, and the others
     are their second texts. One pass through the encoder thus embeds both texts of a pair.
-    `kernels`: whether inference on a CPU uses Numba's kernels, which are loaded in half a second.
     """
 
     lengths: Tensor
@@ -103,7 +99,6 @@ class Batch:
     noise: Tensor | None = None
     noise_place: str = NOISE_PLACES[0]
     texts: int = 1
-    kernels: bool = True
 
     def __post_init__(self) -> None:
         if self.noise_place not in NOISE_PLACES:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from common.errors import EncoderError
 from common.progress import bar
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
 from minbert.bilstm import BiLSTM
-from minbert.config import ENCODING_PRECISIONS, EncoderConfig
+from minbert.config import PRECISIONS, EncoderConfig
 from minbert.encoder import random_encoder
 from minbert.folder import (
     AnyEncoder,
@@ -29,15 +28,8 @@ from minbert.folder import (
     tokenizer_of,
     write_sentence_settings,
 )
-from minbert.kernel_choice import choose_linear
 from minbert.pooling import POOLINGS, Pool
-from minbert.precision import (
-    PrecisionChoice,
-    choose_precision,
-    in_bfloat16,
-    in_int8,
-    weights_state,
-)
+from minbert.precision import PrecisionChoice, choose_precision, in_bfloat16, weights_state
 from minbert.sentences import check_column, check_texts, size_of, windows
 from minbert.sources import find_folder
 from minbert.threads import in_threads
@@ -74,7 +66,6 @@ class BiEncoder(nn.Module):
         cls,
         name_or_path: str | Path,
         pooling: str | None = None,
-        linear: str = "auto",
         max_tokens: int | None = None,
     ) -> BiEncoder:
         """Load a named encoder, a local folder or a hub id, in evaluation mode.
@@ -84,13 +75,10 @@ class BiEncoder(nn.Module):
                 layout of transformers or sentence-transformers, or one that `save_pretrained` or
                 `build_bilstm` wrote; a hub id `owner/name`.
             pooling: `mean`, `cls` or `max`; None for the folder's pooling, else `mean`.
-            linear: the float32 kernel on a CPU, `mkl` or `onednn`; `auto` for the faster one,
-                measured once per CPU, PyTorch version and number of threads.
             max_tokens: limit of a text, special tokens included; None for that of the folder.
 
         Raises:
             EncoderError: with one line that names the invalid file or tensor.
-            HardwareError: for a kernel that is unknown or missing.
         """
         folder = find_folder(str(name_or_path))
         config = read_config(folder)
@@ -102,7 +90,6 @@ class BiEncoder(nn.Module):
             encoder, skipped = random_encoder(config), []
         else:
             encoder, skipped = load_encoder(folder, config)
-        encoder.use_linear(choose_linear(linear).kernel)
         pooling = pooling or settings.pooling or "mean"
         return cls(encoder, tokenizer, pooling, settings.normalize, skipped).eval()
 
@@ -157,10 +144,9 @@ class BiEncoder(nn.Module):
 
         Args:
             sentences: a list, a column of pandas, an array or another sequence of strings.
-            precision: `fp32`; `bf16` for an encoder completely in bfloat16; or, on a CPU, `int8`
-                for products of integers (`minbert/int8.py`). Pooling and normalisation stay in
-                float32. The first use of `int8` compiles its kernels, which are kept on disk.
-                `auto` is bf16 where the device has bfloat16 instructions, else fp32.
+            precision: `fp32`, or `bf16` for an encoder completely in bfloat16, whose pooling and
+                normalisation stay in float32; `auto` is bf16 where the device has bfloat16
+                instructions, else fp32.
             normalize: whether to scale to unit length; None for the setting of the model's folder.
             progress: whether to show a progress bar with sentences/s.
             batch_size: at most so many sentences in a pass; None for as many as fit a number of
@@ -223,19 +209,17 @@ class BiEncoder(nn.Module):
         encoder = self.encoder_in(precision)
         normalize = self.normalize if normalize is None else normalize
         with bar("encode", "sentence", total) as progress:
-            done, many = 0, False
+            done = 0
             for texts in windows(sentences, WINDOW, size_of):
                 check_texts(texts, done)
                 done += len(texts)
                 tokens = self.tokenizer(texts)
-                many = many or len(tokens.ids) >= MANY_TOKENS  # the last window is computed alike
                 window = self.encode_window(
                     encoder,
                     tokens,
                     normalize=normalize,
                     count=progress.update,
                     batch_size=batch_size,
-                    kernels=many,
                 )
                 yield window, int(tokens.truncated.sum())
 
@@ -253,25 +237,15 @@ class BiEncoder(nn.Module):
         The copy is kept and made anew when a weight has changed.
         """
         precision = self.choose_precision(precision).precision
-        if precision not in ENCODING_PRECISIONS:
-            known = ", ".join(("auto", *ENCODING_PRECISIONS))
+        if precision not in PRECISIONS:
+            known = ", ".join(("auto", *PRECISIONS))
             raise ValueError(f"precision: expected one of {known}, found {precision!r}")
         if precision == "fp32":
             return self.encoder
-        state = weights_state(self.encoder), self.pooling
+        state = weights_state(self.encoder)
         if self.copies.get(precision, (None, None))[0] != state:
-            if precision == "bf16":
-                copy: nn.Module = in_bfloat16(self.encoder)
-            else:
-                with torch.autocast(self.device.type, enabled=False):  # not the caller's
-                    copy = in_int8(self.encoder, self.tokenizer, self.whole, self.pooling)
-            self.copies[precision] = state, copy
+            self.copies[precision] = state, in_bfloat16(self.encoder)
         return self.copies[precision][1]
-
-    def whole(self, encoder: nn.Module, tokens: TokenLists) -> np.ndarray:
-        """Return embeddings (n, H) of the complete width, by a copy of the encoder."""
-        pool, width = POOLINGS[self.pooling], self.encoder.config.hidden_size
-        return self.encode_window(encoder, tokens, pool=pool, width=width)
 
     @torch.inference_mode()
     def encode_window(
@@ -284,29 +258,24 @@ class BiEncoder(nn.Module):
         pool: Pool | None = None,
         width: int | None = None,
         batch_size: int | None = None,
-        kernels: bool | None = None,
     ) -> np.ndarray:
         """Encode the tokens of n sentences as `numpy.float32 (n, H)`, in order.
 
         `count` is called with the number of sentences of each pass, for a progress bar. `pool`,
         with this output `width`, replaces the model's pooling. `batch_size` limits the sentences of
-        a pass. `kernels`: see `Batch`; None for those of many tokens.
+        a pass.
         """
         size = len(tokens), width or self.width
         result = torch.empty(size, device=self.device, dtype=torch.float32)
-        kernels = len(tokens.ids) >= MANY_TOKENS if kernels is None else kernels
 
         def encode_rows(rows: np.ndarray) -> int:
             # Both are settings of a thread. The precision is that of `encoder`.
             with torch.inference_mode(), torch.autocast(self.device.type, enabled=False):
-                batch = replace(pack([tokens], rows), kernels=kernels)
-                embeddings = self.pooled(encoder, batch, pool)
+                embeddings = self.pooled(encoder, pack([tokens], rows), pool)
                 result[to_device(torch.from_numpy(rows), self.device)] = embeddings
             return len(rows)
 
-        threads = 1
-        if self.device.type == "cpu" and not getattr(encoder, "compiled", None):
-            threads = torch.get_num_threads()
+        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
         most = batch_tokens(self.device)
         if threads > 1:  # divide few tokens among the threads
             most = min(most, max(LEAST_TOKENS, -(-int(tokens.lengths.sum()) // threads)))
@@ -336,7 +305,6 @@ class BiEncoder(nn.Module):
 
 
 WINDOW = 8192  # sentences held in memory and sorted together
-MANY_TOKENS = 16384  # from which kernels are loaded: two seconds of work, which they make faster
 LEAST_TOKENS = 512  # of a batch: below, its products are slower
 
 

@@ -6,14 +6,10 @@ and never padded: an LSTM processes them time step by time step, the longest seq
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
-
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from common.errors import EncoderError
 from minbert.batching import Batch
 from minbert.config import BiLSTMConfig
 from minbert.dropout import Dropout, DropoutStream
@@ -57,12 +53,6 @@ class BiLSTM(TokenEncoder):
             states = layer(PackedSequence(hidden[order], sizes))[0].data
             hidden = self.dropout(torch.empty_like(states).index_copy(0, order, states))  # (T, 2U)
         return hidden
-
-    def use_linear(self, kernel: str) -> None:
-        """Do nothing: the LSTM always uses PyTorch's own matrix products."""
-
-    def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> NoReturn:
-        raise EncoderError("--compile: expected a transformer, found a BiLSTM")
 
 
 def by_time(batch: Batch) -> tuple[Tensor, Tensor]:

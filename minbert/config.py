@@ -211,16 +211,10 @@ def transformer_config(setting: str, config: AnyConfig) -> EncoderConfig:
     return config
 
 
-Precision = Literal["fp32", "bf16"]  # of training
-EncodingPrecision = Literal["fp32", "bf16", "int8"]
+Precision = Literal["fp32", "bf16"]
 # With `auto`, which minbert/precision.py turns into one of them for a device and an encoder.
-PrecisionSetting = Literal["auto", "fp32", "bf16", "int8"]
-TrainingPrecision = Literal["auto", "fp32", "bf16"]
+PrecisionSetting = Literal["auto", "fp32", "bf16"]
 Tokens = Annotated[int, Meta(ge=3, le=1_000_000)]
-Kernel = Literal["mkl", "onednn"]  # for fp32 linear layers on a CPU
-KernelChoice = Literal["auto", "mkl", "onednn"]
 DEVICE = "auto, cpu, cuda or cuda:N"
 Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:[0-9]{1,3})?)$", description=DEVICE)]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
-ENCODING_PRECISIONS: tuple[str, ...] = get_args(EncodingPrecision)
-LINEARS: tuple[str, ...] = get_args(Kernel)

@@ -9,7 +9,7 @@ from minbert.linear import has_bfloat16
 
 
 class HardwareError(UserError):
-    """A kernel or a device that is unknown or that this PyTorch does not have."""
+    """A device that is unknown or that this PyTorch does not have."""
 
     status = 2
 

@@ -92,9 +92,12 @@ class Dropout(nn.Module):
         return x * self.mask(x).mul_(self.scale) if self.active else x
 
     def add(self, residual: Tensor, x: Tensor) -> Tensor:
-        """Return residual + dropout(x) without storing dropout(x)."""
+        """Return residual + dropout(x) without storing dropout(x).
+
+        Without a graph and without dropout, the sum is stored in `x`.
+        """
         if not self.active:
-            return residual + x
+            return residual + x if torch.is_grad_enabled() else x.add_(residual)
         return torch.addcmul(residual, x, self.mask(x), value=self.scale)
 
     @property

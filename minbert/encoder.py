@@ -6,8 +6,8 @@ padding, apart from a few rows if the kernels require T to be rounded up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -17,8 +17,6 @@ from minbert.attention import AttentionLayout, attend
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
 from minbert.dropout import Dropout, DropoutStream
-from minbert.fused_layer import fused_dtype, fused_layer
-from minbert.inference_layer import inference_layer
 from minbert.linear import Linear, shape_multiples
 
 
@@ -55,14 +53,6 @@ def add_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
     if batch.noise is None or batch.noise_place != place:
         return vectors
     return vectors + batch.noise
-
-
-ACTIVATION_FUNCTIONS = {
-    "gelu": F.gelu,
-    "gelu_new": lambda x: F.gelu(x, approximate="tanh"),
-    "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
-    "relu": F.relu,
-}
 
 
 class Embeddings(nn.Module):
@@ -114,28 +104,16 @@ class Layer(nn.Module):
         super().__init__()
         self.attention = SelfAttention(config, stream)
         self.attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.up = Linear(config.hidden_size, config.intermediate_size)
+        self.up = Linear(config.hidden_size, config.intermediate_size, config.activation)
         self.down = Linear(config.intermediate_size, config.hidden_size)
         self.output_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.dropout = Dropout(config.hidden_dropout, stream)
-        self.activation = ACTIVATION_FUNCTIONS[config.activation]
-        self.activation_name = config.activation
-        self.compiled: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
-        if dtype := fused_dtype(self, hidden, layout):
-            fused = fused_layer if self.training else inference_layer
-            return fused(self, hidden, layout, dtype)
         attended = self.attention(hidden, layout)  # (T, H)
-        if self.compiled is not None and not self.training:
-            return self.compiled(hidden, attended)
-        return self.after_attention(hidden, attended)
-
-    def after_attention(self, hidden: Tensor, attended: Tensor) -> Tensor:
-        """Apply both residual connections and norms and the feed-forward: two (T, H) -> (T, H)."""
         hidden = self.attention_norm(self.dropout.add(hidden, attended))
-        wide = self.activation(self.up(hidden))  # (T, 4H)
-        return self.output_norm(self.dropout.add(hidden, self.down(wide)))
+        output = self.down(self.up(hidden))  # through (T, 4H)
+        return self.output_norm(self.dropout.add(hidden, output))
 
 
 class Begin(NamedTuple):
@@ -151,7 +129,6 @@ class Encoder(TokenEncoder):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__(config.max_tokens)
         self.config = config
-        self.compiled: str | Callable[..., Any] | None = None
         self.embeddings = Embeddings(config, self.stream)
         self.layers = nn.ModuleList(Layer(config, self.stream) for _ in range(config.num_layers))
 
@@ -175,22 +152,6 @@ class Encoder(TokenEncoder):
         for layer in self.layers[done:]:
             hidden = layer(hidden, layout)
             yield (hidden[: batch.tokens] if more else hidden).to(dtype)
-
-    def compile_layers(self, backend: str | Callable[..., Any] = "inductor") -> None:
-        """Compile everything except attention with `torch.compile`, for evaluation mode.
-
-        The first batch waits about half a minute; the layers share the compiled code.
-        """
-        self.compiled = backend
-        for module in self.layers:
-            assert isinstance(module, Layer)
-            module.compiled = torch.compile(module.after_attention, dynamic=True, backend=backend)
-
-    def use_linear(self, kernel: str) -> None:
-        """Use this kernel of `minbert/linear.py` for all linear layers."""
-        for module in self.modules():
-            if isinstance(module, Linear):
-                module.kernel = kernel
 
 
 def random_encoder(config: EncoderConfig, seed: int = 0) -> Encoder:

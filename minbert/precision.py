@@ -1,22 +1,16 @@
-"""Precisions: their choice, autocast in training, converted or quantised copies in inference."""
+"""Precisions: their choice, autocast in training, converted copies in inference."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from common.errors import EncoderError
-from minbert.batching import Embed, TokenLists, pack
 from minbert.encoder import Encoder
 from minbert.folder import AnyEncoder
-from minbert.linear import Linear, has_bfloat16
-
-Tokenize = Callable[[list[str]], TokenLists]
+from minbert.linear import has_bfloat16
 
 
 class PrecisionChoice(NamedTuple):
@@ -70,57 +64,17 @@ def in_bfloat16(encoder: AnyEncoder) -> Encoder:
     """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM."""
     if not isinstance(encoder, Encoder):
         raise EncoderError("bf16: expected a transformer, found a BiLSTM; use fp32 for it")
-    half = frozen_copy(encoder, torch.bfloat16)
-    if encoder.compiled:
-        half.compile_layers(encoder.compiled)
-    return half
-
-
-def frozen_copy(encoder: Encoder, dtype: torch.dtype) -> Encoder:
-    """Copy the encoder in evaluation mode; weights that already have `dtype` are shared."""
-    state = {name: value.detach().to(dtype) for name, value in encoder.state_dict().items()}
+    state = {name: value.detach().bfloat16() for name, value in encoder.state_dict().items()}
     with torch.device("meta"):
-        copy = Encoder(encoder.config)
-    copy.load_state_dict(state, assign=True)
-    copy.use_linear(next(m.kernel for m in encoder.modules() if isinstance(m, Linear)))
-    return copy.requires_grad_(False).eval()
-
-
-def in_int8(encoder: AnyEncoder, tokenize: Tokenize, embed: Embed, pooling: str) -> nn.Module:
-    """Copy the encoder with int8 products, except in layers that these would hurt.
-
-    Without int8 instructions the copy is the best float one, with a printed note. Some sentences,
-    which `tokenize` and `embed` turn into embeddings, decide; `pooling` is that of `embed`. Raises
-    EncoderError for a BiLSTM, and for an encoder on a GPU.
-    """
-    from minbert.int8 import input_magnitudes, int8_layers
-    from minbert.int8_layers import SENTENCES, choose_layers
-    from minbert.int8_products import has_int8
-
-    if not isinstance(encoder, Encoder):
-        raise EncoderError("int8: expected a transformer, found a BiLSTM; use fp32 for it")
-    if (device := encoder.embeddings.word.weight.device).type != "cpu":
-        raise EncoderError(f"int8: expected an encoder on the CPU, found it on {device}; use bf16")
-    encoder = frozen_copy(encoder, torch.float32)
-    floats = frozen_copy(encoder, torch.bfloat16) if has_bfloat16() else encoder
-    if not has_int8():
-        used = "bf16" if has_bfloat16() else "fp32"
-        line = f"note: int8 products are not faster on this CPU; {used} is used instead"
-        print(line, file=sys.stderr, flush=True)
-        return floats
-    tokens = tokenize(SENTENCES.read_text("utf-8").splitlines())
-    inputs = input_magnitudes(encoder, pack([tokens], np.arange(len(tokens))))
-    quantised = int8_layers(encoder, inputs)
-    return choose_layers(encoder, floats, quantised, tokens, embed, pooling)
+        half = Encoder(encoder.config)
+    half.load_state_dict(state, assign=True)
+    return half.requires_grad_(False).eval()
 
 
 def weights_state(encoder: nn.Module) -> tuple[object, ...]:
-    """Return device and checksum of each weight, and what else a copy of the encoder depends on."""
-    settings = [(m.kernel,) for m in encoder.modules() if isinstance(m, Linear)][:1]
-    compiled = [getattr(m, "compiled", None) is not None for m in encoder.modules()]
+    """Return device and checksum of each weight, on which a copy of the encoder depends."""
     tensors = [(name, p.detach()) for name, p in encoder.named_parameters()]
-    weights = [(name, str(tensor.device), tensor_checksum(tensor)) for name, tensor in tensors]
-    return *settings, *compiled, *weights
+    return tuple((name, str(one.device), tensor_checksum(one)) for name, one in tensors)
 
 
 def tensor_checksum(tensor: Tensor) -> int:

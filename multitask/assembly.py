@@ -148,29 +148,27 @@ def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
     return source, open_bi_encoder(source, config)
 
 
-def open_bi_encoder(source: str | Path, config: RunConfig, linear: str | None = None) -> BiEncoder:
-    """Return an encoder with the pooling, kernel and limit of tokens of a configuration."""
-    settings = (config.pooling, linear or config.linear, config.max_tokens)
-    return BiEncoder.from_pretrained(source, *settings)
+def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:
+    """Return an encoder with the pooling and limit of tokens of a configuration."""
+    return BiEncoder.from_pretrained(source, config.pooling, config.max_tokens)
 
 
 def load_trained(
     folder: Path,
     device: str = "auto",
-    linear: str | None = None,
     use: UserMethods = (),
     max_tokens: int | None = None,
 ) -> tuple[RunConfig, dict[str, Task], EncoderWithHeads]:
     """Return configuration, tasks and model (fp32) of a run's best epoch, or of an exported run.
 
-    `linear` replaces the run's kernel, and `max_tokens` its limit of tokens. Raise RunError,
-    SettingsError or EncoderError in one line, and warn if the run has not finished.
+    `max_tokens` replaces the run's limit of tokens. Raise RunError, SettingsError or EncoderError
+    in one line, and warn if the run has not finished.
     """
     config, best = RunFolder(folder).model_config(use), RunFolder(folder).weights()
     if max_tokens is not None:
         config = config.changed(max_tokens=max_tokens)
     warn_if_unfinished(folder)
-    bi_encoder = open_bi_encoder(best, config, linear)
+    bi_encoder = open_bi_encoder(best, config)
     with stored_run_errors(folder):
         tasks = build_tasks(config)
         model = EncoderWithHeads(bi_encoder, tasks, config.seed, own_layers=config.own_layers)

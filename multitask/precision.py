@@ -1,16 +1,15 @@
-"""The precision and the kernel of a run: those for `auto`, and those that a resumed run keeps.
+"""The precision of a run: the one for `auto`, and the one that a resumed run keeps.
 
 No torch is imported here at module level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.errors import RunError
-from minbert.config import LINEARS, PRECISIONS, BiLSTMConfig
+from minbert.config import PRECISIONS, BiLSTMConfig
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
 
@@ -61,36 +60,20 @@ def with_precision(
         return config, None
     from minbert.precision import PrecisionChoice
 
-    found = None if overwrite else stored_choice(folder, "precision", PRECISIONS)
+    found = None if overwrite else stored_precision(folder)
     choice = precision_before_loading(config) if found is None else PrecisionChoice(found, BEGAN)
     return config.changed(precision=choice.precision), str(choice)
 
 
-def with_kernel(folder: RunFolder, config: RunConfig, overwrite: bool) -> tuple[RunConfig, str]:
-    """Return the configuration with a kernel in place of `auto`, and the reason for the choice.
+def stored_precision(folder: RunFolder) -> str | None:
+    """Return the precision with which a run began; None for a new run.
 
-    A resumed run keeps its kernel, because the noise of a new measurement must not change the
-    arithmetic.
-    """
-    keeps = config.linear == "auto" and not overwrite
-    if keeps and (found := stored_choice(folder, "linear", LINEARS)) is not None:
-        return config.changed(linear=found), BEGAN
-    from minbert import kernel_choice
-
-    choice = kernel_choice.choose_linear(config.linear)
-    return config.changed(linear=choice.kernel), choice.reason
-
-
-def stored_choice(folder: RunFolder, key: str, known: Sequence[str]) -> str | None:
-    """Return the value of a setting with which a run began; None for a new run.
-
-    A run of a version without the setting began with the first value of `known`. Raise RunError for
-    other values.
+    Raise RunError for an unknown one.
     """
     if (began := folder.settings_if_any()) is None:
         return None
-    found = began.get(key, known[0])
-    if found not in known:
-        file = folder.config_file
-        raise RunError(f"{file}: {key}: expected {' or '.join(known)}, found {found!r}")
+    found: str = began.get("precision", "fp32")
+    if found not in PRECISIONS:
+        expected = f"expected {' or '.join(PRECISIONS)}, found {found!r}"
+        raise RunError(f"{folder.config_file}: precision: {expected}")
     return found

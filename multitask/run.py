@@ -27,7 +27,7 @@ from multitask.loop.rays import ray_distances
 from multitask.loop.telemetry import conflict_summary, read_steps
 from multitask.loop.trainer import Trainer
 from multitask.notices import opening_line, training_notices
-from multitask.precision import with_kernel, with_precision
+from multitask.precision import with_precision
 from multitask.settings.config import RunConfig, check_complete
 from multitask.settings.methods import is_default
 from multitask.soft_targets import soft_targets, with_soft_targets
@@ -70,9 +70,6 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         with processes.synchronized_errors():
             if processes.first:
                 stack.enter_context(run_folder.locked())
-                config, reason = with_kernel(run_folder, config, control.overwrite)
-                if control.verbose:
-                    print(f"linear layers on a CPU: {config.linear} ({reason})")
                 config, precision = with_precision(run_folder, config, control.overwrite)
                 finished = holds_finished(run_folder, config, control.resume, control.overwrite)
                 shared = config, finished, precision

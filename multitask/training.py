@@ -97,7 +97,7 @@ def train(
         folder: folder of the run; None for one under `runs/`, named after the configuration.
         resume: continue an unfinished run.
         overwrite: start again in a folder that holds a run.
-        verbose: report the kernel of linear layers, and tensors that the encoder does not use.
+        verbose: report tensors that the encoder does not use.
         callbacks: functions that are called with a `multitask.callbacks.EpochEnd` after each
             evaluation on dev, or objects with other hooks, too: see `multitask.callbacks`. One
             that returns `multitask.STOP` ends the training. They do not change the run's folder.

@@ -45,5 +45,5 @@ def run_of_cell(folder: Path, config: RunConfig) -> bool:
     stored = RunFolder(folder).settings_if_any()
     if stored is None or not RunFolder(folder).metrics_file.exists():
         return False
-    ignored = ("linear", *config.unused())
+    ignored = config.unused()
     return difference(without_paths(config), without_paths(stored), ignored=ignored) is None

@@ -18,7 +18,7 @@ from tasks.base import Task
 
 # Settings in which the runs of one system may differ. Single-task runs of several tasks and seeds
 # form a system, as do multi-task runs of several seeds.
-VARYING = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "linear", "device")
+VARYING = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "device")
 NO_SEED = -1  # for merged runs whose members were not selected by a seed
 UNKNOWN = "nothing that can be found"
 

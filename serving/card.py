@@ -10,7 +10,6 @@ from typing import Any
 
 from multitask.settings.config import RunConfig, default_values
 from multitask.settings.following_defaults import following_defaults
-from multitask.settings.run_settings import MACHINE
 from multitask.storage.stored_config import without_paths
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows
 from reports.tables import Table, markdown_table, shown
@@ -40,7 +39,7 @@ EPOCH = {  # by the setting `keep`
 }
 ALWAYS = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
 # Settings that are shown in other places, or that only concern the machine.
-ELSEWHERE = ("tasks", "own_tasks", "data", "encoder", *MACHINE)
+ELSEWHERE = ("tasks", "own_tasks", "data", "encoder", "device")
 CALIBRATION = (
     f"By temperature scaling. {CALIBRATED}. `MultiTaskModel` reads the temperatures from "
     "`calibration.json`; code without this toolkit has the probabilities before it."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +13,6 @@ from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from tasks.tables import read_sentences
-
-
-def compile_layers(model: BiEncoder) -> None:
-    """Compile the layers of an encoder; raise UserError without a compiler."""
-    compiler = (os.environ.get("CXX") or "g++").split()[0]  # CXX may contain flags
-    if model.device.type == "cpu" and shutil.which(compiler) is None:
-        raise UserError("--compile: expected a C++ compiler such as g++, found none")
-    model.encoder.compile_layers()
 
 
 def encode_file(

@@ -66,7 +66,6 @@ class MultiTaskModel:
         cls,
         folder: str | Path,
         device: str = "auto",
-        linear: str | None = None,
         use: UserMethods = (),
         max_tokens: int | None = None,
     ) -> MultiTaskModel:
@@ -75,16 +74,15 @@ class MultiTaskModel:
         Args:
             folder: folder with `checkpoint/best`, or with `run.json` beside the weights.
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
-            linear: float32 kernel on a CPU, `mkl`, `onednn` or `auto`; None for that of the run.
             use: user-defined methods that the run was trained with.
             max_tokens: limit of a text in tokens; None for that of the run.
 
         Raises:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
-            HardwareError: for a device or kernel that is unknown or missing.
+            HardwareError: for a device that is unknown or missing.
         """
         folder = Path(folder).expanduser()
-        config, tasks, model = load_trained(folder, device, linear, use, max_tokens)
+        config, tasks, model = load_trained(folder, device, use, max_tokens)
         return cls(model, config, read_temperatures(folder), tasks)
 
     @property
@@ -111,7 +109,7 @@ class MultiTaskModel:
         Args:
             texts: n texts, or n pairs; tasks of single texts read the first text of a pair.
             tasks: tasks of the run to predict; by default all that can read such texts.
-            precision: `fp32`, `bf16`, `int8` or `auto`, as in `BiEncoder.encode`.
+            precision: `fp32`, `bf16` or `auto`, as in `BiEncoder.encode`.
 
         Raises:
             RunError: if a task is not in the run, or needs pairs and `texts` are single texts.

@@ -68,7 +68,7 @@ def write_predictions(
     first = next(rows, None)  # reports faulty input before the model is loaded
     if first is None and source.file is not None:
         raise DataError(f"{source.file}: expected rows to predict, found none")
-    model = MultiTaskModel.load(run, machine.device, machine.linear, outside, machine.max_tokens)
+    model = MultiTaskModel.load(run, machine.device, outside, machine.max_tokens)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     loaded = time.perf_counter()
     if first is None:

@@ -43,10 +43,10 @@ def encoder_of_run(
         check_task(task, (), "--task")
         pooling = config.pooling or stored.get("pooling")
         limit = config.max_tokens or stored.get("max_tokens")
-        model = BiEncoder.from_pretrained(folder.weights(), pooling, config.linear, limit)
+        model = BiEncoder.from_pretrained(folder.weights(), pooling, limit)
         warn_if_unfinished(run)
         return model.to(choose_device(config.device))
-    _, _, trained = load_trained(run, config.device, config.linear, use, config.max_tokens)
+    _, _, trained = load_trained(run, config.device, use, config.max_tokens)
     model = bi_encoder_of(trained, task, "--task")
     model.pooling = config.pooling or model.pooling
     return model

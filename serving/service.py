@@ -60,7 +60,7 @@ def make_app(
 
     Only requests for `hosts` are accepted, so that pages of other sites cannot send any. Without
     `dev_examples`, the page offers built-in texts instead of texts of the dev data.
-    `precision` is that of the encoder: fp32, bf16 or int8.
+    `precision` is that of the encoder: fp32 or bf16.
     """
     app = FastAPI(title="Predictions for sentences", docs_url=None, redoc_url=None)
     batcher = Batcher(

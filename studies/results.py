@@ -114,7 +114,7 @@ class Results:
             for seed, figures in found.items():
                 if "dev" in figures and not accepts(Figures, figures["dev"]):
                     raise UserError(f"{file}: seed {seed}: dev: expected a run's metrics")
-            ignored = ("seed", "linear", "init")
+            ignored = ("seed", "init")
             check_config(file, cell.config, content["config"], ignored=ignored)
             self._known[cell.name] = changed, found
         return self._known[cell.name][1]

@@ -1,9 +1,8 @@
-"""Kernel, cache and Hypothesis settings of all tests."""
+"""Settings of all tests: threads, Hypothesis, and what figures would depend on."""
 
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from unittest import mock
 
 import hypothesis
@@ -23,29 +22,12 @@ hypothesis.settings.load_profile("repeatable")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--linear",
-        choices=("mkl", "onednn"),
-        default="mkl",
-        help="kernel of the linear layers where a test asks for none (default: %(default)s)",
-    )
     parser.addoption("--gpu", action="store_true", help="let the tests use a GPU")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--gpu"):  # many tests compare with tensors on the CPU
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-
-
-@pytest.fixture(autouse=True, scope="session")
-def own_cache(
-    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Path]:
-    """An empty cache but for the kernel, so that no test depends on which one was the faster."""
-    folder = tmp_path_factory.mktemp("cache")
-    with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(folder)):
-        remember_linear(pytestconfig.getoption("--linear"))
-        yield folder
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -96,16 +78,3 @@ def bfloat16(
         monkeypatch.setattr(precision, "has_bfloat16", lambda: has)
 
     return give
-
-
-def remember_linear(kernel: str) -> None:
-    """What `auto` finds in this cache, in processes of any number of threads."""
-    import torch
-
-    from minbert.kernel_choice import LinearChoice, this_machine, write_cache
-
-    choices = {}
-    for threads in range(1, max(os.cpu_count() or 1, torch.get_num_threads()) + 1):
-        with mock.patch.object(torch, "get_num_threads", lambda threads=threads: threads):
-            choices[this_machine()] = LinearChoice(kernel, "as requested")
-    write_cache(choices)

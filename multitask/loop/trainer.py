@@ -16,7 +16,6 @@ from common.environment import now
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from common.run_files import CHECKPOINTS
-from minbert.kernel_choice import choose_linear
 from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
 from multitask.combiners import Combined, build_combiner
 from multitask.combiners.base import stored_state
@@ -300,7 +299,6 @@ class Trainer:
             "streams": {stream.task: stream.position for stream in self.streams},
             "combiner": stored_state(self.combiner, self.config.combiner.name),
             "dropout": self.model.dropout_stream.state_dict(),
-            "linear": self.config.linear,
             "processes": self.processes.count,
             "data": self.data,
             "began": self.began,
@@ -316,4 +314,3 @@ class Trainer:
             stream.position = (number, taken)
         self.combiner.load_state_dict(state["combiner"])
         self.model.dropout_stream.load_state_dict(state["dropout"])
-        self.model.encoder.use_linear(choose_linear(state["linear"]).kernel)

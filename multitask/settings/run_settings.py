@@ -17,7 +17,7 @@ from common.settings import (
     Settings,
     setting,
 )
-from minbert.config import Device, KernelChoice, PrecisionSetting, Tokens
+from minbert.config import Device, PrecisionSetting, Tokens
 from minbert.pooling import Pooling
 from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
@@ -38,9 +38,6 @@ from multitask.settings.setting_types import (
 from tasks import SAMPLE, TaskOptions
 from tasks.metrics import MetricName
 from tasks.protocols import Protocol
-
-# Settings of the machine, which may differ between a checkpoint and its run.
-MACHINE = ("device", "linear")
 
 
 class RunSettings(Settings):
@@ -255,11 +252,6 @@ class RunSettings(Settings):
         "bfloat16 instructions, fp32 elsewhere, for a BiLSTM and for small SMART noise",
         group="training",
         common=True,
-    )
-    linear: KernelChoice = setting(
-        "auto",
-        group="training",
-        help="kernel of the linear layers in fp32 on a CPU; auto: the faster one, measured once",
     )
     device: Device = setting(
         "auto", help="auto, cpu, cuda or cuda:N", metavar="NAME", group="training"

@@ -14,7 +14,6 @@ from common.settings import accepts, convert, expected, hints_of, short_repr
 from common.yaml_files import read_yaml
 from multitask.settings.config import RunConfig, check_tasks, difference, possible_paths
 from multitask.settings.methods import METHOD_ROLES, ROLES, UserMethods, methods, owners
-from multitask.settings.run_settings import MACHINE
 from multitask.storage.checkpoint_folders import CONFIG, CheckpointError
 from tasks import TASKS
 from tasks.described import FILES as DATA_FILES
@@ -57,7 +56,7 @@ def check_of_run(folder: Path, config: Mapping[str, object]) -> None:
     if not (folder / CONFIG).exists():
         raise CheckpointError(f"{folder}: expected the configuration of its run, found none")
     stored = read_json(folder / CONFIG, CheckpointError)
-    if found := difference(without_folders(config), without_folders(stored), ignored=MACHINE):
+    if found := difference(without_folders(config), without_folders(stored), ignored=("device",)):
         raise CheckpointError(
             f"{folder}: expected a checkpoint of this run, found one of another configuration: "
             f"{found}"

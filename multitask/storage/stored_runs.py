@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 # Settings that the table shows in separate columns, or that do not affect the result.
-SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "linear", "device", "output")
+SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "device", "output")
 DECISIVE = ("objective", "schedule")  # methods from which defaults of other settings follow
 
 

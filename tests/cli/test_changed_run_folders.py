@@ -98,7 +98,7 @@ def test_weights_of_other_runs_are_refused(use, run_copy, stopped, error_line):
 
 def test_settings_of_other_machines_may_differ(use, run_copy, run_ok):
     folder, _ = run_copy
-    edit_config(folder, device="cpu", linear="mkl")
+    edit_config(folder, device="cpu")
     assert run_ok(*use(folder)).stdout
 
 

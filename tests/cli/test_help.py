@@ -46,7 +46,6 @@ FLAGS = {  # the modes whose complete help shows them
     ),
     "--input": ("encode", "predict"),
     "--run": ("predict", "export", "serve", "encode"),
-    "--linear": (*TRAINING, "encode", "probe", "predict", "serve"),
     "--device": (
         *(*TRAINING, "encode", "probe", "predict", "serve"),
         "reproduce",
@@ -83,7 +82,7 @@ def test_choices_of_settings_equal_the_registries():
     """The settings load no torch, so they repeat the names of the registries."""
     from losses.super_loss import VARIANTS
     from minbert.batching import NOISE_PLACES
-    from minbert.config import ENCODING_PRECISIONS, LINEARS
+    from minbert.config import PRECISIONS
     from minbert.pooling import POOLINGS
     from tasks.built_in import QQP_HEADS, QQP_LOSSES, SST_HEADS, STS_HEADS
     from tasks.heads import ACTIVATIONS
@@ -92,8 +91,7 @@ def test_choices_of_settings_equal_the_registries():
     for (settings, name), expected in {
         (RunConfig, "select_by"): {n for n, one in METRICS.items() if not one.is_error},
         (RunConfig, "pooling"): POOLINGS,
-        (RunConfig, "precision"): {"auto", *ENCODING_PRECISIONS},
-        (RunConfig, "linear"): {"auto", *LINEARS},
+        (RunConfig, "precision"): {"auto", *PRECISIONS},
         (Smart, "place"): NOISE_PLACES,
         (SuperLoss, "super_loss"): VARIANTS,
         (TASKS["qqp"], "loss"): QQP_LOSSES,

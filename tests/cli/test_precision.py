@@ -9,8 +9,8 @@ import pytest
 import torch
 from run_files import config, prediction_bytes
 
+from common.environment import bfloat16_of
 from minbert import BiEncoder
-from minbert.linear import reports_bfloat16
 from minbert.precision import choose_precision
 from minbert.words import build_bilstm
 from multitask import RunConfig
@@ -49,7 +49,7 @@ def lstm(tmp_path_factory):
 
 def test_auto_follows_the_cpu_and_an_explicit_precision_does_not(has):
     assert str(choose_precision("auto", CPU, False)) == LINES[has]
-    for name in ("fp32", "bf16", "int8"):
+    for name in ("fp32", "bf16"):
         assert choose_precision(name, CPU, False) == (name, "as requested")
     found = choose_precision("auto", CPU, bilstm=True)
     assert found == ("fp32", "a BiLSTM has no bf16")
@@ -71,9 +71,12 @@ def test_auto_follows_the_gpu(bfloat16, monkeypatch, capability, hip, expected):
 
 def test_cpus_report_bfloat16_by_the_names_of_their_kind():
     for able in (True, False):
-        assert reports_bfloat16({"architecture": "aarch64", "bf16": able}) is able
-        assert reports_bfloat16({"architecture": "x86_64", "amx_bf16": able, "bf16": True}) is able
-    assert reports_bfloat16({"architecture": "other"})
+        for kind in (
+            {"architecture": "aarch64", "bf16": able},
+            {"architecture": "x86_64", "amx_bf16": able, "bf16": True},
+        ):
+            assert (bfloat16_of(kind) != "emulated") is able
+    assert bfloat16_of({"architecture": "other"}) == "unknown"
 
 
 # Training

@@ -7,19 +7,17 @@ import numpy as np
 import peer_models
 import pytest
 import torch
-from tolerances import assert_near, encoder_terms, gradient_terms, rounding
+from tolerances import gradient_terms, rounding
 
 from minbert import BiEncoder
 from minbert import linear as kernels
 from minbert.batching import NOISE_PLACES, bucketed_batches, pack
-from minbert.config import LINEARS, EncoderConfig
+from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
-from minbert.linear import has_onednn
 from minbert.precision import in_bfloat16
 from minbert.weights import to_checkpoint
 
 TOLERANCE = 1e-5  # what the README says; `rounding` of the longest sums would allow more
-KERNELS = [kernel for kernel in LINEARS if kernel != "onednn" or has_onednn()]
 WIDE = {"hidden_size": 96, "num_attention_heads": 8, "intermediate_size": 200}
 BERTS = [
     {"layer_norm_eps": 1e-12, "hidden_act": "gelu"},
@@ -38,8 +36,14 @@ CASES = [("BertModel", changes) for changes in BERTS]
 CASES += [("RobertaModel", changes) for changes in ROBERTAS] + [("XLMRobertaModel", ROBERTAS[0])]
 
 
-def load(folder, linear="auto"):
-    return BiEncoder.from_pretrained(folder, linear=linear).eval()
+@pytest.fixture(params=[True, False], ids=["onednn", "mkl"])
+def product(request, monkeypatch):
+    """Both products in float32."""
+    monkeypatch.setattr(kernels, "is_intel", lambda: not request.param)
+
+
+def load(folder):
+    return BiEncoder.from_pretrained(folder).eval()
 
 
 def all_rows(tokens):
@@ -56,12 +60,12 @@ def peer_states(peer, **inputs):
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize("linear", KERNELS)
+@pytest.mark.usefixtures("product")
 @pytest.mark.parametrize(("kind", "changes"), CASES)
 @torch.no_grad()
-def test_hidden_states_equal_those_of_transformers(tmp_path, kind, changes, linear):
+def test_hidden_states_equal_those_of_transformers(tmp_path, kind, changes):
     peer = peer_models.save(tmp_path, kind, **changes)
-    model = load(tmp_path, linear)
+    model = load(tmp_path)
     tokens = model.tokenizer(peer_models.SENTENCES)
     used = 0 if kind == "BertModel" else peer.config.pad_token_id + 1
     if peer.config.max_position_embeddings <= 50:
@@ -137,13 +141,13 @@ def difference(ours, theirs):
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize("linear", KERNELS)
+@pytest.mark.usefixtures("product")
 @pytest.mark.parametrize("kind", ["BertModel", "RobertaModel"])
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
-def test_gradients_equal_those_of_transformers(tmp_path, kind, linear, batch_size):
+def test_gradients_equal_those_of_transformers(tmp_path, kind, batch_size):
     """Packed and bucketed batches, added up, against one padded batch."""
     peer = peer_models.save(tmp_path, kind)
-    model = load(tmp_path, linear)
+    model = load(tmp_path)
     tokens = model.tokenizer(peer_models.SENTENCES)
     theirs = peer_gradients(peer, peer_models.padded(tokens, peer.config.pad_token_id))
     rows = bucketed_batches(tokens.lengths, batch_size, np.random.default_rng(0))
@@ -177,28 +181,6 @@ def test_invalid_batches_are_refused(tiny):
         tiny.encoder(batch)
     with pytest.raises(ValueError, match="noise_place: expected one of embeddings, words"):
         replace(batch, noise_place="layer 3")
-
-
-def test_compiled_layers_give_the_same_states(tiny):
-    tokens = tiny.tokenizer(peer_models.SENTENCES)
-    model = copy.deepcopy(tiny).eval()
-    expected = model.encoder(all_rows(tokens))
-    calls = []
-
-    def backend(graph, inputs):
-        return lambda *args: calls.append(1) or graph(*args)
-
-    model.encoder.compile_layers(backend)
-    terms = encoder_terms(model.encoder.config, int(tokens.lengths.max()))
-    assert_near(model.encoder(all_rows(tokens)), expected, terms)
-    assert len(calls) == len(model.encoder.layers)
-    half = in_bfloat16(model.encoder)
-    half(all_rows(tokens))
-    assert len(calls) > len(model.encoder.layers)
-    used = len(calls)
-    model.train()
-    model.encoder(all_rows(tokens))
-    assert len(calls) == used  # dropout is on: not compiled
 
 
 def test_the_random_start_is_that_of_bert_and_seeded():

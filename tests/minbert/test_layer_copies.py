@@ -28,11 +28,6 @@ def test_copies_start_as_the_layers_that_they_replace(encoder, batch):
     assert all(copies[name].data_ptr() != value.data_ptr() for name, value in shared.items())
 
 
-def test_copies_keep_the_kernel_of_the_linear_layers(encoder):
-    encoder.use_linear("onednn")
-    assert branched(encoder, 2).layers[0].up.kernel == "onednn"
-
-
 def test_copies_are_used_in_place_of_the_shared_layers(encoder, batch):
     own = branched(encoder, 1, seed=1)
     before = own(batch)

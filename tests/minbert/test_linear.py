@@ -1,4 +1,4 @@
-"""Linear layers: every kernel gives float64's results, forward and backward."""
+"""Linear layers: every product gives float64's results, forward and backward."""
 
 import pytest
 import torch
@@ -6,45 +6,76 @@ import torch.nn.functional as F
 from tolerances import assert_near, assert_near_in_norm
 
 from minbert import linear as kernels
-from minbert.config import LINEARS
-from minbert.kernel_choice import forward_backward, layer_inputs
-from minbert.linear import Linear, linear
+from minbert.linear import ACTIVATIONS, ONEDNN_ACTIVATIONS, Linear, linear
 from minbert.precision import autocast
 
 SHAPES = [(1, 3, 5), (7, 384, 1152), (300, 64, 48), (2, 1, 1)]
-needs_onednn = pytest.mark.skipif(not kernels.has_onednn(), reason="this PyTorch lacks oneDNN")
+needs_onednn = pytest.mark.skipif(
+    not kernels.has_onednn(torch.float32), reason="this PyTorch lacks oneDNN"
+)
 
 
-case = layer_inputs
+def case(tokens, inputs, outputs):
+    """Draw x, weight, bias, and the gradient of the output, always the same ones."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((tokens, inputs), (outputs, inputs), (outputs,), (tokens, outputs))
+    return tuple(torch.randn(shape, generator=generator) for shape in shapes)
+
+
+def forward_backward(*tensors, activation="none"):
+    """Return the output and the gradients of x, weight and bias."""
+    inputs = [tensor.detach().requires_grad_() for tensor in tensors[:3]]
+    output = linear(*inputs, activation)
+    return [output.detach(), *torch.autograd.grad(output, inputs, tensors[3])]
 
 
 def relative_error(found, exact):
     return ((found.double() - exact.double()).norm() / exact.double().norm()).item()
 
 
+@pytest.fixture(params=[True, False], ids=["onednn", "mkl"])
+def product(request, monkeypatch):
+    """Both products in float32."""
+    monkeypatch.setattr(kernels, "is_intel", lambda: not request.param)
+
+
 @pytest.mark.numeric
-@needs_onednn
-@pytest.mark.parametrize("kernel", LINEARS)
+@pytest.mark.usefixtures("product")
 @pytest.mark.parametrize("shape", SHAPES)
-def test_output_and_gradients_are_those_of_float64(kernel, shape):
+def test_output_and_gradients_are_those_of_float64(shape):
     tokens, inputs, outputs = shape
     terms = (inputs + 1, outputs, tokens, tokens)  # of the output, and gradients of x, W and b
-    exact = forward_backward("mkl", *(t.double() for t in case(*shape)))
-    for found, expected, count in zip(
-        forward_backward(kernel, *case(*shape)), exact, terms, strict=True
-    ):
+    exact = forward_backward(*(t.double() for t in case(*shape)))
+    for found, expected, count in zip(forward_backward(*case(*shape)), exact, terms, strict=True):
         assert found.dtype == torch.float32
         assert_near_in_norm(found, expected, count)
+
+
+@pytest.mark.numeric
+@pytest.mark.usefixtures("product")
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("graph", [True, False])
+def test_the_activation_is_applied_with_and_without_a_graph(activation, graph):
+    x, weight, bias, _ = case(7, 64, 48)
+    expected = ACTIVATIONS[activation](F.linear(x.double(), weight.double(), bias.double()))
+    with torch.set_grad_enabled(graph):
+        found = linear(x, weight, bias, activation)
+    assert_near_in_norm(found, expected, 65)
+
+
+def test_every_activation_has_one_of_onednn():
+    assert ACTIVATIONS.keys() == ONEDNN_ACTIVATIONS.keys()
 
 
 @pytest.mark.numeric
 @needs_onednn
 def test_onednn_computes_only_required_gradients(monkeypatch):
     calls = []
+    monkeypatch.setattr(kernels, "is_intel", lambda: False)
     product = kernels.onednn
     monkeypatch.setattr(kernels, "onednn", lambda *a: calls.append(a) or product(*a))
     x, weight, bias, grad = case(5, 4, 3)
-    linear(x.requires_grad_(), weight, bias, "onednn").backward(grad)
+    linear(x.requires_grad_(), weight, bias).backward(grad)
     assert len(calls) == 2  # the output and x's gradient: none for the weights, as SMART needs it
     assert_near(x.grad, grad @ weight, terms=3)
 
@@ -97,14 +128,16 @@ def test_products_follow_the_weights_inside_an_autocast_of_the_caller(enabled):
     assert (found[1] - found[0] > 4).all()
 
 
-def test_bfloat16_products_do_without_a_kernel_of_onednn(monkeypatch):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("fault", [AttributeError("no such op"), RuntimeError("no primitive")])
+def test_without_a_product_of_onednn_that_of_pytorch_is_used(monkeypatch, dtype, fault):
     def refused(*args):
-        raise RuntimeError("could not create a primitive descriptor")
+        raise fault
 
-    x, weight, bias, _ = (t.bfloat16() for t in case(5, 4, 3))
-    kernels.has_onednn_bfloat16.cache_clear()
-    with monkeypatch.context() as limited:
+    x, weight, bias, _ = (t.to(dtype) for t in case(5, 4, 3))
+    monkeypatch.setattr(kernels, "is_intel", lambda: False)
+    kernels.has_onednn.cache_clear()
+    with monkeypatch.context() as limited, torch.no_grad():
         limited.setattr(kernels, "onednn", refused)
-        assert torch.equal(kernels.product(x, weight, bias, "mkl"), F.linear(x, weight, bias))
-        assert kernels.activated_product(x, weight, bias, "mkl", "gelu") is None
-    kernels.has_onednn_bfloat16.cache_clear()
+        assert torch.equal(linear(x, weight, bias), F.linear(x, weight, bias))
+    kernels.has_onednn.cache_clear()

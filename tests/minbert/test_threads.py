@@ -55,7 +55,7 @@ def test_an_error_ends_the_passes_that_have_not_begun(two_cores):
     assert torch.get_num_threads() == 2
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_embeddings_do_not_depend_on_the_threads(two_cores, precision):
     model = BiEncoder.from_pretrained("tiny")
     texts = [f"sentence {number} " * (number % 17) for number in range(600)]

@@ -27,7 +27,6 @@ CONFIG = RunConfig(
     test_limit=4,
     epochs=1,
     steps_per_epoch=2,
-    linear="mkl",
 )
 
 

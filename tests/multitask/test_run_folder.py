@@ -10,10 +10,7 @@ import pytest
 from common.atomic_files import NEW, temporary_name
 from common.errors import RunError, UserError
 from common.json_files import write_json
-from minbert import kernel_choice
-from minbert.kernel_choice import LinearChoice
 from multitask import train
-from multitask.precision import with_kernel
 from multitask.settings.config import RunConfig
 from multitask.storage.data_files import file_digests
 from multitask.storage.metrics_file import OF_TRAINING
@@ -134,40 +131,6 @@ def test_a_run_does_not_overwrite_its_own_sources(tmp_path, name):
     for overwrite in (True, False):
         with pytest.raises(RunError, match=f"--{name} .* expected a path outside of"):
             holds_finished(RunFolder(tmp_path / "run"), config, resume=False, overwrite=overwrite)
-
-
-# The linear kernel
-
-
-def chosen(kernel):
-    return lambda wanted: LinearChoice(kernel if wanted == "auto" else wanted, "measured")
-
-
-def test_a_new_run_stores_the_kernel_that_was_chosen(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel_choice, "choose_linear", chosen("onednn"))
-    config, reason = with_kernel(RunFolder(tmp_path / "run"), CONFIG, overwrite=False)
-    assert (config.linear, reason) == ("onednn", "measured")
-    prepare(tmp_path / "run", config)
-    assert json.loads((tmp_path / "run" / "config.json").read_text())["linear"] == "onednn"
-
-
-def test_a_resumed_run_keeps_its_kernel(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel_choice, "choose_linear", chosen("onednn"))
-    write_json(tmp_path / "config.json", replace(CONFIG, linear="mkl").to_json())
-    assert with_kernel(RunFolder(tmp_path), CONFIG, overwrite=False)[0].linear == "mkl"
-    assert with_kernel(RunFolder(tmp_path), CONFIG, overwrite=True)[0].linear == "onednn"
-    asked, _ = with_kernel(RunFolder(tmp_path), replace(CONFIG, linear="onednn"), overwrite=False)
-    assert asked.linear == "onednn"
-    (tmp_path / "checkpoint" / "step-00000001").mkdir(parents=True)
-    with pytest.raises(RunError, match="linear is 'mkl' there and 'onednn' here"):
-        prepare(tmp_path, asked, resume=True)
-
-
-@pytest.mark.parametrize("stored", ["fast", "auto", None])
-def test_a_damaged_kernel_is_refused_with_its_file(tmp_path, stored):
-    write_json(tmp_path / "config.json", CONFIG.to_json() | {"linear": stored})
-    with pytest.raises(RunError, match=r"config\.json: linear: expected mkl or onednn"):
-        with_kernel(RunFolder(tmp_path), CONFIG, overwrite=False)
 
 
 def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path):

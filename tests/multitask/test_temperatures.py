@@ -24,7 +24,6 @@ CONFIG = RunConfig(
     epochs=2,
     steps_per_epoch=2,
     keep="last",
-    linear="mkl",
     calibrate=True,
 )
 

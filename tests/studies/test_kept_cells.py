@@ -20,7 +20,7 @@ from studies.study import StudyRequest
 from tasks.metrics import LEADERBOARD
 
 ROOT = Path(__file__).parents[2]
-BASE = RunConfig(mode="single", tasks=("sts",), encoder="tiny", limit=4000, linear="mkl")
+BASE = RunConfig(mode="single", tasks=("sts",), encoder="tiny", limit=4000)
 STS = {"sts": {"pearson": 0.5, "spearman": 0.5}}
 
 

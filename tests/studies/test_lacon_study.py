@@ -16,7 +16,7 @@ from studies.study import printed
 from tasks.objectives import LaCon
 from tasks.protocols import CappedClasses, FewPerClass, Imbalanced
 
-BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", limit=200)
+BASE = RunConfig(mode="single", tasks=(), encoder="tiny", limit=200)
 CELLS = Experiments(BASE)
 
 

@@ -45,7 +45,7 @@ from studies.tuning import FOLDER
 from tasks.objectives import LS, ContrastiveEPO
 from tasks.protocols import FewShots
 
-CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
+CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny"))
 
 
 def test_a_sweep_at_its_own_value_is_the_main_cell():

@@ -38,7 +38,7 @@ from studies.supercontext.tables import (
 )
 
 PAPER = printed("supercontext")
-CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl"))
+CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny"))
 
 
 def test_every_setting_and_task_has_its_cells_and_only_compared_losses_are_fine_tuned():

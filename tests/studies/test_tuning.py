@@ -26,7 +26,7 @@ from studies.tuning import (
     tuning_table,
 )
 
-BASE = RunConfig(mode="single", tasks=(), encoder="tiny", linear="mkl", lr=1e-4, head_lr=1e-4)
+BASE = RunConfig(mode="single", tasks=(), encoder="tiny", lr=1e-4, head_lr=1e-4)
 DEV = ("dev", "sst2", "accuracy")
 
 
