@@ -145,10 +145,6 @@ class EncoderWithHeads(nn.Module):
         head = None if task is None else self.heads[task]
         return head.pool if isinstance(head, PoolsTokens) else None
 
-    def embeds_alike(self, task: str) -> bool:
-        """Return whether `embed` returns the same for a task as without a task."""
-        return task not in self.branches and self.pooling_of(task) is None
-
     def embedding_width(self, task: str | None) -> int:
         """Return the width of the embeddings that `embed` returns for a task."""
         head = None if task is None else self.heads[task]

@@ -17,7 +17,6 @@ from multitask.settings.config import RunConfig
 from multitask.storage.data_files import digest_of
 from multitask.storage.run_folder import SOURCE_RUNS, RunFolder
 from multitask.teachers import teachers_by_task
-from tasks.shared_splits import split_of
 from tasks.task_description import TaskDescription, from_json
 
 REMEDY = "add --overwrite, or remove the folder of this run"
@@ -133,6 +132,11 @@ def may_have_seen(
     changed = known and found != stored
     same = (known and not changed) or file == Path(one.train).resolve()
     return same and (changed or split_of(other) != split_of(one))
+
+
+def split_of(one: TaskDescription) -> tuple[Any, ...]:
+    """Return a key that is equal for tasks that split a training file in the same way."""
+    return one.dev is None, one.test is None, one.texts, one.group, one.quotes
 
 
 def write_source_runs(folder: Path, content: Mapping[str, Any]) -> None:

@@ -12,9 +12,10 @@ from tasks.base import Task
 from tasks.data import (
     Split,
     cut_notices,
-    load_together,
+    read_split,
     reading_notices,
     small_split_notices,
+    tokenized,
 )
 from tasks.readers import limit_of
 from tasks.task_description import from_json
@@ -26,18 +27,17 @@ def load_splits(
 ) -> dict[str, dict[str, Split]]:
     """Return all tokenised splits of all tasks; print the counts of examples and removals."""
     folder, tokenizer = data_folder(config.data), bi_encoder.tokenizer
-    splits: dict[str, dict[str, Split]] = {name: {} for name in chosen}
-    limits = {
-        "train": {name: limit_of(config.limit, name) for name in chosen},
-        "dev": dict.fromkeys(chosen, config.dev_limit),
-        "test": dict.fromkeys(chosen, config.test_limit),
-    }
+    splits: dict[str, dict[str, Split]] = {}
     for name, task in chosen.items():
-        together = [one for one in chosen.values() if of_one_table(one, task)]
-        for split in task.source.splits if together[0] is task else ():
-            found = load_together(together, folder, split, tokenizer, limits[split])
-            for other, one in found.items():
-                splits[other][split] = one
+        limits = {
+            "train": limit_of(config.limit, name),
+            "dev": config.dev_limit,
+            "test": config.test_limit,
+        }
+        splits[name] = {
+            split: tokenized(task, read_split(task, folder, split, limits[split]), tokenizer)
+            for split in task.source.splits
+        }
         for line in notices_of(config, task, splits[name], tokenizer):
             print(f"{name}: {line}", flush=True)
     return splits
@@ -66,8 +66,3 @@ def notices_of(
         examples = {split: loaded.examples for split, loaded in splits.items()}
         limited = len(examples["train"]) < examples["train"].available
         yield from small_split_notices(task, examples, limited)
-
-
-def of_one_table(one: Task, other: Task) -> bool:
-    """Return whether two tasks are the same, or have labels in columns of the same table."""
-    return one is other or (one.shares_rows is not None and one.shares_rows == other.shares_rows)

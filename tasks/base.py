@@ -30,8 +30,6 @@ class Task:
     that replaces the task's only loss after them, so that the number of gradients stays the same.
     An `auxiliary` task trains with the others, but selects no epoch and writes no
     predictions.
-    `shares_rows` is a key that the tasks of one table have in common: an example with the same id
-    is the same row.
     """
 
     name: str
@@ -45,7 +43,6 @@ class Task:
     texts: int = 1
     loss_switch: tuple[int, Loss] | None = None
     auxiliary: bool = False
-    shares_rows: str | None = None
 
     def __post_init__(self) -> None:
         assert self.loss_switch is None or len(self.losses) < 2, "loss_switch: expected one loss"

@@ -115,7 +115,6 @@ def with_infonce(task: Task, settings: CL) -> Task:
 
     return replace(
         with_contrast(task, settings, contrast),
-        shares_rows=None,  # a row has two views only here
         source=two_views(task.source),
         build_head=lambda width: FirstView(task.build_head(width), count),
     )

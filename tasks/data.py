@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,52 +36,20 @@ class SoftTargets(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SharedRows:
-    """The n rows of a table that any of its `tasks` has a label for, tokenised once.
-
-    `examples` (n,) is the task's example in each row, or -1 without a label.
-    """
-
-    tasks: tuple[str, ...]
-    tokens: tuple[TokenLists, ...]
-    examples: np.ndarray
-
-
-@dataclass(frozen=True)
 class Split:
     """Examples of one split without their texts, and the tokens of the texts.
 
-    A training split may have `soft` targets of a teacher beside its labels. With `shared` rows,
-    batches are rows of a table, which several tasks encode once; otherwise a row is an example.
+    A training split may have `soft` targets of a teacher beside its labels.
     """
 
     examples: Examples
     tokens: tuple[TokenLists, ...]
     soft: SoftTargets | None = None
-    shared: SharedRows | None = None
 
     @property
     def lengths(self) -> np.ndarray:
-        """Return the number of tokens of each row's longest text, (n,)."""
-        return np.max([tokens.lengths for tokens in self.row_tokens], axis=0)
-
-    @property
-    def row_tokens(self) -> tuple[TokenLists, ...]:
-        """Return the tokens of the rows: those of the examples, or of the shared rows."""
-        return self.tokens if self.shared is None else self.shared.tokens
-
-    @property
-    def row_count(self) -> int:
-        return len(self.row_tokens[0])
-
-    @property
-    def separate(self) -> Split:
-        """Return the split without shared rows: each row is an example of its own."""
-        return replace(self, shared=None)
-
-    def examples_in(self, rows: np.ndarray) -> np.ndarray:
-        """Return the example in each of some rows, -1 where there is none."""
-        return rows if self.shared is None else self.shared.examples[rows]
+        """Return the number of tokens of each example's longest text, (n,)."""
+        return np.max([tokens.lengths for tokens in self.tokens], axis=0)
 
     @property
     def cut(self) -> tuple[int, int]:
@@ -95,7 +63,7 @@ class Split:
         return list({id(tokens): tokens for tokens in self.tokens}.values())
 
     def batch(self, rows: np.ndarray) -> Batch:
-        return pack(self.row_tokens, rows)
+        return pack(self.tokens, rows)
 
     def targets(self, rows: np.ndarray, device: torch.device) -> Tensor:
         assert self.examples.targets is not None, "expected a split with labels"
@@ -136,34 +104,6 @@ def dev_if_here(task: Task, data: object) -> Examples | None:
         return task.read(data_folder(str(data)), "dev")
     except (UserError, OSError):
         return None
-
-
-def load_together(
-    tasks: Sequence[Task],
-    folder: Path,
-    split: str,
-    tokenizer: Tokenizer,
-    limits: Mapping[str, Limit],
-) -> dict[str, Split]:
-    """Read one split of the tasks of a table and tokenise each row once; `limits` by task."""
-    examples = {task.name: read_split(task, folder, split, limits[task.name]) for task in tasks}
-    if len(tasks) == 1:
-        return {task.name: tokenized(task, examples[task.name], tokenizer) for task in tasks}
-    texts: dict[str, tuple[str, ...]] = {}  # of each row, by id
-    for one in examples.values():
-        texts.update(zip(one.ids, zip(*one.texts, strict=True), strict=True))
-    columns = tuple(list(column) for column in zip(*texts.values(), strict=True))
-    rows = tokenized(tasks[0], Examples(list(texts), columns, None), tokenizer).tokens
-    place = {identity: row for row, identity in enumerate(texts)}
-    found = {}
-    for name, one in examples.items():
-        mine = np.array([place[identity] for identity in one.ids], np.int64)
-        example = np.full(len(texts), -1)
-        example[mine] = np.arange(len(mine))
-        own = tuple(tokens.select(mine) for tokens in rows)
-        shared = SharedRows(tuple(examples), rows, example)
-        found[name] = Split(replace(one, texts=()), own, shared=shared)
-    return found
 
 
 def tokenized(task: Task, examples: Examples, tokenizer: Tokenizer) -> Split:

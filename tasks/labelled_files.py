@@ -18,11 +18,12 @@ NO_AGREEMENT = "-"  # of annotators, in SNLI and similar data sets
 
 
 class Row(NamedTuple):
-    """One example of a file."""
+    """One example of a file; `group` is empty without a column of groups."""
 
     id: str
     texts: list[str]
     target: Label | None
+    group: str = ""
 
 
 class Source(Protocol):
@@ -57,7 +58,7 @@ class LabelledFiles:
 
     Labels are in the `label_column`, or in one of the `indicators` for each of several labels,
     which `parse_label` reads one by one. With a `separator`, a label in JSONL or Parquet may also
-    be a list.
+    be a list. Rows of train with the same value in the `group_column` belong together.
     """
 
     files: Mapping[str, str]
@@ -78,6 +79,7 @@ class LabelledFiles:
     skip_blank_texts: bool = False  # like blank labels, in a file with labels
     indicators: tuple[str, ...] = ()
     separator: str | None = None
+    group_column: str | None = None
 
     @property
     def label_columns(self) -> tuple[str, ...]:
@@ -104,16 +106,22 @@ class LabelledFiles:
         return path.name in (self.other_files or {}).values() or self.comma
 
     def hashes(self, folder: Path, split: str) -> np.ndarray:
-        """Return a 64-bit hash of each example's texts, without holding the examples in memory."""
-        rows = self.rows(folder, split)
-        return np.fromiter((text_hash(row.texts) for row in rows if row is not None), np.uint64)
+        """Return a 64-bit hash of each example's group, or of its texts if it has none.
+
+        The examples are not held in memory.
+        """
+        rows = filter(None, self.rows(folder, split))
+        return np.fromiter(
+            (text_hash([row.group] if row.group else row.texts) for row in rows), np.uint64
+        )
 
     def rows(self, folder: Path, split: str) -> Iterator[Row | None]:
         """Yield each row, None for one that is skipped; raise DataError with file and line."""
         path = self.file(folder, split)
         labelled = self.labelled(split)
         labels = self.label_columns if labelled else ()
-        columns = (self.id_column, *self.text_columns, *labels)
+        group_column = self.group_column if split == "train" else None
+        columns = (self.id_column, *self.text_columns, *labels, group_column)
         needed = [name for name in columns if name is not None]
         lines: dict[str, int] = {}  # id -> line
         comma = self.allows_commas(path)
@@ -136,7 +144,8 @@ class LabelledFiles:
             if labelled and self.skip_blank_texts and not all(texts):
                 yield None
                 continue
-            yield Row(identity, texts, target)
+            group = row[group_column].strip() if group_column else ""
+            yield Row(identity, texts, target, group)
 
     def target(self, cells: Sequence[str], where: str) -> Label:
         """Return the number or numbers of a row's labels; raise DataError for an invalid label."""

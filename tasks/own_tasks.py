@@ -23,9 +23,7 @@ from tasks.own_types import TYPES, type_of_lists
 from tasks.own_types.base import MISSING_REPRS, DescriptionError, OwnType, Parts, check_labels
 from tasks.own_types.multi_label import check_no_matrix
 from tasks.registry import TASKS, TaskOptions
-from tasks.shared_splits import rows_key
-from tasks.splits import PartedSource
-from tasks.table_splits import TableSource, TableSplit
+from tasks.splits import HashedSource
 from tasks.task_description import TaskDescription, from_json, name_fault
 from tasks.task_inference import complete_description
 from tasks.text_files import to_text
@@ -37,7 +35,6 @@ TEXT = str | None  # type of an option
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
 # Keys of a description that only a task over the user's own file has.
 OF_FILES = ("train", "text", "label", "id", "group", "quotes")
-TEST_SHARE = 0.1  # of a single file; dev has the same share, at most 10,000
 
 
 @dataclass(frozen=True)
@@ -240,16 +237,11 @@ def build_own_task(described: TaskDescription) -> Task:
         output=parts.output,
         joint=described.joint,
         texts=len(described.texts),
-        shares_rows=rows_key(described),
     )
 
 
 def source_of(described: TaskDescription, parts: Parts) -> Source:
-    """Return the files.
-
-    Without a dev file a tenth of the first file is dev, at most 10,000 examples; without a test
-    file, another tenth is test.
-    """
+    """Return the files; without a dev file, the training file is split by `HashedSource`."""
     files = {"train": described.train, "dev": described.dev, "test": described.test}
     read = LabelledFiles(
         # Relative to the working directory, not to --data.
@@ -270,17 +262,6 @@ def source_of(described: TaskDescription, parts: Parts) -> Source:
         blank=parts.blank,
         lower_ids=False,
         skip_blank_texts=True,
+        group_column=described.group,
     )
-    if described.dev is not None:
-        return read
-    test = TEST_SHARE if described.test is None else None
-    if described.table is None:
-        return PartedSource(read, test)
-    split = TableSplit(
-        texts=described.texts,
-        columns=tuple(sorted(described.table.items())),
-        group=described.group,
-        quotes=described.quotes,
-        test=test,
-    )
-    return TableSource(read, split)
+    return read if described.dev is not None else HashedSource(read, described.test is None)

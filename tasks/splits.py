@@ -164,6 +164,40 @@ class PartedSource:
         return self.source.where(folder, "test" if own else "train")
 
 
+@dataclass(frozen=True)
+class HashedSource:
+    """Each row of the training file is train, dev or test by a hash of its group, or of its texts.
+
+    A tenth is dev, and with `test` another tenth is test; otherwise test is a file. So a row, a
+    text and a group are in one split of all tasks and of all files. The file is read twice and only
+    the split's rows are held: files may be larger than memory.
+    """
+
+    source: LabelledFiles
+    test: bool
+    splits: tuple[str, ...] = ("train", "dev", "test")
+
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
+        if split == "test" and not self.test:
+            return self.source.read(folder, "test", limit)
+        known = self.source.hashes(folder, "train")
+        tenths = np.array([*["train"] * 8, "dev", "test" if self.test else "train"])
+        part = tenths[known % 10]
+        order = np.random.default_rng(0).permutation(len(known))
+        drawn = order[part[order] == split]
+        if not len(drawn):
+            found = f"found none for {split} among {len(known):,} labelled rows"
+            cure = "add rows, or name files for dev and test"
+            raise DataError(
+                f"{self.where(folder, split)}: expected rows for each split, {found}; {cure}"
+            )
+        return read_part(self.source, folder, split, drawn, limit)
+
+    def where(self, folder: Path, split: str) -> str:
+        own = split == "test" and not self.test
+        return self.source.where(folder, "test" if own else "train")
+
+
 def read_part(
     source: LabelledFiles, folder: Path, split: str, rows: np.ndarray, limit: Limit
 ) -> Examples:

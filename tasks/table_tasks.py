@@ -31,7 +31,7 @@ from tasks.own_types.base import DescriptionError
 from tasks.own_types.multi_label import SEPARATOR
 from tasks.tables import list_columns, rows_by_name
 from tasks.task_description import NAME, TaskDescription, name_fault
-from tasks.task_inference import complete_description, in_folder, with_table
+from tasks.task_inference import complete_description, in_folder
 from tasks.text_files import DataError
 
 OF_TABLE = (*FILES, "text", "group", "id", "quotes")  # keys of the file, not of a label column
@@ -68,8 +68,8 @@ def table_tasks(
 ) -> list[TaskDescription]:
     """Tasks for `RunConfig(tasks=...)`, one for each column of labels of a file.
 
-    The rows of a single file are split once: no row, equal text or group is on two sides. Files for
-    dev and test are used as they are.
+    The rows of a single file are split by a hash: no row, equal text or group is on two sides.
+    Files for dev and test are used as they are.
 
     Args:
         file: a table or a folder, as for `task`; or a YAML file with all the keys below.
@@ -182,8 +182,7 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
     train = str((in_folder(str(files["train"])) if len(files) == 1 else files)["train"])
     if not Path(train).exists():
         raise DataError(f"{train}: expected a table with {', '.join(table.names)}, found none")
-    group = table.options.get("group")
-    common = {key: value for key, value in table.options.items() if key != "group"}
+    common = table.options
     texts = common["text"] if isinstance(common["text"], list) else [common["text"]]
     unknown = [one.column for one in table.labels if "type" not in one.options]
     cells = cells_of(Path(train), unknown, table.options.get("quotes", "yes") in ("yes", True))
@@ -205,9 +204,7 @@ def complete_table(table: Table) -> tuple[list[TaskDescription], list[str]]:
                 lines.append(f"{name}: {found.type}: column {column!r} has {found.reason}")
         checked = checked_description(name, {**common, "label": column, **options})
         described.append(complete_description(name, checked))
-    if group is not None and not isinstance(group, str):
-        raise DescriptionError(f"group: expected a column, found {short_repr(group)}")
-    return [with_table(one, described, group) for one in described], lines
+    return described, lines
 
 
 def cells_of(file: Path, columns: Sequence[str], quotes: bool) -> dict[str, Counter[str]]:

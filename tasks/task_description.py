@@ -25,7 +25,7 @@ Blank = Literal["none", "unknown"]
 # Fields that are stored only if they are set.
 ADDED = (
     *("separator", "blank", "mean", "deviation"),
-    *("table", "group"),
+    "group",
 )
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
@@ -70,8 +70,8 @@ class TaskDescription:
     has a column. Numbers are standardised by `mean` and `deviation`. Files are CSV, TSV, JSONL
     or Parquet.
 
-    `table` has the label columns that share the split of the file, with the separator of their
-    labels, "" for one label; rows with the same value in `group` stay together.
+    Rows of a single file with the same value in `group` are in the same split. `split` is the rule
+    by which the file is split.
     """
 
     name: str
@@ -90,8 +90,8 @@ class TaskDescription:
     quotes: bool = True
     separator: str | None = None
     blank: Blank | None = None
-    table: Mapping[str, str] | None = None
     group: str | None = None
+    split: Literal["hash"] = "hash"
     mean: float | None = None
     deviation: float | None = None
 
@@ -99,11 +99,6 @@ class TaskDescription:
     def label_columns(self) -> tuple[str, ...]:
         """Return the columns of labels: one, or one for each of several labels."""
         return (self.label,) if self.label else self.labels
-
-    @property
-    def separators(self) -> dict[str, str]:
-        """Return the separator of the labels in each column of labels, "" for one label."""
-        return dict.fromkeys(self.label_columns, self.separator or "")
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields without the name, which is the key of the description."""
@@ -126,6 +121,9 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
 
     The name is checked too, because it becomes part of file names.
     """
+    if content.get("split") != "hash":
+        line = "expected split hash, found a run of an earlier version; train it again"
+        raise UserError(f"own_tasks: {name}: {line}")
     own = TYPES.get(str(content.get("type")))
     some = (*OF_SOME_TYPES, *MEASURED)
     others = {key for key in some if key in ADDED and own and key not in own.keys + own.measured}
@@ -142,19 +140,9 @@ def from_json(name: str, content: Mapping[str, Any]) -> TaskDescription:
             except SettingsError as error:
                 raise UserError(f"own_tasks: {name}: {error}") from error
     described = msgspec.convert({**content, "name": name}, TaskDescription)
-    if fault := stored_fault(described) or split_fault(described):
+    if fault := stored_fault(described):
         raise UserError(f"own_tasks: {name}: {fault}")
     return described
-
-
-def split_fault(described: TaskDescription) -> str | None:
-    """Return what is wrong with the split of a stored description, or None."""
-    if described.table is None:
-        return None if described.group is None else "group: expected also a table"
-    for column in described.label_columns:
-        if column not in described.table:
-            return f"table: expected column {column!r} in it"
-    return None
 
 
 def stored_fault(described: TaskDescription) -> str | None:

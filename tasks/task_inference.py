@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,13 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
         "train": files["train"],
         "dev": files.get("dev"),
         "test": files.get("test"),
+        "group": description.get("group"),
     }
+    if common["group"] is not None and common["dev"] is not None:
+        raise DescriptionError(
+            f"{name}: group: expected a single file that is split, found also a file for dev, "
+            f"{common['dev']}"
+        )
     quotes = common["quotes"]
     found = labels_of(Path(files["train"]), labels, quotes, own.lists(description))
     if "test" in files:
@@ -54,23 +59,7 @@ def complete_description(name: str, description: Mapping[str, Any]) -> TaskDescr
                 f"{files['test']} without a column {first_names(list(map(repr, labels)))}"
             )
     of_type = own.complete(name, description, files["train"], found)
-    described = TaskDescription(**common, **of_type)
-    if description.get("group") is None:
-        return described
-    return with_table(described, [described], description["group"])
-
-
-def with_table(
-    described: TaskDescription, table: Sequence[TaskDescription], group: str | None = None
-) -> TaskDescription:
-    """Return a task that shares the split of its file with the other tasks of a table."""
-    if described.dev is not None and group is not None:
-        raise DescriptionError(
-            f"{described.name}: group: expected a single file that is split, found also a file "
-            f"for dev, {described.dev}"
-        )
-    columns = {column: mark for one in table for column, mark in one.separators.items()}
-    return replace(described, table=columns, group=group)
+    return TaskDescription(**common, **of_type)
 
 
 def in_folder(place: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -14,16 +14,35 @@ from minbert.batching import sorted_batches
 from minbert.bi_encoder import batch_tokens
 from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
-from tasks.base import Embeddings, Task
+from tasks.base import Task
 from tasks.data import Split, Splits
 from tasks.metrics import mean_score
 
 Metrics = dict[str, dict[str, float]]
 
 
-def score_split(model: EncoderWithHeads, task: Task, split: Split) -> np.ndarray:
+@torch.inference_mode()
+def score_split(
+    model: EncoderWithHeads, task: Task, split: Split, processes: Processes = Processes()
+) -> np.ndarray:
     """Return (n, C) probabilities or (n,) similarities, float32, in the order of the file."""
-    return score_splits(model, {task.name: task}, {task.name: split.separate})[task.name]
+    model.eval()
+    batches = sorted_batches(split.lengths, batch_tokens(model.bi_encoder.device))
+    scores: Tensor | None = None
+    with bar(f"score {task.name}", "ex", len(split.examples), passing=True) as progress:
+        for number, rows in enumerate(batches):
+            own = number % processes.count == processes.rank
+            if own or scores is None:  # all processes need the shape, from the first batch
+                part = task.scores(
+                    model.heads[task.name], model.embed(split.batch(rows), task.name)
+                ).float()
+                if scores is None:
+                    scores = part.new_zeros((len(split.examples), *part.shape[1:]))
+                if own:
+                    scores[torch.from_numpy(rows).to(part.device)] = part
+            progress.update(len(rows))
+    assert scores is not None, "a split has an example"
+    return checked(task.name, processes.all_reduce_sum(scores))
 
 
 def score_splits(
@@ -32,58 +51,8 @@ def score_splits(
     splits: Mapping[str, Split],
     processes: Processes = Processes(),
 ) -> dict[str, np.ndarray]:
-    """Return the scores of each task, as `score_split` does; shared rows are encoded once."""
-    groups: dict[tuple[str, ...], dict[str, Split]] = {}
-    for name in tasks:
-        split = splits[name] if model.embeds_alike(name) else splits[name].separate
-        key = (name,) if split.shared is None else split.shared.tasks
-        groups.setdefault(key, {})[name] = split
-    found: dict[str, np.ndarray] = {}
-    for group in groups.values():
-        members = [tasks[name] for name in group]
-        found |= score_together(model, members, list(group.values()), processes)
-    return {name: found[name] for name in tasks}
-
-
-@torch.inference_mode()
-def score_together(
-    model: EncoderWithHeads,
-    tasks: Sequence[Task],
-    splits: Sequence[Split],
-    processes: Processes,
-) -> dict[str, np.ndarray]:
-    """Return the scores of tasks whose splits have the same rows, from one pass over the rows."""
-    model.eval()
-    first, names = splits[0], ", ".join(task.name for task in tasks)
-    batches = sorted_batches(first.lengths, batch_tokens(model.bi_encoder.device))
-    scores: dict[str, Tensor] = {}
-    with bar(f"score {names}", "ex", first.row_count, passing=True) as progress:
-        for number, rows in enumerate(batches):
-            own = number % processes.count == processes.rank
-            if own or not scores:  # all processes need the shapes, from the first batch
-                texts = model.embed(first.batch(rows), tasks[0].name)
-                for task, split in zip(tasks, splits, strict=True):
-                    examples, embeddings = labelled_rows(split, rows, texts)
-                    part = task.scores(model.heads[task.name], embeddings).float()
-                    if task.name not in scores:
-                        shape = (len(split.examples), *part.shape[1:])
-                        scores[task.name] = part.new_zeros(shape)
-                    if own:
-                        scores[task.name][torch.from_numpy(examples).to(part.device)] = part
-            progress.update(len(rows))
-    return {name: checked(name, processes.all_reduce_sum(one)) for name, one in scores.items()}
-
-
-def labelled_rows(
-    split: Split, rows: np.ndarray, texts: Embeddings
-) -> tuple[np.ndarray, Embeddings]:
-    """Return the examples in rows of a split, and their embeddings among those of all rows."""
-    examples = split.examples_in(rows)
-    chosen = examples >= 0
-    if chosen.all():
-        return examples, texts
-    kept = torch.from_numpy(np.flatnonzero(chosen)).to(texts[0].device)
-    return examples[chosen], tuple(text[kept] for text in texts)
+    """Return the scores of each task, as `score_split` does."""
+    return {name: score_split(model, task, splits[name], processes) for name, task in tasks.items()}
 
 
 def checked(name: str, scores: Tensor) -> np.ndarray:

@@ -14,9 +14,10 @@ from multitask.combiners import Combined, CombinerState
 from multitask.combiners.base import ComparesLosses, WeighsLosses, checked
 from multitask.gram_matrices import whole_gram
 from multitask.loop.gradients import GradientRows, check_finite
-from multitask.loop.shared_rows import Batches, Unit, units_of
 from multitask.loop.step_losses import StepLosses
 from multitask.passes import LeafLosses, whole_part
+
+Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,10 @@ class StepGradient:
 
     def summed(self, batches: Batches, step: int) -> StepResult:
         """Differentiate all objectives at once; with a frozen encoder only heads and branches."""
-        values, units = self.begin(batches)
-        for unit in units:
-            for part in self.losses.parts(unit):
-                losses = self.losses.forward(unit, part, step)
+        values = self.zeros(batches)
+        for name, several in batches.items():
+            for part in self.losses.parts(name, several):
+                losses = self.losses.forward(name, part, step)
                 losses.backward(torch.stack(list(losses.by_objective.values())).sum())
                 add_values(values, losses)
         found = self.reduced(values)
@@ -100,10 +101,10 @@ class StepGradient:
         The weights depend on all losses of the step, so that the graphs of all batches are kept
         until the last loss is known. With micro-batches, which save memory, `combined` is used.
         """
-        (values, units), kept = self.begin(batches), []
-        for unit in units:
-            for part in self.losses.parts(unit):
-                losses = self.losses.forward(unit, part, step)
+        values, kept = self.zeros(batches), []
+        for name, several in batches.items():
+            for part in self.losses.parts(name, several):
+                losses = self.losses.forward(name, part, step)
                 kept.append((losses, losses.rows()))
                 add_values(values, losses)
         found, combiner = self.reduced(values), self.combiner
@@ -120,14 +121,13 @@ class StepGradient:
     def combined(self, batches: Batches, step: int) -> StepResult:
         """Keep the gradient of each objective on the shared parameters as a row; combine the rows.
 
-        The graph of a unit is freed with its last objective.
+        The graph of a task is freed with its last objective.
         """
-        values, units = self.begin(batches)
-        for unit in units:
-            begin = self.rows.used
-            count = sum(len(self.tasks[name].objectives) for name in unit.tasks)
-            for part in self.losses.parts(unit):
-                losses = self.losses.forward(unit, part, step)
+        values = self.zeros(batches)
+        for name, several in batches.items():
+            begin, count = self.rows.used, len(self.tasks[name].objectives)
+            for part in self.losses.parts(name, several):
+                losses = self.losses.forward(name, part, step)
                 for place, loss in enumerate(losses.by_objective.values()):
                     losses.backward(loss, keep=place < count - 1)
                     if count > 1:
@@ -152,7 +152,7 @@ class StepGradient:
         """
         ((name, (whole,)),) = batches.items()
         part = whole_part(self.tasks[name], whole, self.processes, self.config.micro_batch)
-        losses = self.losses.forward(Unit((name,), (whole,)), part, step)
+        losses = self.losses.forward(name, part, step)
         rows, names = losses.rows(), tuple(losses.by_objective)
         found = self.reduced(losses.by_objective)
         gram = self.processes.all_reduce_sum((rows @ rows.T).double()).cpu().numpy()
@@ -162,12 +162,10 @@ class StepGradient:
         self.reduce_encoder_gradients()
         return StepResult(names, found, combined, {"representation": gram}, examples_of(batches))
 
-    def begin(self, batches: Batches) -> tuple[dict[str, Tensor], list[Unit]]:
-        """Return 0 for each objective of a step, in order, and the units of tasks in this order."""
-        units = units_of(self.splits, batches)
+    def zeros(self, batches: Batches) -> dict[str, Tensor]:
+        """Return 0 for each objective of a step, in order."""
         zero = torch.zeros((), device=self.model.bi_encoder.device)
-        names = [name for unit in units for name in unit.tasks]
-        return {key: zero for name in names for key in self.tasks[name].objectives}, units
+        return {key: zero for name in batches for key in self.tasks[name].objectives}
 
     def reduce_encoder_gradients(self) -> None:
         """Sum the encoder's gradients over the processes; make the sparse one dense."""
@@ -210,11 +208,11 @@ class StepGradient:
         """
         if self.model.frozen or not isinstance(self.combiner, ComparesLosses):
             return
-        values, units = self.begin(batches)
+        values = self.zeros(batches)
         with self.model.dropout_stream.replay(self.first_pass):
-            for unit in units:
-                for part in self.losses.parts(unit):
-                    add_values(values, self.losses.forward(unit, part, step))
+            for name, several in batches.items():
+                for part in self.losses.parts(name, several):
+                    add_values(values, self.losses.forward(name, part, step))
         after = self.reduced(values, check=False)
         if np.isfinite(after).all():
             drawn = [self.objective_index[name] for name in result.objectives]

@@ -1,8 +1,8 @@
-"""The losses of a step's batches, from one encoder pass over the rows of a unit."""
+"""The losses of a step's batches, from one encoder pass over each part."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -10,8 +10,6 @@ from torch import Tensor
 
 from common.errors import RunError
 from multitask.distributed import Processes
-from multitask.loop.evaluation import labelled_rows
-from multitask.loop.shared_rows import Unit, labelled
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, LeafLosses, Part, loss_fault, parts_of
 from multitask.regularizers.base import CleanPass, RegularizerState
@@ -41,51 +39,39 @@ class StepLosses:
         self.learning = {one.name for one in config.regularizers if one.learns_from_teacher}
         self.epoch = self.total_steps = 1
 
-    def parts(self, unit: Unit) -> Iterator[Part]:
-        task = self.tasks[unit.tasks[0]]
-        return parts_of(task, unit.batches, self.processes, self.config.micro_batch)
+    def parts(self, name: str, batches: Sequence[np.ndarray]) -> Iterator[Part]:
+        return parts_of(self.tasks[name], batches, self.processes, self.config.micro_batch)
 
-    def forward(self, unit: Unit, part: Part, step: int) -> LeafLosses:
+    def forward(self, name: str, part: Part, step: int) -> LeafLosses:
         """Compute a part's share of each objective's loss in the step, with regularisers."""
-        first = unit.tasks[0]
-        split = self.splits[first]["train"]
+        split = self.splits[name]["train"]
         batches = [split.batch(piece) for piece in part.pieces]
-        clean_pass = EncoderPass(self.model, batches, len(split.row_tokens), first)
-        copies = self.processes.count if self.tasks[first].compares_examples else 1
+        clean_pass = EncoderPass(self.model, batches, len(split.tokens), name)
+        copies = self.processes.count if self.tasks[name].compares_examples else 1
         texts = clean_pass.texts
         if copies > 1:  # texts of all processes, in the order of the batch
             back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
             order = torch.from_numpy(back).to(self.model.bi_encoder.device)
             texts = tuple(self.processes.joined(text)[order] for text in texts)
-        losses: dict[str, Tensor] = {}
-        passes = [clean_pass]
-        for name in unit.tasks:
-            split = self.splits[name]["train"]
-            examples, own = labelled_rows(split, part.indices, texts)
-            share = part.share
-            if split.shared is not None:
-                share = len(examples) / labelled(split, unit.batches)
-            values, further = self.task_losses(name, own, examples, clean_pass, part, step)
-            losses |= {key: loss * (share / copies) for key, loss in values.items()}
-            passes += further
-        return LeafLosses(losses, passes, copies)
+        values, further = self.task_losses(name, texts, clean_pass, part, step)
+        losses = {key: loss * (part.share / copies) for key, loss in values.items()}
+        return LeafLosses(losses, [clean_pass, *further], copies)
 
     def task_losses(
         self,
         name: str,
         texts: Embeddings,
-        examples: np.ndarray,
         clean_pass: EncoderPass,
         part: Part,
         step: int,
     ) -> tuple[dict[str, Tensor], list[EncoderPass]]:
-        """Return a task's losses on some examples with these embeddings, and further passes."""
+        """Return a task's losses on a part with these embeddings, and further passes."""
         task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
-        if not len(examples):  # zeros that can be differentiated
+        if not len(part.indices):  # zeros that can be differentiated
             nothing = torch.stack([text.sum() for text in texts]).sum()
             return dict.fromkeys(task.objectives, nothing), []
-        targets = split.targets(examples, self.model.bi_encoder.device)
-        soft = split.soft_targets(examples, targets.device)
+        targets = split.targets(part.indices, self.model.bi_encoder.device)
+        soft = split.soft_targets(part.indices, targets.device)
         outputs = self.model.heads[name](*texts)
         values = checked(name, task.compute_losses(outputs, texts, targets))
         first, progress = task.objectives[0], step / self.total_steps

@@ -78,13 +78,11 @@ class BatchStream:
     """The batches of one task as row indices; each pass over the examples is drawn anew.
 
     The whole state is `position` = (pass, batches already taken from it). The order depends on the
-    random seed and the name of the `order`: the task's, or one for all tasks that share rows. It
-    does not depend on the other tasks of the run.
+    random seed and the name of the task, but not on the other tasks of the run.
     """
 
-    def __init__(self, make_pass: Pass, seed: int, task: str, order: str | None = None) -> None:
+    def __init__(self, make_pass: Pass, seed: int, task: str) -> None:
         self.make_pass, self.seed, self.task = make_pass, seed, task
-        self.order = order or task
         self.position = (0, 0)
         self._pass: tuple[int, list[np.ndarray]] = (-1, [])
 
@@ -92,7 +90,7 @@ class BatchStream:
         """Return the rows of the next batch."""
         number, taken = self.position
         if self._pass[0] != number:
-            shuffle = generator(self.seed, f"batches of {self.order}", number)
+            shuffle = generator(self.seed, f"batches of {self.task}", number)
             self._pass = (number, self.make_pass(shuffle))
         batches = self._pass[1]
         taken += 1
@@ -104,10 +102,8 @@ def make_streams(config: RunConfig, tasks: Mapping[str, Task], splits: Splits) -
     """Return the stream of each task's training examples."""
     found = []
     for name, task in tasks.items():
-        split = splits[name]["train"]
-        one_pass = make_pass(config, task, split)
-        order = name if split.shared is None else "+".join(split.shared.tasks)
-        found.append(BatchStream(one_pass, config.seed, name, order))
+        one_pass = make_pass(config, task, splits[name]["train"])
+        found.append(BatchStream(one_pass, config.seed, name))
     return found
 
 

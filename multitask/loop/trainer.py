@@ -23,8 +23,7 @@ from multitask.control import Interrupts, RunControl
 from multitask.distributed import Processes
 from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.loop.gradients import check_finite
-from multitask.loop.shared_rows import Batches, with_shared_passes
-from multitask.loop.step import StepGradient, StepResult, examples_of
+from multitask.loop.step import Batches, StepGradient, StepResult, examples_of
 from multitask.loop.step_losses import StepLosses
 from multitask.loop.streams import make_streams, next_batches
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
@@ -56,17 +55,11 @@ class Trainer:
         control: RunControl = RunControl(),
     ) -> None:
         self.regularizers = build_regularizers(config, model, tasks)
-        regularized = {task for one in self.regularizers.values() for task in one.weights}
-        splits = with_shared_passes(config, model, tasks, splits, regularized)
         self.model, self.tasks, self.splits = model, tasks, splits
         self.config, self.folder = config, folder
         self.processes, self.control = processes, control
-        train = [splits[name]["train"] for name in tasks]
-        self.plan = build_plan(
-            config,
-            [split.row_count for split in train],
-            [max(split.row_count, split.examples.available) for split in train],
-        )
+        train = [splits[name]["train"].examples for name in tasks]
+        self.plan = build_plan(config, list(map(len, train)), [one.available for one in train])
         self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
         self.combiner = build_combiner(config, objectives)

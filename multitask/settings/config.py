@@ -31,7 +31,6 @@ from multitask.settings.user_methods import check_use, sources
 from tasks import TASKS, TaskOptions
 from tasks.objectives import Balance, Objective, balance_of
 from tasks.own_tasks import OwnTaskOptions
-from tasks.shared_splits import with_shared_splits
 from tasks.task_description import from_json
 
 
@@ -68,13 +67,10 @@ class RunConfig(RunSettings):
         if not strict:
             return
         try:
-            own = with_shared_splits(self.own_tasks)
+            for name, content in self.own_tasks.items():
+                from_json(name, content)
         except UserError as error:
             raise SettingsError(str(error)) from error
-        if own != self.own_tasks:  # `changed` begins with `given`, so it needs the same split
-            object.__setattr__(self, "own_tasks", own)
-            names = {key: getattr(self, key) for key in ("tasks", "task_options", "own_tasks")}
-            object.__setattr__(self, "given", {**self.given, **names})
         for fault in faults(self):
             raise SettingsError(fault)
 

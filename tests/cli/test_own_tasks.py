@@ -184,10 +184,10 @@ def test_mode_tasks_lists_tasks_and_examples(moods, run_ok, small):
     result = run_ok("--mode", "tasks", "--task", moods, "--examples", "--data", small)
     lines = [line.split() for line in result.stdout.splitlines()[2:] if line.strip()]
     rows = {line[0]: line for line in lines}
-    assert rows["moods"] == ["moods", "1", "text", "3", "classes", "48", "6", "6"]
+    assert rows["moods"] == ["moods", "1", "text", "3", "classes", "48", "7", "5"]
     assert rows["sst"][-3:] == ["40", "40", "40"]
     assert "moods: what a" in result.stdout
-    assert "\nmoods: scores on 6 dev examples are rough" in result.stdout
+    assert "\nmoods: scores on 7 dev examples are rough" in result.stdout
     assert "\nmoods: classification of 'Was gesagt wurde', 3 classes in column 'Wie': gut, " in (
         result.stdout
     )
@@ -242,9 +242,9 @@ def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run
     source = config(folder)["own_tasks"]["moods"]["train"]  # dev and test are parts of it
     assert shown[:2] == [f"data of moods: {source}", ""]
     lines = [line.split() for line in shown]
-    for split in ("dev", "test"):
+    for split, count in (("dev", "7"), ("test", "5")):
         for name, value in metrics(folder)[split]["moods"].items():
-            assert [split, "moods", "6", "sound", name, f"{value:.4f}"] in lines
+            assert [split, "moods", count, "sound", name, f"{value:.4f}"] in lines
     file = folder / "predictions" / "moods-dev-output.csv"
     header, first, *rest = file.read_text().splitlines(keepends=True)
     file.write_text(header + first.split(" , ")[0] + " , fein \n" + "".join(rest))

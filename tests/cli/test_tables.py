@@ -31,7 +31,7 @@ def test_a_table_is_trained_with_a_built_in_task_used_and_resumed(tmp_path, run_
     run_ok(*command, "--output", folder)
     stored = config(folder)
     assert stored["tasks"] == ["sst", "topic", "urgency", "tags"]
-    assert stored["own_tasks"]["tags"]["table"] == {"topic": "", "urgency": "", "tags": "|"}
+    assert stored["own_tasks"]["tags"]["group"] == "customer"
     assert list(metrics(folder)["test"]) == ["topic", "urgency", "tags"]
     assert "holds this run, finished" in run_ok(*command, "--output", folder).stdout
     again = ("--mode", "multitask", "--config", folder / "config.json", "--output", tmp_path / "b")

@@ -56,7 +56,7 @@ def test_both_are_compared_merged_checked_and_exported(trained, tmp_path, run_ok
         rows = [line.split() for line in table.splitlines()]
         for task in ("tags", "urgency"):
             for name, value in metrics(run)["dev"][task].items():
-                assert ["dev", task, "6", "sound", name, f"{value:.4f}"] in rows
+                assert ["dev", task, "7", "sound", name, f"{value:.4f}"] in rows
     run_ok("--mode", "export", "--run", trained[0], "--output", tmp_path / "exported")
     card = (tmp_path / "exported" / "README.md").read_text()
     assert "| data of tags | requests.csv, multi-label |" in card

@@ -47,22 +47,12 @@ def seen(run, *tasks):
         (["a={file}:{keys}"], ["a={other}:{keys}"], []),
         (["a={file}:{keys}"], ["a={file}:{keys},group=z"], ["a"]),
         (["a={file}:{keys}"], ["a={copy}:{keys},group=z"], ["a"]),
-        (["a={file}:{keys}"], ["a={file}:type=classification,text=text,label=z"], ["a"]),
-        (
-            ["a={file}:{keys}"],
-            ["a={file}:{keys}", "b={file}:type=classification,text=text,label=z"],
-            ["a", "b"],
-        ),
+        (["a={file}:{keys}"], ["a={file}:type=classification,text=text,label=z"], []),
         (["a={file}:{keys},dev={other}"], ["a={file}:{keys}"], ["a"]),
         (["a={file}:{keys}"], ["a={file}:{keys},dev={other}"], []),
         (["a={file}:{keys}"], ["a={other}:{keys},dev={file}"], ["a"]),
         (["a={file}:{keys},test={other}"], ["a={file}:{keys},test={copy}"], []),
         (["a={file}:{keys},test={other}"], ["a={file}:{keys}"], ["a"]),
-        (
-            ["a={file}:type=multi-label,text=text,label=z,blank=unknown"],
-            ["a={file}:type=multi-label,text=text,label=z"],
-            ["a"],
-        ),
         ([], ["a={file}:{keys}"], []),
     ],
 )

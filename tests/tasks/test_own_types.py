@@ -283,8 +283,8 @@ def test_label_columns_of_another_type_are_refused(text, line):
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_lists_in_files_are_labels(ending, tmp_path):
-    lists = [["a", "b c"], [], ["b c"], None] * 8
-    table = {"t": [f"text {n}" for n in range(32)], "y": lists}
+    lists = [["a", "b c"], [], ["b c"], None] * 20
+    table = {"t": [f"text {n}" for n in range(80)], "y": lists}
     file = tmp_path / f"f.{ending}"
     if ending == "parquet":
         arrow = pytest.importorskip("pyarrow")
@@ -299,7 +299,7 @@ def test_lists_in_files_are_labels(ending, tmp_path):
     assert found.labels == ("a", "b c")
     rows = rows_of(built(found))
     assert [rows[str(n)] for n in (1, 2, 3, 4)] == [[1, 1], [0, 0], [0, 1], [0, 0]]
-    assert len(rows_of(built(described(f"{text},blank=unknown")))) == 16
+    assert len(rows_of(built(described(f"{text},blank=unknown")))) == 40
     with pytest.raises(DataError, match="expected labels without ' ', not blank, found 'b c'"):
         described(f"{text},separator= ")
     with pytest.raises(DataError, match=r"line 1.*'y'|row 1: expected text or a number"):

@@ -196,7 +196,7 @@ def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path
     file = tmp_path / "ids-sst-train.csv"
     assert f"expected a data file, found none: {file} is a file" in refused(SST, file)
     (tmp_path / "ids-sst-dev.csv").mkdir()
-    assert "expected a file, found a folder without" in refused(SST, tmp_path, "dev")
+    assert "expected a regular file, found a folder" in refused(SST, tmp_path, "dev")
 
 
 @pytest.mark.parametrize(

@@ -1,29 +1,26 @@
-"""One file as several tasks: names and keys, one split, blanks, limits, groups."""
+"""One file as several tasks: names and keys, one split by a hash, blanks, groups."""
 
 import csv
-import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import datasets
-import numpy as np
 import pytest
 
 from common.errors import UserError
 from multitask import RunConfig, table_tasks, task
-from multitask.config_tasks import plain_tasks
 from tasks import find_task
 from tasks.described import DescriptionError
 from tasks.readers import text_hash
-from tasks.table_splits import SPLITS, TableSplit, row_parts
 from tasks.table_tasks import complete_table, make_table, name_of_column
 from tasks.task_description import from_json
-from tasks.text_files import DataError, stamp
+from tasks.text_files import DataError
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
 LABELS = ("topic", "urgency:type=classification,labels=low|normal|high", "tags")
 HERE = Path(".")
+SPLITS = ("train", "dev", "test")
 
 
 def tickets(labels=LABELS, **options):
@@ -61,7 +58,6 @@ def test_each_column_of_labels_is_a_task():
     assert found[1].labels == ("low", "normal", "high")
     assert found[2].separator == "|"
     for own in found:
-        assert own.table == {"topic": "", "urgency": "", "tags": "|"}
         stored = json.loads(json.dumps(own.to_json()))
         assert from_json(own.name, stored) == own
     config = RunConfig(tasks=[*found, "sst"])
@@ -154,7 +150,7 @@ def test_wrong_keys_of_a_table_are_refused(labels, options, line):
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
         ({"text": "mood"}, "expected a column 'mood'"),
         ({"group": "mood"}, "expected a column 'mood'"),
-        ({"group": ["a"]}, "group: expected a column, found"),
+        ({"group": ["a"]}, "group: expected a name, found"),
         ({"dev": str(TICKETS)}, "group: expected a single file that is split, found also"),
         ({"file": "gone.csv"}, "gone.csv: expected a table with topic, found none"),
         ({"file": "gone.yaml"}, "gone.yaml: expected text in it, found it outside"),
@@ -189,69 +185,39 @@ def test_a_row_is_in_the_same_split_for_all_tasks_whatever_its_blanks():
                 assert side.setdefault(one, split) == split
             texts = task.read(HERE, split).texts[0]
             assert texts == [rows[int(one) - 1]["text"] for one in ids]
-    customers = {
-        split: {rows[int(i) - 1]["customer"] for i in side if side[i] == split} for split in SPLITS
-    }
-    assert not customers["train"] & customers["dev"]
-    assert not customers["train"] & customers["test"]
-    assert not customers["dev"] & customers["test"]
-    sizes = {split: [*side.values()].count(split) for split in SPLITS}
-    largest = max(
-        sum(row["customer"] == one for row in rows) for one in {r["customer"] for r in rows}
-    )
-    assert abs(sizes["dev"] - 40) <= largest
-    assert abs(sizes["test"] - 40) <= largest
-    for column in ("topic", "urgency"):  # every class is in every split
-        for split in SPLITS:
-            labels = {rows[int(i) - 1][column] for i in side if side[i] == split}
-            assert labels >= {row[column] for row in rows}
+    for row, split in side.items():
+        number = text_hash([rows[int(row) - 1]["customer"]]) % 10
+        assert split == {8: "dev", 9: "test"}.get(number, "train")
 
 
-def test_tasks_of_one_table_have_one_key():
-    found = [build(own) for own in tickets()]
-    assert len({task.shares_rows for task in found}) == 1
-    assert found[0].shares_rows is not None
-    others = [*tickets(group=None), *tickets(labels=["topic", "tags"]), *tickets(id="text")]
-    joint = tickets(labels=["topic"], text=["text", "customer"], group=None)
-    assert not {build(one).shares_rows for one in [*others, *joint]} & {found[0].shares_rows}
-    alone = replace(tickets()[0], table=None, group=None)
-    assert find_task("topic", {"topic": alone.to_json()}).shares_rows is None
+def test_a_text_is_in_the_same_split_of_every_file(table):
+    """In any case and punctuation, and whatever the other rows and the labels are."""
+    rows = [(f"Text {n}!", "ab"[n % 2]) for n in range(200)]
+    whole = table(("t", "y"), rows)
+    part = table(("x", "t", "z"), [(n, f"text {n}", "cd"[n % 2]) for n in range(150)], "p.csv")
+    found = {}
+    for file, label in ((whole, "y"), (part, "z")):
+        own = build(task(f"m={file}:type=classification,text=t,label={label}"))
+        found[file] = {
+            text.lower().rstrip("!"): split
+            for split in SPLITS
+            for text in own.read(HERE, split).texts[0]
+        }
+    assert found[whole] == found[whole] | found[part]
+    assert len(found[part]) == 150
+    shares = [list(found[whole].values()).count(split) for split in SPLITS]
+    assert 10 <= shares[1] <= 30
+    assert 10 <= shares[2] <= 30
 
 
-def test_a_limit_draws_the_same_rows_for_all_tasks():
-    """A task's rows are the first with a label, in one order of all rows."""
-    every, some = (
-        [rows_of(build(own), limit)["train"] for own in tickets()] for limit in (None, 90)
-    )
-    assert [len(one) for one in some] == [90] * 3
-    for one, other in ((0, 1), (1, 0), (0, 2)):  # rows with both labels, of the shorter list
-        both = set(every[one]) & set(every[other])
-        drawn, others = set(some[one]) & both, set(some[other]) & both
-        assert drawn <= others or others <= drawn
-    found = build(tickets()[0]).read(HERE, "train", 90)
-    assert found.available == len(every[0])
-    assert len(build(tickets()[0]).read(HERE, "train", 0.5)) == round(0.5 * len(every[0]))
-
-
-def test_equal_texts_and_groups_stay_together_and_rows_without_text_are_skipped(table):
-    rng = np.random.default_rng(0)
-    rows = [
-        (f"Text {rng.integers(400)}!", f"text {rng.integers(9)}", label, rng.choice(99) or "")
-        for label in ["a", "b", "c|a", ""] * 25
-    ]
-    rows += [("", "one", "a", 5), ("two", " ", "b", 5)]
-    file = table(("first", "second", "y", "who"), rows)
-    for text in ("first", ["first", "second"]):
-        (own,) = table_tasks(file, text=text, labels=["y:type=multi-label"], group="who")
-        found = rows_of(build(own))
-        side = {int(one) - 1: split for split, ids in found.items() for one in ids}
-        assert len(side) == (101 if text == "first" else 100)
-        seen: dict[object, str] = {}
-        for row, split in side.items():
-            texts = rows[row][: 1 if text == "first" else 2]
-            keys = [text_hash(texts), *([("who", rows[row][3])] if rows[row][3] else [])]
-            for key in keys:
-                assert seen.setdefault(key, split) == split
+def test_a_limit_draws_training_rows_and_a_row_without_a_group_is_split_by_its_text(table):
+    rows = [(f"text {n}", "ab"[n % 2], "") for n in range(100)]
+    text = f"m={table(('t', 'y', 'g'), rows)}:type=classification,text=t,label=y"
+    grouped, plain = (build(task(one)) for one in (f"{text},group=g", text))
+    assert rows_of(grouped) == rows_of(plain)
+    found = plain.read(HERE, "train", 20)
+    assert (len(found), found.available) == (20, len(plain.read(HERE, "train")))
+    assert set(found.ids) <= set(plain.read(HERE, "train").ids)
 
 
 def test_files_for_dev_and_test_are_used_as_they_are(table):
@@ -268,10 +234,12 @@ def test_files_for_dev_and_test_are_used_as_they_are(table):
         [40, 11, 10],
     ]
     assert [task.read(HERE, "test").targets is None for task in tasks] == [False, True]
-    assert tasks[0].shares_rows == tasks[1].shares_rows is not None
     # Without a file for dev, a tenth of train.
     tasks = [build(own) for own in table_tasks(train, text="text", labels=["one"], test=test)]
-    assert [len(ids) for ids in rows_of(tasks[0]).values()] == [36, 4, 10]
+    found = rows_of(tasks[0])
+    assert sorted(found["train"] + found["dev"], key=int) == [str(n) for n in range(1, 41)]
+    assert 0 < len(found["dev"]) < 10
+    assert len(found["test"]) == 10
 
 
 def test_a_folder_is_a_table(table, tmp_path):
@@ -288,58 +256,22 @@ def test_a_single_task_may_have_groups():
     text = f"topic={TICKETS}:type=classification,text=text,label=topic"
     own = task(f"{text},group=customer")
     assert own == tickets(labels=["topic"])[0]
-    assert task(text) == replace(own, table=None, group=None)
+    assert task(text) == replace(own, group=None)
     with pytest.raises(DescriptionError, match="group: expected a single file that is split"):
         task(f"{text},group=customer,dev={TICKETS}")
 
 
-@pytest.mark.parametrize(
-    ("change", "line"),
-    [
-        ({"table": {"tags": "|"}}, "table: expected column 'topic' in it"),
-        ({"table": None}, "group: expected also a table"),
-        ({"table": ["topic"]}, "table: expected"),
-    ],
-)
-def test_stored_splits_are_checked(change, line):
-    stored = {**tickets()[0].to_json(), **change}
-    with pytest.raises(UserError, match=line):
-        from_json("topic", stored)
+def test_a_task_of_an_earlier_version_is_refused():
+    stored = tickets()[0].to_json()
+    for change in ({"split": None}, {"split": "tenth"}):
+        with pytest.raises(UserError, match="expected split hash, found a run of an earlier"):
+            from_json("topic", stored | change)
 
 
-def test_a_split_is_made_again_when_the_file_changes(table):
-    rows = [(f"text {n}", "ab"[n % 2]) for n in range(40)]
-    file = table(("text", "y"), rows)
-    split = TableSplit(("text",), (("y", ""),), test=0.1)
-    first = row_parts(file, split, stamp(file))
-    assert row_parts(file, split, stamp(file)) is first
-    table(("text", "y"), rows[:30])
-    assert np.bincount(row_parts(file, split, stamp(file))).tolist() == [24, 3, 3]
-
-
-def test_numbers_are_stratified_by_quarters(table):
-    rows = [(f"text {n}", n / 7, "") for n in range(200)]
-    file = table(("text", "y", "z"), rows)
-    parts = row_parts(file, TableSplit(("text",), (("y", ""), ("z", "")), test=0.1), stamp(file))
-    for quarter in range(4):
-        own = parts[50 * quarter : 50 * (quarter + 1)]
-        assert np.bincount(own, minlength=3).tolist() == [40, 5, 5]
-
-
-@pytest.mark.parametrize(
-    ("rows", "line"),
-    [
-        ([("a", "x", 1), ("b", "y", 1)], "expected more rows, .*train, dev, test, found 2 rows"),
-        ([(f"t{n}", "xy"[n % 2], 1) for n in range(30)], "found 30 rows in 1 groups, which equal"),
-        (
-            [(f"t{n}", "xy"[n % 2] if n < 2 else "", n) for n in range(30)],
-            "expected a label in column 'y', found none in .*; leave the column out",
-        ),
-    ],
-)
-def test_tables_that_cannot_be_split_are_refused(rows, line, table):
-    (own,) = table_tasks(table(("text", "y", "g"), rows), text="text", labels=["y"], group="g")
-    with pytest.raises(DataError, match=line):
+def test_rows_that_cannot_be_split_are_refused(table):
+    file = table(("text", "y", "g"), [(f"t{n}", "xy"[n % 2], 1) for n in range(30)])
+    (own,) = table_tasks(file, text="text", labels=["y"], group="g")
+    with pytest.raises(DataError, match=r"expected rows for each split, found none for \w+ among"):
         rows_of(build(own))
 
 
@@ -365,31 +297,3 @@ def test_a_column_of_lists_without_two_labels_in_a_cell_is_multi_label(tmp_path)
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(DataError, match="expected labels that recur"):
         table_tasks(tmp_path / "t.jsonl", text="text", labels=["tags"])
-
-
-def test_tasks_of_one_file_have_the_same_split_whatever_their_blanks(table):
-    words = "xy"
-    rows = [
-        [f"text {n}", words[n % 2] * (n % 7 > 0), words[n % 2] * (n % 5 > 0)] for n in range(200)
-    ]
-    file = table(["t", "a", "b"], rows)
-    own = [task(f"{name}={file}:type=classification,text=t,label={name}") for name in "ab"]
-    found = {name: rows_of(one) for name, one in plain_tasks(RunConfig(tasks=own)).items()}
-    for column, (name, other) in enumerate(("ab", "ba"), 1):
-        for one, another in itertools.permutations(SPLITS, 2):
-            assert not set(found[name][one]) & set(found[other][another])
-        labelled = [str(n) for n, row in enumerate(rows, 1) if row[column]]
-        assert sorted(map(int, itertools.chain(*found[name].values()))) == list(map(int, labelled))
-        assert 10 < len(found[name]["test"]) < 20
-    config = RunConfig(tasks=own)
-    stored = RunConfig.from_json(config.to_json())
-    for one in (config.changed(tasks=("a",)), stored.changed(tasks=("a",))):
-        assert rows_of(plain_tasks(one)["a"]) == found["a"], "the split is that of both tasks"
-    alone = [RunConfig(tasks=(one,)).own_tasks[one.name] for one in own]
-    apart = {
-        "a": own[0],
-        "b": replace(own[1], dev=str(file)),
-        "c": replace(own[1], name="c", texts=("a",)),
-    }
-    kept = RunConfig(tasks=tuple(replace(one, name=name) for name, one in apart.items())).own_tasks
-    assert [one.get("table") for one in (*alone, *kept.values())] == [None] * 5
