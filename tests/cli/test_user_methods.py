@@ -213,7 +213,7 @@ def test_several_files_after_one_flag_or_several(form, own, tmp_path, run_ok, er
 
 def test_flags_of_users_methods_are_documented_and_checked(own, run_ok, error_line):
     loaded = load_methods(str(own))
-    assert len(loaded) == 8
+    assert len(loaded) == 7
     assert "tilted" in methods("combiner", loaded).keys() - methods("combiner").keys()
     several = ("--mode", "multitask", "--use", own)
     mood = ("--mode", "single", f"--use={own}", "--task", "mood")

