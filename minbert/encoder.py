@@ -148,10 +148,9 @@ class Encoder(TokenEncoder):
         layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies
             hidden = F.pad(hidden, (0, 0, 0, more))
-        dtype = hidden.dtype
         for layer in self.layers[done:]:
             hidden = layer(hidden, layout)
-            yield (hidden[: batch.tokens] if more else hidden).to(dtype)
+            yield hidden[: batch.tokens] if more else hidden
 
 
 def random_encoder(config: EncoderConfig, seed: int = 0) -> Encoder:

@@ -58,7 +58,8 @@ def write_predictions(
 ) -> Written:
     """Write each row of a file with its predictions.
 
-    `machine` gives device, precision and kernel. Raises DataError if the source changes meanwhile.
+    `machine` gives device, precision and limit of tokens. Raises DataError if the source changes
+    meanwhile.
     """
     from common.progress import bar
     from serving.model import MultiTaskModel
