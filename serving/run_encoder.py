@@ -25,8 +25,8 @@ def encoder_of_run(
 ) -> BiEncoder:
     """Return the encoder that a run has kept, or an export, with the layers of `task`.
 
-    `config` has the pooling, the device and the kernel, and may have the limit of tokens, which is
-    otherwise that of the run. The run may `use` a user's own methods. Warn and raise as
+    `config` has the pooling and the device, and may have the limit of tokens, which is otherwise
+    that of the run. The run may `use` a user's own methods. Warn and raise as
     `bi_encoder_of` does; raise RunError, too, for a run or a task that has only learnt to read
     pairs as one sequence.
     """
