@@ -9,10 +9,6 @@ import re
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from minbert_multitask import check_packages
-
-check_packages(__name__)
-
 from cli.modes import DISTRIBUTED, GROUPS, MODES
 from common.entry_point import CHECKOUT, program, run_and_report
 from common.errors import SettingsError, one_line

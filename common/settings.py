@@ -36,8 +36,11 @@ from msgspec import Meta, inspect
 
 from common.errors import SettingsError, is_unsafe
 from common.suggestions import suggestion
-from minbert_multitask import PACKAGES
 
+PACKAGES = (
+    *("cli", "serving", "studies", "reports", "ensemble", "pretrain"),
+    *("multitask", "tasks", "losses", "minbert", "common"),
+)
 MANY = 1_000_000
 Count = Annotated[int, Meta(ge=1, le=MANY)]
 NonNegativeInt = Annotated[int, Meta(ge=0, le=MANY)]

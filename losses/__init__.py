@@ -1,9 +1,5 @@
 """Losses as pure functions of tensors, one file per family; they do not depend on a model."""
 
-from minbert_multitask import check_packages
-
-check_packages(__name__)
-
 from losses.class_weights import (
     balanced_weights,
     weighted_binary_cross_entropy,

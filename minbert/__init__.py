@@ -3,10 +3,6 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from minbert_multitask import check_packages
-
-check_packages(__name__)
-
 # oneDNN caches one kernel per shape, up to 1,024 kernels. With packed batches in bfloat16 this
 # cache grew to several GiB in an hour. The encoder rounds shapes up (minbert/linear.py), but other
 # models in the same process do not.

@@ -7,10 +7,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from minbert_multitask import check_packages
-
-check_packages(__name__)
-
 if TYPE_CHECKING:
     from multitask.callbacks import STOP
     from multitask.settings.config import RunConfig

@@ -1,5 +1,1 @@
 """Tables, figures and stored results of runs."""
-
-from minbert_multitask import check_packages
-
-check_packages(__name__)

@@ -8,10 +8,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from minbert_multitask import check_packages
-
-check_packages(__name__)
-
 if TYPE_CHECKING:
     from serving.estimator import SentenceClassifier, SentenceRegressor
     from serving.model import MultiTaskModel

@@ -8,10 +8,6 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from minbert_multitask import check_packages
-
-check_packages(__name__)
-
 if TYPE_CHECKING:
     from studies.study import Study
 

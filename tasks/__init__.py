@@ -6,10 +6,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minbert_multitask import check_packages
-
-check_packages(__name__)
-
 from tasks.catalog import DECLARED
 from tasks.registry import (
     CS224N,

@@ -1,8 +1,5 @@
-"""The wheel's content, its requirements beside the pinned files, and names found elsewhere."""
+"""The content of the wheel, and its requirements beside the pinned files."""
 
-import os
-import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -13,8 +10,7 @@ from packaging.requirements import Requirement
 
 from common.entry_point import run_and_report
 from common.extras import EXTRAS, missing
-from minbert_multitask import PACKAGES
-from tests.test_imports import MAY_IMPORT, ROOT
+from tests.test_imports import PACKAGES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OWN = PROJECT["name"]
@@ -60,10 +56,6 @@ def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(tmp_path)
     assert {f"{package}/py.typed" for package in PACKAGES} <= found
 
 
-def test_every_package_but_those_outside_the_program_is_installed():
-    assert set(PACKAGES) == set(MAY_IMPORT) - {"docs", "benchmarks"}
-
-
 FILES = ("requirements.txt", "requirements-extras.txt", "requirements-dev.txt")
 PINNED = {name: version for file in FILES for name, version in pins(file).items()}
 
@@ -78,35 +70,6 @@ def test_the_first_file_pins_what_training_and_studies_need_and_the_brief_s_pack
     assert {*bounds(), *bounds("studies"), *ASKED} <= set(pins("requirements.txt"))
     extras = set(pins("requirements-extras.txt"))
     assert {*bounds("serve"), *bounds("data")} <= extras
-
-
-@pytest.mark.parametrize("name", ["tasks", "common", "minbert"])
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_another_module_with_the_name_of_a_package_is_named(tmp_path, name, kind):
-    other = tmp_path / (f"{name}.py" if kind == "file" else f"{name}/__init__.py")
-    other.parent.mkdir(exist_ok=True)
-    other.write_text("")
-    path = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
-    program = "from multitask import RunConfig"
-    for command in (["-c", program], ["-m", "minbert_multitask", "--help"]):
-        done = subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, env=path, capture_output=True, text=True
-        )
-        last = done.stderr.splitlines()[-1]
-        assert done.returncode == 1
-        assert f"{name}: expected the package {ROOT / name}, found {other}" in last
-        assert "rename that file" in last
-    assert done.stderr.count("\n") == 1  # of the program, without a traceback
-
-
-def test_a_package_may_have_the_name_of_one_that_the_imported_one_does_not_use(tmp_path):
-    (tmp_path / "tasks.py").write_text("")
-    path = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))}
-    program = "from minbert import BiEncoder; import tasks; print(tasks.__file__)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=path, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == str(tmp_path / "tasks.py")
 
 
 @pytest.mark.parametrize("module", sorted(EXTRAS))
