@@ -1,7 +1,4 @@
-"""The machine and the versions with which values were measured.
-
-No torch is imported here at module level.
-"""
+"""The machine and the versions with which values were measured."""
 
 from __future__ import annotations
 

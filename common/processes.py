@@ -1,4 +1,4 @@
-"""Which of the processes that torchrun started this one is, without torch."""
+"""Which of the processes that torchrun started this one is."""
 
 from __future__ import annotations
 

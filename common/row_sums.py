@@ -1,7 +1,4 @@
-"""Sums of rows that belong together, in an order that does not change from call to call.
-
-This module does not import torch.
-"""
+"""Sums of rows that belong together, in an order that does not change from call to call."""
 
 from __future__ import annotations
 

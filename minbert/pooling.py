@@ -1,7 +1,4 @@
-"""Pooling of tokens' hidden states into one embedding per sentence, over real tokens only.
-
-This module does not import torch at runtime.
-"""
+"""Pooling of tokens' hidden states into one embedding per sentence, over real tokens only."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ A callback is an object with one or both of these methods, or a function, which 
     on_scalars(values: dict[str, float], step)   every ten steps, and after each evaluation
     on_epoch_end(end: EpochEnd)                  after each evaluation on dev; STOP ends training
 
-Only the first of several processes calls them. This module does not import torch.
+Only the first of several processes calls them.
 """
 
 from __future__ import annotations

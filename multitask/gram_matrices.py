@@ -1,7 +1,4 @@
-"""Functions of Gram matrices (m, m): the inner products of the gradients of m objectives.
-
-No torch is imported here.
-"""
+"""Functions of Gram matrices (m, m): the inner products of the gradients of m objectives."""
 
 from __future__ import annotations
 

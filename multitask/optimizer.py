@@ -1,7 +1,4 @@
-"""Optimisers with separate learning rates for encoder and heads, and their schedules.
-
-No torch is imported here at module level.
-"""
+"""Optimisers with separate learning rates for encoder and heads, and their schedules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The precision of a run: the one for `auto`, and the one that a resumed run keeps.
-
-No torch is imported here at module level.
-"""
+"""The precision of a run: the one for `auto`, and the one that a resumed run keeps."""
 
 from __future__ import annotations
 

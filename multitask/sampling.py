@@ -1,7 +1,7 @@
 """Samplers order the tasks' batches of an epoch; schedules group these batches into steps.
 
 Random generators are seeded by the run's random seed and the epoch, so that an epoch can be
-repeated without the previous ones. No torch is imported here.
+repeated without the previous ones.
 """
 
 from __future__ import annotations

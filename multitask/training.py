@@ -1,4 +1,4 @@
-"""Training from Python. No torch is imported here at module level."""
+"""Training from Python."""
 
 from __future__ import annotations
 

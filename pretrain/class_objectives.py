@@ -1,7 +1,4 @@
-"""The objectives of pre-training on classes, and their settings (SuperConText and its rivals).
-
-No torch is imported here.
-"""
+"""The objectives of pre-training on classes, and their settings (SuperConText and its rivals)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The objectives of pre-training on texts and pairs, and the base class of all of them.
 
-No torch is imported here: pretrain_tasks.py makes tasks of the objectives.
+`pretrain_tasks.py` makes tasks of the objectives.
 """
 
 from __future__ import annotations

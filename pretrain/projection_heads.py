@@ -1,7 +1,4 @@
-"""Layers between embeddings and a contrastive loss, used only in training (SuperConText).
-
-No torch is imported at module level.
-"""
+"""Layers between embeddings and a contrastive loss, used only in training (SuperConText)."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def class_tables(systems: Sequence[ScoredSystem], task: str) -> Table | None:
 
     Of many classes it shows those with the worst F1 of the first system.
     """
-    from reports.scored_systems import first_task, systems_with  # loads torch
+    from reports.scored_systems import first_task, systems_with
 
     if first_task(systems, task).kind.columns is None:
         return None

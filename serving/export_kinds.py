@@ -1,7 +1,4 @@
-"""The kinds of an export: what each is for, its files, and the code in its card.
-
-No torch is imported here, because the command line names the kinds in its help.
-"""
+"""The kinds of an export: what each is for, its files, and the code in its card."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The table of predictions: all fields of each row, its predictions, and what they lack.
-
-This module does not import PyTorch.
-"""
+"""The table of predictions: all fields of each row, its predictions, and what they lack."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Writing the predictions for a file of texts, row by row, as a table or as a GLUE submission.
-
-This module does not import PyTorch.
-"""
+"""Writing the predictions for a file of texts, row by row, as a table or as a GLUE submission."""
 
 from __future__ import annotations
 

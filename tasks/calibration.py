@@ -1,7 +1,7 @@
 """Temperature scaling (Guo et al., 2017) and the expected calibration error.
 
 The functions take probabilities (n, C) of classes with targets (n,). SciPy is imported on first
-use. No torch is imported here.
+use.
 """
 
 from __future__ import annotations

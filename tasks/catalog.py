@@ -4,8 +4,7 @@ To add a task, add a line here. GLUE's files are tab-separated without quotes; f
 in `.csv` have commas and quotes. CLUE and FewCLUE have one JSON object per line and need an encoder
 for Chinese, such as a local folder of bert-base-chinese. Reviews are the data sets of SuperConText
 (Table 1) and DBpedia, in CSV. MSAC and ASAC have no standard CSV; they need the columns `text` and
-`label`. Files are in `--data DIR`; those of GLUE and CLUE may also be in its folder `glue`. No
-torch is imported here.
+`label`. Files are in `--data DIR`; those of GLUE and CLUE may also be in its folder `glue`.
 """
 
 from __future__ import annotations

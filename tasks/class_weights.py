@@ -1,7 +1,4 @@
-"""Balanced class weights: a task's loss with weights from the numbers of training examples.
-
-No torch is imported at module level.
-"""
+"""Balanced class weights: a task's loss with weights from the numbers of training examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of tasks on a user's own files, in a flag or a YAML file. No torch is imported.
+"""Descriptions of tasks on a user's own files, in a flag or a YAML file.
 
 reviews=reviews.csv:type=classification,text=comment,label=stars
 my=pairs.parquet:type=similarity,text=left,text=right,label=score,low=0,high=5

@@ -1,4 +1,4 @@
-"""Types of tasks, inferred from the cells of a column of labels. No torch is imported here."""
+"""Types of tasks, inferred from the cells of a column of labels."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Objectives that replace the cross-entropy of classification tasks, and their settings.
 
-No torch is imported here: objectives are computed in contrastive.py, lacon.py, label_attention.py.
+They are computed in contrastive.py, lacon.py and label_attention.py.
 """
 
 from __future__ import annotations

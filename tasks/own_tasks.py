@@ -1,7 +1,4 @@
-"""Tasks on a user's own data: from Python, from lists of texts or from a description of files.
-
-No torch is imported at module level.
-"""
+"""Tasks on a user's own data: from Python, from lists of texts or from a description of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protocols: which labelled examples are train, dev and test. No torch is imported here.
+"""Protocols: which labelled examples are train, dev and test.
 
 Test labels of the usual benchmarks are not public, so the labelled files are split again. The same
 random seed always draws the same training examples; test does not depend on it.

@@ -1,4 +1,4 @@
-"""The built-in tasks with their options, by name. No torch is imported here."""
+"""The built-in tasks with their options, by name."""
 
 from __future__ import annotations
 

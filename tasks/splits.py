@@ -1,6 +1,6 @@
 """Train, dev and test derived from a task's files: changed, filtered or split examples.
 
-Protocols, with which users choose a split, are in `protocols.py`. No torch is imported here.
+Protocols, with which users choose a split, are in `protocols.py`.
 """
 
 from __future__ import annotations

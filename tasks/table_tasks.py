@@ -1,4 +1,4 @@
-"""Several tasks of one file, a column of labels each. No torch is imported here.
+"""Several tasks of one file, a column of labels each.
 
 --data-file tickets.csv --text text --labels topic "tags:type=multi-label,separator=;"
 --data-file tickets.yaml

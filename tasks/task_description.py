@@ -1,4 +1,4 @@
-"""The complete description of an own task, as a run stores it. No torch is imported."""
+"""The complete description of an own task, as a run stores it."""
 
 from __future__ import annotations
 

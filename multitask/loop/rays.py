@@ -1,4 +1,4 @@
-"""The distance of a run of SCL-MOO from the ray of EPO's preference. No torch is imported here."""
+"""The distance of a run of SCL-MOO from the ray of EPO's preference."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Regularisation terms of a task's loss: their settings; the computations are in one file for each.
-
-No torch is imported here.
-"""
+"""Regularisation terms of a task's loss: settings here, computations in a file each."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class StoredRun:
         return {key: stored[key] for key in ("classes", "types") if stored.get(key)}
 
     def main_metric(self, task: str) -> str:
-        """Return the main metric of a task without importing PyTorch."""
+        """Return the main metric of a task."""
         if task not in TASKS and task not in self.own_tasks:  # of a user's own class
             found = (self.metrics or {}).get("dev", {}).get(task) or {}
             known = {one.main_metric for one in TYPES.values()}

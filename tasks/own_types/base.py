@@ -1,4 +1,4 @@
-"""What a type of own tasks consists of. No torch is imported at module level."""
+"""What a type of own tasks consists of."""
 
 from __future__ import annotations
 
