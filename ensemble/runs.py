@@ -20,7 +20,7 @@ from multitask.storage.stored_runs import (
     write_merged_run,
 )
 from tasks import TASK_NAMES, in_order
-from tasks.kinds import Kind
+from tasks.kind import Kind
 from tasks.metrics import overall
 from tasks.predictions import PredictionError, Scores, read_scores_of
 from tasks.task_description import NAME, output_signature

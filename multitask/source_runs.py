@@ -17,7 +17,8 @@ from multitask.settings.config import RunConfig
 from multitask.storage.data_files import digest_of
 from multitask.storage.run_folder import SOURCE_RUNS, RunFolder
 from multitask.teachers import teachers_by_task
-from tasks.task_description import TaskDescription, from_json
+from tasks.own_types.base import TaskDescription
+from tasks.task_description import from_json
 
 REMEDY = "add --overwrite, or remove the folder of this run"
 

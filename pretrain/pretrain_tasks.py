@@ -31,7 +31,7 @@ from pretrain.texts import (
     training_sentences,
 )
 from tasks.base import Embeddings, Task, output_loss
-from tasks.kinds import Kind
+from tasks.kind import Kind
 from tasks.metrics import pearson, spearman
 from tasks.readers import sample_rows
 from tasks.registry import SAME_MEANING

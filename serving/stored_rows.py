@@ -11,11 +11,10 @@ import numpy as np
 from tasks.described import checked_description
 from tasks.own_tasks import LABEL, TEXTS, store_rows
 from tasks.own_types import TYPES
-from tasks.own_types.base import check_labels
+from tasks.own_types.base import TaskDescription, check_labels
 from tasks.readers import text_hash
 from tasks.registry import TargetType
 from tasks.splits import deal
-from tasks.task_description import TaskDescription
 from tasks.task_inference import complete_description
 
 HEAD = "label"  # name of the task

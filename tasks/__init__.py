@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tasks.base import Task
 from tasks.catalog import DECLARED
 from tasks.registry import (
     CS224N,
@@ -17,9 +18,6 @@ from tasks.registry import (
     TaskOptions,
     build_task,
 )
-
-if TYPE_CHECKING:
-    from tasks.base import Task
 
 __all__ = [
     "CS224N",

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torch import Tensor, nn
-
-from tasks.kinds import Kind, Outputs
+from tasks.kind import Kind, Outputs
 from tasks.labelled_files import Source
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit
 
-Embeddings = tuple[Tensor, ...]  # one tensor (B, H) per text of an example
-Loss = Callable[[Outputs, Embeddings, Tensor], Tensor]  # outputs, embeddings, targets -> scalar
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+Embeddings = tuple["Tensor", ...]  # one tensor (B, H) per text of an example
+Loss = Callable[[Outputs, Embeddings, "Tensor"], "Tensor"]  # outputs, embeddings, targets -> scalar
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from common.text import first_names
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from tasks.base import Task
-    from tasks.kinds import Kind, Outputs
+from losses import balanced_weights, weighted_binary_cross_entropy, weighted_cross_entropy
+from tasks.base import Task, output_loss
+from tasks.kind import Kind, Outputs
 
 
 def with_class_weights(task: Task, targets: np.ndarray) -> Task:
@@ -22,11 +21,6 @@ def with_class_weights(task: Task, targets: np.ndarray) -> Task:
     `targets` are those of its training examples, (n,) or (n, L). Raise ValueError for a task that
     is not trained by the cross-entropy of its classes or labels.
     """
-    import torch.nn.functional as F
-
-    from losses import weighted_binary_cross_entropy, weighted_cross_entropy
-    from tasks.base import output_loss
-
     plain = {
         F.cross_entropy: weighted_cross_entropy,
         F.binary_cross_entropy_with_logits: weighted_binary_cross_entropy,
@@ -48,10 +42,6 @@ def weights_of(kind: Kind, targets: np.ndarray) -> Tensor:
     With several labels, each is a problem of two classes. The weight of the examples that have the
     label is relative to the others.
     """
-    import torch
-
-    from losses import balanced_weights
-
     if kind.labels is None:
         assert kind.classes is not None, "a kind of classes"
         counts = np.bincount(targets.astype(np.int64), minlength=kind.classes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,13 +12,11 @@ from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_los
 from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Task
 from tasks.heads import example_embedding
-from tasks.kinds import Outputs
+from tasks.kind import Outputs
 from tasks.labelled_files import Source
+from tasks.objectives import CL, LS, SCL, ContrastiveEPO, WithContrast
 from tasks.readers import Examples
 from tasks.splits import of_each_split
-
-if TYPE_CHECKING:
-    from tasks.objectives import CL, LS, SCL, ContrastiveEPO, WithContrast
 
 
 def with_supcon(task: Task, settings: SCL) -> Task:

@@ -19,8 +19,8 @@ from common.errors import SettingsError
 from common.settings import Name, Settings, expected, hints_of, required, short_repr
 from common.yaml_files import read_yaml
 from tasks.own_types import TYPES
-from tasks.own_types.base import DescriptionError
-from tasks.task_description import OF_SOME_TYPES, Blank, Bound, TypeName, name_fault
+from tasks.own_types.base import Blank, Bound, DescriptionError, TypeName
+from tasks.task_description import OF_SOME_TYPES, name_fault
 from tasks.text_files import to_text
 
 FILES = ("train", "dev", "test")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,9 +20,7 @@ from minbert.batching import Batch
 from tasks.base import Task
 from tasks.heads import SoftmaxClassifier, example_embedding
 from tasks.label_attention import LabelAttention, init_from_names, label_table
-
-if TYPE_CHECKING:
-    from tasks.objectives import LaCon, Projection
+from tasks.objectives import LaCon, Projection
 
 DROPOUT = 0.1
 HEADS = 6  # Figure 5b

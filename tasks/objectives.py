@@ -6,7 +6,7 @@ They are computed in contrastive.py, lacon.py and label_attention.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from common.errors import UserError
 from common.settings import (
@@ -18,9 +18,7 @@ from common.settings import (
     Settings,
     setting,
 )
-
-if TYPE_CHECKING:
-    from tasks.base import Task
+from tasks.base import Task
 
 ROUNDING = 1e-9  # tolerance of the sum of two shares
 TERMS = ("icl", "lcl", "ler")  # of LaCon's loss

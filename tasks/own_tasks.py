@@ -7,26 +7,31 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
 from common.sequences import no_sequence
 from common.settings import hints_of, plain, short_repr
 from common.suggestions import suggestion
+from tasks.base import Task
 from tasks.described import checked_description, parse_description
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.own_types import TYPES, type_of_lists
-from tasks.own_types.base import MISSING_REPRS, DescriptionError, OwnType, Parts, check_labels
+from tasks.own_types.base import (
+    MISSING_REPRS,
+    DescriptionError,
+    OwnType,
+    Parts,
+    TaskDescription,
+    check_labels,
+)
 from tasks.own_types.multi_label import check_no_matrix
 from tasks.registry import TASKS, TaskOptions
 from tasks.splits import HashedSource
-from tasks.task_description import TaskDescription, from_json, name_fault
+from tasks.task_description import from_json, name_fault
 from tasks.task_inference import complete_description
 from tasks.text_files import to_text
-
-if TYPE_CHECKING:
-    from tasks.base import Task
 
 TEXT = str | None  # type of an option
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
@@ -223,8 +228,6 @@ def texts_of(row: Any) -> tuple[str, ...]:
 
 def build_own_task(described: TaskDescription) -> Task:
     """Return the task of a description, with the kind and the head of its type."""
-    from tasks.base import Task
-
     parts = TYPES[described.type].build(described)
     return Task(
         name=described.name,

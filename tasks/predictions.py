@@ -6,17 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from common.array_files import read_arrays, write_arrays
 from common.atomic_files import atomic_write_text
 from common.errors import UserError
+from tasks.kind import Kind
 from tasks.labelled_files import Label
-
-if TYPE_CHECKING:
-    from tasks.kinds import Kind
 
 FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
 # NumPy's dtype kinds and numbers of axes of the arrays in a file of scores.

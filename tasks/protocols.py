@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from common.errors import UserError
 from common.settings import AtLeastOne, Count, Settings, setting
+from tasks.base import Task
 from tasks.labelled_files import Source, innermost
 from tasks.readers import Examples
 from tasks.splits import DerivedSource, WithoutLeaks, random_split
 from tasks.text_files import DataError
-
-if TYPE_CHECKING:
-    from tasks.base import Task
 
 
 class Protocol(Settings):

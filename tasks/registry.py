@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import new_class
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from common.errors import UserError
 from common.settings import Settings, setting
 from tasks import catalog
+from tasks.base import Task
 from tasks.catalog import DECLARED
-
-if TYPE_CHECKING:
-    from tasks.base import Task
 
 Pair = Literal["bi", "joint"]
 TargetType = Literal["class", "similarity", "number", "labels"]  # of an example

@@ -27,10 +27,10 @@ from tasks.described import (
     read_description,
 )
 from tasks.label_kinds import infer_kind, infer_kind_of_lists
-from tasks.own_types.base import DescriptionError
+from tasks.own_types.base import DescriptionError, TaskDescription
 from tasks.own_types.multi_label import SEPARATOR
 from tasks.tables import list_columns, rows_by_name
-from tasks.task_description import NAME, TaskDescription, name_fault
+from tasks.task_description import NAME, name_fault
 from tasks.task_inference import complete_description, in_folder
 from tasks.text_files import DataError
 

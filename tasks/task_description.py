@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import fields
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from common.errors import SettingsError, UserError
 from common.settings import convert, hints_of, short_repr
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import TYPES
+from tasks.own_types.base import ADDED, TaskDescription
 from tasks.registry import TASK_NAMES
 
-if TYPE_CHECKING:
-    TypeName = str
-else:
-    TypeName = Literal[tuple(TYPES)]
-Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
-Blank = Literal["none", "unknown"]
-# Fields that are stored only if they are set.
-ADDED = (
-    *("separator", "blank", "mean", "deviation"),
-    "group",
-)
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of built-in tasks, of their prediction files and of other keys of the metrics.
 RESERVED = (*TASK_NAMES, "para", *OVERALL_KEYS)
@@ -58,56 +47,6 @@ def name_fault(name: object) -> str | None:
         expected = "a name of 1 to 32 lower-case letters, digits, - and _, the first a letter"
         return f"expected {expected}, found {short_repr(name)}"
     return f"expected another name than {name}, which is reserved" if is_reserved(name) else None
-
-
-@dataclass(frozen=True)
-class TaskDescription:
-    """A complete description: all that a run's folder stores of a task and needs for prediction.
-
-    `labels` are the classes as written in the files, in the order of their numbers. Similarities
-    are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
-    has none, or is skipped if `blank` is unknown. Without a column `label`, each of the `labels`
-    has a column. Numbers are standardised by `mean` and `deviation`. Files are CSV, TSV, JSONL
-    or Parquet.
-
-    Rows of a single file with the same value in `group` are in the same split. `split` is the rule
-    by which the file is split.
-    """
-
-    name: str
-    type: TypeName
-    train: str
-    texts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=2)]
-    label: str | None
-    dev: str | None = None
-    test: str | None = None
-    test_labels: bool = False
-    id: str | None = None
-    labels: tuple[str, ...] = ()
-    low: Bound = 0.0
-    high: Bound = 1.0
-    joint: bool = False
-    quotes: bool = True
-    separator: str | None = None
-    blank: Blank | None = None
-    group: str | None = None
-    split: Literal["hash"] = "hash"
-    mean: float | None = None
-    deviation: float | None = None
-
-    @property
-    def label_columns(self) -> tuple[str, ...]:
-        """Return the columns of labels: one, or one for each of several labels."""
-        return (self.label,) if self.label else self.labels
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields without the name, which is the key of the description."""
-        stored = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)[1:]
-            if field.name not in ADDED or getattr(self, field.name) != field.default
-        }
-        return {k: list(one) if isinstance(one, tuple) else one for k, one in stored.items()}
 
 
 def output_signature(described: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from typing import Any
 from common.text import first_names
 from tasks.described import FILES
 from tasks.own_types import TYPES
-from tasks.own_types.base import DescriptionError
+from tasks.own_types.base import DescriptionError, TaskDescription
 from tasks.tables import has_columns, rows_by_name
-from tasks.task_description import TaskDescription
 from tasks.text_files import DataError
 
 SPLITS = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}

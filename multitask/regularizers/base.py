@@ -15,7 +15,7 @@ from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, Part, loss_fault
 from tasks.base import Embeddings, Task
 from tasks.data import SoftTargets
-from tasks.kinds import Outputs
+from tasks.kind import Outputs
 
 if TYPE_CHECKING:
     from multitask.settings.config import RunConfig

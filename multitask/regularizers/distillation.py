@@ -10,7 +10,7 @@ from torch import Tensor
 
 from losses import soft_divergence
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
-from tasks.kinds import Kind, Outputs
+from tasks.kind import Kind, Outputs
 
 if TYPE_CHECKING:
     from multitask.regularizers import Distillation

@@ -46,7 +46,7 @@ from multitask.settings.methods_by_name import (
 from multitask.settings.presets import preset_values
 from multitask.settings.user_methods import check_names
 from tasks import TASKS, TaskOptions
-from tasks.task_description import TaskDescription
+from tasks.own_types.base import TaskDescription
 
 ONE = "expected at most one of them"
 

@@ -3,32 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from unicodedata import category, normalize
+
+from msgspec import Meta
 
 from common.errors import SettingsError, UserError, is_unsafe
 from common.settings import short_repr
+from tasks.kind import Kind
+from tasks.predictions import PredictionFile
 from tasks.registry import TargetType
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from tasks.kinds import Kind
-    from tasks.predictions import PredictionFile
-    from tasks.task_description import TaskDescription
-
 LabelsByLine = Iterator[tuple[int, str]]
 LONGEST_LABEL = 1000
 MISSING_REPRS = ("None", "nan", "<NA>", "NaT")  # of missing labels; the last two are of pandas
 COUNTS = {0: "none", 2: "two"}
+TypeName = Literal["classification", "similarity", "multi-label", "regression"]
+Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the similarity scale
+Blank = Literal["none", "unknown"]
+ADDED = ("separator", "blank", "mean", "deviation", "group")  # stored only if they are set
 
 
 class DescriptionError(UserError):
     """An invalid description of a task."""
 
     status = 2
+
+
+@dataclass(frozen=True)
+class TaskDescription:
+    """A complete description: all that a run's folder stores of a task and needs for prediction.
+
+    `labels` are the classes as written in the files, in the order of their numbers. Similarities
+    are from `low` to `high`. Several labels in a cell are separated by `separator`; a blank cell
+    has none, or is skipped if `blank` is unknown. Without a column `label`, each of the `labels`
+    has a column. Numbers are standardised by `mean` and `deviation`. Files are CSV, TSV, JSONL
+    or Parquet.
+
+    Rows of a single file with the same value in `group` are in the same split. `split` is the rule
+    by which the file is split.
+    """
+
+    name: str
+    type: TypeName
+    train: str
+    texts: Annotated[tuple[str, ...], Meta(min_length=1, max_length=2)]
+    label: str | None
+    dev: str | None = None
+    test: str | None = None
+    test_labels: bool = False
+    id: str | None = None
+    labels: tuple[str, ...] = ()
+    low: Bound = 0.0
+    high: Bound = 1.0
+    joint: bool = False
+    quotes: bool = True
+    separator: str | None = None
+    blank: Blank | None = None
+    group: str | None = None
+    split: Literal["hash"] = "hash"
+    mean: float | None = None
+    deviation: float | None = None
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """Return the columns of labels: one, or one for each of several labels."""
+        return (self.label,) if self.label else self.labels
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields without the name, which is the key of the description."""
+        stored = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)[1:]
+            if field.name not in ADDED or getattr(self, field.name) != field.default
+        }
+        return {k: list(one) if isinstance(one, tuple) else one for k, one in stored.items()}
 
 
 class Parts(NamedTuple):

@@ -15,17 +15,16 @@ from tasks.own_types.base import (
     LabelsByLine,
     OwnType,
     Parts,
+    TaskDescription,
     check_labels,
     columns,
 )
+from tasks.predictions import PredictionFile
 from tasks.readers import named_label, to_number
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from torch import nn
-
-    from tasks.predictions import PredictionFile
-    from tasks.task_description import TaskDescription
 
 MOST_CLASSES = 1000
 PLACEHOLDERS = ("nan", "na", "n/a", "null")  # "none" is often a class
@@ -132,8 +131,6 @@ def head(described: TaskDescription, outputs: int) -> Callable[[int], nn.Module]
 
 def class_names_file(described: TaskDescription) -> PredictionFile:
     """Return a prediction file with the classes as written in the task's files."""
-    from tasks.predictions import PredictionFile
-
     labels = described.labels
     return PredictionFile(
         described.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,14 @@ from tasks.own_types.base import (
     LabelsByLine,
     OwnType,
     Parts,
+    TaskDescription,
     check_labels,
     columns,
 )
 from tasks.own_types.classes import MOST_CLASSES, alike, distinct_labels, head, sorted_labels
+from tasks.predictions import PredictionFile
 from tasks.readers import UnknownLabelError
 from tasks.text_files import DataError
-
-if TYPE_CHECKING:
-    from tasks.task_description import TaskDescription
 
 SEPARATOR = "|"
 USUAL = ",;|/"  # separators
@@ -154,7 +153,6 @@ def indicator(cell: str) -> float:
 def build(described: TaskDescription) -> Parts:
     """Return BEES' heads of classes, a sigmoid per label; targets and predictions are (n, C)."""
     from tasks.kinds import multi_label
-    from tasks.predictions import PredictionFile
 
     labels, separator = described.labels, described.separator or SEPARATOR
     parse = label_set(labels, separator)

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.own_types.base import LabelsByLine, OwnType, Parts, columns
+from tasks.own_types.base import LabelsByLine, OwnType, Parts, TaskDescription, columns
 from tasks.own_types.classes import head
+from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import to_number
 from tasks.text_files import DataError
 
 if TYPE_CHECKING:
     from torch import nn
-
-    from tasks.task_description import TaskDescription
 
 LARGEST = 1e30  # number, so that float32 can hold it
 LEAST_SPREAD = 1e-5  # of the deviation to the largest number: float32 has seven digits
@@ -81,7 +80,6 @@ def one_output(described: TaskDescription) -> Callable[[int], nn.Module]:
 
 def build(described: TaskDescription) -> Parts:
     from tasks.kinds import regression
-    from tasks.predictions import PredictionFile, finite_number
 
     assert described.mean is not None, "a complete description has a mean"
     assert described.deviation is not None, "a complete description has a deviation"

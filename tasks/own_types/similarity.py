@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tasks.own_types.base import DescriptionError, LabelsByLine, OwnType, Parts, columns
+from tasks.own_types.base import (
+    DescriptionError,
+    LabelsByLine,
+    OwnType,
+    Parts,
+    TaskDescription,
+    columns,
+)
+from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import score_label, to_number
 from tasks.text_files import DataError
-
-if TYPE_CHECKING:
-    from tasks.task_description import TaskDescription
 
 LARGEST = 1e9  # as in TaskDescription
 
@@ -60,7 +65,6 @@ def build(described: TaskDescription) -> Parts:
     """
     from tasks.heads import CosineSimilarity, JointSimilarity
     from tasks.kinds import similarity
-    from tasks.predictions import PredictionFile, finite_number
 
     low, span = described.low, described.high - described.low
     score = score_label(low, described.high)

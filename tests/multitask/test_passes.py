@@ -12,7 +12,7 @@ from losses import simcse_loss
 from multitask.loop.step import StepGradient
 from multitask.loop.step_losses import StepLosses
 from multitask.passes import EncoderPass
-from tasks.kinds import Kind
+from tasks.kind import Kind
 
 pytestmark = pytest.mark.numeric
 

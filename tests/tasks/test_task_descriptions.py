@@ -15,8 +15,9 @@ from multitask import RunConfig, table_tasks, task
 from tasks import find_task, in_order
 from tasks.data import small_split_notices
 from tasks.described import DescriptionError, parse_description
+from tasks.own_types.base import TaskDescription
 from tasks.readers import Examples
-from tasks.task_description import NAME, TaskDescription, from_json, is_reserved
+from tasks.task_description import NAME, from_json, is_reserved
 from tasks.task_inference import description_lines
 from tasks.text_files import DataError
 from tests.tasks.sources import described
