@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from multitask.plan import batches_by_task
 from multitask.run import make_trainer
-from multitask.sampling import batches_by_task
 from multitask.settings.config import RunConfig
 from multitask.source_runs import check_encoder_of_init, check_source_weights
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from common.text import all_names
 from multitask.loop.trainer import Trainer
-from multitask.sampling import Plan, batches_by_task
+from multitask.plan import Plan, batches_by_task
 from multitask.settings.config import RunConfig
 from tasks import SAMPLE
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from common.errors import RunError, UserError
 from common.settings import Fraction, NonNegative, Positive, Ratio, Settings, setting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import torch
     from torch import nn
-
-    from multitask.model import EncoderWithHeads
-
 
 CHOSEN = "chosen for minilm, on STS dev"
 
@@ -44,8 +40,8 @@ class Optimizer(Settings):
         source=CHOSEN,
     )
 
-    def build(self, model: EncoderWithHeads) -> torch.optim.Optimizer:
-        """Return the optimiser of a model; each parameter group has its `peak_lr`."""
+    def build(self, model: Any) -> torch.optim.Optimizer:
+        """Return the optimiser of an `EncoderWithHeads`; each parameter group has its `peak_lr`."""
         raise UserError(f"optimizer {self.name}: expected build")
 
 
@@ -60,7 +56,7 @@ class AdamW(Optimizer, name="adamw"):
         "and Ruder, 2018, section 3.2); the embeddings count as the lowest layer",
     )
 
-    def build(self, model: EncoderWithHeads) -> torch.optim.Optimizer:
+    def build(self, model: Any) -> torch.optim.Optimizer:
         import torch
 
         groups: list[dict[str, Any]] = []
@@ -76,7 +72,7 @@ class AdamW(Optimizer, name="adamw"):
                     )
         return torch.optim.AdamW(groups, fused=True)
 
-    def rates(self, model: EncoderWithHeads) -> Iterable[tuple[Iterable[nn.Parameter], float]]:
+    def rates(self, model: Any) -> Iterable[tuple[Iterable[nn.Parameter], float]]:
         """Yield parameters with their peak rate.
 
         Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0. The own
@@ -139,7 +135,7 @@ def scheduled(schedule: LrSchedule, step: int, probing: int, total: int) -> floa
     return found
 
 
-def build_optimizer(method: Optimizer, model: EncoderWithHeads) -> torch.optim.Optimizer:
+def build_optimizer(method: Optimizer, model: Any) -> torch.optim.Optimizer:
     """Return the optimiser of a model; raise RunError if `build` returns something else."""
     found = method.build(model)
     groups = getattr(found, "param_groups", None)

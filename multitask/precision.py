@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import torch
 
 from common.errors import RunError
 from minbert.config import PRECISIONS, BiLSTMConfig
+from minbert.device import choose_device
+from minbert.folder import read_config
+from minbert.precision import PrecisionChoice, choose_precision
+from minbert.sources import NAMED_ENCODERS, find_folder
 from multitask.settings.config import RunConfig
 from multitask.storage.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    import torch
-
-    from minbert.precision import PrecisionChoice
 
 BEGAN = "the run began with it"
 
 
 def training_precision(config: RunConfig, device: torch.device, bilstm: bool) -> PrecisionChoice:
     """Return the precision of a run; for `auto`, one that its encoder and its methods allow."""
-    from minbert.precision import PrecisionChoice, choose_precision
-
     choice = choose_precision(config.precision, device, bilstm)
     if config.precision == "auto":
         for one in config.regularizers:
@@ -32,10 +30,6 @@ def training_precision(config: RunConfig, device: torch.device, bilstm: bool) ->
 
 def precision_before_loading(config: RunConfig) -> PrecisionChoice:
     """Return the precision of a run, which depends on the kind of its encoder."""
-    from minbert.device import choose_device
-    from minbert.folder import read_config
-    from minbert.sources import NAMED_ENCODERS, find_folder
-
     source = config.encoder
     if config.init is not None:
         source = str(RunFolder(Path(config.init)).published_weights())
@@ -55,8 +49,6 @@ def with_precision(
     """
     if config.precision != "auto":
         return config, None
-    from minbert.precision import PrecisionChoice
-
     found = None if overwrite else stored_precision(folder)
     choice = precision_before_loading(config) if found is None else PrecisionChoice(found, BEGAN)
     return config.changed(precision=choice.precision), str(choice)

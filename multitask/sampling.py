@@ -7,17 +7,14 @@ repeated without the previous ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from common.errors import RunError, SettingsError, UserError
+from common.errors import RunError, UserError
 from common.random_generators import generator
-from common.settings import AtLeastOne, Count, Name, Settings, setting, short_repr
-
-if TYPE_CHECKING:
-    from multitask.settings.config import RunConfig
+from common.settings import AtLeastOne, Count, Name, Settings, setting
 
 # Of a sum of probabilities, as in numpy.random.Generator.choice.
 SUM_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
@@ -220,81 +217,3 @@ class Individual(Schedule, name="individual"):
 
 class FirstThenJoint(BeginsWithOneTask, Schedule, name="first-then-joint"):
     """First epochs with one task, then joint (BEES, max-data-task-first, complex-task-first)."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The tasks of every step of a run.
-
-    The first `first_epochs` epochs train only the task `first_task_index`, one batch per step. Then
-    each step takes `work.batches_per_step` of the sampler's batches. `work` describes the whole
-    run; the sampler sees only the epochs after the first ones, for example for annealing.
-    """
-
-    work: Workload
-    sampler: Sampler
-    first_task_index: int = 0
-    first_epochs: int = 0
-
-    def steps(self, epoch: int) -> list[np.ndarray]:
-        """Return the task indices of the batches of each step of an epoch (from 1)."""
-        size = self.work.batches_per_step
-        if epoch <= self.first_epochs:
-            count = self.work.steps_per_epoch or self.work.batches_per_pass[self.first_task_index]
-            batches, size = np.full(count, self.first_task_index), 1
-        else:
-            left = replace(self.work, epochs=max(1, self.work.epochs - self.first_epochs))
-            batches = self.checked(self.sampler.batches(left, epoch - self.first_epochs))
-        return [batches[i : i + size] for i in range(0, len(batches), size)]
-
-    def checked(self, batches: Any) -> np.ndarray:
-        """Return what the sampler found; raise RunError for anything but indices of tasks."""
-        found, tasks = np.asarray(batches), len(self.work.sizes)
-        whole = found.ndim == 1 and len(found) and np.issubdtype(found.dtype, np.integer)
-        if not whole or found.min() < 0 or found.max() >= tasks:
-            expected = f"expected batches as whole numbers from 0 to {tasks - 1}"
-            raise RunError(f"sampler {self.sampler.name}: {expected}, found {short_repr(batches)}")
-        return found
-
-
-def build_plan(
-    config: RunConfig, sizes: Sequence[int], available: Sequence[int] | None = None
-) -> Plan:
-    """Return the plan of a configuration for tasks with `sizes` training examples.
-
-    `available` are the sizes before any limit, which determine the largest task; None means
-    `sizes`. Raise SettingsError if two tasks are the largest and the first task is not named.
-    """
-    work = Workload(
-        sizes=tuple(sizes),
-        batch_size=config.batch_size,
-        batches_per_step=config.step_batches,
-        epochs=config.epochs,
-        steps_per_epoch=config.steps_per_epoch,
-        seed=config.seed,
-    )
-    if (first := config.first()) is None:
-        return Plan(work, config.sampling)
-    return Plan(
-        work, config.sampling, index_of_first_task(config, available or sizes), first.epochs
-    )
-
-
-def batches_by_task(steps: Sequence[np.ndarray], tasks: int) -> np.ndarray:
-    """Return how many batches of each task steps take: (tasks,) int64."""
-    return np.bincount(np.concatenate(steps), minlength=tasks)
-
-
-def index_of_first_task(config: RunConfig, available: Sequence[int]) -> int:
-    """Return the index of the task of the first epochs: the named one, or the largest."""
-    first = config.first()
-    if first is not None and first.task is not None:
-        return config.tasks.index(first.task)
-    largest = int(np.argmax(available))
-    if list(available).count(available[largest]) > 1:
-        shown = zip(config.tasks, available, strict=True)
-        raise SettingsError(
-            f"{config.first_method}: expected one task larger than the others, or first_task, "
-            f"found {', '.join(f'{task} {size:,}' for task, size in shown)}"
-        )
-    return largest

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from common.errors import UserError
 from common.settings import Cosine, Count, NonNegativeInt, Positive, Ratio, setting
 from pretrain.objectives import TEMPERATURE, TEMPERATURE_HELP, PretrainObjective
+from tasks.base import Task
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from multitask.settings.config import RunConfig
-    from tasks.base import Task
 
 ClassLoss = Callable[["Tensor", "Tensor"], "Tensor"]  # embeddings (B, H), classes (B,) -> a scalar
 
@@ -25,7 +23,7 @@ class ClassObjective(PretrainObjective):
     defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "class_balanced": True}
     of_classes = True
 
-    def tasks(self, config: RunConfig) -> dict[str, Task]:
+    def tasks(self, config: Any) -> dict[str, Task]:
         from pretrain.pretrain_tasks import contrastive_tasks
 
         return contrastive_tasks(self, config)

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from common.errors import UserError
 from common.settings import Name, Positive, Settings, setting
+from pretrain.texts import Texts, read_nli_triplets
+from tasks.base import Embeddings, Task
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from multitask.settings.config import RunConfig
-    from pretrain.texts import Texts
-    from tasks.base import Embeddings, Task
 
 TEXT = (
     "file of texts, instead of those of tasks: one sentence per line, or a .csv, .tsv, .jsonl or "
@@ -52,8 +50,8 @@ class PretrainObjective(Settings):
     two_of_each_class: ClassVar[bool] = False
     needs_file: ClassVar[bool] = False
 
-    def tasks(self, config: RunConfig) -> dict[str, Task]:
-        """Return the tasks of a pre-training run by name."""
+    def tasks(self, config: Any) -> dict[str, Task]:
+        """Return the tasks of a pre-training run by name; `config` is its `RunConfig`."""
         from pretrain.pretrain_tasks import text_task
 
         return {self.name: text_task(self, config)}
@@ -62,13 +60,13 @@ class PretrainObjective(Settings):
         """Return the loss of a batch; texts of one group are not negatives of each other."""
         raise UserError(f"objective {self.name}: expected loss")
 
-    def source(self, config: RunConfig) -> Texts:
+    def source(self, config: Any) -> Texts:
         """Return the texts to train on."""
         raise UserError(f"objective {self.name}: expected source")
 
-    def notices(self, config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]:
+    def notices(self, config: Any, tasks: Mapping[str, Task]) -> Iterator[str]:
         """Yield lines on how much dev and test text is among the training text."""
-        from pretrain.texts import overlap_lines
+        from pretrain.pretrain_tasks import overlap_lines
 
         return overlap_lines(self, config, tasks)
 
@@ -130,7 +128,7 @@ class PairObjective(FileObjective):
         if self.text_column is not None and self.text_column == self.other_column:
             yield f"other_column: expected another than text_column, found {self.text_column!r}"
 
-    def source(self, config: RunConfig) -> Texts:
+    def source(self, config: Any) -> Texts:
         from pretrain.pretrain_tasks import pair_source
 
         return pair_source(self, config)
@@ -153,7 +151,7 @@ class ContrastiveObjective(TextObjective):
 class SimCSE(ContrastiveObjective, FileObjective, name="simcse"):
     """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
 
-    def source(self, config: RunConfig) -> Texts:
+    def source(self, config: Any) -> Texts:
         from pretrain.pretrain_tasks import sentence_source
 
         return sentence_source(self, config)
@@ -171,9 +169,7 @@ class NLI(ContrastiveObjective, name="nli"):
         "gold_label (entailment, neutral, contradiction)",
     )
 
-    def source(self, config: RunConfig) -> Texts:
-        from pretrain.texts import Texts, read_nli_triplets
-
+    def source(self, config: Any) -> Texts:
         return Texts(lambda _, limit: read_nli_triplets(Path(self.nli or ""), limit), str(self.nli))
 
     @property

@@ -7,10 +7,10 @@ encoder is evaluated by logistic regression on frozen embeddings (`probe.py`) or
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,10 +19,14 @@ from torch import Tensor, nn
 
 from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
+from pretrain.class_objectives import ClassLoss, ClassObjective
+from pretrain.objectives import PairObjective, PretrainObjective
 from pretrain.projection_heads import ProjectionHead
 from pretrain.texts import (
     Make,
     Texts,
+    distinct_texts,
+    overlap,
     pairs_with_negatives,
     positive_pairs,
     read_pairs,
@@ -30,15 +34,13 @@ from pretrain.texts import (
     sentences,
     training_sentences,
 )
+from tasks import CS224N, SAMPLE, data_folder
 from tasks.base import Embeddings, Task, output_loss
 from tasks.kind import Kind
 from tasks.metrics import pearson, spearman
-from tasks.readers import sample_rows
+from tasks.readers import limit_of, sample_rows
 from tasks.registry import SAME_MEANING
-
-if TYPE_CHECKING:
-    from pretrain.class_objectives import ClassLoss, ClassObjective
-    from pretrain.objectives import PairObjective, PretrainObjective
+from tasks.text_files import DataError
 
 NEIGHBOURS, MAX_EXAMPLES = 10, 5000
 
@@ -148,6 +150,29 @@ def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
         pool = None if objective.text else partial(training_sentences, tasks_of(config))
         pairs = partial(pairs_with_negatives, pairs, pool, origin, config.seed)
     return Texts(pairs, origin)
+
+
+def overlap_lines(
+    objective: PretrainObjective, config: RunConfig, tasks: Mapping[str, Task]
+) -> Iterator[str]:
+    """Yield one line per task: how many of its dev and test sentences are in the training text."""
+    folder = data_folder(config.data)
+    if objective.file is not None and config.data == SAMPLE:
+        yield "dev is STS of the bundled sample, made from templates: its metrics mean little"
+    examples = [
+        task.read(folder, "train", limit_of(config.limit, task.name)) for task in tasks.values()
+    ]
+    known = distinct_texts(column for some in examples for column in some.texts)
+    # For pre-training on classes also the dev and test files of its own tasks.
+    own = config.tasks if objective.of_classes else ()
+    for name in dict.fromkeys((*CS224N, *own)):
+        try:
+            shared = overlap(known, folder, config.options_of(name).build())
+        except DataError as error:
+            yield f"overlap with {name}: unknown ({error})"
+            continue
+        found = ", ".join(f"{count:,} of {split}" for split, count in shared.items())
+        yield f"sentences of {name} that the training text contains: {found}"
 
 
 def similarity_metrics(scores: np.ndarray, similarities: np.ndarray) -> dict[str, float]:

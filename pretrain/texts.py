@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from common.random_generators import generator
-from multitask.settings.config import RunConfig
-from tasks import CS224N, SAMPLE, build_task, data_folder
+from tasks import build_task
 from tasks.base import Task
 from tasks.readers import (
     Examples,
     Limit,
     clean_pair_text,
-    limit_of,
     normalise_text,
     sample_rows,
 )
 from tasks.registry import SAME_MEANING
 from tasks.tables import read_sentences, rows_by_name
 from tasks.text_files import DataError
-
-if TYPE_CHECKING:
-    from pretrain.objectives import PretrainObjective
 
 TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data
 # Columns of SNLI, MultiNLI and GLUE: premise, hypothesis, label.
@@ -269,26 +263,3 @@ def overlap(known: Set[str], folder: Path, task: Task) -> dict[str, int]:
 def distinct_texts(columns: Iterable[Sequence[str]]) -> set[str]:
     """Return the distinct texts as `normalise_text` returns them, without the empty one."""
     return {normalise_text(text) for column in columns for text in column} - {""}
-
-
-def overlap_lines(
-    objective: PretrainObjective, config: RunConfig, tasks: Mapping[str, Task]
-) -> Iterator[str]:
-    """Yield one line per task: how many of its dev and test sentences are in the training text."""
-    folder = data_folder(config.data)
-    if objective.file is not None and config.data == SAMPLE:
-        yield "dev is STS of the bundled sample, made from templates: its metrics mean little"
-    examples = [
-        task.read(folder, "train", limit_of(config.limit, task.name)) for task in tasks.values()
-    ]
-    known = distinct_texts(column for some in examples for column in some.texts)
-    # For pre-training on classes also the dev and test files of its own tasks.
-    own = config.tasks if objective.of_classes else ()
-    for name in dict.fromkeys((*CS224N, *own)):
-        try:
-            shared = overlap(known, folder, config.options_of(name).build())
-        except DataError as error:
-            yield f"overlap with {name}: unknown ({error})"
-            continue
-        found = ", ".join(f"{count:,} of {split}" for split, count in shared.items())
-        yield f"sentences of {name} that the training text contains: {found}"

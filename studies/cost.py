@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from common.errors import UserError, one_line
 from multitask.config_tasks import build_tasks
-from multitask.sampling import batches_by_task, build_plan
+from multitask.plan import batches_by_task, build_plan
 from multitask.settings.config import RunConfig
 from reports.tables import Table
 from studies.results import Cell, Results

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.errors import RunError
 from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
@@ -16,19 +16,15 @@ from multitask.combiners.epo import epo_weights
 from multitask.combiners.nested import Nested, pull_push_weights
 from multitask.combiners.pcgrad import pcgrad_weights
 from tasks import task_and_term
-
-if TYPE_CHECKING:
-    from multitask.settings.config import RunConfig
+from tasks.objectives import Balance
 
 
-def build_combiner(config: RunConfig, objectives: tuple[str, ...]) -> CombinerState:
-    """Return the combiner of a configuration, for the objectives of a run in their order."""
-    setup = Setup(objectives, config.seed)
-    if config.balance is not None:
-        tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in objectives))
-        outer = built(config.combiner, replace(setup, objectives=tasks))
-        return Nested(setup, outer, config.balance)
-    return built(config.combiner, setup)
+def build_combiner(combiner: Combiner, setup: Setup, balance: Balance | None) -> CombinerState:
+    """Return the combiner of a run, or a nested one if tasks balance their own objectives."""
+    if balance is None:
+        return built(combiner, setup)
+    tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in setup.objectives))
+    return Nested(setup, built(combiner, replace(setup, objectives=tasks)), balance)
 
 
 def built(combiner: Combiner, setup: Setup) -> CombinerState:

@@ -17,7 +17,7 @@ from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from common.run_files import CHECKPOINTS
 from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
-from multitask.combiners import Combined, build_combiner
+from multitask.combiners import Combined, Setup, build_combiner
 from multitask.combiners.base import stored_state
 from multitask.control import Interrupts, RunControl
 from multitask.distributed import Processes
@@ -29,8 +29,8 @@ from multitask.loop.streams import make_streams, next_batches
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
 from multitask.model import EncoderWithHeads
 from multitask.optimizer import build_optimizer, clip_gradients, scheduled, set_learning_rate
+from multitask.plan import build_plan
 from multitask.regularizers.base import build_regularizers, check_tensors
-from multitask.sampling import build_plan
 from multitask.settings.config import RunConfig
 from multitask.storage.checkpoint import Checkpoints, Progress, check_same_start
 from multitask.storage.optimizer_state import numbers_of
@@ -54,7 +54,7 @@ class Trainer:
         processes: Processes = Processes(),
         control: RunControl = RunControl(),
     ) -> None:
-        self.regularizers = build_regularizers(config, model, tasks)
+        self.regularizers = build_regularizers(config.regularizers, config.seed, model, tasks)
         self.model, self.tasks, self.splits = model, tasks, splits
         self.config, self.folder = config, folder
         self.processes, self.control = processes, control
@@ -62,7 +62,9 @@ class Trainer:
         self.plan = build_plan(config, list(map(len, train)), [one.available for one in train])
         self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
-        self.combiner = build_combiner(config, objectives)
+        self.combiner = build_combiner(
+            config.combiner, Setup(objectives, config.seed), config.balance
+        )
         losses = StepLosses(model, tasks, splits, self.regularizers, config, processes)
         self.gradient = StepGradient(losses, self.combiner)
         self.optimizer = build_optimizer(config.optimizer, model)

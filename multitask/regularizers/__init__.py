@@ -11,9 +11,6 @@ from common.settings import Count, Fraction, NonNegative, Positive, Settings, se
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from multitask.model import EncoderWithHeads
-    from multitask.regularizers.base import CleanPass, RegularizerState
-
 BF16_RADIUS = 2**-8  # spacing of bfloat16 numbers; smaller shares are lost in rounding
 
 
@@ -47,12 +44,12 @@ class Regularizer(Settings):
         """Return whether it also reads embeddings, of which a task then has one teacher."""
         return False
 
-    def term(self, clean: CleanPass) -> Tensor:
-        """Return the term of some examples, a scalar, without its weight."""
+    def term(self, clean: Any) -> Tensor:
+        """Return the term of the examples of a `CleanPass`, a scalar, without its weight."""
         raise UserError(f"regularizer {self.name}: expected a method term or build, found neither")
 
-    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
-        """Return the regulariser of one run."""
+    def build(self, model: Any, seed: int) -> Any:
+        """Return the `RegularizerState` of one run for an `EncoderWithHeads`."""
         from multitask.regularizers.base import Weighted
 
         return Weighted(self.name, self.weights, self.term)
@@ -94,7 +91,7 @@ class Smart(Regularizer, name="smart"):
         "fixed", help="dropout of the noisy pass: the same as in the clean pass, or a new one"
     )
 
-    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
+    def build(self, model: Any, seed: int) -> Any:
         from multitask.regularizers.smart import SmartTerm
 
         return SmartTerm(self, seed)
@@ -137,7 +134,7 @@ class Distillation(Regularizer, name="distillation"):
     def needs_embeddings(self) -> bool:
         return self.embeddings > 0
 
-    def build(self, model: EncoderWithHeads, seed: int) -> RegularizerState:
+    def build(self, model: Any, seed: int) -> Any:
         from multitask.regularizers.distillation import DistillationTerm
 
         return DistillationTerm(self)

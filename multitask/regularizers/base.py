@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,12 +13,10 @@ from common.errors import RunError
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, Part, loss_fault
+from multitask.regularizers import Regularizer
 from tasks.base import Embeddings, Task
 from tasks.data import SoftTargets
 from tasks.kind import Outputs
-
-if TYPE_CHECKING:
-    from multitask.settings.config import RunConfig
 
 
 @dataclass(frozen=True)
@@ -122,14 +120,14 @@ class Weighted(RegularizerState):
 
 
 def build_regularizers(
-    config: RunConfig, model: EncoderWithHeads, tasks: Mapping[str, Task]
+    methods: Iterable[Regularizer], seed: int, model: EncoderWithHeads, tasks: Mapping[str, Task]
 ) -> dict[str, RegularizerState]:
-    """Return the regularisers of a configuration by name; each acts on the tasks in its weights.
+    """Return the regularisers of a run by name; each acts on the tasks in its weights.
 
     Raise RunError for a task whose outputs cannot be compared example by example, or if `build`
     returns something else.
     """
-    found = {one.name: one.build(model, config.seed) for one in config.regularizers}
+    found = {one.name: one.build(model, seed) for one in methods}
     for name, regularizer in found.items():
         if not isinstance(regularizer, RegularizerState):
             expected = "expected build to return a RegularizerState"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from losses import soft_divergence
+from multitask.regularizers import Distillation
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
 from tasks.kind import Kind, Outputs
-
-if TYPE_CHECKING:
-    from multitask.regularizers import Distillation
 
 
 class DistillationTerm(RegularizerState):

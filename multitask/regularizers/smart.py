@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -16,10 +15,8 @@ from losses import adversarial_noise
 from losses.smart import example_norm, token_norm
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
+from multitask.regularizers import Smart
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
-
-if TYPE_CHECKING:
-    from multitask.regularizers import Smart
 
 # Size of the initial noise: as in public implementations; for a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1

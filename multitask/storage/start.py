@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from common.errors import OtherRunError, RunError
 from common.json_files import write_json
 from multitask.settings.config import RunConfig, difference, possible_paths
 from multitask.storage.run_folder import CODE, FOLDERS, RunFolder
 from multitask.storage.stored_config import as_paths, check_of_run
+from tasks.data import Splits
 from tasks.described import FILES as DATA_FILES
-
-if TYPE_CHECKING:
-    from tasks.data import Splits  # which loads torch
 
 
 def holds_finished(folder: RunFolder, config: RunConfig, resume: bool, overwrite: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.errors import RunError, UserError
 from common.json_files import write_json
@@ -17,6 +17,7 @@ from multitask.storage.run_folder import DATA, RunFolder
 from multitask.storage.stored_config import check_stored, stored_run_errors
 from multitask.storage.unfinished import finished_epochs
 from tasks import TASKS, OwnTasks, find_task
+from tasks.base import Task
 from tasks.metrics import mean_score
 from tasks.own_types import TYPES
 from tasks.predictions import (
@@ -25,10 +26,6 @@ from tasks.predictions import (
     write_prediction_file,
     write_scores,
 )
-
-if TYPE_CHECKING:
-    from tasks.base import Task
-
 
 # Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "device", "output")

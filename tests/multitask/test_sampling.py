@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from common.errors import RunError, SettingsError
 from common.random_generators import generator
+from multitask.plan import Plan, build_plan
 from multitask.sampling import (
     Annealed,
-    Plan,
     RoundRobin,
     Sampler,
     Workload,
     annealed_probabilities,
-    build_plan,
     power_probabilities,
 )
 from multitask.settings.config import RunConfig

@@ -12,12 +12,12 @@ from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from pretrain.objectives import SimCSE
+from pretrain.pretrain_tasks import overlap_lines
 from pretrain.texts import (
     Texts,
     connected_groups,
     distinct_texts,
     overlap,
-    overlap_lines,
     pairs_with_negatives,
     positive_pairs,
     read_nli_triplets,

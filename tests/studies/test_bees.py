@@ -12,8 +12,8 @@ from cell_files import write_times
 import tasks.sample
 from common.json_files import write_json
 from multitask.optimizer import AdamW
+from multitask.plan import build_plan
 from multitask.regularizers import Smart
-from multitask.sampling import build_plan
 from multitask.settings.config import RunConfig
 from studies.bees.analysis import analysed_training, has_negation, negation_errors
 from studies.bees.cells import CURVES, ENSEMBLE, EVERY, ROWS, SEEDS, row_cell

@@ -189,7 +189,7 @@ def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
     config = replace(trainer.config, smart_weight={"sst": 1.0})
     tasks = {"sst": replace(trainer.tasks["sst"], compares_examples=True)}
     with pytest.raises(RunError, match="smart: expected a task whose outputs can be compared"):
-        build_regularizers(config, trainer.model, tasks)
+        build_regularizers(config.regularizers, 0, trainer.model, tasks)
 
 
 def test_tasks_without_a_weight_have_no_regulariser(make_trainer):
