@@ -10,18 +10,15 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cli.settings_flags import path
 from common.errors import OtherRunError, one_line
 from common.suggestions import suggestion
 from multitask.storage.run_folder import RunFolder, run_of_predictions
 from multitask.storage.stored_config import stored_run_errors
+from reports.submissions import FileScore, check_folder, pack, score_table
 from tasks import CS224N, SAMPLE, build_task, data_folder, find_task
-
-if TYPE_CHECKING:
-    from reports.submissions import FileScore
-    from tasks.base import Task
+from tasks.base import Task
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +54,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from reports.submissions import check_folder, pack, score_table
-
     if args.overwrite and not args.zip:
         parser.error("--overwrite: expected --zip, the only output of this mode")
     if args.zip:

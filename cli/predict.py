@@ -15,16 +15,14 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.output_file import check_output_file
 from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from common.argument_types import typed
 from common.settings import Name
 from multitask.settings.config import RunConfig
-
-if TYPE_CHECKING:
-    from serving.prediction_writer import PredictionOptions
+from serving.prediction_table import PredictionOptions
 
 
 def add_flags(parser: Any) -> None:
@@ -119,8 +117,6 @@ def check_flags(args: argparse.Namespace, parser: Any) -> None:
 
 def options_of(args: argparse.Namespace) -> PredictionOptions:
     """Return the options of the output; its separator follows from the ending of its file."""
-    from serving.prediction_writer import PredictionOptions
-
     comma = Path(args.output or "").suffix.lower() == ".csv"
     return PredictionOptions(
         args.tasks,

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.settings_flags import flag, metavar, path
 from common.argument_types import typed
@@ -18,11 +18,8 @@ from common.settings import Count, Positive, hints_of
 from minbert.config import PRECISIONS, Device
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import Limit
-from studies import STUDIES, find_study
+from studies import STUDIES
 from tasks import SAMPLE
-
-if TYPE_CHECKING:
-    from studies.study import Study, StudyRequest
 
 CHANGES = {  # settings of a study's runs that have a flag, and the tables that accept it
     "pooling": "lacon, scl-moo and supercontext",
@@ -133,6 +130,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from studies.cost import cost_table
     from studies.reproduce import check_request, planned_cells, reproduce
     from studies.results import Results
+    from studies.study import find_study
 
     study = find_study(args.table)
     request = request_of(args, study)
@@ -150,8 +148,8 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return 0
 
 
-def request_of(args: argparse.Namespace, study: Study) -> StudyRequest:
-    """Return the request that the flags make of a study."""
+def request_of(args: argparse.Namespace, study: Any) -> Any:
+    """Return the `StudyRequest` that the flags make of a `Study`."""
     from studies.study import StudyRequest
 
     precision = args.precision or study.precision

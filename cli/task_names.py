@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cli.settings_flags import Flags, path
-from cli.training import settings_file
+from cli.training import ChosenTasks, settings_file
 from common.errors import SettingsError, UserError
 from common.processes import is_main_process
 from common.repeats import repeated
@@ -29,14 +29,6 @@ class OwnTask:
 
     name: str
     given: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class ChosenTasks:
-    """The tasks of a command: all names, and the descriptions of the own tasks typed in it."""
-
-    names: tuple[str, ...] = ()
-    own: Mapping[str, Any] = field(default_factory=dict)
 
 
 def name_of(one: str | OwnTask) -> str:

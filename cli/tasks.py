@@ -8,16 +8,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cli.settings_flags import Flags
 from cli.task_names import FORM, add_own_task, add_table, resolve_tasks, table_names
 from common.errors import UserError, one_line
 from tasks import SAMPLE, TASK_NAMES, OwnTasks, data_folder, find_task
-
-if TYPE_CHECKING:
-    from tasks.base import Task
-    from tasks.readers import Examples
+from tasks.base import Task
+from tasks.readers import Examples
 
 SPLITS = ("train", "dev", "test")
 LONGEST = 200  # maximum characters of a line about an example or error

@@ -6,9 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.next_commands import next_commands
 from cli.settings_flags import USE, Flags, of_tasks, path
@@ -27,9 +28,6 @@ from multitask.storage.run_folder import RunFolder
 from multitask.storage.run_names import default_folder
 from multitask.storage.stored_config import read_settings
 
-if TYPE_CHECKING:
-    from cli.task_names import ChosenTasks
-
 VERBOSE = "report the tensors of the encoder's folder that are not used"
 LEAKS = (
     "leave out training examples that are also in dev or test (default: keep them); own: in those "
@@ -40,6 +38,14 @@ CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags o
 # Flag -> setting in a file.
 NAMES_IN_FILES = {"task": "tasks: [NAME]", "pcgrad": "combiner: pcgrad"}
 Fits = Callable[[type[Settings]], bool]
+
+
+@dataclass(frozen=True)
+class ChosenTasks:
+    """The tasks of a command: all names, and the descriptions of the own tasks typed in it."""
+
+    names: tuple[str, ...] = ()
+    own: Mapping[str, Any] = field(default_factory=dict)
 
 
 def training_flags(

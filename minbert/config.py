@@ -214,6 +214,7 @@ def transformer_config(setting: str, config: AnyConfig) -> EncoderConfig:
 Precision = Literal["fp32", "bf16"]
 # With `auto`, which minbert/precision.py turns into one of them for a device and an encoder.
 PrecisionSetting = Literal["auto", "fp32", "bf16"]
+Pooling = Literal["mean", "cls", "max"]
 Tokens = Annotated[int, Meta(ge=3, le=1_000_000)]
 DEVICE = "auto, cpu, cuda or cuda:N"
 Device = Annotated[str, Meta(pattern=r"^(auto|cpu|cuda(:[0-9]{1,3})?)$", description=DEVICE)]

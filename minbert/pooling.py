@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+
+from torch import Tensor
 
 from common.row_sums import add_rows
+from minbert.batching import Batch
+from minbert.config import Pooling
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from minbert.batching import Batch
-
-Pooling = Literal["mean", "cls", "max"]
-Pool = Callable[["Tensor", "Batch"], "Tensor"]  # hidden states (T, H) -> embeddings (S, H)
+Pool = Callable[[Tensor, Batch], Tensor]  # hidden states (T, H) -> embeddings (S, H)
 
 
 def mean_pool(hidden: Tensor, batch: Batch) -> Tensor:

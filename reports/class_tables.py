@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
+from reports.scored_systems import ScoredSystem, first_task, systems_with
 from reports.tables import Table
-
-if TYPE_CHECKING:
-    from reports.scored_systems import ScoredSystem
 
 ByClass = Mapping[str, Mapping[str, float]]  # precision, recall, f1 and support by class
 COLUMNS = ("precision", "recall", "f1")
@@ -62,8 +59,6 @@ def class_tables(systems: Sequence[ScoredSystem], task: str) -> Table | None:
 
     Of many classes it shows those with the worst F1 of the first system.
     """
-    from reports.scored_systems import first_task, systems_with
-
     if first_task(systems, task).kind.columns is None:
         return None
     found = {one.system.name: mean_by_class(one, task) for one in systems_with(systems, task)}

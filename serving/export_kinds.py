@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from serving.model import MultiTaskModel
+from typing import Any
 
 SENTENCES = """```python
 from sentence_transformers import SentenceTransformer
@@ -48,12 +45,12 @@ found = dict(zip([one.name for one in heads.get_outputs()], heads.run(None, inpu
 ```"""
 
 
-def write_for_sentence_transformers(model: MultiTaskModel, folder: Path) -> None:
+def write_for_sentence_transformers(model: Any, folder: Path) -> None:
     """Write encoder, tokenizer and heads, with the modules of pooling and normalisation."""
     model.model.save(folder)
 
 
-def write_for_transformers(model: MultiTaskModel, folder: Path) -> None:
+def write_for_transformers(model: Any, folder: Path) -> None:
     """Write encoder, tokenizer and heads, without files of sentence-transformers."""
     from minbert.folder import save_encoder, write_embedding, write_limit
 
@@ -66,7 +63,7 @@ def write_for_transformers(model: MultiTaskModel, folder: Path) -> None:
     write_embedding(folder, bi_encoder.sentence_settings)
 
 
-def write_with_onnx(model: MultiTaskModel, folder: Path) -> None:
+def write_with_onnx(model: Any, folder: Path) -> None:
     """Write the files for sentence-transformers, and the graphs of encoder and heads."""
     from serving.onnx_export import write_heads, write_onnx
 
@@ -75,21 +72,21 @@ def write_with_onnx(model: MultiTaskModel, folder: Path) -> None:
     write_heads(model, folder / "heads.onnx")
 
 
-def without_reader(model: MultiTaskModel, task: str) -> str | None:
+def without_reader(model: Any, task: str) -> str | None:
     """Return why the code of the card does not have a head; None if it does."""
     from serving.card_reader import reason_without_reader
 
     return reason_without_reader(model, task)
 
 
-def without_graph(model: MultiTaskModel, task: str) -> str | None:
+def without_graph(model: Any, task: str) -> str | None:
     """Return why `heads.onnx` does not have a head; None if it does."""
     from serving.head_formulas import reason_without
 
     return reason_without(model, task)
 
 
-def code_of_reader(model: MultiTaskModel) -> list[str]:
+def code_of_reader(model: Any) -> list[str]:
     """Return code that predicts with sentence-transformers, torch and safetensors only."""
     from serving.card_reader import reader
 
@@ -98,7 +95,7 @@ def code_of_reader(model: MultiTaskModel) -> list[str]:
     return ["The same predictions need only sentence-transformers, torch and safetensors:", code]
 
 
-def code_of_graph(model: MultiTaskModel) -> list[str]:
+def code_of_graph(model: Any) -> list[str]:
     """Return code that uses `heads.onnx`, if there is one."""
     from serving.head_formulas import exported_heads
 
@@ -117,12 +114,12 @@ class ExportKind:
     """
 
     help: str
-    write: Callable[[MultiTaskModel, Path], None]
+    write: Callable[[Any, Path], None]
     use: str
     package: str | None = None
     keeps_branches: bool = False
-    reason_without: Callable[[MultiTaskModel, str], str | None] = lambda model, task: None
-    heads_elsewhere: Callable[[MultiTaskModel], list[str]] = lambda _: []
+    reason_without: Callable[[Any, str], str | None] = lambda model, task: None
+    heads_elsewhere: Callable[[Any], list[str]] = lambda _: []
 
 
 KINDS = {

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from dataclasses import dataclass
+from typing import Any, TextIO
 
 import numpy as np
 
 from common.csv_rows import row_writer
 from common.errors import escape_unsafe
 from serving.empty_texts import REASON as EMPTY_TEXT
-
-if TYPE_CHECKING:
-    from serving.prediction import Prediction
-    from serving.row_file import Row
+from serving.prediction import Prediction
+from serving.row_file import Row
 
 REASON = "reason"  # the column of what a row lacks
 CUT = "cut"
+
+
+@dataclass(frozen=True)
+class PredictionOptions:
+    """Options of the output; `tasks` are those to predict, by default all that fit the texts.
+
+    With `glue`, the output is a submission file for GLUE's leaderboard.
+    """
+
+    tasks: Sequence[str] | None = None
+    glue: bool = False
+    probabilities: bool = False
+    separator: str = "\t"
 
 
 class PredictionTable:

@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
-from serving.prediction_table import PredictionTable
+from common.errors import RunError
+from common.progress import bar
+from common.settings import Settings
+from multitask.settings.config import RunConfig
+from serving.model import MultiTaskModel
+from serving.prediction import Prediction
+from serving.prediction_table import PredictionOptions, PredictionTable
+from serving.row_file import RowFile
+from serving.run_encoder import report_precision
+from tasks import DECLARED
+from tasks.base import Task
 from tasks.text_files import DataError
-
-if TYPE_CHECKING:
-    from common.settings import Settings
-    from multitask.settings.config import RunConfig
-    from serving.model import MultiTaskModel
-    from serving.prediction import Prediction
-    from serving.row_file import RowFile
-    from tasks.base import Task
-
 
 # Tasks of GLUE's leaderboard. WNLI is not supported; AX is predicted by the head of MNLI.
 SUBMITTED = ("cola", "sst2", "mrpc", "sts", "qqp", "mnli", "qnli", "rte")
-
-
-@dataclass(frozen=True)
-class PredictionOptions:
-    """Options of the output; `tasks` are those to predict, by default all that fit the texts.
-
-    With `glue`, the output is a submission file for GLUE's leaderboard.
-    """
-
-    tasks: Sequence[str] | None = None
-    glue: bool = False
-    probabilities: bool = False
-    separator: str = "\t"
 
 
 class Written(NamedTuple):
@@ -58,10 +45,6 @@ def write_predictions(
     `machine` gives device, precision and limit of tokens. Raises DataError if the source changes
     meanwhile.
     """
-    from common.progress import bar
-    from serving.model import MultiTaskModel
-    from serving.run_encoder import report_precision
-
     version, rows = source.version(), source.rows()
     first = next(rows, None)  # reports faulty input before the model is loaded
     if first is None and source.file is not None:
@@ -105,8 +88,6 @@ def window_writer(
 
 def submitted_task(options: PredictionOptions, model: MultiTaskModel, texts: int) -> Task:
     """Return the one task of a GLUE submission."""
-    from common.errors import RunError
-
     names = model.chosen(options.tasks, texts)
     if len(names) != 1:
         raise RunError(f"--glue: expected one task, found {', '.join(names)}; choose by --tasks")
@@ -120,8 +101,6 @@ def glue_rows(task: Task, found: Prediction, indices: Iterator[str]) -> list[lis
 
     A leaderboard wants a value for each row, so rows with an empty text have one too.
     """
-    from tasks import DECLARED
-
     if task.kind.classes is None:
         pairs = zip(found.labels, found.values, strict=True)
         return [[next(indices), label or str(value)] for label, value in pairs]

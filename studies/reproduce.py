@@ -12,12 +12,12 @@ from typing import Any
 from common.atomic_files import atomic_write_text, check_regular
 from common.errors import SettingsError, UserError
 from common.text import any_of
-from studies import STUDIES, find_study
+from studies import STUDIES
 from studies.claims import claims_part
 from studies.data_records import record_data, write_leaks
 from studies.results import Cell, Results
 from studies.runner import run_cells
-from studies.study import Report, Study, StudyRequest, absent_tasks
+from studies.study import Report, Study, StudyRequest, absent_tasks, find_study
 from studies.tuning import (
     SEEDS,
     Search,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from os.path import abspath
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from common.errors import UserError
@@ -22,6 +23,7 @@ from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from reports.cells import read_cell
 from reports.tables import markdown_table
+from studies import STUDIES
 from studies.claims import Claim
 from studies.results import Cell, Content, Results, is_merged_from
 from studies.tuning import Search, Tuned, tuning_table
@@ -244,3 +246,8 @@ def notes_of(study: Study, request: StudyRequest) -> str:
         data = f"{many} training examples of {unit}"
     counted = f"{epochs} epochs" if epochs else "the numbers of epochs named by the study"
     return f"Ours: encoder {base.encoder}, {data}, {counted}, {base.precision}; {study.notes}"
+
+
+def find_study(name: str) -> Study:
+    """Import the module of a study and return the study."""
+    return resolve_name(STUDIES[name])

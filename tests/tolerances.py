@@ -15,15 +15,12 @@ before it. A test of such a stage gives the factor as `scale`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from minbert.config import AnyConfig, BiLSTMConfig
-
-if TYPE_CHECKING:
-    from serving import MultiTaskModel
+from serving import MultiTaskModel
 
 DEVIATIONS = 6
 

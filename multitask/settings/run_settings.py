@@ -17,8 +17,7 @@ from common.settings import (
     Settings,
     setting,
 )
-from minbert.config import Device, PrecisionSetting, Tokens
-from minbert.pooling import Pooling
+from minbert.config import Device, Pooling, PrecisionSetting, Tokens
 from multitask.combiners.base import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer

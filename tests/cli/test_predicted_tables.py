@@ -13,7 +13,8 @@ from minbert.precision import PrecisionChoice
 from multitask.settings.config import RunConfig
 from serving import MultiTaskModel
 from serving.prediction import Prediction
-from serving.prediction_writer import PredictionOptions, write_predictions
+from serving.prediction_table import PredictionOptions
+from serving.prediction_writer import write_predictions
 from serving.row_file import Row, RowFile
 
 LONG = "a film to love " * 60

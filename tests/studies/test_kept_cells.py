@@ -10,13 +10,13 @@ from common.json_files import read_json, write_json
 from multitask.settings.config import RunConfig
 from multitask.storage.stored_config import without_paths
 from reports.cells import read_cell
-from studies import STUDIES, find_study, runner
+from studies import STUDIES, runner
 from studies.bees.cells import ENSEMBLE, SEEDS
 from studies.bees.cells import cells as bees_cells
 from studies.reproduce import reproduce, requested_seeds
 from studies.results import Cell, Results
 from studies.runner import run_cells, training
-from studies.study import StudyRequest
+from studies.study import StudyRequest, find_study
 from tasks.metrics import LEADERBOARD
 
 ROOT = Path(__file__).parents[2]

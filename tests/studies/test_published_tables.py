@@ -10,10 +10,9 @@ import pytest
 
 from cli import reproduce as mode
 from common.errors import UserError
-from studies import find_study
 from studies.reproduce import page_of, title_and_notes, with_tuned_settings
 from studies.results import Results
-from studies.study import Report
+from studies.study import Report, find_study
 
 RESULTS = Path(__file__).parents[2] / "results"
 COMMAND = "python run.py --mode reproduce "

@@ -8,12 +8,12 @@ from cell_files import few_words, keep_seeds
 
 from common.errors import UserError
 from multitask.settings.config import RunConfig
-from studies import STUDIES, find_study
+from studies import STUDIES
 from studies.fairness import end_of_grid_reason, tuning_reason
 from studies.lacon import cells as lacon
 from studies.results import Results
 from studies.scl_moo.cells import Experiments
-from studies.study import StudyRequest
+from studies.study import StudyRequest, find_study
 from studies.supercontext import cells as supercontext
 from studies.tuning import (
     Search,
