@@ -1,4 +1,4 @@
-"""Stored runs without PyTorch: their tasks' main metrics."""
+"""Stored runs: the main metrics of their tasks."""
 
 from pathlib import Path
 
