@@ -10,7 +10,7 @@ from typing import Any
 
 from common.entry_point import start
 from common.environment import environment
-from common.json_files import write_json
+from common.files import write_json
 from minbert.config import PRECISIONS
 from reports.tables import text_table
 

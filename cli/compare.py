@@ -42,8 +42,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from common.atomic_files import atomic_write_text
-    from multitask.storage.stored_runs import read_run
+    from common.files import atomic_write_text
+    from multitask.stored_runs import read_run
     from reports.comparison import compare
     from reports.comparison_figures import all_figures
     from reports.comparison_page import comparison_page
@@ -74,7 +74,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def make_folder(folder: Path) -> None:
     """Create the folder before any computation; raise UserError if files cannot be written."""
-    from multitask.storage.run_folder import RunFolder
+    from multitask.run_folder import RunFolder
     from reports.figures import FIGURES
 
     if RunFolder(folder).config_file.exists():

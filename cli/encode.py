@@ -15,9 +15,9 @@ from typing import Any
 from cli.output_file import check_output_file
 from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from cli.training import VERBOSE
-from common.atomic_files import atomic_path
 from common.entry_point import if_interrupted
 from common.errors import UserError
+from common.files import atomic_path
 from minbert.sources import find_folder
 from multitask.settings.config import RunConfig
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from cli.settings_flags import path
 from common.errors import OtherRunError, one_line
 from common.suggestions import suggestion
-from multitask.storage.run_folder import RunFolder, run_of_predictions
-from multitask.storage.stored_config import stored_run_errors
+from multitask.run_folder import RunFolder, run_of_predictions, stored_run_errors
 from reports.submissions import FileScore, check_folder, pack, score_table
 from tasks import CS224N, SAMPLE, build_task, data_folder, find_task
 from tasks.base import Task
@@ -123,7 +122,7 @@ def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
 
 def changed_file(run: RunFolder, task: Task) -> Path | None:
     """Return a file that has changed since a run predicted its rows; None without any."""
-    from multitask.storage.data_files import has_changed
+    from multitask.fingerprint import has_changed
 
     for split in task.source.splits:
         file = Path(task.source.where(Path(), split))

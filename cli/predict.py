@@ -76,7 +76,7 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    from common.atomic_files import atomic_writer
+    from common.files import atomic_path
     from serving.prediction_writer import write_predictions
     from serving.row_file import RowFile
 
@@ -91,7 +91,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         return 0
     check_output_file(args, parser, (".tsv",) if args.glue else (".csv", ".tsv"))
     target, begin = Path(args.output), time.perf_counter()
-    with atomic_writer(target) as file:
+    with atomic_path(target) as new, new.open("x", encoding="utf-8", newline="") as file:
         written = write(file, *how)
     rate = written.rows / (time.perf_counter() - written.loaded)
     loading = f"{written.loaded - begin:.1f} s of loading"

@@ -64,7 +64,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--host: expected a name or an address such as 127.0.0.1, found an empty text")
     if ":" in args.host:
         parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")
-    from multitask.storage.run_folder import RunFolder
+    from multitask.run_folder import RunFolder
     from serving.answers import ServedRun
     from serving.model import MultiTaskModel
     from serving.run_encoder import report_precision

@@ -18,15 +18,14 @@ from common.entry_point import command_line, if_interrupted
 from common.errors import SettingsError
 from common.processes import is_main_process
 from common.settings import Count, Name, Settings, convert
+from common.yaml_files import read_settings
 from multitask.control import Every, RunControl, parse_every
+from multitask.run_folder import RunFolder, default_folder
 from multitask.settings.config import RunConfig, settings_of_mode
 from multitask.settings.methods import METHOD_ROLES, UserMethods, methods
 from multitask.settings.presets import preset_of, preset_values
 from multitask.settings.rules import unused_faults
 from multitask.settings.user_methods import check_use
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.run_names import default_folder
-from multitask.storage.stored_config import read_settings
 
 VERBOSE = "report the tensors of the encoder's folder that are not used"
 LEAKS = (

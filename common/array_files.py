@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from common.atomic_files import atomic_path, check_regular
 from common.errors import UserError
+from common.files import atomic_path, check_regular
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import check_regular
-from common.errors import UserError
+from common.errors import RunError, UserError
+from common.files import check_regular, read_json
 
 FLOAT, BOOL = "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"
 
@@ -29,6 +29,19 @@ def read_yaml(
         return yaml.load(file.read_text("utf-8"), loader(words_are_texts))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise error_class(f"{file}: expected {what} in YAML, found: {error}") from error
+
+
+def read_settings(file: Path) -> dict[str, Any]:
+    """Return the settings in a .json or .yaml file; raise RunError for other content."""
+    if not file.is_file():
+        found = "a folder" if file.is_dir() else "none"
+        raise RunError(f"{file}: expected a .json or .yaml file of settings, found {found}")
+    if file.suffix not in (".yaml", ".yml"):
+        return read_json(file, RunError)
+    found = read_yaml(file, "settings", RunError)
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        raise RunError(f"{file}: expected settings by name, found {type(found).__name__}")
+    return found
 
 
 def loader(words_are_texts: bool) -> Any:

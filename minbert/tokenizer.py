@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import tokenizers
 
-from common.atomic_files import atomic_write_text
 from common.errors import TruncationWarning
+from common.files import atomic_write_text
 from minbert.batching import TokenLists, offsets_of
 from minbert.joined_pairs import PairTemplate, PairTokens
 from minbert.sentences import check_texts, portions

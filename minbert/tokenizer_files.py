@@ -10,9 +10,8 @@ from typing import Any
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from common.atomic_files import check_regular
 from common.errors import EncoderError
-from common.json_files import read_json_if_any
+from common.files import check_regular, read_json_if_any
 from minbert.tokenizer import Tokenizer
 
 CLASSES = {"bert": "BertTokenizer", "roberta": "RobertaTokenizer"}  # of a folder that names none

@@ -18,8 +18,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from common.atomic_files import atomic_path, check_regular
 from common.errors import EncoderError, UserError
+from common.files import atomic_path, check_regular
 from minbert.config import EncoderConfig
 from minbert.encoder import Encoder
 

@@ -12,8 +12,8 @@ import tokenizers
 import torch
 from tokenizers import Regex, models, normalizers, pre_tokenizers, processors
 
-from common.atomic_files import atomic_path, check_regular
 from common.errors import EncoderError
+from common.files import atomic_path, check_regular
 from minbert.bilstm import BiLSTM, random_bilstm
 from minbert.config import BiLSTMConfig
 from minbert.folder import SentenceSettings, save_encoder, write_sentence_settings

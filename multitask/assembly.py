@@ -16,14 +16,12 @@ from minbert.device import choose_device, warn_if_slow
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from multitask.precision import training_precision
+from multitask.run_folder import RunFolder, stored_run_errors
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
 from multitask.settings.objective_rules import has_class_weights
 from multitask.source_runs import tasks_with_seen_rows
 from multitask.splits import load_splits
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_config import stored_run_errors
-from multitask.storage.unfinished import warn_if_unfinished
 from tasks.base import Task
 from tasks.class_weights import weights_line, with_class_weights
 from tasks.data import Split, Splits
@@ -164,10 +162,12 @@ def load_trained(
     `max_tokens` replaces the run's limit of tokens. Raise RunError, SettingsError or EncoderError
     in one line, and warn if the run has not finished.
     """
-    config, best = RunFolder(folder).model_config(use), RunFolder(folder).weights()
+    best, config = RunFolder(folder).weights(), RunFolder(folder).config(use)
+    if config.pretrains:
+        raise RunError(f"{folder}: expected a run of tasks, found one of mode pretrain")
     if max_tokens is not None:
         config = config.changed(max_tokens=max_tokens)
-    warn_if_unfinished(folder)
+    RunFolder(folder).warn_if_unfinished()
     bi_encoder = open_bi_encoder(best, config)
     with stored_run_errors(folder):
         tasks = build_tasks(config)

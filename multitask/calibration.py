@@ -9,9 +9,8 @@ import msgspec
 import numpy as np
 
 from common.errors import RunError
-from common.json_files import read_json_if_any, write_json
-from multitask.storage.metrics_file import REMEDY
-from multitask.storage.run_folder import CALIBRATION
+from common.files import read_json_if_any, write_json
+from multitask.run_folder import CALIBRATION
 from tasks.base import Task
 from tasks.calibration import (
     calibration_error,
@@ -57,4 +56,4 @@ def read_temperatures(folder: Path) -> dict[str, float]:
     try:
         return msgspec.convert(read_json_if_any(file, RunError), dict[str, float])
     except msgspec.ValidationError as error:
-        raise RunError(f"{file}: expected temperatures, found: {error}; {REMEDY}") from error
+        raise RunError(f"{file}: expected temperatures, found: {error}; train again") from error

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from common.errors import SettingsError
-from multitask.settings.config import RunConfig
+from multitask.settings.config import RunConfig, possible_paths
 from multitask.settings.objective_rules import smoothing_of
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
+from tasks.described import FILES
 from tasks.kinds import on_scale, smoothed, with_main_metric
 from tasks.labelled_files import Source
 from tasks.objectives import with_objective
@@ -96,3 +99,22 @@ def training_texts(config: RunConfig) -> list[str]:
         ).texts
         for text in column
     ]
+
+
+def without_paths(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration as JSON for other machines: files and folders without directories.
+
+    An encoder that is not a local folder is a model of the hub and keeps its full name.
+    """
+    content = dict(config.to_json() if isinstance(config, RunConfig) else config)
+    for key in possible_paths():
+        value = content.get(key)
+        if isinstance(value, list | tuple):
+            content[key] = [Path(one).name for one in value]
+        elif value and (key != "encoder" or Path(value).expanduser().exists()):
+            content[key] = Path(value).name
+    content["own_tasks"] = {
+        name: {**one, **{k: Path(one[k]).name for k in FILES if one.get(k)}}
+        for name, one in content.get("own_tasks", {}).items()
+    }
+    return content

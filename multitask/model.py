@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from common.errors import SettingsError
-from common.run_files import BRANCHES, HEADS
+from common.files import BRANCHES, HEADS
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM

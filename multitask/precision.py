@@ -12,8 +12,8 @@ from minbert.device import choose_device
 from minbert.folder import read_config
 from minbert.precision import PrecisionChoice, choose_precision
 from minbert.sources import NAMED_ENCODERS, find_folder
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.storage.run_folder import RunFolder
 
 BEGAN = "the run began with it"
 
@@ -32,7 +32,7 @@ def precision_before_loading(config: RunConfig) -> PrecisionChoice:
     """Return the precision of a run, which depends on the kind of its encoder."""
     source = config.encoder
     if config.init is not None:
-        source = str(RunFolder(Path(config.init)).published_weights())
+        source = str(RunFolder(Path(config.init)).weights())
     bilstm = source not in NAMED_ENCODERS and isinstance(
         read_config(find_folder(source)), BiLSTMConfig
     )

@@ -12,11 +12,12 @@ import numpy as np
 
 from common.environment import environment
 from common.errors import RunError, out_of_memory
-from common.json_files import write_json
+from common.files import write_json
 from multitask.assembly import assemble
 from multitask.calibration import calibrate, write_temperatures
 from multitask.control import RunControl
 from multitask.distributed import Processes, process_group
+from multitask.fingerprint import check_inputs_stay, fingerprint
 from multitask.loop.evaluation import (
     counted,
     evaluate,
@@ -28,20 +29,10 @@ from multitask.loop.telemetry import conflict_summary, read_steps
 from multitask.loop.trainer import Trainer
 from multitask.notices import opening_line, training_notices
 from multitask.precision import with_precision
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig, check_complete
-from multitask.settings.methods import is_default
 from multitask.soft_targets import soft_targets, with_soft_targets
-from multitask.source_runs import (
-    check_encoder_of_init,
-    check_source_folders,
-    check_source_runs,
-    source_content,
-    write_source_runs,
-)
-from multitask.storage.checkpoint import Checkpoints
-from multitask.storage.data_files import check_digests, write_digests
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.start import holds_finished, make_ready, write_ids
+from multitask.source_runs import check_encoder_of_init
 from multitask.torch_state import independent_of_caller
 from tasks.base import Task
 from tasks.data import Splits
@@ -61,32 +52,39 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
     """
     check_complete(config)
     run_folder = RunFolder(folder)
-    if control.overwrite or run_folder.metrics() is None:
-        check_source_folders(folder, config)
-        check_encoder_of_init(config)
     with process_group(config.device) as processes, ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
-        shared: tuple[RunConfig, bool, str | None] | None = None
+        shared: tuple[RunConfig, bool, dict[str, str], str | None] | None = None
         with processes.synchronized_errors():
             if processes.first:
+                check_inputs_stay(folder, config)
                 stack.enter_context(run_folder.locked())
                 config, precision = with_precision(run_folder, config, control.overwrite)
-                finished = holds_finished(run_folder, config, control.resume, control.overwrite)
-                shared = config, finished, precision
-        config, finished, precision = processes.gather(shared)[0]
+                data = fingerprint(config)
+                finished = run_folder.holds(config, data, control.resume, control.overwrite)
+                if not finished:
+                    check_encoder_of_init(config)
+                shared = config, finished, data, precision
+        config, finished, data, precision = processes.gather(shared)[0]
         if finished:
             metrics = run_folder.metrics() or {}
             how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
-            check_digests(run_folder, config)
-            check_source_runs(folder, config, finished=True)
             print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
             if processes.first:
-                Checkpoints(run_folder.checkpoints).forget()  # in case it was killed before that
+                run_folder.finish()  # in case it was killed before that
             return metrics
         print(f"run folder: {folder}", flush=True)
         if precision is not None:
             print(precision, flush=True)
-        return run(config, folder, processes, control)
+        return run(config, folder, data, processes, control)
+
+
+def begin_folder(config: RunConfig, folder: Path, data: Mapping[str, str], overwrite: bool) -> None:
+    """Write what the folder of a run has before the first step, and the user's files of methods."""
+    RunFolder(folder).begin(config.to_json(), data, overwrite)
+    for name, content in filter(None, (one.__source__ for one in config.user_methods)):
+        (folder / "code").mkdir(exist_ok=True)
+        (folder / "code" / name).write_bytes(content)
 
 
 @contextmanager
@@ -106,40 +104,27 @@ def memory_reported(config: RunConfig) -> Iterator[None]:
 
 
 def run(
-    config: RunConfig, folder: Path, processes: Processes, control: RunControl
+    config: RunConfig,
+    folder: Path,
+    data: Mapping[str, str],
+    processes: Processes,
+    control: RunControl,
 ) -> dict[str, Any]:
     """Train, select the best epoch on dev, predict dev and test; return what metrics.json holds.
 
     Raise UserError with a message of one line.
     """
-    begin, run_folder, needed = time.perf_counter(), RunFolder(folder), dict[str, Any]()
+    begin = time.perf_counter()
     with processes.synchronized_errors():
-        if processes.first:
-            if control.resume:
-                check_source_runs(folder, config)
-            needed = source_content(config)
-            if config.teacher and processes.count > 1:
-                soft_targets(config)  # the others read them, even where files cannot be locked
+        if processes.first and config.teacher and processes.count > 1:
+            soft_targets(config)  # the others read them, even where files cannot be locked
     with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
-            resuming = control.resume and run_folder.has_results()
-            if resuming:
-                check_digests(run_folder, config)
-            if source_content(config) != needed:
-                raise RunError(
-                    "init or teacher: a run changed while it was read; start this run again"
-                )
-            make_ready(run_folder, config, control.overwrite)
-            if not (resuming and run_folder.data_checksums()):
-                write_digests(run_folder, config)
-            if not is_default("protocol", config.protocol):
-                write_ids(run_folder, trainer.splits)
+            begin_folder(config, folder, data, control.overwrite)
     with processes.synchronized_errors():
         resumed = control.resume and trainer.resume()
-        if processes.first and not resumed:
-            write_source_runs(folder, needed)
     if len(set(processes.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected the same checkpoint in every process")
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
@@ -187,7 +172,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         if measures:
             write_temperatures(folder, {name: one["temperature"] for name, one in measures.items()})
         write_json(RunFolder(folder).metrics_file, result)
-        trainer.checkpoints.forget()
+        RunFolder(folder).finish()
     processes.gather(None)  # all processes wait for the complete run
     return result
 

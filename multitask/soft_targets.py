@@ -18,14 +18,14 @@ import torch
 from torch import Tensor
 
 from common.array_files import read_arrays, write_arrays
-from common.atomic_files import file_lock
 from common.errors import RunError, SettingsError
+from common.files import file_lock
 from multitask.assembly import load_trained
 from multitask.config_tasks import plain_tasks
 from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads
+from multitask.run_folder import SOFT_TARGETS, RunFolder
 from multitask.settings.config import RunConfig
-from multitask.storage.run_folder import SOFT_TARGETS, RunFolder
 from multitask.teachers import teachers_by_task
 from tasks import data_folder
 from tasks.base import Task
@@ -104,8 +104,8 @@ def stored_or_computed(
 
     They are read from the teacher's folder if it has computed them for the same weights and texts.
     If the folder cannot be written, they are not stored there. The teacher may have another
-    encoder, tokeniser or head than the student. Raise CheckpointError for weights of another
-    run, and RunError for a damaged file of scores and a task with other classes.
+    encoder, tokeniser or head than the student. Raise RunError for weights of another
+    run, a damaged file of scores and a task with other classes.
     """
     run = RunFolder(folder)
     run.weights()  # checks that they are those of this run, also if the scores are stored

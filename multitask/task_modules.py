@@ -10,8 +10,8 @@ from zlib import crc32
 import torch
 from torch import Tensor, nn
 
+from common.errors import RunError
 from minbert.weights import check_weights, read_tensors
-from multitask.storage.checkpoint_folders import CheckpointError
 
 
 @contextmanager
@@ -27,10 +27,10 @@ def count_parameters(module: nn.Module) -> int:
 
 
 def read_task_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file of modules by task; raise CheckpointError if unusable."""
-    saved = read_tensors(file, CheckpointError)
+    """Return the tensors of a file of modules by task; raise RunError if unusable."""
+    saved = read_tensors(file, RunError)
     weights = [n for n, value in modules.state_dict().items() if value.is_floating_point()]
-    check_weights({n: saved[n] for n in weights if n in saved}, file, CheckpointError)
+    check_weights({n: saved[n] for n in weights if n in saved}, file, RunError)
     return saved
 
 

@@ -7,9 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from common.errors import RunError, SettingsError
+from multitask.run_folder import RunFolder, stored_run_errors
 from multitask.settings.config import RunConfig
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_config import stored_run_errors
 
 Shares = dict[Path, Fraction]  # runs, and how much their scores count
 
@@ -41,7 +40,8 @@ def shares_of(folder: Path, task: str) -> Shares:
     are not there.
     """
     run = RunFolder(folder)
-    run.check_not_exported()
+    if run.exported:
+        raise RunError(f"{folder}: expected the folder of a run, found an export")
     stored = run.settings()
     with stored_run_errors(folder):
         if stored.get("mode") != "ensemble":

@@ -11,11 +11,9 @@ from typing import Any
 from common.errors import RunError, SettingsError
 from common.settings import short_repr
 from multitask.control import RunControl
+from multitask.run_folder import RunFolder, default_folder
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.run_names import default_folder
-from multitask.storage.stored_config import read_config
 
 
 class Run:
@@ -28,7 +26,7 @@ class Run:
         self.folder, self.use = Path(folder).expanduser().absolute(), tuple(use)
         folder_of_run = RunFolder(self.folder)
         self.stored = folder_of_run.settings()
-        self.config = read_config(self.stored, folder_of_run.config_file, self.use)
+        self.config = folder_of_run.config(self.use)
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -104,7 +102,7 @@ def train(
 
     Raises:
         common.errors.UserError: one line that says what was expected; its subclasses name the
-            cause: SettingsError, RunError, DataError, EncoderError, CheckpointError, HardwareError.
+            cause: SettingsError, RunError, DataError, EncoderError, HardwareError.
     """
     from multitask.run import complete
 

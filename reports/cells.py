@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.json_files import read_json
+from common.files import read_json
+from multitask.config_tasks import without_paths
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig, difference
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_config import without_paths
 from tasks.metrics import metric_error
 
 REMEDY = "delete it and run its command again"

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from multitask.storage.stored_runs import StoredRun
+from multitask.stored_runs import StoredRun
 from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
 from reports.scored_systems import ScoredSystem, first_task, read_systems, tasks_of
 from reports.significance import p_text

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ensemble.alignment import Aligned, aligned
-from multitask.storage.data_files import has_changed
-from multitask.storage.run_folder import RunFolder
+from multitask.fingerprint import has_changed
+from multitask.run_folder import RunFolder
 from reports.scored_systems import ScoredSystem, systems_with
 from tasks import data_folder
 from tasks.base import Task

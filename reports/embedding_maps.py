@@ -9,8 +9,8 @@ import numpy as np
 
 from common.errors import UserError
 from common.progress import with_bar
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_runs import StoredRun
+from multitask.run_folder import RunFolder
+from multitask.stored_runs import StoredRun
 from reports.figures import MARKERS, Drawing, file_name, heading, new_figure, styled, wrapped
 from reports.scored_systems import ScoredSystem
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from common.atomic_files import atomic_path
+from common.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitask.loop.telemetry import read_steps
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_runs import StoredRun
+from multitask.run_folder import RunFolder
+from multitask.stored_runs import StoredRun
 from reports.figures import heading, new_figure, styled, wrapped
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from multitask.storage.stored_runs import StoredRun
+from multitask.stored_runs import StoredRun
 from reports.class_tables import class_table
 from reports.tables import Table, shown, shown_table
 from tasks import in_order

@@ -11,8 +11,8 @@ import numpy as np
 from common.errors import UserError
 from common.progress import with_bar
 from ensemble.alignment import aligned
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_runs import check_same_rows, read_run
+from multitask.run_folder import RunFolder
+from multitask.stored_runs import check_same_rows, read_run
 from reports.systems import NO_SEED, System, group_runs
 from tasks import CS224N, in_order
 from tasks.base import Task

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.atomic_files import atomic_path
+from common.files import atomic_path
 from reports.tables import shown_table
 from tasks.base import Task
 from tasks.metrics import overall

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from multitask.fingerprint import ENCODER
+from multitask.run_folder import RunFolder
 from multitask.settings.methods import methods
-from multitask.storage.data_files import ENCODER
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_runs import StoredRun, read_run
+from multitask.stored_runs import StoredRun, read_run
 from reports.tables import shown
 from tasks import in_order
 from tasks.base import Task
@@ -90,7 +90,7 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
     described = dict(run.own_tasks.get(task, {}))
     described.pop("test_labels", None)  # it follows from the file of test
     files = {split: described.pop(split, None) for split in ("train", "dev", "test")}
-    stored = RunFolder(run.folder).data_checksums()
+    stored = RunFolder(run.folder).data()
     several = run.config["mode"] == "multitask"
     return {
         **({"tasks": sorted(run.config["tasks"])} if several else {}),
@@ -109,7 +109,7 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
 def start_of(run: StoredRun) -> Any:
     """Return a description of the run that a run starts from; None, or `UNKNOWN` if it is gone."""
     start = run.config.get("init")
-    if not start or not RunFolder(Path(start)).has_config():
+    if not start or not RunFolder(Path(start)).config_file.exists():
         return UNKNOWN if start else None
     before = read_run(Path(start))
     return {

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from multitask.config_tasks import without_paths
 from multitask.settings.config import RunConfig, default_values
 from multitask.settings.following_defaults import following_defaults
-from multitask.storage.stored_config import without_paths
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows
 from reports.tables import Table, markdown_table, shown
 from serving.export_kinds import KINDS

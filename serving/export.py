@@ -8,17 +8,15 @@ from importlib import util
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common.atomic_files import atomic_path, recover
 from common.errors import SettingsError, UserError
 from common.extras import missing
-from common.json_files import write_json
-from common.run_files import BRANCHES, EXPORTED, HEADS
+from common.files import BRANCHES, EXPORTED, HEADS, atomic_path, write_json
 from minbert.config import transformer_config
 from minbert.folder import EMBEDDING
 from multitask.calibration import write_temperatures
+from multitask.config_tasks import without_paths
+from multitask.run_folder import CALIBRATION, RunFolder
 from multitask.settings.methods import UserMethods
-from multitask.storage.run_folder import CALIBRATION, RunFolder
-from multitask.storage.stored_config import without_paths
 from serving.card import card
 from serving.export_kinds import KINDS
 from serving.model import MultiTaskModel
@@ -46,9 +44,9 @@ def export(
 
     The kinds `sentence-transformers` and `onnx` include pooling and normalisation; `onnx` adds
     `model.onnx`, from ids and mask (B, T) to embeddings (B, H), and `heads.onnx`, from these to the
-    heads' scores; a line is returned for each head that is not in it. A folder that a killed
-    export was replacing is restored first. `task` is required for a run with branches: the export
-    has its head and its layers. Without a task, the kind `minbert` has all heads and branches.
+    heads' scores; a line is returned for each head that is not in it.
+    `task` is required for a run with branches: the export has its head and its layers. Without a
+    task, the kind `minbert` has all heads and branches.
     Raise RunError, or UserError if the folder has other content.
     """
     folder = folder.resolve()
@@ -103,7 +101,6 @@ def check_target(run: Path, folder: Path, overwrite: bool) -> None:
     """Raise UserError if the folder has content that must not be replaced."""
     if folder.is_relative_to(run.resolve()):
         raise UserError(f"{folder}: expected a folder outside of the run {run}")
-    recover(folder)
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: expected a folder or nothing, found a file")
     content = sorted(one.name for one in folder.iterdir()) if folder.exists() else []

@@ -72,7 +72,7 @@ class MultiTaskModel:
         """Load a run or an exported run.
 
         Args:
-            folder: folder with `checkpoint/best`, or with `run.json` beside the weights.
+            folder: folder with `best`, or with `run.json` beside the weights.
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
             use: user-defined methods that the run was trained with.
             max_tokens: limit of a text in tokens; None for that of the run.

@@ -13,11 +13,9 @@ from minbert.device import choose_device
 from minbert.precision import PrecisionChoice
 from multitask.assembly import load_trained
 from multitask.model import EncoderWithHeads
+from multitask.run_folder import RunFolder, stored_run_errors
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import UserMethods
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.stored_config import stored_run_errors
-from multitask.storage.unfinished import warn_if_unfinished
 
 
 def encoder_of_run(
@@ -31,7 +29,7 @@ def encoder_of_run(
     pairs as one sequence.
     """
     folder = RunFolder(run)
-    stored, _ = folder.model_settings()
+    stored = folder.settings()
     with stored_run_errors(run):
         own, options = stored.get("own_tasks", {}), stored.get("task_options", {})
         joint = {
@@ -44,7 +42,7 @@ def encoder_of_run(
         pooling = config.pooling or stored.get("pooling")
         limit = config.max_tokens or stored.get("max_tokens")
         model = BiEncoder.from_pretrained(folder.weights(), pooling, limit)
-        warn_if_unfinished(run)
+        folder.warn_if_unfinished()
         return model.to(choose_device(config.device))
     _, _, trained = load_trained(run, config.device, use, config.max_tokens)
     model = bi_encoder_of(trained, task, "--task")

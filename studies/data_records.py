@@ -7,12 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from common.atomic_files import atomic_write_text, file_lock
 from common.errors import UserError
-from common.json_files import read_json_if_any, write_json
+from common.files import atomic_write_text, file_lock, read_json_if_any, write_json
+from multitask import fingerprint
 from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
-from multitask.storage import data_files
 from pretrain.texts import read_nli_triplets
 from reports.leaks import audit, leak_table
 from reports.tables import markdown_table, text_table
@@ -41,7 +40,7 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
     for what, table in found:
         print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
     text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in found)
-    paths = {key: path for one in cells for key, path in data_files.files(one.config).items()}
+    paths = {key: path for one in cells for key, path in fingerprint.files(one.config).items()}
     recorded = stored_record(results / "data.json")
     gone = [key for key in recorded if key in paths and not paths[key].exists()]
     left_out = [*damaged, *(f"{key}: {paths[key]} does not exist" for key in gone)]
@@ -57,7 +56,7 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
     this, because it names the data folder without its path.
     """
     results.mkdir(parents=True, exist_ok=True)
-    file, found = results / "data.json", data_files.file_digests(*(one.config for one in cells))
+    file, found = results / "data.json", fingerprint.file_digests(*(one.config for one in cells))
     if not found:
         raise UserError(f"{cells[0].config.data}: expected data of the cells' tasks, found none")
     mismatch = (

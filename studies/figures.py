@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common.atomic_files import file_lock
+from common.files import file_lock
 from multitask.control import RunControl
 from multitask.run import complete
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.storage.run_folder import RunFolder
 from reports.embedding_maps import project
 from reports.figures import (
     MARKERS,

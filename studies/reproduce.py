@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import atomic_write_text, check_regular
 from common.errors import SettingsError, UserError
+from common.files import atomic_write_text, check_regular
 from common.text import any_of
 from studies import STUDIES
 from studies.claims import claims_part

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from common.atomic_files import file_lock
 from common.errors import UserError
-from common.json_files import write_json
+from common.files import file_lock, write_json
 from common.settings import accepts
+from multitask.config_tasks import without_paths
+from multitask.run_folder import Figures
 from multitask.settings.config import RunConfig
-from multitask.storage.metrics_file import Figures
-from multitask.storage.stored_config import without_paths
 from reports.cells import check_config, read_cell, run_of_cell
 
 Content = Mapping[str, Any]  # the figures of one run

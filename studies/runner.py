@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from common.atomic_files import file_lock
 from common.errors import UserError
+from common.files import file_lock
 from multitask.control import RunControl
 from multitask.loop.telemetry import read_steps
 from multitask.run import complete
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.storage.run_folder import RunFolder
 from studies.data_records import record_examples
 from studies.results import Cell, Results
 
@@ -115,7 +115,7 @@ def complete_earlier_runs(
         folder = cell.run_folder(number, runs)
         with file_lock(folder):
             if results.finished_folder(cell, number, runs) is None:
-                gone = not RunFolder(folder).has_config()
+                gone = not RunFolder(folder).config_file.exists()
                 if gone and number in results.figures_by_seed(cell):
                     line = f"expected the finished run, from which {one.name} starts or learns"
                     again = "it is trained again and replaces its stored figures"

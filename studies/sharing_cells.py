@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import EncoderError
-from common.json_files import read_json
+from common.files import read_json
 from minbert.config import EncoderConfig, config_from_transformers
 from minbert.sources import HUB_IDS, find_folder
 from multitask.assembly import load_trained

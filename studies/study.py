@@ -16,7 +16,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from common.errors import UserError
-from common.json_files import write_json
+from common.files import write_json
 from common.settings import accepts
 from ensemble.runs import ensemble_runs
 from multitask.config_tasks import plain_tasks

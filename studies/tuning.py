@@ -19,9 +19,9 @@ from statistics import fmean
 from typing import Any
 
 from common.errors import UserError
-from common.json_files import write_json
+from common.files import write_json
+from multitask.config_tasks import without_paths
 from multitask.settings.config import RunConfig
-from multitask.storage.stored_config import without_paths
 from reports.cells import check_config, read_cell
 from reports.tables import Table, shown
 from studies.data_records import record_examples

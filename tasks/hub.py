@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from common.atomic_files import atomic_write_text, check_regular
 from common.csv_rows import row_writer
 from common.extras import missing
+from common.files import atomic_write_text, check_regular
 from tasks import CS224N, build_task
 from tasks.catalog import GLUE
 from tasks.labelled_files import LabelledFiles

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import atomic_write_text
 from common.errors import SettingsError
+from common.files import atomic_write_text
 from common.sequences import no_sequence
 from common.settings import hints_of, plain, short_repr
 from common.suggestions import suggestion

@@ -9,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import check_regular
 from common.extras import missing
+from common.files import check_regular
 from tasks.text_files import (
     DataError,
     check_columns,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from common.array_files import read_arrays, write_arrays
-from common.atomic_files import atomic_write_text
 from common.errors import UserError
+from common.files import atomic_write_text
 from tasks.kind import Kind
 from tasks.labelled_files import Label
 

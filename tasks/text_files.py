@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.atomic_files import check_regular
 from common.errors import UserError
+from common.files import check_regular
 
 
 class DataError(UserError):

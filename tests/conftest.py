@@ -33,10 +33,10 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def without_flushing() -> Iterator[Callable[..., object]]:
     """Files are not flushed to disk; gives the function that does it elsewhere."""
-    from common import atomic_files
+    from common import files
 
-    sync = atomic_files.sync
-    with mock.patch.object(atomic_files, "sync"):
+    sync = files.sync
+    with mock.patch.object(files, "sync"):
         yield sync
 
 

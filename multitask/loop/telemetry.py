@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from common.atomic_files import atomic_write_text, check_regular
 from common.errors import RunError
+from common.files import atomic_write_text, check_regular
 from multitask.gram_matrices import cosines_of, whole_gram
 from multitask.loop.step import StepResult
 

@@ -15,14 +15,15 @@ import numpy as np
 from common.environment import now
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
-from common.run_files import CHECKPOINTS
 from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
+from multitask.checkpoint import load_last, numbers_of, save, save_last
 from multitask.combiners import Combined, Setup, build_combiner
 from multitask.combiners.base import stored_state
 from multitask.control import Interrupts, RunControl
 from multitask.distributed import Processes
 from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.loop.gradients import check_finite
+from multitask.loop.progress import Progress
 from multitask.loop.step import Batches, StepGradient, StepResult, examples_of
 from multitask.loop.step_losses import StepLosses
 from multitask.loop.streams import make_streams, next_batches
@@ -31,11 +32,10 @@ from multitask.model import EncoderWithHeads
 from multitask.optimizer import build_optimizer, clip_gradients, scheduled, set_learning_rate
 from multitask.plan import build_plan
 from multitask.regularizers.base import build_regularizers, check_tensors
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.storage.checkpoint import Checkpoints, Progress, check_same_start
-from multitask.storage.optimizer_state import numbers_of
 from tasks.base import Task
-from tasks.data import Splits, fingerprint
+from tasks.data import Splits
 from tasks.metrics import overall
 
 SKIPPED = "left out: not finite"  # status of a step
@@ -76,9 +76,7 @@ class Trainer:
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.probe_steps = sum(steps[: config.probe_epochs])
         self.total_steps = self.gradient.losses.total_steps = sum(steps)
-        self.data = fingerprint(splits)
         self.interrupts = Interrupts(self.processes.count)
-        self.checkpoints = Checkpoints(folder / CHECKPOINTS, config.to_json())
         self.saved_position, self.saved_at = self.position, time.monotonic()  # last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
         self.skip_reason = ""  # of the last skipped step
@@ -243,7 +241,8 @@ class Trainer:
             found = metrics | overall(counted(metrics, self.tasks))
             better = progress.add_score(score, found, keep_last=self.config.keep == "last")
             if better and self.processes.first:
-                self.checkpoints.save_best(self.model.save)
+                state = {"config": self.config.to_json()}
+                save(RunFolder(self.folder), "best", self.model.save, state)
             if self.control.every_epoch:
                 self.save()
         self.processes.gather(None)  # all processes wait for the checkpoint
@@ -264,24 +263,25 @@ class Trainer:
         with self.interrupts.deferred():
             self.telemetry.flush()
             tensors = {name: one.state_dict() for name, one in self.regularizers.items()}
-            state = self.state_dict()
-            self.checkpoints.save(self.progress.step, self.model, self.optimizer, state, tensors)
+            folder, state = RunFolder(self.folder), self.state_dict()
+            save_last(folder, self.model, self.optimizer, state, tensors)
         self.saved_position, self.saved_at = self.position, time.monotonic()
 
     def resume(self) -> bool:
-        """Load the newest intact checkpoint; False without any, CheckpointError if unusable."""
-        found = self.checkpoints.load(self.model, self.optimizer)
+        """Restore the last checkpoint; False without any, RunError if it cannot be used."""
+        folder, config = RunFolder(self.folder), self.config.to_json()
+        found = load_last(folder, config, self.model, self.optimizer)
         if found is None:
             if self.telemetry.written:  # of a run that ended before its first checkpoint
                 print("no checkpoint to resume from: the run starts again", flush=True)
                 self.telemetry.forget_after(0)
             return False
         state, tensors = found
-        with self.checkpoints.restoring():
-            self.load_state_dict(state)
-            for name, regularizer in self.regularizers.items():
-                regularizer.load_state_dict(tensors.get(name, {}))
-        self.checkpoints.check_best(self.progress.best_epoch)
+        self.load_state_dict(state)
+        for name, regularizer in self.regularizers.items():
+            regularizer.load_state_dict(tensors.get(name, {}))
+        if self.progress.best_epoch:
+            folder.weights(config)  # are there, and intact
         self.saved_position = self.position
         if self.processes.first:
             self.telemetry.forget_after(self.progress.step)
@@ -295,13 +295,15 @@ class Trainer:
             "combiner": stored_state(self.combiner, self.config.combiner.name),
             "dropout": self.model.dropout_stream.state_dict(),
             "processes": self.processes.count,
-            "data": self.data,
+            "config": self.config.to_json(),
             "began": self.began,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`; raise CheckpointError for other data or number of processes."""
-        check_same_start(state, self.processes.count, self.data)
+        """Restore a `state_dict`; raise RunError for another number of processes."""
+        if state["processes"] != self.processes.count:
+            line = f"expected {state['processes']} processes, as at the start of the run"
+            raise RunError(f"--resume: {line}, found {self.processes.count}")
         self.progress = Progress.from_json(state["progress"])
         self.began = str(state["began"])
         for stream in self.streams:

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from common.atomic_files import check_regular
 from common.errors import RunError, SettingsError, one_line
-from common.run_files import CHECKPOINT_PARTS
+from common.files import check_regular
 from common.settings import Settings, hints_of, short_repr
 from multitask.settings.methods import UserMethods, built_in, role_of
 from tasks.task_description import name_fault
@@ -71,9 +70,6 @@ def check_names(methods: UserMethods) -> None:
         if not isinstance(one.name, str) or not NAME.fullmatch(one.name):
             expected = "a name of lower-case letters, digits and hyphens"
             raise SettingsError(f"{role}: expected {expected}, found {one.name!r}")
-        if role == "regularizers" and one.name in CHECKPOINT_PARTS:
-            line = f"{role}: expected another name than {one.name}, which is a part of checkpoints"
-            raise SettingsError(line)
         if one.name in built_in(role):
             line = f"{role}: expected another name than {one.name}, which is built in"
             raise SettingsError(line)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from multitask.config_tasks import plain_tasks
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.storage.run_folder import RunFolder
 from studies.runner import long_training
 from tasks import data_folder
 from tasks.predictions import read_scores_of

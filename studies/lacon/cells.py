@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from multitask.config_tasks import plain_tasks
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.storage.run_folder import RunFolder
 from studies.results import Cell
 from studies.runner import training
 from studies.tuning import Search, Tuned, changes_of, rates

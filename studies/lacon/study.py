@@ -12,10 +12,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from common.json_files import write_json
+from common.files import write_json
 from multitask.assembly import assemble
 from multitask.loop.evaluation import score_split
-from multitask.storage.run_folder import RunFolder
+from multitask.run_folder import RunFolder
 from pretrain.probe import Embedding
 from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import markdown_table, titled_table

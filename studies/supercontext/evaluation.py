@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.json_files import digest
+from common.files import digest
 from minbert.words import build_bilstm
 from multitask.config_tasks import training_texts
 from multitask.run import complete
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.storage.run_folder import RunFolder
 from pretrain.probe import linear_evaluation
 from studies.runner import SHORT
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from common.atomic_files import file_lock
 from common.errors import UserError
+from common.files import file_lock
 from multitask.config_tasks import plain_tasks
 from reports.tables import markdown_table, titled_table
 from studies.claims import Claim

@@ -9,7 +9,7 @@ import torch
 from benchmarks import __main__, startup, timing, train_step
 from benchmarks import sides as scripts
 from benchmarks.timing import gemm_seconds, in_rounds, rate_table, seconds_table
-from common.json_files import read_json
+from common.files import read_json
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,7 @@ def telemetry(run: Path) -> list[dict[str, Any]]:
 
 
 def weights(run: Path, file: str = "model") -> dict[str, torch.Tensor]:
-    return load_file(run / "checkpoint" / "best" / f"{file}.safetensors")
+    return load_file(run / "best" / f"{file}.safetensors")
 
 
 def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from run_files import config, prediction_bytes
+from run_files import config
 
-from common.json_files import read_json, write_json
-from multitask.storage.checkpoint_folders import CONFIG, newest_first, seal
+from common.files import read_json, write_json
+from multitask.run_folder import RunFolder
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 
@@ -24,49 +24,14 @@ def replace_folder(target: Path, source: Path) -> None:
     shutil.copytree(source, target)
 
 
-def without_config(checkpoint: Path) -> None:
-    """Remove the configuration of its run from a checkpoint."""
-    (checkpoint / CONFIG).unlink()
-    seal(checkpoint)
-
-
-@pytest.mark.parametrize(
-    ("part", "flags", "expected"),
-    [
-        ("checkpoint", ("--seed", "3"), "seed is 3 there and 11711 here"),
-        ("checkpoint/best", ("--smart-weight", "1"), "smart_dropout is 'fixed' there"),
-    ],
-)
-def test_resume_refuses_checkpoints_of_other_runs(
-    part, flags, expected, interrupted, stopped, error_line
-):
+@pytest.mark.parametrize("kind", ["last", "best"])
+def test_resume_refuses_checkpoints_of_other_runs(kind, interrupted, stopped, error_line):
     folder, command = interrupted
-    replace_folder(folder / part, stopped(*flags) / part)
+    mine, other = (RunFolder(one).newest(kind) for one in (folder, stopped("--seed", "3")))
+    replace_folder(mine, other)
     line = error_line(1, *command, "--resume")
-    (newest,) = newest_first(folder / "checkpoint")
-    place = newest if part == "checkpoint" else folder / part
-    assert f"{place}: expected a checkpoint of this run, found one of another" in line
-    assert expected in line
-    assert "--overwrite starts again" in line
-
-
-def test_resume_refuses_a_checkpoint_without_a_configuration(interrupted, error_line):
-    folder, command = interrupted
-    (newest,) = newest_first(folder / "checkpoint")
-    without_config(newest)
-    line = error_line(1, *command, "--resume")
-    assert "expected the configuration of its run, found none" in line
-    assert "--overwrite starts again" in line
-
-
-def test_a_run_whose_data_moved_is_resumed(interrupted, finished, run_ok, tmp_path):
-    folder, command = interrupted
-    place = command.index("--data") + 1
-    moved = tmp_path / "elsewhere" / Path(command[place]).name
-    shutil.copytree(command[place], moved)
-    edit_config(folder, data=str(moved))
-    run_ok(*command[:place], moved, *command[place + 1 :], "--resume")
-    assert prediction_bytes(folder) == prediction_bytes(finished[0])
+    assert f"{mine}: expected a checkpoint of {folder / 'config.json'}, found another seed" in line
+    assert "--overwrite" in line
 
 
 USES = {
@@ -87,30 +52,12 @@ def test_weights_of_other_runs_are_refused(use, run_copy, stopped, error_line):
     folder, _ = run_copy
     edit_config(folder, pooling="max")
     line = error_line(1, *use(folder))
-    assert "pooling is None there and 'max' here" in line
-    assert f"restore {folder}/config.json" in line
+    assert f"{folder}/best: expected a checkpoint of {folder}/config.json" in line
+    assert "found another pooling" in line
     edit_config(folder, pooling=None)
-    replace_folder(folder / "checkpoint/best", stopped("--seed", "3") / "checkpoint/best")
-    line = error_line(1, *use(folder))
-    assert f"{folder}/checkpoint/best: expected a checkpoint of this run" in line
-    assert "seed is 3 there and 11711 here" in line
-
-
-def test_settings_of_other_machines_may_differ(use, run_copy, run_ok):
-    folder, _ = run_copy
-    edit_config(folder, device="cpu")
-    assert run_ok(*use(folder)).stdout
-
-
-def test_weights_without_the_configuration_of_their_run_are_refused(use, run_copy, error_line):
-    folder, _ = run_copy
-    without_config(folder / "checkpoint/best")
-    assert "expected the configuration of its run, found none" in error_line(1, *use(folder))
-
-
-def test_a_finished_run_with_an_edited_configuration_is_not_printed(run_copy, error_line):
-    edit_config(run_copy[0], seed=3)
-    assert "seed is 11711 there and 3 here" in error_line(1, *run_copy[1], "--seed", "3")
+    other = stopped("--seed", "3")
+    replace_folder(folder / "best", RunFolder(other).newest("best"))
+    assert "found another seed" in error_line(1, *use(folder))
 
 
 @pytest.fixture

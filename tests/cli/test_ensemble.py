@@ -90,7 +90,7 @@ def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path, mon
     assert files == {path: path.read_bytes() for path in files}
     again = ("--mode", "ensemble", "--runs", *members, "--method", "greedy", "--output", folder)
     with monkeypatch.context() as full:
-        full.setattr("multitask.storage.stored_runs.write_scores", no_space)
+        full.setattr("multitask.stored_runs.write_scores", no_space)
         assert "No space left" in error_line(1, *again)
     assert not (folder / "metrics.json").exists()
     ensemble(*members, "--method", "greedy")
@@ -173,7 +173,7 @@ def test_compare_writes_a_page_and_tables(run_ok, finished, tmp_path):
 def test_a_page_without_embeddings_has_no_figure(flags, run_ok, run_copy, tmp_path):
     folder, _ = run_copy
     if not flags:
-        shutil.rmtree(folder / "checkpoint")
+        shutil.rmtree(folder / "best")
     run_ok("--mode", "compare", "--runs", folder, "--output", tmp_path / "out", *flags)
     assert "Sentences of dev" not in (tmp_path / "out" / "comparison.html").read_text()
 

@@ -10,12 +10,12 @@ import torch
 from run_files import config, prediction_bytes
 
 from common.environment import bfloat16_of
+from common.files import read_state
 from minbert import BiEncoder
 from minbert.precision import choose_precision
 from minbert.words import build_bilstm
 from multitask import RunConfig
 from multitask.assembly import assemble
-from multitask.storage.checkpoint_folders import CONFIG
 
 CPU = torch.device("cpu")
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", 16, "--epochs", 1)
@@ -90,7 +90,7 @@ def test_a_run_prints_and_stores_what_auto_became(run_ok, tmp_path, has):
     assert not lines(explicit)
     assert config(tmp_path / "auto") == config(tmp_path / "same")
     assert prediction_bytes(tmp_path / "auto") == prediction_bytes(tmp_path / "same")
-    stored = json.loads((tmp_path / "auto" / "checkpoint" / "best" / CONFIG).read_text())
+    stored = read_state(tmp_path / "auto" / "best")["config"]
     assert stored["precision"] == NAMES[has]
 
 

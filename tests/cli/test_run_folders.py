@@ -1,12 +1,13 @@
 """The folder of a run: what is kept, replaced or refused, and that its files are its own."""
 
+import os
 from pathlib import Path
 
 import pytest
 from run_files import metrics, prediction_bytes
 
-from common.atomic_files import file_lock
-from multitask.storage.checkpoint_folders import newest_first
+from common.files import file_lock
+from multitask.run_folder import RunFolder
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 
@@ -16,14 +17,14 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {
         str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
         for path in folder.rglob("*")
-        if path.is_file()
+        if path.is_file() and path.name != "run.lock"
     }
 
 
 # Output folders
 
 
-@pytest.mark.parametrize("taken", ["", "checkpoint", "metrics.json/below"])
+@pytest.mark.parametrize("taken", ["", "predictions", "metrics.json/below"])
 def test_files_in_the_place_of_a_run_are_kept(taken, small, tmp_path, error_line):
     mine = tmp_path / "run" / taken
     mine.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +104,7 @@ def test_modes_that_use_an_unfinished_run_say_how_far_it_is(interrupted, finishe
         ("--mode", "encode", "--input", "a.txt", "--output", "a.npy"),
         ("--mode", "export", "--output", "exported"),
     )
-    line = f"run.py: {folder}: this run has finished 1 of 2 epochs: "
+    line = f"run.py: {folder}: this run has not finished: "
     line += "its best epoch so far is used; --resume continues it"
     for argv in modes:
         assert run_ok(*argv, "--run", folder).stderr.splitlines().count(line) == 1
@@ -112,10 +113,6 @@ def test_modes_that_use_an_unfinished_run_say_how_far_it_is(interrupted, finishe
         )
         assert "--resume" not in other.stderr
     assert "--resume" not in run_ok(*modes[0], "--run", "exported").stderr
-    (newest,) = (folder / "checkpoint").glob("step-*")
-    (newest / "state.json").write_text("{}")
-    unknown = line.replace("has finished 1 of 2 epochs", "has not finished")
-    assert unknown in run_ok(*modes[0], "--run", folder).stderr.splitlines()
 
 
 def test_an_unfinished_run_needs_resume_or_overwrite(interrupted, finished, error_line, run_ok):
@@ -130,8 +127,8 @@ def test_an_unfinished_run_needs_resume_or_overwrite(interrupted, finished, erro
 
 def test_overwrite_follows_no_link(tmp_path, run_copy, run_ok):
     folder, command = run_copy
-    (folder / "checkpoint").rename(tmp_path / "elsewhere")
-    (folder / "checkpoint").symlink_to(tmp_path / "elsewhere")
+    (folder / "best").rename(tmp_path / "elsewhere")
+    (folder / "best").symlink_to(tmp_path / "elsewhere")
     before = tree(tmp_path / "elsewhere")
     run_ok(*command, "--overwrite")
     assert tree(tmp_path / "elsewhere") == before
@@ -156,9 +153,9 @@ def test_the_folder_of_a_running_process_is_left_unchanged(interrupted, finished
     with file_lock(folder / "run"):
         for flags in ((), ("--resume",), ("--overwrite",)):
             line = error_line(1, *command, *flags)
-            assert f"{folder}: expected no running process in it, found one" in line
+            assert f"{folder}: process {os.getpid()} is using it" in line
         ensemble = ("--mode", "ensemble", "--runs", finished[0], "--output", folder, "--overwrite")
-        assert "expected no running process in it" in error_line(1, *ensemble)
+        assert "is using it" in error_line(1, *ensemble)
     assert before.items() <= tree(folder).items()
 
 
@@ -171,12 +168,10 @@ def test_damaged_json_of_a_run_is_refused(name, run_copy, error_line):
 
 def test_damaged_checkpoints_and_best_weights_are_refused(interrupted, error_line):
     folder, command = interrupted
-    (folder / "checkpoint" / "best" / "heads.safetensors").unlink()
-    assert str(folder / "checkpoint" / "best") in error_line(1, *command, "--resume")
-    (newest,) = newest_first(folder / "checkpoint")
-    (newest / "state.json").write_bytes(b"{")
-    line = error_line(1, *command, "--resume")
-    assert "expected an intact checkpoint, found 1 damaged; --overwrite starts again" in line
+    for kind, name in (("best", "heads.safetensors"), ("last", "state.json")):
+        file = RunFolder(folder).newest(kind) / name
+        file.write_bytes(b"{")
+        assert str(file) in error_line(1, *command, "--resume")
 
 
 def test_init_needs_a_complete_run_and_its_encoder(tmp_path, run_copy, small, error_line):
@@ -186,5 +181,5 @@ def test_init_needs_a_complete_run_and_its_encoder(tmp_path, run_copy, small, er
     folder, _ = run_copy
     line = error_line(2, *start, folder, "--encoder", "minilm")
     assert "--encoder: expected tiny, the encoder of init, found minilm" in line
-    (folder / "checkpoint" / "best" / "heads.safetensors").unlink()
+    (folder / "best" / "heads.safetensors").unlink()
     assert str(folder) in error_line(1, *start, folder)

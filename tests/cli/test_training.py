@@ -114,7 +114,7 @@ def test_a_second_run_writes_the_same_bytes(main_run, run_ok, tmp_path):
     assert written == prediction_bytes(folder)
     settings = config(folder)
     assert (settings["sampling"], settings["combiner"]) == ("annealed", "pcgrad")
-    assert BiEncoder.from_pretrained(folder / "checkpoint" / "best").encode(["a"]).shape == (1, 32)
+    assert BiEncoder.from_pretrained(folder / "best").encode(["a"]).shape == (1, 32)
     assert not list(folder.rglob("*.minbert-*"))
 
 
@@ -137,7 +137,7 @@ def test_single_tasks_with_the_heads_of_the_baselines(stem, flags, small, run_ok
         assert ids == [row["id"] for row in table(data, split, small)]
     assert set(metrics(folder)["dev"]) == {task}
     initial = BiEncoder.from_pretrained("tiny").state_dict()
-    best = BiEncoder.from_pretrained(folder / "checkpoint" / "best").state_dict()
+    best = BiEncoder.from_pretrained(folder / "best").state_dict()
     assert same(best, initial) == ("--freeze-encoder" in flags)
 
 

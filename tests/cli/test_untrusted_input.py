@@ -13,9 +13,9 @@ from run_files import ROOT
 
 import cli
 from common.entry_point import run_and_report
-from common.json_files import read_json, write_json
+from common.files import read_json, write_json
+from multitask.run_folder import default_folder
 from multitask.settings.config import RunConfig
-from multitask.storage.run_names import default_folder
 from reports.tables import text_table
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
@@ -54,7 +54,7 @@ def test_unknown_names_of_encoders_are_refused(name, error_line, cwd):
 def encoder(finished, tmp_path):
     """An encoder's folder without checksums, as somebody else may hand it on."""
     folder = tmp_path / "encoder"
-    shutil.copytree(finished[0] / "checkpoint" / "best", folder)
+    shutil.copytree(finished[0] / "best", folder)
     (folder / "SHA256SUMS").unlink()
     return folder
 

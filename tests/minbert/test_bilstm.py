@@ -189,7 +189,7 @@ def test_a_bilstm_trains_in_a_multi_task_run(folder, tmp_path, capsys):
     assert (
         cli.main(["--mode", "multitask", "--pcgrad", "--smart-weight", "1", *flags, *output]) == 0
     )
-    best = tmp_path / "run" / "checkpoint" / "best"
+    best = tmp_path / "run" / "best"
     assert BiEncoder.from_pretrained(best).encoder.config.units == 4
     flags += ["--precision", "bf16", "--output", str(tmp_path / "half")]
     with pytest.raises(SystemExit, match="2"):

@@ -12,7 +12,7 @@ from multitask.config_tasks import build_tasks, plain_tasks
 from multitask.loop.evaluation import selection_score
 from multitask.run import complete
 from multitask.settings.config import RunConfig
-from multitask.storage.stored_runs import read_run
+from multitask.stored_runs import read_run
 from reports.systems import group_runs
 from tasks import CS224N, data_folder
 from tasks.readers import normalise_text
@@ -41,7 +41,7 @@ def test_an_auxiliary_task_trains_as_any_other(run, tmp_path):
     plain = tmp_path / "plain"
     complete(CONFIG.changed(auxiliary=()), plain)
     for name in ("model.safetensors", "heads.safetensors"):
-        files = [folder / "checkpoint" / "best" / name for folder in (run, plain)]
+        files = [folder / "best" / name for folder in (run, plain)]
         assert files[0].read_bytes() == files[1].read_bytes()
 
 

@@ -149,7 +149,7 @@ def test_branches_are_saved_beside_the_encoder_and_loaded(make_trainer, tmp_path
 def test_another_run_begins_with_the_branches_of_matching_tasks(base_config, tmp_path, capsys):
     small = BRANCH | {"limit": 12, "epochs": 1, "dev_limit": 8, "combiner": "sum"}
     complete(base_config.changed(**small, tasks=("sst", "sts")), tmp_path / "first")
-    saved = load_file(tmp_path / "first" / "checkpoint" / "best" / "branches.safetensors")
+    saved = load_file(tmp_path / "first" / "best" / "branches.safetensors")
     for changes, expected in (
         ({}, "sst"),
         ({"branch": "top-2"}, "none"),

@@ -1,7 +1,7 @@
-"""Folders put in place whole, and training state that comes back exactly."""
+"""Checkpoints are written under new numbers, and training state comes back exactly."""
 
+import json
 import random
-import shutil
 import subprocess
 import sys
 
@@ -9,77 +9,18 @@ import pytest
 import torch
 from torch import nn
 
-from common.atomic_files import NEW, OLD, temporary_name
-from common.json_files import integrity_error
-from multitask.storage.checkpoint import Checkpoints, load_training, save_training
-from multitask.storage.checkpoint_folders import (
-    SUMS,
-    CheckpointError,
-    newest_first,
-    publish,
-    published,
-)
+from common.errors import RunError
+from common.files import STATE, write_json
+from multitask.checkpoint import load_last, save, save_last
+from multitask.run_folder import RunFolder
+
+CONFIG = {"mode": "single", "tasks": ["sst"], "seed": 1}
 
 
-def write(text):
-    return lambda folder: (folder / "file").write_text(text)
-
-
-def test_a_failure_while_writing_keeps_the_old_folder_and_leaves_nothing_else(tmp_path):
-    target = tmp_path / "best"
-    publish(target, write("good"))
-
-    def fail(folder):
-        (folder / "file").write_text("half")
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        publish(target, fail)
-    assert integrity_error(target) is None
-    assert (published(target) / "file").read_text() == "good"
-    assert [path.name for path in tmp_path.iterdir()] == ["best"]
-    publish(target, write("new"))
-    assert (target / "file").read_text() == "new"
-    assert published(tmp_path / "never") is None
-
-
-def test_a_folder_that_was_being_replaced_is_restored(tmp_path):
-    checkpoints = Checkpoints(tmp_path)
-    publish(tmp_path / "best", write("best"), {})
-    (tmp_path / "best").rename(temporary_name(tmp_path / "best", OLD))
-    checkpoints.check_best(1)
-    assert integrity_error(tmp_path / "best") is None
-
-
-def test_incomplete_checkpoints_are_removed_at_the_end(tmp_path):
-    (tmp_path / "step-notes.tmp").mkdir()
-    for name in ("best", "step-00000001"):
-        temporary_name(tmp_path / name, NEW).mkdir()
-    checkpoints = Checkpoints(tmp_path)
-    checkpoints.save(2, *trained(1), {"step": 2})
-    assert newest_first(tmp_path) == [tmp_path / "step-00000002"]
-    checkpoints.forget()
-    assert [path.name for path in tmp_path.iterdir()] == ["step-notes.tmp"]
-
-
-DAMAGES = {
-    "a byte more": lambda folder: (folder / "file").write_text("good "),
-    "no file": lambda folder: (folder / "file").unlink(),
-    "another file": lambda folder: (folder / "other").write_text(""),
-    "a folder in its place": lambda folder: ((folder / "file").unlink(), (folder / "file").mkdir()),
-    "no sums": lambda folder: (folder / SUMS).unlink(),
-    "empty sums": lambda folder: (folder / SUMS).write_text(""),
-    "sums of no text": lambda folder: (folder / SUMS).write_bytes(b"\xff\xfe"),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_damage_is_detected(tmp_path, damage):
-    publish(tmp_path / "best", write("good"))
-    damage(tmp_path / "best")
-    with pytest.raises(CheckpointError, match=r"damaged|cannot be read|found none") as error:
-        published(tmp_path / "best")
-    assert "\n" not in str(error.value)
+@pytest.fixture
+def run(tmp_path):
+    write_json(tmp_path / "config.json", CONFIG)
+    return RunFolder(tmp_path)
 
 
 def trained(seed, width=3):
@@ -93,17 +34,23 @@ def trained(seed, width=3):
     return model, optimizer
 
 
-def test_training_state_is_restored_exactly(tmp_path):
+def save_step(run, step, others=None, **changes):
+    save_last(run, *trained(1), {"config": CONFIG | changes, "step": step}, others or {})
+
+
+def names(run):
+    return sorted(one.name for one in run.path.iterdir() if one.is_dir())
+
+
+def test_training_state_is_restored_exactly(run):
+    assert load_last(run, CONFIG, *trained(1)) is None
+    save_step(run, 3, {"mine": {"weight": torch.arange(3.0)}, "smart": {}})
     model, optimizer = trained(1)
-    kept = {"mine": {"weight": torch.arange(3.0)}, "smart": {}}
-    save_training(tmp_path, model, optimizer, {"epoch": 3}, kept)
     other, other_optimizer = trained(2)
-    state, others = load_training(tmp_path, other, other_optimizer)
-    assert state == {"epoch": 3}
+    state, others = load_last(run, CONFIG, other, other_optimizer)
+    assert state == {"config": CONFIG, "step": 3}
     assert list(others) == ["mine"]
     assert torch.equal(others["mine"]["weight"], torch.arange(3.0))
-    for a, b in zip(model.parameters(), other.parameters(), strict=True):
-        assert torch.equal(a, b)
     for net, opt in ((model, optimizer), (other, other_optimizer)):
         opt.zero_grad()
         net(torch.ones(1, 3)).sum().backward()
@@ -112,95 +59,109 @@ def test_training_state_is_restored_exactly(tmp_path):
         assert torch.equal(a, b)
 
 
-def test_two_checkpoints_are_kept_and_the_newest_is_used(tmp_path):
-    checkpoints = Checkpoints(tmp_path)
-    assert checkpoints.load(*trained(1)) is None
-    for step in (5, 10, 999_999_999, 1_000_000_000):
-        checkpoints.save(step, *trained(1), {"step": step})
-    assert [p.name for p in newest_first(tmp_path)] == ["step-1000000000", "step-999999999"]
-    assert checkpoints.load(*trained(1))[0] == {"step": 1_000_000_000}
-    checkpoints.forget()
-    assert list(tmp_path.iterdir()) == []
+def test_the_newest_complete_checkpoint_counts(run):
+    for step in range(1, 12):
+        save_step(run, step)
+        assert names(run) == [f"last-{step:04}"]
+    (run.path / "last-0012").mkdir()  # a process was killed while it wrote
+    assert load_last(run, CONFIG, *trained(2))[0]["step"] == 11
+    save_step(run, 13)
+    assert names(run) == ["last-0013"]
+    with pytest.raises(OSError, match="disk full"):
+        save(run, "last", lambda folder: (_ for _ in ()).throw(OSError("disk full")), {})
+    assert names(run) == ["last-0013"]
 
 
-def test_a_damaged_newest_checkpoint_is_reported_and_the_one_before_is_used(tmp_path, capsys):
-    checkpoints = Checkpoints(tmp_path)
-    for step in (5, 10):
-        checkpoints.save(step, *trained(1), {"step": step})
-    damaged = newest_first(tmp_path)[0]
-    file = damaged / "state.safetensors"
-    file.write_bytes(file.read_bytes()[:-20])
-    assert checkpoints.load(*trained(2))[0] == {"step": 5}
-    (line,) = capsys.readouterr().out.splitlines()
-    assert str(damaged) in line
-    with pytest.raises(CheckpointError, match="expected the weights of this run") as error:
-        checkpoints.load(*trained(1, width=4))
-    assert "\n" not in str(error.value)
-    shutil.rmtree(newest_first(tmp_path)[1])
-    with pytest.raises(CheckpointError, match="found 1 damaged"):
-        checkpoints.load(*trained(2))
+def test_a_finished_run_has_only_the_best_weights(run):
+    for text in ("first", "second"):  # the run is repeated without --overwrite after damage
+        save(run, "best", lambda new, text=text: (new / "a").write_text(text), {"config": CONFIG})
+        save_step(run, 1)
+        run.finish()
+        assert names(run) == ["best"]
+        assert (run.weights() / "a").read_text() == text
+    run.finish()
+    assert names(run) == ["best"]
 
 
-def test_none_of_500_damaged_checkpoints_is_loaded(tmp_path, capsys):
-    """A bit flipped, bytes gone at the end or in the middle, bytes more, a file gone."""
-    checkpoints, draw = Checkpoints(tmp_path), random.Random(0)
-    checkpoints.save(5, *trained(1), {"progress": {"epoch": 1}, "streams": {"sst": [0, 3]}})
-    (folder,) = newest_first(tmp_path)
-    whole = {file: file.read_bytes() for file in sorted(folder.iterdir())}
-    for _ in range(500):
+def test_a_checkpoint_of_another_run_is_refused(run):
+    save_step(run, 3, seed=2)
+    with pytest.raises(RunError, match=r"last-0001: .*found another seed; .*--overwrite"):
+        load_last(run, CONFIG, *trained(1))
+
+
+def differs(first, second):
+    """Return whether two files have other content than white space between JSON."""
+    try:
+        return json.loads(first) != json.loads(second)
+    except ValueError:
+        return True
+
+
+def test_none_of_300_damaged_checkpoints_is_loaded(run):
+    """A bit flipped, bytes gone at the end or in the middle, bytes more, a file gone or empty."""
+    save_step(run, 5)
+    whole = {one: one.read_bytes() for one in sorted((run.path / "last-0001").iterdir())}
+    draw = random.Random(0)
+    for _ in range(300):
         file = draw.choice(sorted(whole))
         content, place = bytearray(whole[file]), draw.randrange(len(whole[file]))
-        kind = draw.randrange(5)
-        if kind == 0:
+        kind = draw.choice(["bit", "end", "middle", "more", "empty", "gone", "folder"])
+        if kind == "bit":
             content[place] ^= 1 << draw.randrange(8)
-        elif kind == 1:
-            del content[place:]
-        elif kind == 2:
+        elif kind in ("end", "empty"):
+            del content[place if kind == "end" else 0 :]
+        elif kind == "middle":
             del content[place : place + draw.randrange(1, 9)]
-        elif kind == 3:
+        elif kind == "more":
             content[place:place] = draw.randbytes(3)
-        if kind == 4:
-            file.unlink()
-        else:
+        file.unlink()
+        if kind == "folder":
+            file.mkdir()
+        elif kind != "gone":
             file.write_bytes(content)
-        with pytest.raises(CheckpointError, match="found 1 damaged") as error:
-            checkpoints.load(*trained(2))
-        assert "\n" not in str(error.value)
+        if kind == "gone" and file.name == STATE:  # as if it was never completed
+            assert load_last(run, CONFIG, *trained(2)) is None
+        elif kind in ("folder", "gone") or differs(content, whole[file]):
+            with pytest.raises(RunError) as error:
+                load_last(run, CONFIG, *trained(2))
+            assert "\n" not in str(error.value)
+        if kind == "folder":
+            file.rmdir()
         file.write_bytes(whole[file])
-    assert checkpoints.load(*trained(2)) is not None
-    assert len(capsys.readouterr().out.splitlines()) == 500
+    assert load_last(run, CONFIG, *trained(2)) is not None
 
 
 FILLS = """
 import resource, sys, torch
 from pathlib import Path
-from multitask.storage.checkpoint import Checkpoints
+from multitask.checkpoint import load_last, save_last
+from multitask.run_folder import RunFolder
 torch.manual_seed(0)
 model = torch.nn.Linear(300, 50)
 optimizer = torch.optim.AdamW(model.parameters())
-checkpoints = Checkpoints(Path(sys.argv[1]))
-checkpoints.save(1, model, optimizer, {"step": 1})
-size = sum(file.stat().st_size for file in Path(sys.argv[1]).rglob("*"))
+run = RunFolder(Path(sys.argv[1]))
+save_last(run, model, optimizer, {"config": {"seed": 1}, "step": 1}, {})
+size = sum(file.stat().st_size for file in run.path.rglob("*"))
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 for point in range(20):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size * point // 20, hard))
+    state = {"config": {"seed": 1}, "step": 2, "filler": "x" * 2 * size}
     try:
-        checkpoints.save(2, model, optimizer, {"step": 2, "filler": "x" * 2 * size})
+        save_last(run, model, optimizer, state, {})
         print("written")
     except (OSError, ValueError) as error:
         print("refused:", " ".join(str(error).split()))
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    assert checkpoints.load(model, optimizer)[0] == {"step": 1}
-    assert [path.name for path in Path(sys.argv[1]).iterdir()] == ["step-00000001"]
+    assert load_last(run, {"seed": 1}, model, optimizer)[0]["step"] == 1
+    assert [path.name for path in run.path.iterdir() if path.is_dir()] == ["last-0001"]
 """
 
 
 @pytest.mark.slow
 def test_a_disk_that_fills_up_at_any_of_20_points_leaves_the_checkpoint_before(tmp_path):
-    command = [sys.executable, "-c", FILLS, str(tmp_path / "checkpoint")]
+    command = [sys.executable, "-c", FILLS, str(tmp_path)]
     found = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert found.returncode == 0, found.stderr
     lines = found.stdout.splitlines()
     assert len(lines) == 20
     assert all(line.startswith("refused: ") for line in lines)
-    assert any("File too large" in line for line in lines)

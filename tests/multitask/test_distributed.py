@@ -15,9 +15,10 @@ from tolerances import assert_near_in_norm, gradient_terms
 
 from cli import main
 from common.errors import UserError
+from common.files import read_state
 from minbert import BiEncoder
 from multitask.distributed import Processes, process_group
-from multitask.storage.checkpoint_folders import newest_first
+from multitask.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -110,8 +111,8 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_pa
     lines = [line for line in ended.stderr.splitlines() if line.startswith("run.py:")]
     assert len(lines) == 1
     assert "--resume" in lines[0]
-    (newest,) = newest_first(tmp_path / "run" / "checkpoint")
-    assert json.loads((newest / "state.json").read_text())["progress"]["epoch"] == 1
+    newest = RunFolder(tmp_path / "run").newest("last")
+    assert read_state(newest)["progress"]["epoch"] == 1
     assert main([*map(str, run), "--resume"]) == 1
     printed = capsys.readouterr().err
     assert "expected 2 processes, as at the start of the run, found 1" in printed
@@ -140,16 +141,17 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
     assert [json.loads(line)["step"] for line in steps] == list(range(1, 61))
     assert (tmp_path / "whole" / "predictions" / "sts-test-output.csv").exists()
     assert "holds this run, finished" in whole.stdout
-    assert whole.stderr.count("found another: clip is 1.0 there and 3.0 here") == 1
+    assert whole.stderr.count("here is a run with another clip: 1.0") == 1
     # torchrun sends the signal on to both
     script = patched(tmp_path, 0, "os.kill(os.getppid(), signal.SIGTERM)")
     stopped = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)
     assert stopped.returncode != 0
     assert "--resume continues" in stopped.stderr
-    (newest, *_) = newest_first(tmp_path / "run" / "checkpoint")
+    newest = RunFolder(tmp_path / "run").newest("last")
+    step = read_state(newest)["progress"]["step"]
     resumed = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "run", "--resume")
     assert resumed.returncode == 0, resumed.stderr[-2000:]
-    assert f"resumed after step {int(newest.name[5:])}, epoch 0 of 1" in resumed.stdout
+    assert f"resumed after step {step}, epoch 0 of 1" in resumed.stdout
     for file in (tmp_path / "whole" / "predictions").iterdir():
         assert (tmp_path / "run" / "predictions" / file.name).read_bytes() == file.read_bytes()
 

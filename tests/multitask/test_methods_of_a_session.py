@@ -10,9 +10,8 @@ from common.errors import RunError, SettingsError
 from multitask import RunConfig
 from multitask.combiners import Combiner
 from multitask.combiners.pcgrad import PCGrad
+from multitask.run import begin_folder
 from multitask.settings.user_methods import check_use, sources
-from multitask.storage.run_folder import RunFolder
-from multitask.storage.start import holds_finished, make_ready
 
 
 def of_a_session(weight):
@@ -61,8 +60,8 @@ def edit(module):
 def begin(method, folder):
     """Start a run as far as its files; return the code and checksums that it keeps."""
     config = RunConfig(tasks=("sst", "sts"), mode="multitask", encoder="tiny", combiner=method())
-    assert not holds_finished(RunFolder(folder), config, resume=False, overwrite=False)
-    make_ready(RunFolder(folder), config, overwrite=False)
+    folder.mkdir()
+    begin_folder(config, folder, {}, overwrite=False)
     return (folder / "code" / "methods_1.py").read_text(), config.sources
 
 

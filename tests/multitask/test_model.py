@@ -9,12 +9,11 @@ from plain import step_terms
 from safetensors.torch import load_file, save_file
 from tolerances import assert_near
 
-from common.errors import SettingsError
+from common.errors import RunError, SettingsError
 from multitask.config_tasks import build_tasks
 from multitask.loop.evaluation import selection_score
 from multitask.loop.streams import next_batches
 from multitask.settings.config import RunConfig
-from multitask.storage.checkpoint_folders import CheckpointError
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)
 
@@ -86,6 +85,6 @@ def test_heads_that_are_not_numbers_are_refused(make_trainer, tmp_path, value, e
     name = next(iter(saved))
     save_file(saved | {name: torch.full(saved[name].shape, value)}, file)
     for load in (model.load_heads, lambda folder: model.load_matching_heads(folder, ["sst"])):
-        with pytest.raises(CheckpointError) as caught:
+        with pytest.raises(RunError) as caught:
             load(tmp_path)
         assert str(caught.value) == f"{file}: {name!r}: {expected}"

@@ -1,6 +1,5 @@
 """`train` and `Run` from Python: their results depend on the configuration only."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +7,12 @@ import pytest
 import torch
 
 from common.errors import RunError, SettingsError
+from common.files import read_state
 from minbert.weights import read_tensors
 from multitask import Run, RunConfig, train
 from multitask.combiners import Combined, Combiner
 from multitask.regularizers import Regularizer
-from multitask.storage.checkpoint_folders import newest_first
+from multitask.run_folder import RunFolder
 
 TINY = {"encoder": "tiny", "limit": 8, "dev_limit": 8, "test_limit": 8, "epochs": 1}
 ONE = RunConfig(tasks=("sts",), **TINY)
@@ -25,7 +25,7 @@ def trained(config, folder):
 
 def weights(run):
     found = {}
-    for file in sorted((run.folder / "checkpoint" / "best").rglob("*.safetensors")):
+    for file in sorted((run.folder / "best").rglob("*.safetensors")):
         found |= {f"{file.name}/{key}": value for key, value in read_tensors(file).items()}
     assert found
     return found
@@ -178,7 +178,7 @@ def test_a_state_that_a_checkpoint_cannot_keep_is_refused_after_the_first_step(
     config = TWO.changed(combiner=Counting(form=form), steps_per_epoch=10, limit=None)
     with pytest.raises(RunError, match=f"counting: expected a state of JSON values {line}"):
         trained(config, tmp_path / "run")
-    assert not (tmp_path / "run" / "checkpoint" / "best").exists()
+    assert RunFolder(tmp_path / "run").newest("best") is None
 
 
 @pytest.mark.parametrize("form", ["lists", "nan"])
@@ -190,8 +190,7 @@ def test_a_state_of_json_values_is_kept(form, tmp_path):
     config = TWO.changed(combiner=Counting(form=form), epochs=2)
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "run", callbacks=[interrupt])
-    (newest, *_) = newest_first(tmp_path / "run" / "checkpoint")
-    seen = json.loads((newest / "state.json").read_text())["combiner"]["seen"]
+    seen = read_state(RunFolder(tmp_path / "run").newest("last"))["combiner"]["seen"]
     if form == "lists":
         steps = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
         assert seen == [len(steps)] * 2

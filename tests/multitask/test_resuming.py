@@ -15,9 +15,8 @@ from multitask.control import Every, RunControl
 from multitask.loop.telemetry import read_steps
 from multitask.loop.trainer import Trainer
 from multitask.run import figures_of
+from multitask.run_folder import RunFolder
 from multitask.settings.methods import methods
-from multitask.storage.checkpoint_folders import CheckpointError, newest_first
-from tasks.data import fingerprint
 
 INF = float("inf")
 STEPS = 4  # an epoch
@@ -128,16 +127,13 @@ def test_checkpoints_are_written_at_the_requested_interval(make_trainer, monkeyp
     trainer = make_trainer(steps_per_epoch=7, epochs=1)
     trainer.control = RunControl(checkpoint_every=Every(steps=3))
     saved = []
-    save = trainer.checkpoints.__class__.save
+    save = trainer.state_dict
     monkeypatch.setattr(
-        trainer.checkpoints.__class__,
-        "save",
-        lambda self, step, *rest: (saved.append(step), save(self, step, *rest)),
+        trainer, "state_dict", lambda: (saved.append(trainer.progress.step), save())[1]
     )
     trainer.fit()
     assert saved == [3, 6, 7]
-    names = [folder.name for folder in newest_first(trainer.checkpoints.folder)]
-    assert names == ["step-00000007", "step-00000006"]
+    assert [one.name for one in RunFolder(trainer.folder).checkpoints("last")] == ["last-0003"]
 
 
 def test_without_checkpoints_per_epoch_a_run_resumes_from_a_signal_or_restarts(
@@ -158,11 +154,11 @@ def test_without_checkpoints_per_epoch_a_run_resumes_from_a_signal_or_restarts(
     monkeypatch.setattr(killed, "train_epoch", lambda epoch: epochs[epoch](epoch))
     with pytest.raises(SystemExit):
         killed.fit()
-    assert not newest_first(killed.checkpoints.folder), "an epoch is not enough"
+    assert not RunFolder(killed.folder).newest("last"), "an epoch is not enough"
     again = short()
     assert not again.resume()
     stopped(again, monkeypatch, STEPS + 1)
-    assert len(newest_first(again.checkpoints.folder)) == 1
+    assert len(RunFolder(again.folder).checkpoints("last")) == 1
     last = short()
     assert last.resume()
     last.fit()
@@ -202,16 +198,3 @@ def test_a_resumed_run_keeps_its_start_date(make_trainer, monkeypatch):
     again = make_trainer("run")
     assert again.resume()
     assert figures_of(again, 0.0)["environment"]["date"] == "2026-11-20T08:00:00+00:00"
-
-
-# Examples that changed in the meantime
-
-
-def test_a_run_does_not_resume_with_other_examples(make_trainer, monkeypatch):
-    stopped(make_trainer("run"), monkeypatch, 2)
-    other = make_trainer("run")
-    target = other.splits["sst"]["train"].examples.targets
-    target[0] = (target[0] + 1) % 5
-    other.data = fingerprint(other.splits)
-    with pytest.raises(CheckpointError, match="expected the examples of the run's first start"):
-        other.resume()

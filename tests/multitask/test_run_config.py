@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import RunError, SettingsError, UserError
+from common.errors import SettingsError, UserError
 from common.settings import setting
 from multitask.combiners.epo import EPO
 from multitask.config_tasks import build_tasks
@@ -19,11 +19,9 @@ from multitask.sampling import Temperature
 from multitask.settings.config import (
     RunConfig,
     check_complete,
-    default_values,
     difference,
 )
 from multitask.settings.objective_rules import objectives_of
-from multitask.storage.stored_config import check_stored
 from tasks import TaskOptions, build_task
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
@@ -322,13 +320,6 @@ def test_objectives_are_those_of_the_tasks():
         config = RunConfig(**(ALL | changes))
         built = {name: task.objectives for name, task in build_tasks(config).items()}
         assert objectives_of(config) == built
-
-
-def test_stored_configurations_of_other_forms_are_refused():
-    for content in ({"lr": "fast"}, {"tasks": ["nope"]}, {"own_tasks": 3}):
-        with pytest.raises(RunError):
-            check_stored({"mode": "single", "tasks": ["sst"]} | content)
-    check_stored(default_values() | {"mode": "ensemble", "members": ["a"]})
 
 
 def test_paths_may_be_given_as_path_objects():

@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from common.atomic_files import NEW, temporary_name
-from common.errors import RunError, UserError
-from common.json_files import write_json
+from common.errors import OtherRunError, RunError, SettingsError, UserError
+from common.files import STATE, write_json
 from multitask import train
+from multitask.fingerprint import check_inputs_stay, file_digests
+from multitask.run_folder import RunFolder, default_folder, run_of_predictions
 from multitask.settings.config import RunConfig
-from multitask.storage.data_files import file_digests
-from multitask.storage.metrics_file import OF_TRAINING
-from multitask.storage.run_folder import RunFolder, run_of_predictions
-from multitask.storage.run_names import default_folder
-from multitask.storage.start import holds_finished, make_ready
 from tasks import TASK_NAMES
 
+DATA = {"sts train": "1", "sts dev": "2"}
 CONFIG = RunConfig(mode="single", tasks=("sts",))
 FINISHED = {
     "dev": {"sts": {"pearson": 0.5}, "overall": 0.5},
@@ -29,10 +26,11 @@ FINISHED = {
 
 def prepare(folder, config=CONFIG, resume=False, overwrite=False):
     """Prepare the folder of a run as `complete` does; return whether the run is finished."""
-    if holds_finished(RunFolder(folder), config, resume, overwrite):
-        return True
-    make_ready(RunFolder(folder), config, overwrite)
-    return False
+    with RunFolder(folder).locked():
+        if RunFolder(folder).holds(config, DATA, resume, overwrite):
+            return True
+        RunFolder(folder).begin(config.to_json(), DATA, overwrite)
+        return False
 
 
 def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
@@ -44,10 +42,8 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
     assert all(name.startswith("runs/single-sts-minilm-auto-seed") for name in names)
 
 
-def test_the_folders_name_has_its_tasks_unless_it_would_be_too_long(monkeypatch):
+def test_the_folders_name_has_its_tasks_unless_it_would_be_too_long():
     config = RunConfig(mode="probe", tasks=TASK_NAMES)
-    assert default_folder(config).name.startswith(f"probe-{'-'.join(TASK_NAMES)}-minilm-")
-    monkeypatch.setattr("multitask.storage.run_names.LONGEST_NAME", 150)
     assert default_folder(config).name.startswith(f"probe-{len(TASK_NAMES)}-tasks-minilm-")
 
 
@@ -59,7 +55,7 @@ def test_the_run_of_predictions_is_found_from_a_file_and_from_its_folder(tmp_pat
     monkeypatch.chdir(folder)
     for path in (file, folder, run, Path("."), Path("sst-dev-output.csv")):
         assert run_of_predictions(path).path == run.resolve()
-    assert not run_of_predictions(tmp_path).has_config()
+    assert not run_of_predictions(tmp_path).config_file.exists()
 
 
 def test_a_configuration_is_restored_from_json():
@@ -86,7 +82,7 @@ def test_a_finished_run_stays_as_it_is(tmp_path):
     assert prepare(tmp_path, resume=True)
 
 
-@pytest.mark.parametrize("key", OF_TRAINING)
+@pytest.mark.parametrize("key", ["epochs", "combiner_steps", "seconds"])
 def test_metrics_without_a_figure_are_refused_in_one_line(tmp_path, key):
     write_json(tmp_path / "metrics.json", FINISHED)
     assert RunFolder(tmp_path).metrics() == FINISHED
@@ -100,7 +96,22 @@ def test_metrics_without_a_figure_are_refused_in_one_line(tmp_path, key):
 def begin(folder):
     """A run that has finished an epoch."""
     prepare(folder)
-    (folder / "checkpoint" / "step-00000001").mkdir(parents=True)
+    (folder / "last-0001").mkdir()
+    write_json(folder / "last-0001" / STATE, {})
+
+
+def test_the_same_run_has_equal_configuration_and_data(tmp_path):
+    begin(tmp_path)
+    assert not RunFolder(tmp_path).holds(CONFIG, DATA, resume=True, overwrite=False)
+    gone = {"sts dev": "2"}  # a finished run does not need its files
+    assert not RunFolder(tmp_path).holds(CONFIG, gone, resume=True, overwrite=False)
+    for config, data, line in (
+        (replace(CONFIG, seed=3), DATA, "a run with another seed: 11711; .* or add --overwrite"),
+        (CONFIG, DATA | {"sts dev": "3"}, "began with another sts dev than there is now"),
+    ):
+        with pytest.raises(OtherRunError, match=line):
+            RunFolder(tmp_path).holds(config, data, resume=True, overwrite=False)
+        assert not RunFolder(tmp_path).holds(config, data, resume=False, overwrite=True)
 
 
 def test_a_run_without_results_is_replaced(tmp_path):
@@ -112,7 +123,7 @@ def test_a_run_without_results_is_replaced(tmp_path):
 
 def test_an_incomplete_prediction_file_is_no_result(tmp_path):
     prepare(tmp_path)
-    temporary_name(tmp_path / "predictions" / "sts-dev-output.csv", NEW).write_text("half")
+    (tmp_path / "predictions" / ".sts-dev-output.csv.1.new").write_text("half")
     assert not prepare(tmp_path, replace(CONFIG, seed=3))
     assert not list((tmp_path / "predictions").iterdir())
 
@@ -120,17 +131,15 @@ def test_an_incomplete_prediction_file_is_no_result(tmp_path):
 def test_inspecting_a_folder_deletes_nothing(tmp_path):
     begin(tmp_path)
     assert not prepare(tmp_path, resume=True)
-    assert not holds_finished(RunFolder(tmp_path), CONFIG, resume=False, overwrite=True)
-    assert (tmp_path / "checkpoint" / "step-00000001").exists()
+    assert not RunFolder(tmp_path).holds(CONFIG, DATA, resume=False, overwrite=True)
+    assert (tmp_path / "last-0001" / STATE).exists()
 
 
 @pytest.mark.parametrize("name", ["encoder", "init"])
 def test_a_run_does_not_overwrite_its_own_sources(tmp_path, name):
-    config = replace(CONFIG, **{name: str(tmp_path / "run" / "checkpoint" / "best")})
-    begin(tmp_path / "run")
-    for overwrite in (True, False):
-        with pytest.raises(RunError, match=f"--{name} .* expected a path outside of"):
-            holds_finished(RunFolder(tmp_path / "run"), config, resume=False, overwrite=overwrite)
+    config = replace(CONFIG, **{name: str(tmp_path / "run" / "best")})
+    with pytest.raises(SettingsError, match=f"--{name}: expected a path outside of"):
+        check_inputs_stay(tmp_path / "run", config)
 
 
 def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path):
@@ -147,14 +156,14 @@ def test_a_finished_run_whose_init_was_trained_again_is_refused(tmp_path):
     whole = train(first.changed(init=str(start)), after)
     assert train(first.changed(init=str(start)), after).metrics == whole.metrics
     train(first.changed(lr=1e-3), start, overwrite=True)
-    line = r"--init .*start: expected the weights [0-9a-f]{12}, with which this run began, found"
+    line = "the run began with another --init .*start than there is now"
     with pytest.raises(RunError, match=line):
         train(first.changed(init=str(start)), after)
     (after / "metrics.json").rename(after / "kept")
     with pytest.raises(RunError, match=line):
         train(first.changed(init=str(start)), after, resume=True)
     (after / "kept").rename(after / "metrics.json")
-    for part in ("checkpoint", ""):  # weights that are gone are no reason to refuse
+    for part in ("best", ""):  # weights that are gone are no reason to refuse
         shutil.rmtree(start / part)
         assert train(first.changed(init=str(start)), after).metrics == whole.metrics
 

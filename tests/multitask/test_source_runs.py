@@ -5,10 +5,10 @@ import json
 import pytest
 
 from common.errors import RunError
-from common.json_files import write_json
+from common.files import write_json
+from multitask.fingerprint import digest
 from multitask.settings.config import RunConfig
 from multitask.source_runs import tasks_with_seen_rows
-from multitask.storage.data_files import digest_of
 from tests.tasks.sources import described
 
 KEYS = "type=classification,text=text,label=y"
@@ -27,7 +27,7 @@ def run_of(folder, *tasks, init=None):
     folder.mkdir()
     settings = {"mode": "multitask", "own_tasks": {one.name: one.to_json() for one in own}}
     write_json(folder / "config.json", settings | ({"init": init} if init else {}))
-    files = {f"{one.name} train": digest_of(folder / one.train) for one in own}
+    files = {f"{one.name} train": digest(folder / one.train) for one in own}
     write_json(folder / "data.json", files)
     return str(folder)
 

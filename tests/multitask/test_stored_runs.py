@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from multitask.settings.config import RunConfig
-from multitask.storage.stored_runs import StoredRun
+from multitask.stored_runs import StoredRun
 from tasks import TASK_NAMES, build_task
 
 

@@ -12,8 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from common.errors import RunError, SettingsError
-from common.json_files import write_json
-from common.run_files import EXPORTED
+from common.files import EXPORTED, write_json
 from losses import soft_divergence
 from minbert.words import build_bilstm
 from multitask import RunConfig, train
@@ -21,9 +20,8 @@ from multitask import soft_targets as soft_target_files
 from multitask.loop.evaluation import score_split
 from multitask.regularizers import Distillation, Regularizer
 from multitask.run import make_trainer
+from multitask.run_folder import RunFolder
 from multitask.soft_targets import soft_targets
-from multitask.storage.checkpoint_folders import CheckpointError
-from multitask.storage.run_folder import RunFolder
 from multitask.teachers import shares_of, teachers_by_task
 from tasks import build_task
 from tasks.data import SoftTargets
@@ -407,7 +405,7 @@ def test_stored_scores_are_refused_where_the_teacher_is_another_run(teacher, tmp
     soft_targets(student(tmp_path / "teacher"))
     file = tmp_path / "teacher" / "config.json"
     write_json(file, {**json.loads(file.read_text()), "seed": 5})
-    with pytest.raises(CheckpointError, match="found one of another configuration: seed"):
+    with pytest.raises(RunError, match="found another seed"):
         soft_targets(student(tmp_path / "teacher"))
 
 

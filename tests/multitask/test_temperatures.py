@@ -5,11 +5,11 @@ import json
 import pytest
 
 from common.errors import RunError, SettingsError
-from common.json_files import write_json
+from common.files import write_json
 from multitask.calibration import read_temperatures
 from multitask.run import complete
+from multitask.run_folder import CALIBRATION
 from multitask.settings.config import RunConfig
-from multitask.storage.run_folder import CALIBRATION
 from tasks import CS224N
 from tasks.calibration import calibration_error, fit_temperature, temperature_scaled
 from tasks.predictions import read_scores, scores_name
@@ -39,7 +39,7 @@ def test_all_but_the_calibration_is_that_of_a_run_without_it(run, tmp_path):
     plain = tmp_path / "plain"
     metrics = complete(CONFIG.changed(calibrate=False), plain)
     for name in ("model.safetensors", "heads.safetensors"):
-        files = [folder / "checkpoint" / "best" / name for folder in (run, plain)]
+        files = [folder / "best" / name for folder in (run, plain)]
         assert files[0].read_bytes() == files[1].read_bytes()
     assert metrics["dev"] == json.loads((run / "metrics.json").read_text())["dev"]
     assert "calibration" not in metrics

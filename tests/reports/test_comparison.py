@@ -10,10 +10,10 @@ import pytest
 from matplotlib.text import Text
 
 from common.errors import UserError
-from common.json_files import write_json
+from common.files import write_json
 from ensemble.runs import ensemble_runs
 from multitask.settings.config import RunConfig
-from multitask.storage.stored_runs import StoredRun, read_run
+from multitask.stored_runs import StoredRun, read_run
 from reports.comparison import (
     compare,
     compare_on_task,

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from multitask.storage.stored_runs import StoredRun
+from multitask.stored_runs import StoredRun
 from reports.gradient_figures import PartCosines, conflict_map
 
 STEPS = [

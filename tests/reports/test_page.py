@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scored_runs import scored_run
 
-from multitask.storage.stored_runs import read_run
+from multitask.stored_runs import read_run
 from reports.class_tables import class_table, class_tables
 from reports.comparison import compare
 from reports.comparison_figures import all_figures

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multitask.storage.stored_runs import read_run
+from multitask.stored_runs import read_run
 from reports.comparison import Comparison, Difference, compare
 from reports.scored_systems import score_systems
 from reports.systems import group_runs

@@ -147,7 +147,7 @@ def test_embeddings_are_those_of_a_task_or_of_the_shared_encoder(branched, recwa
     assert caught[0].filename == __file__
     for one, other in ((sst, sts), (sst, shared), (sts, shared)):
         assert np.abs(one - other).max() > 1e-3
-    opened = BiEncoder.from_pretrained(branched / "checkpoint" / "best")
+    opened = BiEncoder.from_pretrained(branched / "best")
     assert np.array_equal(shared, opened.encode(TEXTS))
     with pytest.raises(RunError, match="task: expected one of sst, qqp, sts, found cola"):
         model.encode(TEXTS, task="cola")

@@ -11,7 +11,6 @@ import pytest
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.atomic_files import OLD, temporary_name
 from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
 from minbert.words import build_bilstm
@@ -249,11 +248,3 @@ def test_a_full_disk_leaves_no_partial_export(trained, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         export(trained, tmp_path / "out", "transformers")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_export_is_restored_after_a_killed_replacement(exported, trained, tmp_path):
-    folder = exported("transformers")
-    folder.rename(temporary_name(folder, OLD))
-    with pytest.raises(UserError, match="--overwrite would replace it"):
-        export(trained, folder, "transformers")
-    assert list(tmp_path.iterdir()) == [folder]

@@ -118,7 +118,7 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
         model.predict(["a", ("b", "c")])
     with pytest.raises(ValueError, match="precision"):
         model.predict(["a"], precision="fp8")
-    with pytest.raises(RunError, match="expected a run with checkpoint/best"):
+    with pytest.raises(RunError, match="expected a run with the weights in best"):
         MultiTaskModel.load(tmp_path)
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.errors import UserError, is_unsafe
-from common.json_files import read_json
+from common.files import read_json
 from minbert import BiEncoder
 from minbert.words import read_vectors
 from pretrain.texts import read_nli_triplets

@@ -71,7 +71,8 @@ def kill(process: subprocess.Popen[str], folder: Path, delay: float, in_a_write:
 
 def writing(folder: Path) -> bool:
     """Return whether a checkpoint is being written."""
-    return any(folder.glob("checkpoint/.*.minbert-new"))
+    numbered = [*folder.glob("best-*"), *folder.glob("last-*")]
+    return any(not (one / "state.json").exists() for one in numbered)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from common.json_files import write_json
+from common.files import write_json
 
 FORMS = {  # header, and a row
     "SST-2": ("sentence\tlabel\n", "a {word} film {n}\t{label}\n"),

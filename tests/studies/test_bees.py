@@ -10,7 +10,7 @@ import pytest
 from cell_files import write_times
 
 import tasks.sample
-from common.json_files import write_json
+from common.files import write_json
 from multitask.optimizer import AdamW
 from multitask.plan import build_plan
 from multitask.regularizers import Smart

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from common.json_files import read_json, write_json
+from common.files import read_json, write_json
+from multitask.config_tasks import without_paths
 from multitask.settings.config import RunConfig
-from multitask.storage.stored_config import without_paths
 from reports.cells import read_cell
 from studies import STUDIES, runner
 from studies.bees.cells import ENSEMBLE, SEEDS

@@ -9,7 +9,7 @@ import pytest
 from cell_files import keep_seeds
 from sklearn.metrics import f1_score
 
-from common.json_files import write_json
+from common.files import write_json
 from multitask.settings.config import RunConfig
 from studies.claims import NOT_LEARNT, verdict_table
 from studies.lacon.cells import NOT_TUNED, SHOTS, SWEEPS, SWEPT, Experiments

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cell_files import few_words, write_times
 
-from common.json_files import read_json
+from common.files import read_json
 from multitask.optimizer import AdamW
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import methods

@@ -10,7 +10,7 @@ import pytest
 from cell_files import few_words, keep_seeds, write_times
 
 from common.errors import UserError
-from common.json_files import write_json
+from common.files import write_json
 from multitask.settings.config import RunConfig
 from studies import runner
 from studies.claims import NOT_LEARNT, verdict_table

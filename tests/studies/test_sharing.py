@@ -5,8 +5,8 @@ import json
 import pytest
 from cell_files import keep_seeds
 
+from multitask.config_tasks import without_paths
 from multitask.settings.config import RunConfig
-from multitask.storage.stored_config import without_paths
 from studies.cost import left_runs
 from studies.results import Cell, Results
 from studies.sharing import (

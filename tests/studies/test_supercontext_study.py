@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cell_files import few_words, keep_seeds, write_times
 
-from common.json_files import digest
+from common.files import digest
 from multitask.settings.config import RunConfig
 from pretrain.probe import linear_evaluation
 from studies.claims import verdict_table

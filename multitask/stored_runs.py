@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
+
+import msgspec
 
 from common.errors import RunError, UserError
-from common.json_files import write_json
-from common.run_files import CHECKPOINTS, is_run
+from common.files import is_run, write_json
+from multitask.run_folder import CHECKPOINT, RunFolder, stored_run_errors
 from multitask.settings.config import default_values
 from multitask.settings.following_defaults import following_defaults
 from multitask.settings.methods import methods
-from multitask.storage.run_folder import DATA, RunFolder
-from multitask.storage.stored_config import check_stored, stored_run_errors
-from multitask.storage.unfinished import finished_epochs
 from tasks import TASKS, OwnTasks, find_task
 from tasks.base import Task
 from tasks.metrics import mean_score
@@ -26,10 +25,28 @@ from tasks.predictions import (
     write_prediction_file,
     write_scores,
 )
+from tasks.task_description import NAME
 
 # Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "device", "output")
 DECISIVE = ("objective", "schedule")  # methods from which defaults of other settings follow
+
+
+TaskName = Annotated[str, msgspec.Meta(pattern=f"^{NAME.pattern}$")]  # a part of files' names
+
+
+class Settings(TypedDict, total=False):
+    """The settings of a run or of a merge of runs that readers use."""
+
+    mode: str
+    tasks: list[TaskName]
+    auxiliary: list[TaskName]
+    own_tasks: dict[TaskName, dict[str, Any]]
+    task_options: dict[TaskName, dict[str, Any]]
+    members: dict[TaskName, list[str]]
+    seed: int
+    data: str | None
+    init: str | None
 
 
 @dataclass(frozen=True)
@@ -88,16 +105,12 @@ class StoredRun:
 
     @property
     def state(self) -> str:
-        """Progress: finished; finished, part of dev (used for its metrics); epoch 2 of 3; begun."""
+        """Progress: finished; finished, part of dev (used for its metrics); not finished."""
         if self.metrics is not None:
             members = self.metrics.get("members", {}).values()
             some = any(one.get("selected_on_examples") for one in members)
             return "finished, part of dev" if some else "finished"
-        try:
-            epoch = finished_epochs(self.folder)
-        except UserError:
-            return "begun, its newest checkpoint damaged"
-        return "begun" if epoch is None else f"epoch {epoch} of {self.config.get('epochs')}"
+        return "not finished"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -122,10 +135,10 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
     found, problems = [], []
     for file in sorted(root.rglob("config.json")):
         parts = file.relative_to(root).parts
-        if any(one in (CHECKPOINTS, "tensorboard") or one.startswith(".") for one in parts):
+        if CHECKPOINT.fullmatch(file.parent.name) or any(one.startswith(".") for one in parts):
             continue
         try:
-            if is_run(RunFolder(file.parent).settings()):
+            if is_run(RunFolder(file.parent).settings_if_any() or {}):
                 found.append(read_run(file.parent))
         except UserError as error:
             problems.append(str(error))
@@ -133,15 +146,15 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
 
 
 def read_run(folder: Path) -> StoredRun:
-    """Read the run in a folder; raise UserError if there is none."""
+    """Read the run in a folder; raise RunError if there is none."""
     place = RunFolder(folder)
-    config, file = place.settings(), place.config_file
+    config = place.settings_if_any() or {}
     if not is_run(config):
-        raise UserError(f"{file}: expected the file of a run, found that of another program")
+        raise RunError(f"{folder}: expected a run with its config.json, found none")
     try:
-        check_stored(config)
-    except UserError as error:
-        raise UserError(f"{file}: {error}") from error
+        msgspec.convert(config, Settings)
+    except msgspec.ValidationError as error:
+        raise RunError(f"{place.config_file}: {error}; train the run again") from error
     return StoredRun(folder, config, place.read_metrics())
 
 
@@ -155,14 +168,14 @@ def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
     first: tuple[Path, str] | None = None
     column: tuple[Path, str | None] | None = None
     for run in runs:
-        own = read_run(run).own_tasks.get(task) if RunFolder(run).has_config() else None
+        own = read_run(run).own_tasks.get(task) if RunFolder(run).config_file.exists() else None
         if own is None:
             continue
         column = column or (run, own.get("id"))
         if own.get("id") != column[1]:
             mine, theirs = (f"id={one}" if one else "no id" for one in (own.get("id"), column[1]))
             raise RunError(f"{run}: expected {task} with {theirs}, as {column[0]}, found {mine}")
-        checksum = RunFolder(run).data_checksums().get(f"{task} {split}")
+        checksum = RunFolder(run).data().get(f"{task} {split}")
         if own.get("id") is not None or checksum is None:
             continue
         first = first or (run, checksum)
@@ -177,7 +190,7 @@ def scored_files(runs: Iterable[Path]) -> dict[str, str]:
     """Return the checksums of the files of dev and test that runs read, those of the first one."""
     found: dict[str, str] = {}
     for run in runs:
-        for name, checksum in RunFolder(run).data_checksums().items():
+        for name, checksum in RunFolder(run).data().items():
             if name.endswith((" dev", " test")):
                 found.setdefault(name, checksum)
     return found
@@ -213,21 +226,16 @@ def write_merged_run(
     """Write scores by task and split, and metrics. A run there is removed first.
 
     `data` are the checksums of the files with the scored examples, by name.
-    Raise RunError if another process uses the folder.
     """
     run = RunFolder(folder)
     with run.locked():
-        run.remove()
-        run.write_config(config)
-        write_json(run.path / DATA, data)
-        target = run.predictions
-        target.mkdir(exist_ok=True)
+        run.begin(config, data, overwrite=True)
         for task, splits in tables.items():
             output = StoredRun(folder, config, None).task(task).output
             for split, table in splits.items():
                 assert table.predictions is not None
                 if output is not None:
-                    file = target / output.name(split)
+                    file = run.predictions / output.name(split)
                     write_prediction_file(file, output, table.ids, table.predictions)
                 write_scores(run.scores(task, split), table)
         write_json(run.metrics_file, metrics)

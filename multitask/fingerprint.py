@@ -1,0 +1,88 @@
+"""The fingerprint of what a run reads: files of examples, its encoder, and other runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from common.errors import RunError, SettingsError
+from common.files import digest
+from minbert.sources import encoder_checksum
+from multitask.config_tasks import plain_tasks
+from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig, path_settings
+from multitask.source_runs import source_runs
+from multitask.teachers import teachers_by_task
+from tasks import build_task, data_folder
+
+ENCODER = "encoder"  # the key of a local encoder's folder; other keys have a space
+
+
+def files(config: RunConfig) -> dict[str, Path]:
+    """Return the files of examples and texts that a run reads, `TASK SPLIT` or `SETTING NUMBER`."""
+    folder, flat = data_folder(config.data), config.flat()
+    found = {
+        f"{name} {split}": Path(task.source.where(folder, split))
+        for name, task in plain_tasks(config).items()
+        for split in task.source.splits
+    }
+    if config.pretrains and not config.objective.of_classes:  # it selects the epoch
+        found["sts dev"] = Path(build_task("sts").source.where(folder, "dev"))
+    for key in path_settings():
+        found |= {f"{key} {n}": path for n, path in enumerate(as_paths(flat.get(key)), 1)}
+    return found
+
+
+def as_paths(value: Any) -> list[Path]:
+    """Return the paths in a setting, which holds one, several or none."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return [Path(one) for one in several if one]
+
+
+def file_digests(*configs: RunConfig) -> dict[str, str]:
+    """Return the SHA-256 of each file that the configurations read and that is there."""
+    paths = {key: path for one in configs for key, path in files(one).items()}
+    return {key: digest(path) for key, path in paths.items() if path.is_file()}
+
+
+def fingerprint(config: RunConfig) -> dict[str, str]:
+    """Return the checksums of all that a run reads and that is there, by name.
+
+    Those are its files, a local encoder, the weights of the runs that it begins from or learns
+    from, and how much each teacher counts, which changes with the members of an ensemble.
+    """
+    found = file_digests(config)
+    if config.init is None and (checksum := encoder_checksum(config.encoder)):
+        found[ENCODER] = checksum
+    runs = dict[str, Path]()
+    with suppress(RunError):  # a finished run does not need its teachers, which may be gone
+        runs = source_runs(config)
+        for task, several in teachers_by_task(config).items():
+            found |= {f"share of {run} in {task}": str(share) for run, share in several.items()}
+    for key, run in runs.items():
+        with suppress(RunError):
+            found[key] = RunFolder(run).weights_checksum()
+    return found
+
+
+def check_inputs_stay(folder: Path, config: RunConfig) -> None:
+    """Raise SettingsError for an input of a run in the folder that the run replaces."""
+    named = {"--encoder": config.encoder, "--init": config.init}
+    inputs = {key: Path(one) for key, one in named.items() if one} | files(config)
+    inputs |= {f"--teacher {one}": Path(one) for one in config.teacher}
+    with suppress(RunError):
+        inputs |= source_runs(config)
+    for key, path in inputs.items():
+        if path.resolve().is_relative_to(folder.resolve()):
+            line = f"expected a path outside of the folder of the run, found {path}"
+            raise SettingsError(f"{key}: {line}; choose another --output")
+
+
+def has_changed(folders: Iterable[RunFolder], task: str, split: str, path: Path) -> bool:
+    """Return whether the file of a split has another checksum than when one of the runs began."""
+    if not path.is_file():
+        return False
+    key, found = f"{task} {split}", digest(path)
+    return any(folder.data().get(key, found) != found for folder in folders)

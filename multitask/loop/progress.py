@@ -1,0 +1,82 @@
+"""The progress of a run: its counts and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+import msgspec
+
+from multitask.settings.config import RunConfig
+
+
+class Scored(TypedDict):
+    """Dev metrics after an epoch."""
+
+    epoch: int
+    step: int
+    selection_score: float
+    dev: dict[str, Any]
+
+
+@dataclass
+class Progress:
+    """Counts and scores of a run, part of the trainer's `state_dict`."""
+
+    epoch: int = 0  # finished epochs
+    taken: int = 0  # steps of the next epoch
+    step: int = 0
+    seconds: float = 0.0  # of training, without evaluation
+    examples: int = 0
+    skipped: int = 0  # steps skipped in a row: loss or gradient not finite
+    best_score: float = float("-inf")
+    best_epoch: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)  # status of the combiner -> steps
+    conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
+    history: list[Scored] = field(default_factory=list)
+    stopped: bool = False  # by a callback
+    # Pre-training: dev metrics before the first step.
+    before: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Progress:
+        """Return the progress stored as JSON; raise ValueError for other content."""
+        return msgspec.convert(content, cls)
+
+    @property
+    def scored(self) -> bool:
+        """Whether the last finished epoch has its dev score."""
+        return bool(self.history) and self.history[-1]["epoch"] == self.epoch
+
+    def count(self, status: str, examples: int) -> None:
+        """Add a step with the combiner's `status`."""
+        self.examples += examples
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+
+    def add_score(self, score: float, dev: Mapping[str, Any], keep_last: bool) -> bool:
+        """Add the dev score of the epoch; return whether to keep its weights."""
+        self.history.append(
+            {"epoch": self.epoch, "step": self.step, "selection_score": score, "dev": dict(dev)}
+        )
+        better = score > self.best_score or keep_last
+        if better:
+            self.best_score, self.best_epoch = score, self.epoch
+        return better
+
+    def due(self, config: RunConfig) -> bool:
+        """Return whether an evaluation is due before the next epoch."""
+        last = self.epoch >= config.epochs
+        at_this_one = self.epoch > 0 and (self.epoch % config.evaluate_every == 0 or last)
+        return at_this_one and not self.scored
+
+    def finished(self, config: RunConfig) -> bool:
+        """Return whether training ended: by a callback, the last epoch or the patience."""
+        patience = config.patience or config.epochs
+        since = self.epoch - max(self.best_epoch, config.probe_epochs)
+        ended = self.stopped or self.epoch >= config.epochs or since >= patience
+        return ended and self.scored
+
+    def summary(self, epochs: int) -> str:
+        """Return the progress as text."""
+        return f"step {self.step:,}, epoch {self.epoch} of {epochs}"

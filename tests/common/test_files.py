@@ -1,0 +1,131 @@
+"""Files and folders are replaced completely or not at all, also by several processes."""
+
+import os
+import subprocess
+import sys
+from unittest import mock
+
+import pytest
+
+from common import files
+from common.errors import RunError, UserError
+from common.files import (
+    STATE,
+    atomic_path,
+    atomic_write_text,
+    check_regular,
+    complete_folder,
+    file_lock,
+    read_state,
+)
+
+WRITER = """
+import sys
+from pathlib import Path
+from common.files import atomic_write_text
+for _ in range(300):
+    atomic_write_text(Path(sys.argv[1]), sys.argv[2] * 1000)
+"""
+
+
+def test_two_processes_write_one_file(tmp_path):
+    file = tmp_path / "table.md"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(file), text]) for text in ("a", "b")
+    ]
+    assert [one.wait(timeout=600) for one in writers] == [0, 0]
+    assert file.read_text() in ("a" * 1000, "b" * 1000)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_line_breaks_stay_as_they_are(tmp_path):
+    atomic_write_text(tmp_path / "text", "a\nb\r\nc\u2028d")
+    assert (tmp_path / "text").read_bytes() == "a\nb\r\nc\u2028d".encode()
+
+
+def test_an_error_leaves_the_old_content(tmp_path):
+    atomic_write_text(tmp_path / "text", "before")
+
+    def fail():
+        with atomic_path(tmp_path / "text") as new:
+            new.write_text("half")
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        fail()
+    assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]
+
+
+def test_a_folder_is_replaced_only_with_overwrite(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "file").write_text("old")
+    for overwrite, found in ((False, "old"), (True, "new")):
+        try:
+            with atomic_path(tmp_path / "out", overwrite) as new:
+                new.mkdir()
+                (new / "file").write_text("new")
+        except OSError:
+            assert not overwrite
+        assert (tmp_path / "out" / "file").read_text() == found
+        assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+def test_files_that_are_not_regular_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("")
+    for name in (tmp_path / "pipe", tmp_path, os.devnull):
+        with pytest.raises(UserError, match=f"{name}: expected a regular file, found a"):
+            check_regular(type(tmp_path)(name))
+    for name in ("file", "nowhere", "file/inside", "\0"):
+        check_regular(tmp_path / name)
+
+
+DAMAGES = {
+    "a byte more": lambda file: file.write_text("good "),
+    "no file": lambda file: file.unlink(),
+    "a folder in its place": lambda file: (file.unlink(), file.mkdir()),
+    "another state": lambda file: (file.parent / STATE).write_text(
+        (file.parent / STATE).read_text().replace('"step": 5', '"step": 6')
+    ),
+    "no state": lambda file: (file.parent / STATE).unlink(),
+    "an empty state": lambda file: (file.parent / STATE).write_text("{}"),
+    "no text": lambda file: (file.parent / STATE).write_bytes(b"\xff\xfe"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_of_a_complete_folder_is_refused_in_one_line(tmp_path, damage):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "file").write_text("good")
+    (tmp_path / "file").write_text("good")
+    complete_folder(tmp_path, {"step": 5, "best": float("-inf"), "pair": (1, 2)})
+    assert read_state(tmp_path)["pair"] == [1, 2]
+    damage(tmp_path / "file")
+    with pytest.raises(RunError, match=str(tmp_path)) as error:
+        read_state(tmp_path, RunError)
+    assert "\n" not in str(error.value)
+
+
+def test_a_complete_folder_is_on_the_disk(tmp_path, without_flushing):
+    (tmp_path / "file").write_text("text")
+    flushed, opened = [], []
+    with mock.patch.object(files, "sync", flushed.append):
+        complete_folder(tmp_path, {})
+    assert flushed == [tmp_path / "file", tmp_path / STATE, tmp_path, tmp_path.parent]
+    with mock.patch.object(os, "fsync", opened.append):
+        without_flushing(tmp_path / "file")  # the function that is replaced elsewhere
+    assert len(opened) == 1
+
+
+def test_a_lock_says_who_holds_it_and_ends_with_the_process(tmp_path):
+    hold = "import sys, time; from pathlib import Path; from common.files import file_lock\n"
+    hold += "with file_lock(Path(sys.argv[1])): print(flush=True); time.sleep(600)"
+    command = [sys.executable, "-c", hold, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        with file_lock(tmp_path / "run", wait=False) as mine:
+            assert not mine
+        assert (tmp_path / "run.lock").read_text().strip() == str(process.pid)
+        process.kill()
+    with file_lock(tmp_path / "run", wait=False) as mine:
+        assert mine
