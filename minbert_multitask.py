@@ -3,12 +3,12 @@
 import sys
 
 from cli import main as run
-from common.entry_point import program, start
+from common.entry_point import start
 
 
 def main() -> None:
     """Run the command line and exit the process."""
-    start(program(), lambda: run(sys.argv[1:]))
+    start(lambda: run(sys.argv[1:]))
 
 
 if __name__ == "__main__":

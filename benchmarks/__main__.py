@@ -82,4 +82,4 @@ def table(sides: dict[str, dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    start("python -m benchmarks", main)
+    start(main)

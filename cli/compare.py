@@ -25,7 +25,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="[NAME=]RUN",
         help="folders of finished runs; the first one belongs to the baseline, with which the "
-        "other systems are compared",
+        "other systems are compared (required)",
     )
     parser.add_argument(
         "--embeddings",

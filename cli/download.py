@@ -37,7 +37,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from reports.tables import shown_table
+    from reports.tables import text_table
     from tasks.hub import ORIGINS, fetch, to_task_splits, write
     from tasks.text_files import DataError
 
@@ -65,7 +65,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
             if count != expected and not source:
                 differ.append(f"{name} {split}: expected {expected:,} examples, found {count:,}")
     if rows:
-        print(shown_table(["task", "split", "examples", "expected", "file"], rows))
+        print(text_table(["task", "split", "examples", "expected", "file"], rows))
     for line in differ:
         print(line)
     return 1 if differ else 0

@@ -32,10 +32,12 @@ def add_flags(parser: Any) -> None:
         required=True,
         metavar="FILE",
         help="text file with one sentence per line, or a .csv, .tsv, .jsonl or .parquet file with "
-        "--column",
+        "--column (required)",
     )
     files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
-    files.add_argument("--output", type=path, required=True, metavar="FILE", help="output file")
+    files.add_argument(
+        "--output", type=path, required=True, metavar="FILE", help="output file (required)"
+    )
     files.add_argument(
         "--run",
         type=path,

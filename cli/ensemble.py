@@ -30,7 +30,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=path,
         metavar="[TASK=]RUN",
-        help="folders of finished runs",
+        help="folders of finished runs (required)",
     )
     parser.add_argument(
         "--method",

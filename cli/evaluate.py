@@ -26,7 +26,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         type=path,
         required=True,
         metavar="DIR",
-        help="folder of a run, or with files such as sst-dev-output.csv",
+        help="folder of a run, or with files such as sst-dev-output.csv (required)",
     )
     parser.add_argument(
         "--data",

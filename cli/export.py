@@ -14,8 +14,9 @@ from serving.export_kinds import DEFAULT, KINDS
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--run", type=path, required=True, metavar="RUN", help="folder of a run")
-    parser.add_argument("--output", type=path, required=True, metavar="DIR", help="output folder")
+    for name, what in {"run": "folder of a run", "output": "output folder"}.items():
+        about = f"{what} (required)"
+        parser.add_argument(f"--{name}", type=path, required=True, metavar="DIR", help=about)
     parser.add_argument(
         "--format",
         choices=tuple(KINDS),

@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from common.entry_point import program_command
-from common.terminal import highlighted
 from multitask.settings.config import RunConfig
 from tasks import SAMPLE
 
@@ -27,10 +26,7 @@ def next_commands(config: RunConfig, folder: Path, use: Sequence[str] = ()) -> s
     """
     run, further = str(folder), use_words(use)
     chosen = after_pretraining if config.pretrains else after_training
-    lines = [
-        f"{highlighted(command)}\n    {purpose}"
-        for command, purpose in chosen(config, run, further)
-    ]
+    lines = [f"{command}\n    {purpose}" for command, purpose in chosen(config, run, further)]
     return "next:\n" + "\n".join(f"  {line}" for line in lines)
 
 

@@ -27,7 +27,11 @@ from serving.prediction_table import PredictionOptions
 
 def add_flags(parser: Any) -> None:
     parser.add_argument(
-        "--run", type=path, required=True, metavar="RUN", help="folder of a run or of an export"
+        "--run",
+        type=path,
+        required=True,
+        metavar="RUN",
+        help="folder of a run or of an export (required)",
     )
     parser.add_argument(
         "--tasks",

@@ -48,7 +48,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from multitask.source_runs import check_encoder_of_init
     from multitask.stored_runs import check_merged_folder, write_merged_run
     from pretrain.probe import linear_evaluation
-    from reports.tables import shown_table
+    from reports.tables import text_table
 
     check_encoder_of_init(config)
     folder = Path(args.output or default_folder(config))
@@ -64,7 +64,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         [name, metric, *(f"{figures[name][metric]:.4f}" for figures in found.values())]
         for metric in found["dev"][name]
     ]
-    print(shown_table(["task", "metric", *found], rows))
+    print(text_table(["task", "metric", *found], rows))
     print(f"logistic regression with C = {result['strength'][name]:g}, chosen on dev")
     print(f"\npredictions and metrics.json: {folder}")
     return 0

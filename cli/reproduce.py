@@ -28,7 +28,7 @@ CHANGES = {  # settings of a study's runs that have a flag, and the tables that 
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--table", choices=STUDIES, required=True, help="study or paper")
+    parser.add_argument("--table", choices=STUDIES, required=True, help="study or paper (required)")
     add_cell_flags(parser)
     add_setting_flags(parser)
     add_result_flags(parser)
@@ -126,7 +126,7 @@ def add_result_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from minbert.device import choose_device
-    from reports.tables import shown_table
+    from reports.tables import text_table
     from studies.cost import cost_table
     from studies.reproduce import check_request, planned_cells, reproduce
     from studies.results import Results
@@ -141,7 +141,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if args.dry_run:
         cells = planned_cells(study, request)
         results = Results(request.results)
-        print(shown_table(*cost_table(cells, results, request.runs)))
+        print(text_table(*cost_table(cells, results, request.runs)))
         return 0
     print(reproduce(study, request))
     print(f"tables: {study.page_path(request.results)}; figures and cells: {request.results}")

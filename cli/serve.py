@@ -25,7 +25,11 @@ Milliseconds = Annotated[int, Meta(ge=0, le=1000)]
 
 def add_flags(parser: Any) -> None:
     parser.add_argument(
-        "--run", type=path, required=True, metavar="RUN", help="folder of a run or of an export"
+        "--run",
+        type=path,
+        required=True,
+        metavar="RUN",
+        help="folder of a run or of an export (required)",
     )
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="ADDRESS", help="address (default: 127.0.0.1)"

@@ -10,7 +10,6 @@ from typing import Any
 from cli.settings_flags import Flags, path
 from cli.training import ChosenTasks, settings_file
 from common.errors import SettingsError, UserError
-from common.processes import is_main_process
 from common.repeats import repeated
 from common.suggestions import suggestion
 from tasks import TASK_NAMES
@@ -165,6 +164,6 @@ def resolve_tasks(
     if table:
         described, lines = complete_table(table)
         own |= {one.name: one.to_json() for one in described}
-        for line in lines if is_main_process() else ():
+        for line in lines:
             print(line, flush=True)
     return ChosenTasks(names, own)

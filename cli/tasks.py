@@ -32,7 +32,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    from reports.tables import shown_table
+    from reports.tables import text_table
 
     given = [*TASK_NAMES, *(args.further or []), *table_names(args)]
     chosen = resolve_tasks(args, parser, given, "--task")
@@ -44,7 +44,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         raise UserError(f"{folder}: expected a folder with data files, found none")
     every = [about(name, chosen.own, folder, args.examples) for name in chosen.names]
     problems = [one.problem for one in every if one.problem is not None]
-    print(shown_table(["task", "reads", "kind", *SPLITS], [one.row for one in every]))
+    print(text_table(["task", "reads", "kind", *SPLITS], [one.row for one in every]))
     print(f"\nexamples found in {folder}; empty if there are no files")
     for line in [*(line for one in every for line in one.lines), *problems]:
         print(one_line(line)[:LONGEST])

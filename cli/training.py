@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +14,6 @@ from cli.settings_flags import USE, Flags, of_tasks, path
 from common.argument_types import typed
 from common.entry_point import command_line, if_interrupted
 from common.errors import SettingsError
-from common.processes import is_main_process
 from common.settings import Count, Name, Settings, convert
 from common.yaml_files import read_settings
 from multitask.control import Every, RunControl, parse_every
@@ -237,8 +234,6 @@ def settings_file(args: argparse.Namespace) -> dict[str, Any]:
 def train(config: RunConfig, args: argparse.Namespace) -> int:
     """Train a run in its folder and print its metrics; a finished run is only printed."""
     folder = Path(args.output) if args.output else default_folder(config)
-    if not is_main_process():
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (open until the process ends)
     control = run_control(args)
     if args.dry_run:
         return show_plan(config)
@@ -263,7 +258,7 @@ def show_plan(config: RunConfig) -> int:
     """Print examples, passes and steps of every epoch and task."""
     from multitask.dry_run import dry_run_rows
     from multitask.precision import precision_before_loading
-    from reports.tables import shown_table
+    from reports.tables import text_table
 
     if config.preset is not None:
         preset = preset_of(config.preset)
@@ -273,10 +268,10 @@ def show_plan(config: RunConfig) -> int:
             for key, (_, source) in preset.of_mode(config.mode).items()
         ]
         print(f"preset {config.preset}: {preset.paper}")
-        print(shown_table(["setting", "this run", "of the paper"], settings) + "\n")
+        print(text_table(["setting", "this run", "of the paper"], settings) + "\n")
     if config.precision == "auto":
         print(precision_before_loading(config))
     rows = dry_run_rows(config)
     header = ["epoch", "task", "examples", "passes", "batches", "steps"]
-    print(shown_table(header, rows))
+    print(text_table(header, rows))
     return 0

@@ -1,7 +1,5 @@
 """Names in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 
@@ -11,12 +9,11 @@ def first_names(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def all_names(names: Sequence[str]) -> str:
+def all_names(names: Sequence[str], last: str = "and") -> str:
     """Return `a`, `a and b` or `a, b and c`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def any_of(names: Sequence[str]) -> str:
-    """Return `a`, `a or b`, or `a, b or c`; expects one name or more."""
-    *first, last = names
-    return f"{', '.join(first)} or {last}" if first else last
+    """Return `a`, `a or b`, or `a, b or c`."""
+    return all_names(names, "or")

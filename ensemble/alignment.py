@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.predictions import PredictionError, Scores
+from tasks.predictions import Scores, UserError
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Aligned:
 def aligned(tables: Mapping[str, Scores], predict: Callable[[np.ndarray], np.ndarray]) -> Aligned:
     """Align all models' rows to the first model's ids; `predict` maps values to predictions.
 
-    Raises PredictionError if the ids, the classes or the targets of two models differ.
+    Raises UserError if the ids, the classes or the targets of two models differ.
     """
     (first, found), *_ = tables.items()
     several = []
     for name, other in tables.items():
         other = other.rows(positions(found.ids, other.ids, first, name))
         if other.values.shape != found.values.shape:
-            raise PredictionError(
+            raise UserError(
                 f"{name}: expected values {found.values.shape}, as {first} has them, "
                 f"found {other.values.shape}"
             )
@@ -45,7 +45,7 @@ def aligned(tables: Mapping[str, Scores], predict: Callable[[np.ndarray], np.nda
             and other.targets is not None
             and not np.array_equal(found.targets, other.targets)
         ):
-            raise PredictionError(f"{name}: expected the labels of {first}, found other labels")
+            raise UserError(f"{name}: expected the labels of {first}, found other labels")
         several.append(other)
     marks = [one.selected_on for one in several if one.selected_on is not None]
     return Aligned(
@@ -59,14 +59,12 @@ def aligned(tables: Mapping[str, Scores], predict: Callable[[np.ndarray], np.nda
 
 
 def positions(wanted: np.ndarray, ids: np.ndarray, first: str, name: str) -> np.ndarray:
-    """Return the row in `ids` of each wanted id (N,); raise PredictionError if the ids differ."""
+    """Return the row in `ids` of each wanted id (N,); raise UserError if the ids differ."""
     place = {one: row for row, one in enumerate(ids.tolist())}
     missing = [one for one in wanted.tolist() if one not in place]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise PredictionError(f"{name}: expected the examples of {first}, lacks {missing[0]}{more}")
+        raise UserError(f"{name}: expected the examples of {first}, lacks {missing[0]}{more}")
     if len(ids) != len(wanted):
-        raise PredictionError(
-            f"{name}: expected the {len(wanted)} examples of {first}, found {len(ids)}"
-        )
+        raise UserError(f"{name}: expected the {len(wanted)} examples of {first}, found {len(ids)}")
     return np.array([place[one] for one in wanted.tolist()], np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ensemble.alignment import Aligned, aligned
 from ensemble.vote import average, majority_vote
-from tasks.predictions import PredictionError, Scores
+from tasks.predictions import Scores, UserError
 
 METHODS = ("vote", "average", "greedy")
 
@@ -57,7 +57,7 @@ def merge(
     every = {name: aligned(models, kind.predictions) for name, models in tables.items()}
     dev = every["dev"]
     if dev.targets is None:
-        raise PredictionError(f"{dev.names[0]}: expected labels with the dev scores, found none")
+        raise UserError(f"{dev.names[0]}: expected labels with the dev scores, found none")
     targets, seen = dev.targets, dev.selected_on
     chosen = list(range(len(dev.names)))
     if method == "greedy":
@@ -70,7 +70,7 @@ def merge(
         chosen = greedy_selection(dev.values[:, inside], score)
     if seen.all():
         line = f"found 0 of {len(seen)}; leave out members that are ensembles"
-        raise PredictionError(f"dev: expected examples that selected no member, {line}")
+        raise UserError(f"dev: expected examples that selected no member, {line}")
     splits = {name: merged(table, chosen, kind, method) for name, table in every.items()}
     if seen.any():
         splits["dev"] = replace(splits["dev"], selected_on=seen)

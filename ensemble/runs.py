@@ -22,7 +22,7 @@ from multitask.stored_runs import (
 from tasks import TASK_NAMES, in_order
 from tasks.kind import Kind
 from tasks.metrics import overall
-from tasks.predictions import PredictionError, Scores, read_scores_of
+from tasks.predictions import Scores, UserError, read_scores_of
 from tasks.task_description import NAME, output_signature
 
 SPLITS = ("dev", "test")
@@ -31,21 +31,21 @@ SPLITS = ("dev", "test")
 def tasks_of_run(run: Path) -> tuple[str, ...]:
     """Return the tasks with dev scores in a finished run or a folder of predictions."""
     if RunFolder(run).config_file.exists() and read_run(run).metrics is None:
-        raise PredictionError(f"{run}: expected a finished run, found no metrics.json")
+        raise UserError(f"{run}: expected a finished run, found no metrics.json")
     found = tuple(
         task
         for task in in_order([*TASK_NAMES, *own_tasks_of([run])])
         if RunFolder(run).scores(task, "dev").exists()
     )
     if not found:
-        raise PredictionError(
+        raise UserError(
             f"{run}: expected a finished run, found no predictions/TASK-dev-probabilities.npz"
         )
     return found
 
 
 def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
-    """Return the own tasks of the runs; raise PredictionError if definitions differ."""
+    """Return the own tasks of the runs; raise UserError if definitions differ."""
     found: dict[str, Mapping[str, Any]] = {}
     for run in runs:
         if not RunFolder(run).config_file.exists():
@@ -55,7 +55,7 @@ def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
             mine, theirs = output_signature(known), output_signature(described)
             for key in mine:
                 if mine[key] != theirs[key]:
-                    raise PredictionError(
+                    raise UserError(
                         f"{run}: {name}: {key}: expected {mine[key]}, as in another run, found "
                         f"{theirs[key]}"
                     )
@@ -70,7 +70,7 @@ def output_options_of(task: str, runs: Sequence[Path]) -> dict[str, str]:
     for run, options in found.items():
         for key in (*known, *options):
             if options.get(key) != known.get(key):
-                raise PredictionError(
+                raise UserError(
                     f"{run}: {task}: expected {known.get(key, 'all')} {key}, as in another run, "
                     f"found {options.get(key, 'all')}"
                 )
@@ -113,7 +113,7 @@ def ensemble_runs(
 ) -> dict[str, Any]:
     """Merge each task's runs and write prediction files, scores and metrics.json into `folder`.
 
-    Returns the content of metrics.json. Raises PredictionError or RunError.
+    Returns the content of metrics.json. Raises UserError or RunError.
     """
     every = list(dict.fromkeys(run for runs in members.values() for run in runs))
     own = own_tasks_of(every)

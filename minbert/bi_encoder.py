@@ -159,7 +159,7 @@ class BiEncoder(nn.Module):
             EncoderError: for a precision that this encoder does not have.
 
         Warns:
-            common.errors.TruncationWarning: with the number of sentences that were cut to
+            common.errors.Notice: with the number of sentences that were cut to
                 `tokenizer.max_tokens`.
         """
         check_column(sentences, batch_size)

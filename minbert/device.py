@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import torch
 
-from common.errors import UserError
+from common.errors import SettingsError
 from minbert.linear import has_bfloat16
 
 
-class HardwareError(UserError):
-    """A device that is unknown or that this PyTorch does not have."""
-
-    status = 2
-
-
 def choose_device(name: str) -> torch.device:
-    """Return the named device, for `auto` a GPU if available; raise HardwareError if none."""
+    """Return the named device, for `auto` a GPU if available; raise SettingsError if none."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     gpus = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
     known = ["auto", "cpu", *(["cuda", *gpus] if gpus else [])]
     if name not in known:
-        raise HardwareError(f"--device: expected {', '.join(known)}, found {name!r}")
+        raise SettingsError(f"--device: expected {', '.join(known)}, found {name!r}")
     return torch.device(name)
 
 

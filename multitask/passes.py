@@ -135,16 +135,10 @@ class EncoderPass:
 
 @dataclass(frozen=True)
 class LeafLosses:
-    """A task's losses (scalars) on some examples, and the passes they were computed from.
-
-    If several processes share an in-batch loss, each computes the whole loss, but only some of the
-    leaves are its own. `copies` is the number of processes. The losses were divided by it, so that
-    values and gradients of heads add up; the gradients of the leaves are multiplied by it.
-    """
+    """A task's losses (scalars) on some examples, and the passes they were computed from."""
 
     by_objective: Mapping[str, Tensor]
     passes: Sequence[EncoderPass]
-    copies: int = 1
 
     def backward(self, loss: Tensor, keep: bool = False) -> None:
         """Differentiate a loss through leaves and encoder; `keep` the graphs for further losses."""
@@ -175,7 +169,7 @@ class LeafLosses:
         loss.backward(retain_graph=keep)
         found = []
         for leaf in self.leaves:
-            found.append(torch.zeros_like(leaf) if leaf.grad is None else leaf.grad * self.copies)
+            found.append(torch.zeros_like(leaf) if leaf.grad is None else leaf.grad)
             leaf.grad = None
         return found
 

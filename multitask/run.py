@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from common.environment import environment
-from common.errors import RunError, out_of_memory
+from common.errors import RunError
 from common.files import write_json
 from multitask.assembly import assemble
 from multitask.calibration import calibrate, write_temperatures
 from multitask.control import RunControl
-from multitask.distributed import Processes, process_group
+from multitask.distributed import Processes, connected_processes
 from multitask.fingerprint import check_inputs_stay, fingerprint
 from multitask.loop.evaluation import (
     counted,
@@ -52,7 +52,8 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
     """
     check_complete(config)
     run_folder = RunFolder(folder)
-    with process_group(config.device) as processes, ExitStack() as stack:
+    processes = connected_processes(config.device)
+    with ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
         shared: tuple[RunConfig, bool, dict[str, str], str | None] | None = None
         with processes.synchronized_errors():
@@ -87,22 +88,6 @@ def begin_folder(config: RunConfig, folder: Path, data: Mapping[str, str], overw
         (folder / "code" / name).write_bytes(content)
 
 
-@contextmanager
-def memory_reported(config: RunConfig) -> Iterator[None]:
-    """Turn an out-of-memory error into a RunError that names the flags that help."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if not out_of_memory(error):
-            raise
-        size = config.micro_batch or config.batch_size
-        pieces = f"--micro-batch {size // 2} (smaller pieces), " if size > 1 else ""
-        raise RunError(
-            f"out of memory with {size} examples at a time: a new run with {pieces}a lower "
-            "--batch-size or a smaller --encoder needs less"
-        ) from error
-
-
 def run(
     config: RunConfig,
     folder: Path,
@@ -131,8 +116,7 @@ def run(
     print(opening_line(trainer), flush=True)
     if resumed:
         print(f"resumed after {trainer.progress.summary(config.epochs)}", flush=True)
-    with memory_reported(config):
-        return train_and_predict(trainer, begin)
+    return train_and_predict(trainer, begin)
 
 
 def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:

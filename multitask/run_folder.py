@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from common.errors import OtherRunError, RunError, UnfinishedRunWarning, UserError
+from common.errors import Notice, OtherRunError, RunError, UserError
 from common.files import (
     EXPORTED,
     STATE,
@@ -315,7 +315,7 @@ class RunFolder:
         """Warn the caller's caller if the run has not finished; an export is never unfinished."""
         if not self.exported and not self.metrics_file.exists():
             line = "this run has not finished: its best epoch so far is used; --resume continues it"
-            warnings.warn(f"{self.path}: {line}", UnfinishedRunWarning, stacklevel=3)
+            warnings.warn(f"{self.path}: {line}", Notice, stacklevel=3)
 
 
 METRICS_OF_TASKS = ("dev", "test", "by_class", "history", "members", "calibration")

@@ -20,7 +20,6 @@ from tasks.base import Task
 from tasks.metrics import mean_score
 from tasks.own_types import TYPES
 from tasks.predictions import (
-    PredictionError,
     Scores,
     write_prediction_file,
     write_scores,
@@ -199,16 +198,16 @@ def scored_files(runs: Iterable[Path]) -> dict[str, str]:
 def check_merged_folder(
     folder: Path, config: Mapping[str, Any], members: Iterable[Path], overwrite: bool
 ) -> None:
-    """Raise PredictionError if the folder is a member's or holds a run not to be replaced.
+    """Raise UserError if the folder is a member's or holds a run not to be replaced.
 
     Raise RunError if it cannot be written, or another process uses it.
     """
     for member in members:
         if folder.resolve() == member.resolve():
-            raise PredictionError(f"{folder}: expected another --output than a member's folder")
+            raise UserError(f"{folder}: expected another --output than a member's folder")
     stored = RunFolder(folder).run_or_nothing()
     if stored is not None and stored != config and not overwrite:
-        raise PredictionError(
+        raise UserError(
             f"{folder}: expected this {config['mode']} or nothing, found another run; choose "
             "another --output, or add --overwrite"
         )

@@ -102,7 +102,7 @@ def train(
 
     Raises:
         common.errors.UserError: one line that says what was expected; its subclasses name the
-            cause: SettingsError, RunError, DataError, EncoderError, HardwareError.
+            cause: SettingsError, RunError, DataError, EncoderError.
     """
     from multitask.run import complete
 

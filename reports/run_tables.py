@@ -8,7 +8,7 @@ from typing import Any
 
 from multitask.stored_runs import StoredRun
 from reports.class_tables import class_table
-from reports.tables import Table, shown, shown_table
+from reports.tables import Table, shown, text_table
 from tasks import in_order
 from tasks.metrics import LEADERBOARD, OVERALL, OVERALL_KEYS
 
@@ -47,7 +47,7 @@ def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
         )
     figures = [f"{task} {metric}" for task, metric in columns]
     header = ["score", "run", "mode", "tasks", "seed", "settings", "state", *figures]
-    return f"{shown_table(header, rows)}\n{SCORE}"
+    return f"{text_table(header, rows)}\n{SCORE}"
 
 
 def columns_of(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
@@ -106,10 +106,10 @@ def summary(result: dict[str, Any]) -> str:
     calibrated = result.get("calibration")
     by_class = result.get("by_class", {}).get("dev")
     lines = [
-        shown_table(["task", "metric", "dev", *further], rows),
+        text_table(["task", "metric", "dev", *further], rows),
         *blanks(result["dev"], further),
-        *([f"\n{shown_table(*calibration_table(calibrated))}\n{CALIBRATED}"] if calibrated else ()),
-        *([f"\n{shown_table(*class_table(by_class))}\n"] if by_class else ()),
+        *([f"\n{text_table(*calibration_table(calibrated))}\n{CALIBRATED}"] if calibrated else ()),
+        *([f"\n{text_table(*class_table(by_class))}\n"] if by_class else ()),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']:.1f} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']:.1f} s in all",
@@ -160,7 +160,7 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
     for name in OVERALL_KEYS:
         if name in result["dev"]:
             rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
-    return shown_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)
+    return text_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)
 
 
 def ray_text(task: str, found: dict[str, Any]) -> str:

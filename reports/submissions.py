@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from common.files import atomic_path
-from reports.tables import shown_table
 from tasks.base import Task
 from tasks.metrics import overall
 from tasks.predictions import Label, PredictionFile, read_scores_of, scores_name
@@ -184,7 +183,7 @@ def score_table(found: Sequence[FileScore]) -> str:
         rows += [
             [split, "all", "", "", name, f"{value:.4f}"] for name, value in overall(metrics).items()
         ]
-    return shown_table(["split", "task", "rows", "file", "metric", "score"], rows)
+    return text_table(["split", "task", "rows", "file", "metric", "score"], rows)
 
 
 def pack(files: Sequence[Path], target: Path) -> None:

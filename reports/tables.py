@@ -8,7 +8,6 @@ from statistics import fmean, stdev
 from typing import Any
 
 from common.errors import escape_unsafe
-from common.terminal import coloured_table, has_colours
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
 Cells = frozenset[tuple[int, int]]  # row and column, both from 0, without the header
@@ -54,11 +53,6 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
-
-
-def shown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format a table for standard output: with colours in a terminal that has them, else plain."""
-    return (coloured_table if has_colours() else text_table)(header, rows)
 
 
 def shown(value: Any) -> str:

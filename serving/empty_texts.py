@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 
-from common.errors import EmptyTextWarning
+from common.errors import Notice
 
 REASON = "empty text"
 
@@ -22,4 +22,4 @@ def warn_of_empty_texts(empty: int, total: int, result: str = "no prediction fro
     """Warn the caller's caller if rows have an empty text; `result` is what they have instead."""
     if empty:
         line = f"{empty:,} of {total:,} rows have an empty text, and {result}"
-        warnings.warn(line, EmptyTextWarning, stacklevel=3)
+        warnings.warn(line, Notice, stacklevel=3)

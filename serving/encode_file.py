@@ -26,7 +26,7 @@ def encode_file(
 ) -> str:
     """Write the embeddings of `total` sentences to `target`; return a line with the speed.
 
-    The rows of empty texts are NaN, and are counted in an EmptyTextWarning. Raise UserError if the
+    The rows of empty texts are NaN, and are counted in a Notice. Raise UserError if the
     file has another number of sentences.
     """
     array = np.lib.format.open_memmap(target, "w+", np.float32, (total, model.width))

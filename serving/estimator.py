@@ -24,7 +24,6 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from common.errors import OtherRunError
-from common.processes import several_processes
 from common.settings import short_repr
 from multitask.control import RunControl
 from multitask.settings.config import RunConfig
@@ -89,8 +88,6 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Raise ValueError or TypeError, in one line, for texts that are missing or empty, labels of
         another kind, and wrong settings.
         """
-        if several_processes():
-            raise ValueError("fit: expected one process, found several (torchrun)")
         rows = self.texts(X, reset=True)
         if y is None:
             name = type(self).__name__

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from importlib import util
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.errors import SettingsError, UserError
-from common.extras import missing
 from common.files import BRANCHES, EXPORTED, HEADS, atomic_path, write_json
 from minbert.config import transformer_config
 from minbert.folder import EMBEDDING
@@ -54,8 +53,8 @@ def export(
     model = MultiTaskModel.load(run, "cpu", use=use)
     transformer_config(f"format {kind}", model.model.bi_encoder.encoder.config)
     chosen = KINDS[kind]
-    if chosen.package is not None and util.find_spec(chosen.package) is None:
-        raise SettingsError(f"format {kind}: {missing(chosen.package)}")
+    if chosen.package is not None:
+        import_module(chosen.package)  # before the run is read
     metrics = {**(RunFolder(run).read_metrics() or {}), "examples": example_counts(run, model)}
     if task is not None or (model.model.branches and not chosen.keeps_branches):
         model, metrics = of_task(model, metrics, task)

@@ -79,7 +79,7 @@ class MultiTaskModel:
 
         Raises:
             RunError, EncoderError: if the folder cannot be used; the message is one line.
-            HardwareError: for a device that is unknown or missing.
+            SettingsError: for a device that is unknown or missing.
         """
         folder = Path(folder).expanduser()
         config, tasks, model = load_trained(folder, device, use, max_tokens)
@@ -116,9 +116,9 @@ class MultiTaskModel:
             TypeError, ValueError: if `texts` are not all texts or all pairs.
 
         Warns:
-            common.errors.TruncationWarning: if rows are longer than the encoder's limit and
+            common.errors.Notice: if rows are longer than the encoder's limit and
                 are cut to it; the message gives their number.
-            common.errors.EmptyTextWarning: if rows have an empty text; so does that.
+            common.errors.Notice: if rows have an empty text; so does that.
         """
         if isinstance(texts, str):
             raise TypeError("texts: expected a list of texts or pairs, found one string")
@@ -161,7 +161,7 @@ class MultiTaskModel:
     ) -> np.ndarray:
         """Return embeddings (n, H) in float32; see `BiEncoder.encode`.
 
-        The encoder is the one of `task`. Warn with a SharedEncoderWarning if the run has branches
+        The encoder is the one of `task`. Warn with a Notice if the run has branches
         and `task` is None. Raise RunError as `check_embeds_texts` does.
         """
         self.check_embeds_texts(task)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from common.errors import RunError, SharedEncoderWarning
+from common.errors import Notice, RunError
 from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device
 from minbert.precision import PrecisionChoice
@@ -62,14 +62,14 @@ def report_precision(requested: str, choice: PrecisionChoice) -> None:
 def bi_encoder_of(model: EncoderWithHeads, task: str | None, name: str) -> BiEncoder:
     """Return the bi-encoder of a run with the layers of a task; the shared one for None.
 
-    Warn with a SharedEncoderWarning for None if there are branches. Raise RunError for a task that
+    Warn with a Notice for None if there are branches. Raise RunError for a task that
     is not in a run with branches. `name` is that of the argument that chooses the task.
     """
     check_task(task, model.selectable_tasks, name)
     if task is None and model.branches:
         names = ", ".join(model.branches)
         line = f"embeddings of the shared encoder, without a branch; {name} chooses one: {names}"
-        warnings.warn(line, SharedEncoderWarning, stacklevel=3)
+        warnings.warn(line, Notice, stacklevel=3)
     return model.bi_encoder_of(task)
 
 

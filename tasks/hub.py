@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from common.csv_rows import row_writer
-from common.extras import missing
 from common.files import atomic_write_text, check_regular
 from tasks import CS224N, build_task
 from tasks.catalog import GLUE
@@ -90,10 +89,8 @@ def fetch(name: str, source: Path | None, revision: str | None = None) -> Splits
     Raises DataError in one line, which says what to do without a network.
     """
     origin = ORIGINS[name]
-    try:
-        import datasets
-    except ImportError as error:
-        raise DataError(f"--mode download: {missing('datasets')}") from error
+    import datasets
+
     for file in (source / name).rglob("*") if source is not None else ():
         if not file.is_dir():
             check_regular(file, DataError)

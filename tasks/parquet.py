@@ -9,7 +9,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from common.extras import missing
 from common.files import check_regular
 from tasks.text_files import (
     DataError,
@@ -25,10 +24,8 @@ PARQUET = ".parquet"
 
 def opened(path: Path) -> Any:
     """Return an `IterableDataset` of a file, which has the types of the columns as `features`."""
-    try:
-        from datasets import Dataset
-    except ImportError as error:
-        raise DataError(f"{path}: {missing('datasets')}") from error
+    from datasets import Dataset
+
     if not path.exists():
         raise DataError(f"{path}: expected a data file, found none")
     check_regular(path, DataError)

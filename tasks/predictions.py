@@ -30,10 +30,6 @@ LARGEST = 1e100  # similarity, so that its square is finite
 NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
-class PredictionError(UserError):
-    """An invalid file of predictions."""
-
-
 @dataclass(frozen=True)
 class Scores:
     """Scores of N examples: `values` (N, C) probabilities or (N,) similarities, float32.
@@ -136,15 +132,15 @@ def write_scores(path: Path, scores: Scores) -> None:
 
 
 def read_scores(path: Path) -> Scores:
-    """Read a file of `write_scores`; raise PredictionError for any other file."""
-    arrays = read_arrays(path, "a run's probabilities", PredictionError)
+    """Read a file of `write_scores`; raise UserError for any other file."""
+    arrays = read_arrays(path, "a run's probabilities", UserError)
     for name in ("ids", "probabilities"):
         if name not in arrays:
-            raise PredictionError(f"{path}: expected an array {name!r}, found none")
+            raise UserError(f"{path}: expected an array {name!r}, found none")
     for name, array in arrays.items():
         kinds, axes = ARRAYS.get(name, ("", ()))
         if name in ARRAYS and (array.dtype.kind not in kinds or array.ndim not in axes):
-            raise PredictionError(
+            raise UserError(
                 f"{path}: {name}: expected {' or '.join(map(str, axes))} axes of "
                 f"{KINDS[kinds[0]]}, found {array.ndim} of {array.dtype}"
             )
@@ -152,44 +148,42 @@ def read_scores(path: Path) -> Scores:
     found = Scores(arrays["ids"], arrays["probabilities"], **further)
     for name, array in arrays.items():
         if len(array) != len(found.ids):
-            raise PredictionError(
+            raise UserError(
                 f"{path}: {name}: expected {len(found.ids)} rows, one per id, found {len(array)}"
             )
     if not np.isfinite(found.values).all():
         row = int(np.flatnonzero(~np.isfinite(found.values).reshape(len(found.ids), -1).all(1))[0])
-        raise PredictionError(
-            f"{path}: expected finite values, found others at id {found.ids[row]}"
-        )
+        raise UserError(f"{path}: expected finite values, found others at id {found.ids[row]}")
     if len(set(found.ids.tolist())) < len(found.ids):
-        raise PredictionError(f"{path}: expected each id once, found some twice")
+        raise UserError(f"{path}: expected each id once, found some twice")
     return found
 
 
 def read_scores_of(path: Path, kind: Kind) -> Scores:
     """Read the scores of a task of this kind.
 
-    Raises PredictionError for values of another shape, and for invalid targets or predictions.
+    Raises UserError for values of another shape, and for invalid targets or predictions.
     """
     found, classes, several = read_scores(path), kind.columns, kind.labels is not None
     shape = found.values.shape[1:]
     if shape != (() if classes is None else (classes,)):
         expected = "similarities" if classes is None else f"probabilities of {classes} classes"
         other = f"probabilities of {shape[0]} classes" if shape else "similarities"
-        raise PredictionError(f"{path}: expected {expected}, found {other}")
+        raise UserError(f"{path}: expected {expected}, found {other}")
     for name in ("targets", "predictions"):
         values = getattr(found, name)
         if values is None:
             continue
         if values.shape != (found.values.shape if several else found.ids.shape):
             axes = 2 if several else 1
-            raise PredictionError(f"{path}: {name}: expected {axes} axes, found {values.ndim}")
+            raise UserError(f"{path}: {name}: expected {axes} axes, found {values.ndim}")
         good = np.isfinite(values)
         if classes is not None:
             good &= np.isin(values, np.arange(classes))
         if not good.all():
             what = "finite numbers" if classes is None else f"classes from 0 to {classes - 1}"
             strange = values[~good][0]
-            raise PredictionError(f"{path}: {name}: expected {what}, found {strange}")
+            raise UserError(f"{path}: {name}: expected {what}, found {strange}")
     return found
 
 

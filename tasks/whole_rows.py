@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common.errors import LeftOutWarning
+from common.errors import Notice
 from tasks.parquet import PARQUET, parquet_rows, shown
 from tasks.tables import JSON_LINES, csv_rows
 from tasks.text_files import json_lines, text_field, to_text
@@ -19,7 +19,7 @@ def whole_rows(path: Path, needed: Sequence[str], quoted_tabs: bool = True) -> W
 
     Raise DataError as `rows_by_name` does. Other columns may have any type: lists and the like are
     written as JSON. The columns of a file of JSON objects are the keys of the first one; a missing
-    key is an empty field, and the rows with further keys are counted in a LeftOutWarning.
+    key is an empty field, and the rows with further keys are counted in a Notice.
     """
     if path.suffix.lower() in JSON_LINES:
         yield from whole_json_rows(path, needed)
@@ -42,4 +42,4 @@ def whole_json_rows(path: Path, needed: Sequence[str]) -> WholeRows:
         yield header, [found[n] if n in found else shown(row.get(n)) for n in header]
     if further:
         line = f"{further:,} of {total:,} rows have fields that the first row lacks"
-        warnings.warn(f"{line}; they are not in the output", LeftOutWarning, stacklevel=2)
+        warnings.warn(f"{line}; they are not in the output", Notice, stacklevel=2)

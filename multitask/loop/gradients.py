@@ -90,12 +90,12 @@ class GradientRows:
         """Align the sparse parts of the rows, and sum all rows over the processes."""
         if self.sparse is not None:
             parts = [gradient.coalesce() for gradient in self.sparse_rows]
-            mark = torch.zeros(len(self.sparse), dtype=torch.uint8, device=self.sparse.device)
+            mark = torch.zeros(len(self.sparse), dtype=torch.int32, device=self.sparse.device)
             for part in parts:
                 mark[part.indices()[0]] = 1
-            self.processes.all_reduce_max(mark)
-            self.sparse_indices = mark.nonzero().squeeze(1)
-            place = mark.long().cumsum(0) - 1  # word -> its index in the block
+            used = self.processes.all_reduce_sum(mark) > 0
+            self.sparse_indices = used.nonzero().squeeze(1)
+            place = used.cumsum(0) - 1  # word -> its index in the block
             self.sparse_values = torch.zeros(
                 self.used, len(self.sparse_indices), self.sparse.shape[1], device=self.sparse.device
             )

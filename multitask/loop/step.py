@@ -223,10 +223,8 @@ class StepGradient:
 
         The processes may have different numbers of pieces, but a checkpoint holds one number.
         """
-        if self.processes.count > 1:
-            stream, device = self.model.dropout_stream, self.model.bi_encoder.device
-            passes = torch.tensor([stream.passes], device=device)
-            stream.passes = int(self.processes.all_reduce_max(passes))
+        stream = self.model.dropout_stream
+        stream.passes = self.processes.largest(stream.passes)
 
     def reduce_task_gradients(self, result: StepResult) -> None:
         """Sum the gradients of heads and branches over the processes.

@@ -49,13 +49,11 @@ class StepLosses:
         clean_pass = EncoderPass(self.model, batches, len(split.tokens), name)
         copies = self.processes.count if self.tasks[name].compares_examples else 1
         texts = clean_pass.texts
-        if copies > 1:  # texts of all processes, in the order of the batch
-            back = np.argsort(self.processes.joined_order(np.arange(len(part.indices))))
-            order = torch.from_numpy(back).to(self.model.bi_encoder.device)
-            texts = tuple(self.processes.joined(text)[order] for text in texts)
+        if self.tasks[name].compares_examples:
+            texts = tuple(self.processes.joined(text, len(part.indices)) for text in texts)
         values, further = self.task_losses(name, texts, clean_pass, part, step)
         losses = {key: loss * (part.share / copies) for key, loss in values.items()}
-        return LeafLosses(losses, [clean_pass, *further], copies)
+        return LeafLosses(losses, [clean_pass, *further])
 
     def task_losses(
         self,

@@ -112,7 +112,7 @@ class Trainer:
                 better = self.finish_epoch(found[0])
                 self.best_dev = found if better else self.best_dev
                 stops = self.callbacks.stops(self.epoch_end(better))
-                if self.processes.any(stops, self.model.bi_encoder.device):
+                if self.processes.largest(stops):
                     self.progress.stopped = True
                     self.save()  # a resumed run does not go on training
             else:
@@ -227,7 +227,7 @@ class Trainer:
     def stop_if_requested(self) -> None:
         """Save and raise KeyboardInterrupt if any process received a signal."""
         # All wait for the checkpoint: torchrun ends the other processes as soon as one ends.
-        if self.processes.any(self.interrupts.stop_requested, self.model.bi_encoder.device):
+        if self.processes.largest(self.interrupts.stop_requested):
             self.save()
             self.processes.gather(None)
             raise KeyboardInterrupt

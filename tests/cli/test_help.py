@@ -135,15 +135,17 @@ def help_of(run):
     return show
 
 
-@pytest.mark.parametrize("flags", [["--help"], ["--mode", "--help"]])
+@pytest.mark.parametrize("flags", [[], ["--help"], ["--mode", "--help"]])
 def test_help_without_a_mode_lists_the_modes_in_groups(help_of, flags):
-    _, *groups, _ = help_of(*flags).split("\n\n")[1:]
-    found = {
-        title: lines.split("--mode ")[1:] for title, _, lines in (g.partition(":") for g in groups)
-    }
-    assert list(found) == ["train", "evaluate", "use", "data"]
-    names = {line.split()[0]: title for title, lines in found.items() for line in lines}
-    assert names == {name: mode.group for name, mode in cli.MODES.items()}
+    lines = help_of(*flags).splitlines()
+    for group, modes in cli.GROUPS.items():
+        begin = lines.index(f"{group}:") + 1
+        found = [line.split()[1] for line in lines[begin : begin + len(modes)]]
+        assert found == list(modes)
+
+
+def test_the_version_is_printed(help_of):
+    assert help_of("--version") == f"minbert-multitask {cli.__version__}\n"
 
 
 @pytest.mark.parametrize("mode", cli.MODES)

@@ -9,10 +9,8 @@ from run_files import ROOT, prediction_bytes, same, table, weights
 
 import cli
 from cli.next_commands import next_commands
-from common import terminal
-from common.entry_point import command_line, program, program_command
+from common.entry_point import command_line, program
 from multitask import RunConfig
-from reports.tables import shown_table
 
 RUN = ("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--epochs", "1")
 SHORT = (*RUN, "--steps-per-epoch", "2", "--limit", "16", "--dev-limit", "20")
@@ -79,28 +77,17 @@ def test_the_next_commands_fit_the_run(run, tmp_path, settings, modes):
     assert (commands[0][-2:] == ["--use", "a b.py"]) == (modes[0] == "predict")
 
 
-def test_commands_name_the_program_as_it_was_started(monkeypatch):
-    monkeypatch.setattr(sys, "orig_argv", ["bin/python", "../run.py", "--mode"])
-    monkeypatch.setattr(sys, "argv", ["../run.py", "--mode"])
-    assert (program(), program_command()) == ("run.py", ["bin/python", "../run.py"])
-    monkeypatch.setattr(sys, "argv", ["/nowhere/bin/minbert", "--mode"])
-    assert (program(), program_command()) == ("minbert", ["/nowhere/bin/minbert"])
-    monkeypatch.setattr("shutil.which", lambda name: f"/nowhere/bin/{name}")
-    assert program_command() == ["minbert"]
-
-
 @pytest.mark.parametrize(
-    ("script", "expected"),
+    ("script", "name", "expected"),
     [
-        ("../run.py", "python ../run.py --mode runs"),
-        ("/nowhere/bin/minbert", "minbert --mode runs"),
-        ("/site-packages/minbert_multitask.py", "python -m minbert_multitask --mode runs"),
-        ("notebook.py", None),
+        ("../run.py", "run.py", "python ../run.py --mode runs"),
+        ("/nowhere/bin/minbert", "minbert", "minbert --mode runs"),
     ],
 )
-def test_the_command_of_a_run_is_stored_however_it_was_started(monkeypatch, script, expected):
+def test_commands_name_the_program_as_it_was_started(monkeypatch, script, name, expected):
+    monkeypatch.setattr(sys, "orig_argv", ["python", script, "--mode", "runs"])
     monkeypatch.setattr(sys, "argv", [script, "--mode", "runs"])
-    assert command_line() == expected
+    assert (program(), command_line()) == (name, expected)
 
 
 def test_a_limit_of_test_changes_only_the_predictions_of_test(run_ok, cwd):
@@ -118,29 +105,3 @@ def test_a_limit_of_test_changes_only_the_predictions_of_test(run_ok, cwd):
             assert set(rows) < set(whole[name].splitlines())
     assert same(weights(cwd / "whole"), weights(cwd / "few"))
     assert len(table("sts", "test")) == 100
-
-
-TABLE = ["run", "score"], [["a[b]\x1b", "0.5"], ["c", "12"]]
-
-
-@pytest.mark.parametrize("variable", ["NO_COLOR", "CI", None])
-def test_tables_are_plain_without_a_terminal_with_colours(monkeypatch, variable):
-    monkeypatch.delenv("CI", raising=False)
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if variable is not None:
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-        monkeypatch.setenv(variable, "1")
-    assert shown_table(*TABLE).splitlines()[:2] == ["run       score", "--------  -----"]
-    assert terminal.highlighted("a") == "a"
-
-
-def test_tables_have_colours_in_a_terminal(monkeypatch):
-    for name in ("CI", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    shown = shown_table(*TABLE)
-    assert "\x1b[1;36mrun" in shown
-    assert "a[b]\\x1b" in shown  # neither markup nor control characters of a cell are used
-    assert terminal.highlighted("a") == "\x1b[1ma\x1b[0m"

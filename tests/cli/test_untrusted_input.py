@@ -172,7 +172,7 @@ def test_escapes_of_a_name_are_printed_as_text(capsys, place):
     def work() -> None:
         raise FileNotFoundError(2, "No such file or directory", place)
 
-    assert run_and_report("program", work) == 1
+    assert run_and_report(work) == 1
     assert_escaped(capsys.readouterr().err)
     assert_escaped(text_table(["run", place], [[place, "1"]]))
 

@@ -7,7 +7,7 @@ import pytest
 
 from ensemble.alignment import aligned
 from tasks.kinds import argmax
-from tasks.predictions import PredictionError, Scores
+from tasks.predictions import Scores, UserError
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_rows_follow_the_first_models_ids(table):
     ],
 )
 def test_different_ids_shapes_or_labels_are_refused(table, change, expected):
-    with pytest.raises(PredictionError, match=expected):
+    with pytest.raises(UserError, match=expected):
         aligned({"a": table, "b": change(table)}, argmax)
-    with pytest.raises(PredictionError, match="b: expected the 8 examples of a, found 9"):
+    with pytest.raises(UserError, match="b: expected the 8 examples of a, found 9"):
         aligned({"a": moved(table, np.arange(8)), "b": table}, argmax)

@@ -6,7 +6,7 @@ import pytest
 from ensemble import average, majority_vote
 from ensemble.merge import METHODS, greedy_selection, halves, merge
 from tasks import build_task
-from tasks.predictions import PredictionError, Scores
+from tasks.predictions import Scores, UserError
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_an_ensemble_of_one_model_is_that_model(pool, method):
 
 
 def test_scores_without_labels_are_refused(pool):
-    with pytest.raises(PredictionError, match="a: expected labels with the dev scores"):
+    with pytest.raises(UserError, match="a: expected labels with the dev scores"):
         merge({"dev": pool["test"]}, build_task("sst").kind, "vote", seed=0)
 
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 from tolerances import assert_near, encoder_terms
 
-from common.errors import EncoderError, TruncationWarning
+from common.errors import EncoderError, Notice
 from minbert import BiEncoder, bi_encoder
 from minbert.pooling import POOLINGS
 from minbert.sources import find_folder
 
 # One of TEXTS is longer than the limit.
-pytestmark = pytest.mark.filterwarnings("ignore::common.errors.TruncationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::common.errors.Notice")
 
 KINDS = ("BertModel", "BertForMaskedLM", "RobertaModel", "XLMRobertaModel")
 TOLERANCE = 1e-5  # what the README says; `rounding` of the longest sums would allow more
@@ -263,7 +263,7 @@ def test_truncated_sentences_are_counted_in_one_warning(tiny, monkeypatch):
     whole, longer = "x " * (limit - 2), "x " * (limit - 1)
     expected = f"2 of 5 sentences are longer than {limit} tokens and were cut"
     for encode in (tiny.encode, lambda texts: list(tiny.encode_stream(texts))):
-        with pytest.warns(TruncationWarning) as caught:
+        with pytest.warns(Notice) as caught:
             encode([longer, "a", "", whole, longer + "y"])
         assert [str(one.message) for one in caught] == [expected]
         assert caught[0].filename == __file__

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from multitask.assembly import assemble
-from multitask.distributed import Processes, process_group
+from multitask.distributed import Processes, connected_processes
 from multitask.loop.streams import next_batches
 from multitask.loop.trainer import Trainer
 from multitask.settings.config import RunConfig
@@ -112,10 +112,9 @@ def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
 
 def main(folder: str, *kinds: str) -> None:
     """One file a kind; all in one go, for starting two processes takes longer than the steps."""
-    with process_group() as group:
-        for kind in kinds:
-            config = CONFIG.changed(**CHANGES.get(kind, {"combiner": kind}))
-            take_steps(config, Path(folder) / kind, group)
+    for kind in kinds:
+        config = CONFIG.changed(**CHANGES.get(kind, {"combiner": kind}))
+        take_steps(config, Path(folder) / kind, connected_processes())
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,7 @@ from cli import main
 from common.errors import UserError
 from common.files import read_state
 from minbert import BiEncoder
-from multitask.distributed import Processes, process_group
+from multitask.distributed import Processes, connected_processes
 from multitask.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
@@ -84,9 +83,12 @@ runpy.run_path("run.py", run_name="__main__")
 """
 
 
-# One after the other in the same two processes: each run has a group of its own.
+# One after the other in the same two processes, in the same group.
 SEVERAL = """
+import os, sys
 from cli import main
+if os.environ["RANK"] == "1":
+    sys.stdout = open(os.devnull, "w")
 for flags in {commands!r}:
     print("status", main(flags), flush=True)
 """
@@ -156,73 +158,11 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
         assert (tmp_path / "run" / "predictions" / file.name).read_bytes() == file.read_bytes()
 
 
-ONE_OF_TWO = {
-    "WORLD_SIZE": "2",
-    "RANK": "0",
-    "LOCAL_RANK": "0",
-    "MASTER_ADDR": "127.0.0.1",
-    "MASTER_PORT": "29500",
-}
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *(("WORLD_SIZE", "two"), ("WORLD_SIZE", ""), ("RANK", "x"), ("MASTER_PORT", "-1")),
-        *((key, None) for key in list(ONE_OF_TWO)[1:]),
-    ],
-)
-def test_variables_that_are_not_torchruns_are_refused(monkeypatch, key, value):
-    for name, usual in ONE_OF_TWO.items():
-        monkeypatch.setenv(name, usual)
-    monkeypatch.delenv(key) if value is None else monkeypatch.setenv(key, value)
-    line = f"{key}: expected a value set by torchrun, found {value!r}"
-    with pytest.raises(UserError, match=line), process_group():
-        pass
-
-
-def test_a_group_of_the_caller_is_used_and_left_open(monkeypatch):
-    import torch.distributed as dist
-
-    for name, usual in ONE_OF_TWO.items():
-        monkeypatch.setenv(name, usual)
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    try:
-        with process_group() as processes:
-            assert (processes.rank, processes.count) == (0, 1)
-        assert dist.is_initialized()
-    finally:
-        dist.destroy_process_group()
-
-
-# Rank 1 begins its next run while rank 0, which has the server of the store, still ends the last.
-UNEVEN = """
-import time
-from multitask.distributed import process_group
-for number in range(4):
-    with process_group("cpu") as processes:
-        assert processes.gather(number) == [number, number]
-        time.sleep(0.1 * processes.first)
-"""
-
-
-@pytest.mark.slow
-def test_groups_of_processes_without_torchrun_begin_at_different_times():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", UNEVEN],
-            cwd=ROOT,
-            env=ENVIRONMENT | ONE_OF_TWO | {"RANK": rank, "LOCAL_RANK": rank, "MASTER_PORT": port},
-        )
-        for rank in "01"
-    ]
-    try:
-        assert [one.wait(timeout=120) for one in started] == [0, 0]
-    finally:
-        for one in started:
-            one.kill()
+def test_a_process_without_the_variables_of_torchrun_is_refused(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(UserError, match=r"start several processes with torchrun: .*RANK"):
+        connected_processes()
 
 
 def test_shares_contain_every_row_once():
@@ -236,4 +176,4 @@ def test_one_process_exchanges_nothing():
     tensor = torch.ones(3)
     assert Processes().all_reduce_sum(tensor) is tensor
     assert Processes().gather(4) == [4]
-    Processes().raise_everywhere(None)
+    assert Processes().joined(tensor, 3) is tensor

@@ -33,7 +33,7 @@ from reports.comparison_tables import (
 from reports.scored_systems import score_systems
 from reports.systems import NO_SEED, group_runs
 from tasks import CS224N
-from tasks.predictions import PredictionError, Scores, read_scores, scores_name, write_scores
+from tasks.predictions import Scores, read_scores, scores_name, write_scores
 
 
 def systems(*named):
@@ -321,7 +321,7 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
     assert merged.values("trec", "accuracy") == [found["dev"]["trec"]["accuracy"]]
     assert len(others) == 3
     other = make_run("other", ["trec"], 0.3, 9, task_options={"trec": {"classes": "4"}})
-    with pytest.raises(PredictionError, match="trec: expected 3 classes, as in another run, fo"):
+    with pytest.raises(UserError, match="trec: expected 3 classes, as in another run, fo"):
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
 
 
@@ -338,7 +338,7 @@ def test_runs_on_the_7_types_of_etpc_are_merged(tmp_path):
     runs = [run(name, {"etpc": {"types": "7"}}) for name in "ab"]
     found = ensemble_runs({"etpc": runs}, "average", 1, tmp_path / "together")
     assert found["dev"]["etpc"]["micro_f1"] == 1
-    with pytest.raises(PredictionError, match="etpc: expected 7 types, as in another run, found a"):
+    with pytest.raises(UserError, match="etpc: expected 7 types, as in another run, found a"):
         ensemble_runs({"etpc": [*runs, run("other", {})]}, "average", 1, tmp_path / "mixed")
 
 

@@ -7,7 +7,7 @@ import pytest
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.errors import EncoderError, RunError, SettingsError, SharedEncoderWarning
+from common.errors import EncoderError, Notice, RunError, SettingsError
 from minbert.bi_encoder import BiEncoder
 from minbert.encoder import Layer
 from minbert.words import build_bilstm
@@ -139,7 +139,7 @@ def test_embeddings_are_those_of_a_task_or_of_the_shared_encoder(branched, recwa
     model = Run(branched).model
     sst, sts = (model.encode(TEXTS, task=task) for task in ("sst", "sts"))
     assert not recwarn.list
-    with pytest.warns(SharedEncoderWarning) as caught:
+    with pytest.warns(Notice) as caught:
         shared = model.encode(TEXTS)
     assert [str(one.message) for one in caught] == [
         "embeddings of the shared encoder, without a branch; task chooses one: sst, qqp, sts"
@@ -269,7 +269,7 @@ def test_a_bilstm_has_no_branches(tmp_path, capsys):
     assert "--branch: expected a transformer, found a BiLSTM" in capsys.readouterr().err
 
 
-@pytest.mark.filterwarnings("ignore::common.errors.SharedEncoderWarning")
+@pytest.mark.filterwarnings("ignore::common.errors.Notice")
 def test_joined_requests_for_embeddings_have_the_layers_of_their_task(branched):
     model = MultiTaskModel.load(branched)
     tokens = model.model.bi_encoder.tokenizer(TEXTS)

@@ -83,12 +83,6 @@ def test_all_checks_of_scikit_learn_pass(kind):
     assert {one["check_name"] for one in found if one["status"] == "skipped"} <= SKIPPED.keys()
 
 
-def test_several_processes_are_refused(monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ValueError, match=r"fit: expected one process, found several \(torchrun\)"):
-        SentenceClassifier(**SMALL).fit(TEXTS, LABELS)
-
-
 def test_rows_do_not_depend_on_their_batch(classifier):
     """What the checks of EXPECTED ask for, with the bound of float32."""
     whole = classifier.predict_proba(TEXTS)

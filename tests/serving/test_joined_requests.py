@@ -91,7 +91,7 @@ def test_requests_that_arrive_during_a_pass_share_the_next_one():
     assert passes == [1, 7]
 
 
-@pytest.mark.filterwarnings("ignore::common.errors.EmptyTextWarning")
+@pytest.mark.filterwarnings("ignore::common.errors.Notice")
 def test_joined_requests_have_the_answers_of_separate_ones(model):
     tokenizer = model.model.bi_encoder.tokenizer
     asked = [

@@ -7,7 +7,7 @@ from pandas import DataFrame
 from tolerances import assert_near, model_terms
 
 import cli
-from common.errors import RunError, TruncationWarning
+from common.errors import Notice, RunError
 from minbert.tokenizer import Tokenizer
 from serving import MultiTaskModel
 from tasks import build_task, data_folder
@@ -170,11 +170,11 @@ def test_truncated_rows_are_counted_in_one_warning(model, monkeypatch):
     rows = [(half, half), ("a", "b"), ("a", longer), (longer, longer), ("a", "b")]
     expected = f"3 of 5 rows are longer than {limit} tokens and were cut"
     for predict in (model.predict, lambda rows: list(model.predict_stream(iter(rows)))):
-        with pytest.warns(TruncationWarning) as caught:
+        with pytest.warns(Notice) as caught:
             predict(rows)
         assert [str(one.message) for one in caught] == [expected]
         assert caught[0].filename == __file__
-    with pytest.warns(TruncationWarning, match="1 of 5 rows is longer"):
+    with pytest.warns(Notice, match="1 of 5 rows is longer"):
         model.predict(rows, ["sst"])
 
 

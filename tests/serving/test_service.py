@@ -54,7 +54,7 @@ def test_all_heads_answer_at_once_with_the_scale_of_similarities(client, model):
     assert found["sst"] == client.post("/predict", json={"texts": ["a cat"]}).json()["tasks"]["sst"]
 
 
-@pytest.mark.filterwarnings("ignore::common.errors.TruncationWarning")
+@pytest.mark.filterwarnings("ignore::common.errors.Notice")
 def test_a_text_above_the_limit_is_marked_for_the_tasks_that_read_it(client):
     limit = client.get("/about").json()["max_tokens"]
     long = "a " * (limit + 1)
@@ -101,7 +101,7 @@ def test_a_batch_has_the_answers_of_its_rows(client, model):
     np.testing.assert_allclose([row["sts"]["value"] for row in found], ours, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore::common.errors.EmptyTextWarning")
+@pytest.mark.filterwarnings("ignore::common.errors.Notice")
 @pytest.mark.parametrize("empty", ["", " \n", None])
 def test_an_empty_text_has_null_and_a_reason_from_the_tasks_that_read_it(client, empty):
     rows = [["a cat", "a dog"], ["a cat", empty], [empty, "a dog"]]

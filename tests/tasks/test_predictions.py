@@ -7,9 +7,9 @@ from reports.submissions import check_predictions
 from tasks import build_task
 from tasks.kinds import classification, similarity
 from tasks.predictions import (
-    PredictionError,
     PredictionFile,
     Scores,
+    UserError,
     finite_number,
     read_scores,
     read_scores_of,
@@ -96,7 +96,7 @@ def test_invalid_files_of_scores_are_refused(content, expected, tmp_path):
         np.savez(file, **content)
     elif content is not None:
         file.write_bytes(content)
-    with pytest.raises(PredictionError, match=rf"p\.npz: .*{expected}"):
+    with pytest.raises(UserError, match=rf"p\.npz: .*{expected}"):
         read_scores(file)
 
 
@@ -117,7 +117,7 @@ def test_invalid_files_of_scores_are_refused(content, expected, tmp_path):
 def test_scores_of_another_task(arrays, classes, expected, tmp_path):
     given = {"values": np.full((2, 3), 1 / 3), "targets": np.array([0, 2])} | arrays
     write_scores(tmp_path / "p.npz", Scores(np.array(["a", "b"]), **given))
-    with pytest.raises(PredictionError, match=expected):
+    with pytest.raises(UserError, match=expected):
         read_scores_of(tmp_path / "p.npz", classification(classes) if classes else similarity(5.0))
 
 
