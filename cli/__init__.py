@@ -53,13 +53,11 @@ def main(argv: list[str]) -> int:
 
 def choose_mode(argv: list[str]) -> int:
     """Run the mode of `--mode`, or print the help without one."""
-    front = Parser(
-        "--mode MODE",
-        add_help=False,
-        description="Train a shared sentence encoder on one task or several.\n\n"
-        + "".join(f"{group}:\n{mode_lines(modes)}\n" for group, modes in GROUPS.items())
-        + "--mode MODE --help shows the flags of a mode.",
-    )
+    lines = ["Train a shared sentence encoder on one task or several."]
+    for group, modes in GROUPS.items():
+        lines += ["", f"{group}:", *(f"  --mode {name:<10} {text}" for name, text in modes.items())]
+    lines += ["", "--mode MODE --help shows the flags of a mode."]
+    front = Parser("--mode MODE", add_help=False, description="\n".join(lines))
     front.add_argument("--mode", nargs="?", help=argparse.SUPPRESS)  # without one before --help
     version = f"minbert-multitask {__version__}"
     front.add_argument("--version", action="version", version=version, help=argparse.SUPPRESS)
@@ -72,11 +70,6 @@ def choose_mode(argv: list[str]) -> int:
     word = chosen.mode or rest[0]
     near = GROUPS.get(word) or ("-" not in word and get_close_matches(word, MODES, 1))
     front.error(f"{word}: write --mode {any_of([*(near or MODES)])}")
-
-
-def mode_lines(modes: dict[str, str]) -> str:
-    """Return the lines of `--help` about the modes of a group."""
-    return "".join(f"  --mode {name:<10} {text}\n" for name, text in modes.items())
 
 
 def run_mode(name: str, rest: list[str]) -> int:

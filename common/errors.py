@@ -3,23 +3,16 @@
 from unicodedata import category
 
 TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-LONGEST = 1000  # characters of a message; the middle of a longer one is left out
 
 
 class UserError(ValueError):
-    """Error printed without a traceback; `status` is the exit status of the command line.
-
-    A message may quote a file's content. It is therefore reduced to one line that is safe for a
-    terminal.
-    """
+    """Error printed as one line, which may quote a file; `status` is that of the command line."""
 
     status = 1
 
     def __init__(self, message: str = "") -> None:
         line = one_line(message)
-        if len(line) > LONGEST:
-            line = f"{line[: LONGEST * 2 // 3]} ... {line[-LONGEST // 3 :]}"
-        super().__init__(line)
+        super().__init__(line if len(line) <= 1000 else f"{line[:700]} ... {line[-300:]}")
 
 
 class SettingsError(UserError):

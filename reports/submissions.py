@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from common.files import atomic_path
+from reports.tables import text_table
 from tasks.base import Task
 from tasks.metrics import overall
 from tasks.predictions import Label, PredictionFile, read_scores_of, scores_name

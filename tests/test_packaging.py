@@ -7,6 +7,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 
+from common import __version__
 from common.entry_point import EXTRAS, run_and_report
 from tests.test_imports import PACKAGES, ROOT
 
@@ -38,9 +39,7 @@ def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(tmp_path)
     (file,) = builder.build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(file) as wheel:
         found = {name for name in wheel.namelist() if ".dist-info/" not in name}
-        command = wheel.read(
-            f"{OWN.replace('-', '_')}-{PROJECT['version']}.dist-info/entry_points.txt"
-        )
+        command = wheel.read(f"{OWN.replace('-', '_')}-{__version__}.dist-info/entry_points.txt")
     assert b"minbert = minbert_multitask:main" in command
     expected = {
         str(path.relative_to(ROOT))
