@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.settings import Settings, default_of
 from common.text import any_of
@@ -17,8 +17,11 @@ from multitask.settings.objective_rules import weights_by_task
 from multitask.settings.presets import preset_values
 from multitask.settings.setting_types import TRAINING_MODES, has_mode
 
+if TYPE_CHECKING:
+    from multitask.settings.config import RunConfig
 
-def mode_rules(c: Any) -> Iterator[str]:
+
+def mode_rules(c: RunConfig) -> Iterator[str]:
     """Yield settings that the mode does not have, unless their values are defaults.
 
     A run of one task may be a changed copy of a run of several, and keep its settings. Modes that
@@ -41,7 +44,7 @@ def mode_rules(c: Any) -> Iterator[str]:
             yield f"{one.name}: {line}"
 
 
-def is_by_default(c: Any, one: Field[Any]) -> bool:
+def is_by_default(c: RunConfig, one: Field[Any]) -> bool:
     """Return whether a setting has its default, or the one that follows from other settings."""
     value = getattr(c, one.name)
     if isinstance(value, Settings):  # the default method of a part that every run has

@@ -6,14 +6,17 @@ No torch is imported here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from multitask.combiners.base import WithPreference
 from multitask.settings.methods import is_default
 from multitask.settings.settings_by_name import ONE
 
+if TYPE_CHECKING:
+    from multitask.settings.config import RunConfig
 
-def smoothing_of(config: Any, task: str) -> float:
+
+def smoothing_of(config: RunConfig, task: str) -> float:
     """Return the label smoothing of a task; 0 for one without classes."""
     share = config.label_smoothing
     if isinstance(share, Mapping):
@@ -21,7 +24,7 @@ def smoothing_of(config: Any, task: str) -> float:
     return share if config.options_of(task).has_classes else 0.0
 
 
-def has_class_weights(config: Any, task: str) -> bool:
+def has_class_weights(config: RunConfig, task: str) -> bool:
     """Return whether the loss of a task weights its classes or labels."""
     value = config.class_weights
     if isinstance(value, Mapping):
@@ -29,12 +32,12 @@ def has_class_weights(config: Any, task: str) -> bool:
     return value is not None and config.options_of(task).has_columns
 
 
-def has_own_loss(config: Any, task: str) -> bool:
+def has_own_loss(config: RunConfig, task: str) -> bool:
     """Return whether a task has another loss, by its options, beside cross-entropy."""
     return len(config.options_of(task).objectives) > 1
 
 
-def objectives_of(config: Any) -> dict[str, tuple[str, ...]]:
+def objectives_of(config: RunConfig) -> dict[str, tuple[str, ...]]:
     """Return each task's objectives, as `Task.objectives` gives them."""
     objective = config.task_objective
     return {
@@ -45,7 +48,7 @@ def objectives_of(config: Any) -> dict[str, tuple[str, ...]]:
     }
 
 
-def combined_objectives(config: Any) -> list[str]:
+def combined_objectives(config: RunConfig) -> list[str]:
     """Return the objectives whose gradients the combiner sees; an objective of tasks may balance
     its own terms.
     """
@@ -54,12 +57,12 @@ def combined_objectives(config: Any) -> list[str]:
     return [name for names in objectives_of(config).values() for name in names]
 
 
-def weights_by_task(config: Any) -> dict[str, Mapping[str, float]]:
+def weights_by_task(config: RunConfig) -> dict[str, Mapping[str, float]]:
     """Return the weights of the regularisers, by the names of their settings."""
     return {f"{one.prefix}weight": one.weights for one in config.regularizers}
 
 
-def task_training_rules(c: Any) -> Iterator[str]:
+def task_training_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of objectives, and of where and by what gradients are combined."""
     if not any(c.options_of(task).has_classes for task in c.tasks):
         tasks = ", ".join(c.tasks)
@@ -80,7 +83,7 @@ def task_training_rules(c: Any) -> Iterator[str]:
         yield f"preference: expected {len(combined)} numbers, for {names}, found {len(preference)}"
 
 
-def smoothing_rules(c: Any) -> Iterator[str]:
+def smoothing_rules(c: RunConfig) -> Iterator[str]:
     """Yield uses of label smoothing other than on the cross-entropy of tasks with classes."""
     name = "label_smoothing"
     smooth = [task for task in c.tasks if smoothing_of(c, task)]
@@ -96,7 +99,7 @@ def smoothing_rules(c: Any) -> Iterator[str]:
         yield f"{name} and objective {objective.name}: {ONE}"
 
 
-def class_weight_rules(c: Any) -> Iterator[str]:
+def class_weight_rules(c: RunConfig) -> Iterator[str]:
     """Yield uses of class weights other than on the cross-entropy of classes or labels."""
     name = "class_weights"
     weighted = [task for task in c.tasks if has_class_weights(c, task)]
@@ -117,7 +120,7 @@ def class_weight_rules(c: Any) -> Iterator[str]:
             yield f"{name} and class_balanced: {ONE}, for both correct the numbers of examples"
 
 
-def representation_rules(c: Any) -> Iterator[str]:
+def representation_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of gradients that are combined on the embeddings of one batch."""
     several = objectives_of(c)
     names = [name for terms in several.values() for name in terms]
@@ -132,7 +135,7 @@ def representation_rules(c: Any) -> Iterator[str]:
         yield f"{line}, micro_batch and {one.prefix}weight: expected two of them at most"
 
 
-def combiner_rules(c: Any, combined: list[str]) -> Iterator[str]:
+def combiner_rules(c: RunConfig, combined: list[str]) -> Iterator[str]:
     """Yield what a combiner other than the default needs, such as several objectives in a step."""
     line = f"combiner {c.combiner.name}"
     if len(combined) < 2:
@@ -151,7 +154,7 @@ def combiner_rules(c: Any, combined: list[str]) -> Iterator[str]:
         yield f"{line}: expected a shared encoder, found freeze_encoder"
 
 
-def objective_rules(c: Any) -> Iterator[str]:
+def objective_rules(c: RunConfig) -> Iterator[str]:
     """Yield what an objective of tasks with classes cannot be combined with."""
     objective = c.task_objective
     if objective is None:

@@ -6,13 +6,16 @@ No torch is imported here.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multitask.settings.methods import is_default
 from tasks.registry import SAME_MEANING
 
+if TYPE_CHECKING:
+    from multitask.settings.config import RunConfig
 
-def head_rate_rules(c: Any, given: Container[str]) -> Iterator[str]:
+
+def head_rate_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
     """Yield a rate of heads in pre-training that has no layer beside the encoder."""
     objective = c.pretraining_objective
     layers = objective is not None and objective.adds_layer
@@ -22,7 +25,7 @@ def head_rate_rules(c: Any, given: Container[str]) -> Iterator[str]:
         yield f"head_lr: {line}"
 
 
-def pretraining_rules(c: Any) -> Iterator[str]:
+def pretraining_rules(c: RunConfig) -> Iterator[str]:
     """Yield settings that pre-training does not use, and those that its objective lacks."""
     objective = c.pretraining_objective
     without_classes = objective is not None and not objective.of_classes
@@ -40,7 +43,7 @@ def pretraining_rules(c: Any) -> Iterator[str]:
         yield from pretraining_task_rules(c, objective)
 
 
-def settings_of_classes(c: Any) -> Iterator[str]:
+def settings_of_classes(c: RunConfig) -> Iterator[str]:
     """Yield the settings given that only an objective of classes can use."""
     if not is_default("protocol", c.protocol):
         yield "protocol"
@@ -51,7 +54,7 @@ def settings_of_classes(c: Any) -> Iterator[str]:
         yield from (f"task_options: {task}: {option}" for option in chosen)
 
 
-def pretraining_task_rules(c: Any, objective: Any) -> Iterator[str]:
+def pretraining_task_rules(c: RunConfig, objective: Any) -> Iterator[str]:
     """Yield what the objective of pre-training needs of the tasks whose texts it reads."""
     for task in c.tasks:
         if objective.of_pairs and objective.file is None and task not in SAME_MEANING:

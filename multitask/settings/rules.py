@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from os.path import abspath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.errors import SettingsError
 from common.repeats import repeated
@@ -31,8 +31,11 @@ from multitask.settings.settings_by_name import ONE
 from tasks import TaskOptions
 from tasks.objectives import Objective
 
+if TYPE_CHECKING:
+    from multitask.settings.config import RunConfig
 
-def faults(c: Any) -> Iterator[str]:
+
+def faults(c: RunConfig) -> Iterator[str]:
     """Yield a sentence for each contradiction between settings of a configuration.
 
     A configuration without anything to train on serves as a base for others: only its task names
@@ -51,7 +54,7 @@ def faults(c: Any) -> Iterator[str]:
     yield from objective_rules(c)
 
 
-def length_rules(c: Any) -> Iterator[str]:
+def length_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of how long a run takes, what it trains, and which epoch it keeps."""
     if c.keep == "last" and c.patience:
         yield f"keep last and patience: {ONE}"
@@ -77,7 +80,7 @@ def length_rules(c: Any) -> Iterator[str]:
         yield from (f"{weight} and freeze_encoder: {ONE}" for weight in weights_by_task(c))
 
 
-def further_rates(c: Any) -> list[str]:
+def further_rates(c: RunConfig) -> list[str]:
     """Return the settings that change the rates of an encoder's parts, if they are not defaults.
 
     The rate `lr` itself is that of every run.
@@ -88,14 +91,14 @@ def further_rates(c: Any) -> list[str]:
     ]
 
 
-def frozen_rules(c: Any, given: Container[str]) -> Iterator[str]:
+def frozen_rules(c: RunConfig, given: Container[str]) -> Iterator[str]:
     """Yield the settings among those `given` of how an encoder is trained, if it is not."""
     for key in c.optimizer.of_encoder:
         if c.freeze_encoder and key in given:
             yield f"freeze_encoder and {key}: expected only head_lr"
 
 
-def example_rules(c: Any) -> Iterator[str]:
+def example_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of which examples are used, and on which scale their labels are."""
     unclassed = [task for task in c.tasks if not c.options_of(task).has_classes]
     if c.protocol.counts_examples and c.limit is not None:
@@ -113,7 +116,7 @@ def example_rules(c: Any) -> Iterator[str]:
         yield f"similarity_scale: expected a task of similarities, found {', '.join(c.tasks)}"
 
 
-def task_rules(c: Any) -> Iterator[str]:
+def task_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of the number of tasks, and of what is set by task."""
     tasks = ", ".join(c.tasks)
     if c.tasks and c.text_file is not None:
@@ -137,7 +140,7 @@ def task_rules(c: Any) -> Iterator[str]:
         yield from not_among_tasks(c, "first_task", [first.task])
 
 
-def teacher_rules(c: Any) -> Iterator[str]:
+def teacher_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of teachers and of the weight of their scores."""
     learning = [one for one in c.regularizers if one.learns_from_teacher]
     if learning and not c.teacher:
@@ -153,7 +156,7 @@ def teacher_rules(c: Any) -> Iterator[str]:
             yield f"{line}, found {', '.join(tasks)}"
 
 
-def not_among_tasks(c: Any, key: str, names: Any) -> Iterator[str]:
+def not_among_tasks(c: RunConfig, key: str, names: Any) -> Iterator[str]:
     """Yield a sentence for each name that is not one of the run's tasks."""
     for name in names:
         if c.tasks and name not in c.tasks:
@@ -161,7 +164,7 @@ def not_among_tasks(c: Any, key: str, names: Any) -> Iterator[str]:
             yield line + suggestion(name, c.tasks)
 
 
-def mixing_rules(c: Any) -> Iterator[str]:
+def mixing_rules(c: RunConfig) -> Iterator[str]:
     """Yield faults of sampler, schedule and combiner."""
     if c.sampling.first() and c.schedule.first():
         yield f"sampling {c.sampling.name} and schedule {c.schedule.name}: {ONE}"
@@ -175,7 +178,7 @@ def mixing_rules(c: Any) -> Iterator[str]:
         )
 
 
-def unused_faults(c: Any, given: Mapping[str, Any]) -> Iterator[str]:
+def unused_faults(c: RunConfig, given: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each setting among those `given` that the run does not use.
 
     The command line refuses such a flag even with its default value. A configuration that is
@@ -188,7 +191,7 @@ def unused_faults(c: Any, given: Mapping[str, Any]) -> Iterator[str]:
         yield f"{key}: expected {owner}, found {given[key]!r} without it"
 
 
-def ineffective_faults(c: Any, given: Container[str]) -> Iterator[str]:
+def ineffective_faults(c: RunConfig, given: Container[str]) -> Iterator[str]:
     """Yield a sentence for each setting among those `given` that has no effect in this run.
 
     It belongs to a part that every run has, but this run does not train or use that part.
@@ -205,7 +208,7 @@ def ineffective_faults(c: Any, given: Container[str]) -> Iterator[str]:
     yield from head_rate_rules(c, given) if c.pretrains else ()
 
 
-def task_name_rules(c: Any) -> Iterator[str]:
+def task_name_rules(c: RunConfig) -> Iterator[str]:
     """Yield unknown tasks, options that a task does not have, and objectives of another mode."""
     known = (*c.task_classes, *c.own_tasks)
     for name in c.tasks:
