@@ -62,7 +62,7 @@ def training_loop(args: argparse.Namespace, precision: str, folder: Path) -> Cal
         batch_size=BATCH,
         similarity_scale=1.0,
         task_options={"sts": {"head": "cosine", "activation": "none"}},
-        lr=LEARNING_RATE,
+        optimizer={"lr": LEARNING_RATE},
         precision=precision,
         epochs=1000,
     )

@@ -13,7 +13,6 @@ from common import __version__
 from common.entry_point import print_line, program_command, run_and_report
 from common.errors import SettingsError
 from common.processes import is_main_process
-from common.settings import Settings
 from common.suggestions import suggestion
 from common.text import any_of
 
@@ -27,7 +26,6 @@ class Parser(argparse.ArgumentParser):
     """
 
     everything = True
-    outside: tuple[type[Settings], ...] = ()
 
     def __init__(self, words: str = "", **options: Any) -> None:
         super().__init__(
@@ -78,7 +76,7 @@ def run_mode(name: str, rest: list[str]) -> int:
     parser = Parser(f"--mode {name}", description=mode.__doc__)
     parser.everything = ALL in rest
     try:
-        parser.outside = user_methods(rest)
+        load_user_methods(rest)
         mode.add_flags(parser)
         parser.add_argument(ALL, action="help", help="show every flag")
         return int(mode.main(parser.parse_args(rest), parser))
@@ -86,18 +84,17 @@ def run_mode(name: str, rest: list[str]) -> int:
         parser.error(with_flag(str(error), parser))
 
 
-def user_methods(rest: list[str]) -> tuple[type[Settings], ...]:
+def load_user_methods(rest: list[str]) -> None:
     """Load the methods in the files of `--use`."""
     from cli.settings_flags import USE
 
     parser = Parser(add_help=False)
     parser.add_argument("--use", default=[], **USE)
     files = parser.parse_known_args(rest)[0].use
-    if not files:
-        return ()
-    from multitask.settings.user_methods import load_methods
+    from multitask.settings.methods import load_methods
 
-    return tuple(method for file in files for method in load_methods(file))
+    for file in files:
+        load_methods(file)
 
 
 def with_flag(message: str, parser: Parser) -> str:

@@ -10,7 +10,6 @@ import argparse
 from pathlib import Path
 
 from cli.settings_flags import path
-from common.argument_types import name_and_path
 from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.tex", "comparison.html")
@@ -43,6 +42,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.files import atomic_write_text
+    from ensemble.runs import name_and_path
     from multitask.stored_runs import read_run
     from reports.comparison import compare
     from reports.comparison_figures import all_figures

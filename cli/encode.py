@@ -55,7 +55,7 @@ def add_flags(parser: Any) -> None:
     files.add_argument("--verbose", action="store_true", help=VERBOSE)
 
     parser.flags = flags = Flags(parser, defaults=OF_RUN)
-    flags.add_config(("encoder", "pooling", "max_tokens", "precision", "device"))
+    flags.add_settings(("encoder", "pooling", "max_tokens", "precision", "device"))
     files.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from tasks.tables import read_sentences
 
     check_run(args, parser)
-    config = RunConfig(**parser.flags.given(args, ()))
+    config = RunConfig(**parser.flags.given(args))
     source, target = Path(args.input), Path(args.output)
     check_output_file(args, parser, (".npy",))
     with if_interrupted(f"{target} was not written"):
@@ -101,7 +101,7 @@ def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int)
 
     warn_if_slow(config.precision, choose_device(config.device))
     if args.run:
-        model = encoder_of_run(Path(args.run), config, args.task, parser.outside)
+        model = encoder_of_run(Path(args.run), config, args.task)
     else:
         model = open_bi_encoder(config.encoder, config).to(choose_device(config.device))
     if args.verbose:

@@ -10,8 +10,7 @@ import argparse
 from pathlib import Path
 from zlib import crc32
 
-from cli.settings_flags import path
-from common.argument_types import typed
+from cli.settings_flags import path, typed
 from common.settings import Seed
 from ensemble.merge import METHODS
 from multitask.settings.config import RunConfig

@@ -37,7 +37,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.export import export
 
     run, folder = Path(args.run), Path(args.output)
-    for line in export(run, folder, args.format, args.overwrite, parser.outside, task=args.task):
+    for line in export(run, folder, args.format, args.overwrite, args.task):
         print(line)
     print(f"{args.format}: {args.output}, with its model card in README.md")
     return 0

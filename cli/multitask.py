@@ -24,6 +24,7 @@ def add_flags(parser: Any) -> None:
     parser.flags = flags = training_flags(
         parser,
         "multitask",
+        lambda one: not one.pretrains,
         common=(*COMMON, "schedule", "auxiliary", "branch"),
     )
     add_task_list(flags, CS224N)

@@ -40,7 +40,7 @@ def after_training(config: RunConfig, run: str, use: list[str]) -> Iterator[tupl
     texts = max(config.options_of(name).build().texts for name in config.main_tasks)
     predict = command("--mode", "predict", "--run", run, *use)
     yield f"{EXAMPLES[texts]} | {predict}", "predict a text of your own"
-    if not config.outside_tasks:
+    if not config.source_files():
         report = command("--mode", "compare", "--runs", run, "--output", f"{run}-report")
         yield report, "write a report: scores and confusions; --runs takes further runs"
     if find_spec("fastapi") and find_spec("uvicorn"):

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.output_file import check_output_file
-from cli.settings_flags import USE, USE_AGAIN, Flags, path
-from common.argument_types import typed
+from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
 from common.settings import Name
 from multitask.settings.config import RunConfig
 from serving.prediction_table import PredictionOptions
@@ -75,7 +74,7 @@ def add_flags(parser: Any) -> None:
         "of --tasks; implies --quotes no",
     )
     parser.flags = flags = Flags(parser, defaults={"max_tokens": "that of the run"})
-    flags.add_config(("max_tokens", "precision", "device"))
+    flags.add_settings(("max_tokens", "precision", "device"))
     flags.add("use", "training", USE_AGAIN, **USE)
 
 
@@ -85,11 +84,11 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.row_file import RowFile
 
     check_flags(args, parser)
-    machine = RunConfig(**parser.flags.given(args, ()))
+    machine = RunConfig(**parser.flags.given(args))
     quoted = args.quotes != "no" and not args.glue
     source = RowFile(args.input, tuple(args.column or ()), args.glue, quoted)
     write = partial(write_predictions, args.run, source)
-    how = options_of(args), machine, parser.outside
+    how = options_of(args), machine
     if not args.output:
         write(sys.stdout, *how)
         return 0

@@ -13,7 +13,6 @@ from typing import Any
 from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
 from cli.training import add_drop_leaks, add_use, config_of
-from multitask.settings.methods import methods
 from tasks import CS224N, TASK_NAMES, TASKS
 
 
@@ -22,12 +21,12 @@ def add_flags(parser: Any) -> None:
     parser.flags = flags = Flags(parser)
     add_task(flags, "task to evaluate", classes)
     data = ("data", "limit", "dev_limit", "test_limit")
-    flags.add_config(
+    flags.add_settings(
         (*data, "seed", "encoder", "pooling", "max_tokens", "init", "precision", "device")
     )
     add_use(flags)
     add_drop_leaks(flags)
-    flags.add_methods({"protocol": methods("protocol", parser.outside)})
+    flags.add_methods("protocol")
     flags.add_task_options([name for name in classes if name not in CS224N])
     flags.add(
         "output", "output", "output folder (default: a folder in runs/)", metavar="DIR", type=path

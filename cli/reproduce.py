@@ -12,8 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from cli.settings_flags import flag, metavar, path
-from common.argument_types import typed
+from cli.settings_flags import flag, metavar, path, typed
 from common.settings import Count, Positive, hints_of
 from minbert.config import PRECISIONS, Device
 from multitask.settings.config import RunConfig

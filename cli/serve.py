@@ -14,8 +14,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from cli.settings_flags import USE, USE_AGAIN, Flags, path
-from common.argument_types import typed
+from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
 from common.settings import Count
 from multitask.settings.config import RunConfig
 
@@ -59,7 +58,7 @@ def add_flags(parser: Any) -> None:
         help="requests that wait or run at most; further ones get status 503 (default: 64)",
     )
     parser.flags = flags = Flags(parser)
-    flags.add_config(("precision", "device"))
+    flags.add_settings(("precision", "device"))
     flags.add("use", "training", USE_AGAIN, **USE)
 
 
@@ -75,8 +74,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.server import server_of
     from serving.service import Load, make_app
 
-    machine = RunConfig(**parser.flags.given(args, ()))
-    model = MultiTaskModel.load(args.run, machine.device, parser.outside)
+    machine = RunConfig(**parser.flags.given(args))
+    model = MultiTaskModel.load(args.run, machine.device)
     choice = model.model.bi_encoder.choose_precision(machine.precision)
     precision = choice.precision
     for task in (None, *model.model.branches):  # errors before the first request

@@ -13,7 +13,9 @@ COMMON = ("test_limit", "freeze_encoder", "teacher")  # further settings in --he
 
 
 def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(parser, "single", common=COMMON)
+    parser.flags = flags = training_flags(
+        parser, "single", lambda one: not one.pretrains, common=COMMON
+    )
     add_task(flags, "task to train", TASK_NAMES)
     add_table(flags)
     add_pcgrad(flags)

@@ -12,6 +12,7 @@ from cli.training import ChosenTasks, settings_file
 from common.errors import SettingsError, UserError
 from common.repeats import repeated
 from common.suggestions import suggestion
+from multitask.settings.methods import task_classes
 from tasks import TASK_NAMES
 from tasks.described import parse_description
 from tasks.table_tasks import Table, complete_table, make_table
@@ -151,7 +152,7 @@ def resolve_tasks(
         parser.error(f"{flag}: expected each task once, found {name} twice")
     stored = settings_file(args).get("own_tasks", {})
     table = table_of(args)
-    known = {*TASK_NAMES, *stored, *(one.name for one in getattr(parser, "outside", ()))}
+    known = {*task_classes(), *stored}
     known |= set(table.names if table else ())
     for one in given:
         if isinstance(one, str) and one not in known:

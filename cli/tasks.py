@@ -23,7 +23,7 @@ LONGEST = 200  # maximum characters of a line about an example or error
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     flags = Flags(parser)
-    flags.add_config(("data",))
+    flags.add_settings(("data",))
     add_own_task(flags)
     add_table(flags)
     parser.add_argument(

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from cli.next_commands import next_commands
-from cli.settings_flags import USE, Flags, of_tasks, path
-from common.argument_types import typed
+from cli.settings_flags import USE, Flags, path, typed
 from common.entry_point import command_line, if_interrupted
 from common.errors import SettingsError
-from common.settings import Count, Name, Settings, convert
+from common.settings import Count
 from common.yaml_files import read_settings
 from multitask.control import Every, RunControl, parse_every
 from multitask.run_folder import RunFolder, default_folder
-from multitask.settings.config import RunConfig, settings_of_mode
-from multitask.settings.methods import METHOD_ROLES, UserMethods, methods
-from multitask.settings.presets import preset_of, preset_values
-from multitask.settings.rules import unused_faults
-from multitask.settings.user_methods import check_use
+from multitask.settings.config import RunConfig, merged
+from multitask.settings.from_flags import nested
+from multitask.settings.methods import ROLES
+from multitask.settings.presets import PRESETS, preset_settings
+from multitask.settings.run_settings import RunSettings
 
 VERBOSE = "report the tensors of the encoder's folder that are not used"
-LEAKS = (
-    "leave out training examples that are also in dev or test (default: keep them); own: in those "
-    "of the same task; all (or no value): also in those of sst, qqp and sts"
-)
-
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"
-# Flag -> setting in a file.
-NAMES_IN_FILES = {"task": "tasks: [NAME]", "pcgrad": "combiner: pcgrad"}
-Fits = Callable[[type[Settings]], bool]
 
 
 @dataclass(frozen=True)
@@ -47,37 +38,24 @@ class ChosenTasks:
 def training_flags(
     parser: Any,
     mode: str,
-    fits: Fits = of_tasks,
-    without: tuple[str, ...] = (),
-    defaults: Mapping[str, Any] | None = None,
+    fits: Callable[[Any], bool],
+    defaults: Mapping[str, str] = MappingProxyType({}),
     common: tuple[str, ...] = (),
-    role_helps: Mapping[str, str] = MappingProxyType({}),
-    always_resumes: bool = False,
 ) -> Flags:
     """Add the flags of a training mode: its settings, and the methods of its parts that fit.
 
-    `without` are settings of methods that get no flag, because the mode sets them; `common` are
-    further settings that `--help` shows, and `defaults` and `role_helps` those of `Flags`. A mode
-    that `always_resumes` refuses `--resume`.
+    `common` are further settings that `--help` shows, and `defaults` texts about other defaults.
     """
-    flags = Flags(parser, parser.everything, defaults or {}, common, role_helps)
+    flags = Flags(parser, parser.everything, defaults, common)
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
-    known = settings_of_mode(mode)
-    plain = [
-        key
-        for key, one in known.items()
-        if key not in METHOD_ROLES and one.metadata.get("flag", True) is True
-    ]
-    flags.add_config(plain)
+    known = [one for one in fields(RunSettings) if mode in one.metadata.get("modes", (mode,))]
+    flags.add_settings(one.name for one in known if one.name not in (*ROLES, "drop_leaks"))
     add_drop_leaks(flags)
-    chosen = {
-        role: {name: one for name, one in methods(role, parser.outside).items() if fits(one)}
-        for role in METHOD_ROLES
-        if role in known
-    }
-    flags.add_methods(chosen, without)
-    add_output_flags(flags, always_resumes)
+    for one in known:
+        if one.name in ROLES:
+            flags.add_methods(one.name, fits if one.name == "objective" else lambda one: True)
+    add_output_flags(flags)
     return flags
 
 
@@ -89,10 +67,13 @@ def add_use(flags: Flags) -> None:
 
 def add_drop_leaks(flags: Flags) -> None:
     """Add `--drop-leaks`, which may have a value."""
-    flags.add("drop_leaks", "data", LEAKS, nargs="?", const="all", metavar="{all,own}")
+    about = next(one for one in fields(RunSettings) if one.name == "drop_leaks").metadata
+    flags.keys.add("drop_leaks")
+    values = {"nargs": "?", "const": "all", "metavar": "{all,own}"}
+    flags.add("drop_leaks", "data", about["help"], False, **values)
 
 
-def add_output_flags(flags: Flags, always_resumes: bool) -> None:
+def add_output_flags(flags: Flags) -> None:
     """Add the flags of the output folder and of existing runs."""
     group = "output"
     flags.add(
@@ -111,9 +92,7 @@ def add_output_flags(flags: Flags, always_resumes: bool) -> None:
         action="store_true",
     )
     resume = "resume from the last checkpoint of the run"
-    if always_resumes:
-        resume = "not accepted: this mode always resumes"
-    flags.add("resume", group, resume, not always_resumes, action="store_true")
+    flags.add("resume", group, resume, common=True, action="store_true")
     flags.add(
         "overwrite", group, "start again in a folder that holds a run", True, action="store_true"
     )
@@ -158,77 +137,30 @@ def run_control(args: argparse.Namespace) -> RunControl:
     )
 
 
-def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **mode: Any) -> RunConfig:
+def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **more: Any) -> RunConfig:
     """Build the configuration from the flags of a mode; raise SettingsError if it is invalid."""
-    given = parser.flags.given(args, tasks.names)
     from_file = settings_file(args)
-    check_use(convert("use", dict[str, str], from_file.pop("use", {})), parser.outside)
-    if from_file.get("mode", mode["mode"]) != mode["mode"]:
-        raise SettingsError(f"config: expected mode {mode['mode']}, found {from_file['mode']}")
-    check_preset(given.get("preset"), from_file, mode["mode"])
-    add_short_forms(given, args)
-    from_file = without_replaced(from_file, given, parser.outside)
-    if leaks := getattr(args, "drop_leaks", None):
-        given |= {"drop_leaks": True, "leaks_of": leaks}
-    stored = from_file.get("own_tasks", {})
-    kept = {name: one for name, one in stored.items() if name in tasks.names}
-    if own := {**kept, **tasks.own}:
-        given["own_tasks"] = own
-    if "init" in given and "encoder" not in given:
-        given["encoder"] = RunFolder(Path(given["init"])).encoder()
-    every = {**from_file, **given, "tasks": tasks.names, **mode}
-    config = RunConfig.from_flat(every, parser.outside)
-    for fault in unused_faults(config, given):
-        raise SettingsError(fault)
-    return config
-
-
-def without_replaced(
-    from_file: Mapping[str, Any], given: Mapping[str, Any], user_methods: UserMethods
-) -> dict[str, Any]:
-    """Return the settings of a file without those that only methods have which flags replace.
-
-    Regularisers stay: a run may have several, and a flag adds one.
-    """
-    roles = [role for role in METHOD_ROLES if role != "regularizers"]
-
-    def keys(settings: Mapping[str, Any]) -> set[str]:
-        used = (methods(role, user_methods).get(str(settings.get(role))) for role in roles)
-        return {key for one in used if one is not None for key in one.by_key()}
-
-    gone = keys(from_file) - keys({**from_file, **given})
-    return {key: value for key, value in from_file.items() if key not in gone}
-
-
-def check_preset(name: Any, from_file: Mapping[str, Any], mode: str) -> None:
-    """Raise SettingsError if the file has all settings of a preset, which then changes nothing."""
-    values = preset_values(name, mode)
-    if values and name != from_file.get("preset") and values.keys() <= from_file.keys():
-        raise SettingsError(
-            f"preset {name}: expected a setting that is not in the file of --config, found "
-            f"{', '.join(values)} there; remove them from it, or give them as flags"
-        )
-
-
-def add_short_forms(given: dict[str, Any], args: argparse.Namespace) -> None:
-    """Add the settings for which `--pcgrad` is short."""
+    if from_file.get("mode", more["mode"]) != more["mode"]:
+        raise SettingsError(f"config: it is of mode {from_file['mode']}, not {more['mode']}")
+    flat = parser.flags.given(args)
     if getattr(args, "pcgrad", False):
-        if given.get("combiner", args.pcgrad) != args.pcgrad:
-            raise SettingsError(f"pcgrad and combiner {given['combiner']}: expected one combiner")
-        given["combiner"] = args.pcgrad
+        if flat.get("combiner", "pcgrad") != "pcgrad":
+            raise SettingsError(f"pcgrad: --combiner {flat['combiner']} is another combiner")
+        flat["combiner"] = "pcgrad"
+    preset = flat.get("preset") or from_file.get("preset")
+    base = merged(preset_settings(preset, more["mode"]), from_file) if preset else from_file
+    given = merged(from_file, nested(flat, tasks.names, base))
+    stored = {k: v for k, v in given.get("own_tasks", {}).items() if k in tasks.names}
+    if own := {**stored, **tasks.own}:
+        given["own_tasks"] = own
+    if "init" in flat and "encoder" not in flat:
+        given["encoder"] = RunFolder(Path(flat["init"])).encoder()
+    return RunConfig(**{**given, "tasks": tasks.names, **more})
 
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings in the file of `--config`, or none without it."""
-    if not hasattr(args, "from_file"):
-        content = read_settings(Path(args.config)) if getattr(args, "config", None) else {}
-        for key in NAMES_IN_FILES.keys() & content.keys():
-            line = f"expected {NAMES_IN_FILES[key]!r}, found {key!r}"
-            raise SettingsError(f"{args.config}: {line}")
-        convert("tasks", tuple[Name, ...], content.get("tasks", ()))
-        convert("own_tasks", dict[str, dict[str, Any]], content.get("own_tasks", {}))
-        args.from_file = content
-    return dict(args.from_file)
+    return read_settings(Path(args.config)) if getattr(args, "config", None) else {}
 
 
 def train(config: RunConfig, args: argparse.Namespace) -> int:
@@ -261,12 +193,12 @@ def show_plan(config: RunConfig) -> int:
     from reports.tables import text_table
 
     if config.preset is not None:
-        preset = preset_of(config.preset)
-        used = {key: str(value) for key, value in config.flat().items()}
-        settings = [
-            [key, used.get(key, ""), source]
-            for key, (_, source) in preset.of_mode(config.mode).items()
-        ]
+        preset, used = PRESETS[config.preset], config.to_json()
+        settings = []
+        for key, (_, source) in preset.of_mode(config.mode).items():
+            part, _, name = key.partition(".")
+            value = used[part][name] if name and used[part] else used[part]
+            settings.append([key, str(value), source])
         print(f"preset {config.preset}: {preset.paper}")
         print(text_table(["setting", "this run", "of the paper"], settings) + "\n")
     if config.precision == "auto":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import Field
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
-from common.settings import Settings, default_of, expected, hints_of
-from multitask.settings.methods import ROLES, methods
+from cli.settings_flags import scalars, takes_names
+from common.settings import Settings, choices_of, default_of, hints_of, methods
+from multitask.settings.methods import ROLES
 from multitask.settings.presets import PRESETS
 from multitask.settings.run_settings import RunSettings
 from tasks import TASKS, TaskOptions
@@ -20,59 +22,40 @@ def methods_page() -> str:
     """Return the whole page: a section per role, an entry per method with its settings."""
     parts = [
         "# Methods and their settings",
-        "Built from the methods' own descriptions by `python -m docs.build_reference`. Every "
-        "setting is a keyword of `RunConfig` and a key of `config.json`, and nearly every one a "
-        "flag, under the same name; options of tasks are in `task_options` there. The tables show "
-        "the values of the keyword. Where no modes are named, every mode that trains has the "
-        "setting.",
+        "Built from the methods' own descriptions by `python -m docs.build_reference`. Each part "
+        "of a run is a keyword of `RunConfig` and a key of `config.json`: the name of a method, or "
+        "a mapping with `name` and its settings, such as `{name: temperature, temperature: 3}`. "
+        "The tables name the flags; `in JSON` is the key if it differs. Where no modes are named, "
+        "every mode that trains has the setting.",
     ]
-    for role in ROLES:
-        if role != "tasks":
-            flag = "" if role == "regularizers" else f" The flag is `--{role.replace('_', '-')}`."
-            modes = modes_text(RunSettings.by_key()[role])
-            of_modes = f" Modes: {modes}." if modes else ""
-            title = role.replace("_", " ")
-            parts.append(f"## {title}\n\nThe default is {default_text(role)}.{flag}{of_modes}")
-            parts += [method_entry(method) for method in methods(role).values()]
-    parts += ["## every run", "\n".join(settings_table(RunSettings, of_every_run())[1:])]
+    known = {one.name: one for one in fields(RunSettings)}
+    for role, base in ROLES.items():
+        default = default_of(known[role])
+        name = getattr(
+            default, "name", "ce" if role == "objective" else "none: each needs a weight"
+        )
+        modes = modes_text(known[role])
+        of_modes = f" Modes: {modes}." if modes else ""
+        parts.append(f"## {role.replace('_', ' ')}\n\nThe default is {name}.{of_modes}")
+        parts += [method_entry(method) for method in methods(base).values()]
+    plain = {key: one for key, one in known.items() if key not in ROLES}
+    parts += ["## every run", "\n".join(settings_table(RunSettings, plain)[1:])]
     parts += ["## tasks", *filter(None, map(task_entry, TASKS.values()))]
     return "\n\n".join([*parts, *presets()]) + "\n"
-
-
-def of_every_run() -> dict[str, Field[Any]]:
-    """Return the settings of a run that belong to no method, by name."""
-    by_key = RunSettings.by_key()
-    return {key: one for key, one in by_key.items() if key not in ROLES and "help" in one.metadata}
-
-
-def default_text(role: str) -> str:
-    """Return the method of a role that a run has by default, as text."""
-    if role == "regularizers":
-        return "none: each needs a weight"
-    if None in ROLES[role].methods:
-        return f"`{ROLES[role].absent}`"
-    return f"`{next(iter(methods(role)))}`"
 
 
 def method_entry(method: type[Settings]) -> str:
     """Return name, description, own defaults of other settings, and settings as Markdown."""
     text = " ".join((method.__doc__ or "").split())
-    own = getattr(method, "defaults", {})
-    if defaults := ", ".join(
-        f"`--{flag_name(key)}{'' if value is True else f' {value}'}`" for key, value in own.items()
-    ):
-        text += f" Defaults with it: {defaults}."
-    lines = [f"**{method.name}**: {text}"]
-    return "\n".join([*lines, *settings_table(method, method.by_key())])
+    if defaults := getattr(method, "defaults", {}):
+        text += f" Defaults with it: `{json.dumps(defaults)}`."
+    own = {method.prefix + one.name: one for one in fields(method)}
+    return "\n".join([f"**{method.name}**: {text}", *settings_table(method, own)])
 
 
 def task_entry(task: type[TaskOptions]) -> str:
     """Return a task's name and its own options; those shared by several tasks are left out."""
-    own = {
-        f"{task.name}_{option}": one
-        for option, one in task.by_key().items()
-        if not one.metadata.get("shared")
-    }
+    own = {f"{task.name}_{one.name}": one for one in fields(task) if not one.metadata.get("shared")}
     return "\n".join([f"**{task.name}**", *settings_table(task, own)]) if own else ""
 
 
@@ -90,8 +73,19 @@ def settings_table(owner: type[Settings], settings: Mapping[str, Field[Any]]) ->
         help = one.metadata.get("help", "").replace("|", "\\|")
         if modes := modes_text(one):
             help += f". Modes: {modes}"
-        lines.append(f"| {flag_text(key, one)} | {expected(hints[one.name])} | {shown} | {help} |")
+        lines.append(
+            f"| {flag_text(key, one)} | {values_text(hints[one.name])} | {shown} | {help} |"
+        )
     return lines
+
+
+def values_text(hint: Any) -> str:
+    """Return the values of a type in words."""
+    if names := choices_of(hint):
+        return ", ".join(names)
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    found = " or ".join(dict.fromkeys(words[one] for one in scalars(hint) if one in words))
+    return f"{found}, or one by task" if takes_names(hint) else found
 
 
 def modes_text(one: Field[Any]) -> str:

@@ -7,7 +7,6 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from common.argument_types import name_and_path
 from common.errors import SettingsError
 from ensemble.merge import merge
 from multitask.run_folder import RunFolder
@@ -176,3 +175,9 @@ def task_and_run(text: str) -> tuple[str | None, Path]:
     """Split `TASK=RUN` as `name_and_path` does, if the first part can be the name of a task."""
     task, run = name_and_path(text)
     return (task, run) if task and NAME.fullmatch(task) else (None, Path(text))
+
+
+def name_and_path(text: str) -> tuple[str | None, Path]:
+    """Split `NAME=PATH`; a text that is the path of an existing file or folder is not split."""
+    name, sign, rest = text.partition("=")
+    return (None, Path(text)) if not sign or Path(text).exists() else (name, Path(rest))

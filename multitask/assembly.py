@@ -18,8 +18,7 @@ from multitask.model import EncoderWithHeads
 from multitask.precision import training_precision
 from multitask.run_folder import RunFolder, stored_run_errors
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import UserMethods
-from multitask.settings.objective_rules import has_class_weights
+from multitask.settings.rules import has_class_weights
 from multitask.source_runs import tasks_with_seen_rows
 from multitask.splits import load_splits
 from tasks.base import Task
@@ -154,7 +153,6 @@ def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:
 def load_trained(
     folder: Path,
     device: str = "auto",
-    use: UserMethods = (),
     max_tokens: int | None = None,
 ) -> tuple[RunConfig, dict[str, Task], EncoderWithHeads]:
     """Return configuration, tasks and model (fp32) of a run's best epoch, or of an exported run.
@@ -162,7 +160,7 @@ def load_trained(
     `max_tokens` replaces the run's limit of tokens. Raise RunError, SettingsError or EncoderError
     in one line, and warn if the run has not finished.
     """
-    best, config = RunFolder(folder).weights(), RunFolder(folder).config(use)
+    best, config = RunFolder(folder).weights(), RunFolder(folder).config()
     if config.pretrains:
         raise RunError(f"{folder}: expected a run of tasks, found one of mode pretrain")
     if max_tokens is not None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError
-from multitask.settings.config import RunConfig, possible_paths
-from multitask.settings.objective_rules import smoothing_of
+from multitask.settings.config import RunConfig
+from multitask.settings.rules import smoothing_of
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
 from tasks.described import FILES
@@ -39,7 +39,7 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     This function also works for pre-training, for example to read the files of the tasks.
     """
     course: dict[str, Source] = {name: build_task(name).source for name in CS224N}
-    shared = course if config.leaks_of == "all" else {}
+    shared = course if config.drop_leaks == "all" else {}
     held_out = shared if config.drop_leaks else None
     tasks: dict[str, Task] = {}
     for name in (*config.main_tasks, *config.auxiliary):
@@ -101,18 +101,24 @@ def training_texts(config: RunConfig) -> list[str]:
     ]
 
 
+TEXT_FILES = ("text", "nli")  # settings of objectives of pre-training
+
+
 def without_paths(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration as JSON for other machines: files and folders without directories.
 
     An encoder that is not a local folder is a model of the hub and keeps its full name.
     """
     content = dict(config.to_json() if isinstance(config, RunConfig) else config)
-    for key in possible_paths():
-        value = content.get(key)
-        if isinstance(value, list | tuple):
-            content[key] = [Path(one).name for one in value]
-        elif value and (key != "encoder" or Path(value).expanduser().exists()):
-            content[key] = Path(value).name
+    for key in ("data", "init"):
+        if content.get(key):
+            content[key] = Path(content[key]).name
+    if Path(content.get("encoder", "")).expanduser().exists():
+        content["encoder"] = Path(content["encoder"]).name
+    content["teacher"] = [Path(one).name for one in content.get("teacher", ())]
+    if objective := content.get("objective"):
+        names = {key: Path(objective[key]).name for key in TEXT_FILES if objective.get(key)}
+        content["objective"] = {**objective, **names}
     content["own_tasks"] = {
         name: {**one, **{k: Path(one[k]).name for k in FILES if one.get(k)}}
         for name, one in content.get("own_tasks", {}).items()

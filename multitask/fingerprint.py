@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from common.errors import RunError, SettingsError
 from common.files import digest
 from minbert.sources import encoder_checksum
 from multitask.config_tasks import plain_tasks
 from multitask.run_folder import RunFolder
-from multitask.settings.config import RunConfig, path_settings
+from multitask.settings.config import RunConfig
 from multitask.source_runs import source_runs
 from multitask.teachers import teachers_by_task
 from tasks import build_task, data_folder
@@ -21,24 +20,18 @@ ENCODER = "encoder"  # the key of a local encoder's folder; other keys have a sp
 
 
 def files(config: RunConfig) -> dict[str, Path]:
-    """Return the files of examples and texts that a run reads, `TASK SPLIT` or `SETTING NUMBER`."""
-    folder, flat = data_folder(config.data), config.flat()
+    """Return the files of examples and texts that a run reads, by `TASK SPLIT` or `text`."""
+    folder = data_folder(config.data)
     found = {
         f"{name} {split}": Path(task.source.where(folder, split))
         for name, task in plain_tasks(config).items()
         for split in task.source.splits
     }
-    if config.pretrains and not config.objective.of_classes:  # it selects the epoch
+    if config.pretrains and not config.pretraining_objective.of_classes:  # it selects the epoch
         found["sts dev"] = Path(build_task("sts").source.where(folder, "dev"))
-    for key in path_settings():
-        found |= {f"{key} {n}": path for n, path in enumerate(as_paths(flat.get(key)), 1)}
+    if config.text_file is not None:
+        found["text"] = Path(config.text_file)
     return found
-
-
-def as_paths(value: Any) -> list[Path]:
-    """Return the paths in a setting, which holds one, several or none."""
-    several = value if isinstance(value, list | tuple) else [value]
-    return [Path(one) for one in several if one]
 
 
 def file_digests(*configs: RunConfig) -> dict[str, str]:

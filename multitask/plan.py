@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import RunError, SettingsError
-from common.settings import short_repr
+from common.settings import short
 from multitask.sampling import Sampler, Workload
 from multitask.settings.config import RunConfig
 
@@ -45,7 +45,7 @@ class Plan:
         whole = found.ndim == 1 and len(found) and np.issubdtype(found.dtype, np.integer)
         if not whole or found.min() < 0 or found.max() >= tasks:
             expected = f"expected batches as whole numbers from 0 to {tasks - 1}"
-            raise RunError(f"sampler {self.sampler.name}: {expected}, found {short_repr(batches)}")
+            raise RunError(f"sampler {self.sampler.name}: {expected}, found {short(batches)}")
         return found
 
 
@@ -68,7 +68,7 @@ def build_plan(
     if (first := config.first()) is None:
         return Plan(work, config.sampling)
     return Plan(
-        work, config.sampling, index_of_first_task(config, available or sizes), first.epochs
+        work, config.sampling, index_of_first_task(config, available or sizes), first.epochs or 0
     )
 
 
@@ -86,7 +86,7 @@ def index_of_first_task(config: RunConfig, available: Sequence[int]) -> int:
     if list(available).count(available[largest]) > 1:
         shown = zip(config.tasks, available, strict=True)
         raise SettingsError(
-            f"{config.first_method}: expected one task larger than the others, or first_task, "
-            f"found {', '.join(f'{task} {size:,}' for task, size in shown)}"
+            "first_task: name the task of the first epochs, since several are the largest: "
+            f"{', '.join(f'{task} {size:,}' for task, size in shown)}"
         )
     return largest

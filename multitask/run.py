@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from common.environment import environment
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from common.files import write_json
 from multitask.assembly import assemble
 from multitask.calibration import calibrate, write_temperatures
@@ -30,7 +30,7 @@ from multitask.loop.trainer import Trainer
 from multitask.notices import opening_line, training_notices
 from multitask.precision import with_precision
 from multitask.run_folder import RunFolder
-from multitask.settings.config import RunConfig, check_complete
+from multitask.settings.config import RunConfig
 from multitask.soft_targets import soft_targets, with_soft_targets
 from multitask.source_runs import check_encoder_of_init
 from multitask.torch_state import independent_of_caller
@@ -50,7 +50,8 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
     Raise RunError if another process uses the folder, and SettingsError for a configuration without
     a mode or without anything to train on.
     """
-    check_complete(config)
+    if not config.tasks and config.text_file is None:
+        raise SettingsError("tasks: name one or more, such as sst")
     run_folder = RunFolder(folder)
     processes = connected_processes(config.device)
     with ExitStack() as stack:
@@ -83,9 +84,9 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
 def begin_folder(config: RunConfig, folder: Path, data: Mapping[str, str], overwrite: bool) -> None:
     """Write what the folder of a run has before the first step, and the user's files of methods."""
     RunFolder(folder).begin(config.to_json(), data, overwrite)
-    for name, content in filter(None, (one.__source__ for one in config.user_methods)):
+    for name, file in config.source_files().items():
         (folder / "code").mkdir(exist_ok=True)
-        (folder / "code" / name).write_bytes(content)
+        (folder / "code" / name).write_bytes(file.read_bytes())
 
 
 def run(

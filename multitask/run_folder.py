@@ -31,7 +31,6 @@ from common.files import (
     write_json,
 )
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import UserMethods
 from tasks.metrics import OVERALL_KEYS, metric_error
 from tasks.predictions import scores_name
 
@@ -121,17 +120,15 @@ class RunFolder:
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
         return content
 
-    def config(self, use: UserMethods = ()) -> RunConfig:
-        """Return the configuration of a run or an export, which may `use` a user's own methods."""
+    def config(self) -> RunConfig:
+        """Return the configuration of a run or an export."""
         content, file = self.settings(), self.path / (EXPORTED if self.exported else "config.json")
         try:
-            config = RunConfig.from_json(content, use)
+            return RunConfig(**content)
         except UserError as error:
-            raise RunError(f"{file}: {error}") from error
-        if missing := sorted(config.to_json().keys() - content.keys()):
-            line = f"expected the settings of a run of this version, found no {missing[0]}"
-            raise RunError(f"{file}: {line}; train the run again")
-        return config
+            old = "lr" in content  # settings of methods were beside the others
+            why = "a run of an earlier version; train it again" if old else error
+            raise RunError(f"{file}: {why}") from error
 
     def encoder(self) -> str:
         """Return the name of the run's initial encoder."""
@@ -356,7 +353,7 @@ def default_folder(config: RunConfig) -> Path:
     parts: list[str] = [config.mode]
     if config.mode in ("single", "probe"):
         parts += [names]
-    elif config.pretrains:
+    elif config.pretrains and config.objective is not None:
         parts += [config.objective.name] + [names] * bool(names)
     else:
         parts += [config.sampling.name, config.combiner.name]

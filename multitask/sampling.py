@@ -75,10 +75,10 @@ class Workload:
 
 @dataclass(frozen=True)
 class FirstTask:
-    """The only task of the first `epochs` epochs; None means the largest one."""
+    """The only task of the first `epochs` epochs; None means the largest one, and one epoch."""
 
     task: str | None
-    epochs: int
+    epochs: int | None
 
 
 class Sampler(Settings):
@@ -138,14 +138,14 @@ class RoundRobin(Sampler, name="round-robin"):
 
 
 FIRST_TASK = "task of the first epochs (default: the task with the most examples before any limit)"
-FIRST_EPOCHS = "number of epochs that train only the first task"
+FIRST_EPOCHS = "number of epochs that train only the first task (default: 1 of several epochs)"
 
 
 class BeginsWithOneTask(Settings):
     """The settings of a sampler or schedule whose first epochs train one task."""
 
     first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
-    first_epochs: Count = setting(1, help=FIRST_EPOCHS)
+    first_epochs: Count | None = setting(None, help=FIRST_EPOCHS)
 
     def first(self) -> FirstTask:
         return FirstTask(self.first_task, self.first_epochs)

@@ -185,7 +185,7 @@ def computed(
     Embeddings are (n, texts, H), float16. Raise RunError if the teacher's task has other classes,
     and SettingsError if it has no embeddings of single texts.
     """
-    stored, tasks, model = load_trained(folder, config.device, use=config.user_methods)
+    stored, tasks, model = load_trained(folder, config.device)
     model.precision = stored.precision
     theirs, name = tasks[task.name], task.name
     for what, mine, found in (

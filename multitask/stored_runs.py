@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -11,10 +11,10 @@ import msgspec
 
 from common.errors import RunError, UserError
 from common.files import is_run, write_json
+from common.settings import as_json, default_of, methods
 from multitask.run_folder import CHECKPOINT, RunFolder, stored_run_errors
-from multitask.settings.config import default_values
-from multitask.settings.following_defaults import following_defaults
-from multitask.settings.methods import methods
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import ROLES
 from tasks import TASKS, OwnTasks, find_task
 from tasks.base import Task
 from tasks.metrics import mean_score
@@ -27,8 +27,7 @@ from tasks.predictions import (
 from tasks.task_description import NAME
 
 # Settings that the table shows in separate columns, or that do not affect the result.
-SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "device", "output")
-DECISIVE = ("objective", "schedule")  # methods from which defaults of other settings follow
+SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "device", "output", "members", "method")
 
 
 TaskName = Annotated[str, msgspec.Meta(pattern=f"^{NAME.pattern}$")]  # a part of files' names
@@ -114,19 +113,35 @@ class StoredRun:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings other than defaults and those in `SHOWN`, and how runs were merged."""
-        plain = default_values() | {"precision": "fp32"}  # of a run it is never `auto`
-        named = {role: methods(role).get(str(self.config.get(role))) for role in DECISIVE}
-        made = {role: method() for role, method in named.items() if method is not None}
-        plain |= following_defaults({**plain, **self.config, **made})
         merged = {}
         if members := self.config.get("members"):
             names = list(dict.fromkeys(Path(one).name for runs in members.values() for one in runs))
             merged = {"method": self.config.get("method"), "members": names}
-        return merged | {
-            key: value
-            for key, value in self.config.items()
-            if key not in SHOWN and key in plain and value != plain[key]
-        }
+        return merged | other_than_defaults(self.config)
+
+
+def other_than_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a run as JSON that are no defaults; those of methods by both names."""
+    plain = RunConfig().to_json() | {"precision": "fp32"}  # of a run it is never `auto`
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        several = value if key == "regularizers" else [value]
+        if key in SHOWN or (key in plain and value == plain[key]):
+            continue
+        if key not in ROLES or not all(isinstance(one, Mapping) for one in several):
+            found[key] = value
+            continue
+        for one in several:
+            cls = methods(ROLES[key]).get(one["name"])
+            usual = {} if cls is None else {f.name: as_json(default_of(f)) for f in fields(cls)}
+            if key != "regularizers" and one["name"] != (plain[key] or {}).get("name"):
+                found[key] = one["name"]
+            found |= {
+                f"{one['name']} {name}": setting
+                for name, setting in one.items()
+                if name != "name" and setting != usual.get(name)
+            }
+    return found
 
 
 def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:

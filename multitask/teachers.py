@@ -20,7 +20,7 @@ def teachers_by_task(config: RunConfig) -> dict[str, Shares]:
     stands for its members. Raise SettingsError for a teacher of none of the tasks.
     """
     learning = [one for one in config.regularizers if one.learns_from_teacher]
-    weighted = {task for one in learning for task, weight in one.weights.items() if weight}
+    weighted = {task for one in learning for task in one.by_task(config.tasks)}
     found: dict[str, Shares] = {name: {} for name in config.tasks if name in weighted}
     for folder in map(Path, config.teacher):
         teaches = False

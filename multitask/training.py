@@ -9,24 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import RunError, SettingsError
-from common.settings import short_repr
+from common.settings import short
 from multitask.control import RunControl
 from multitask.run_folder import RunFolder, default_folder
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import UserMethods
 
 
 class Run:
-    """A finished run: its `folder`, `config` and `metrics`, and its `model` for new texts.
+    """A finished run: its `folder`, `config` and `metrics`, and its `model` for new texts."""
 
-    `use` lists the user's own methods that the run was trained with.
-    """
-
-    def __init__(self, folder: str | Path, use: UserMethods = ()) -> None:
-        self.folder, self.use = Path(folder).expanduser().absolute(), tuple(use)
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).expanduser().absolute()
         folder_of_run = RunFolder(self.folder)
         self.stored = folder_of_run.settings()
-        self.config = folder_of_run.config(self.use)
+        self.config = folder_of_run.config()
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -48,7 +44,7 @@ class Run:
             open_bi_encoder = import_module("multitask.assembly").open_bi_encoder
             return open_bi_encoder(RunFolder(self.folder).weights(), self.config)
         # Packages that depend on this one are imported only when they are needed.
-        return import_module("serving").MultiTaskModel.load(self.folder, use=self.use)
+        return import_module("serving").MultiTaskModel.load(self.folder)
 
     def check_unchanged(self) -> None:
         """Raise RunError if the folder has other settings than when it was opened, or none."""
@@ -107,10 +103,10 @@ def train(
     from multitask.run import complete
 
     if not isinstance(config, RunConfig):
-        raise SettingsError(f"config: expected a RunConfig, found {short_repr(config)}")
+        raise SettingsError(f"config: expected a RunConfig, found {short(config)}")
     if not isinstance(callbacks, Iterable):
-        raise SettingsError(f"callbacks: expected a list, found {short_repr(callbacks)}")
+        raise SettingsError(f"callbacks: expected a list, found {short(callbacks)}")
     target = default_folder(config) if folder is None else Path(folder).expanduser()
     control = RunControl(resume, overwrite, verbose, callbacks=tuple(callbacks))
     complete(config, target, control)
-    return Run(target, config.user_methods)
+    return Run(target)

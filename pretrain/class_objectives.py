@@ -22,6 +22,15 @@ class ClassObjective(PretrainObjective):
 
     defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "class_balanced": True}
     of_classes = True
+    projection_head: Literal["none", "linear", "nonlinear"] = setting(
+        "none",
+        help="layer between embeddings and an objective of classes, in training only",
+        source="SuperConText, section IV.C",
+    )
+
+    @property
+    def adds_layer(self) -> bool:
+        return self.projection_head != "none"
 
     def tasks(self, config: Any) -> dict[str, Task]:
         from pretrain.pretrain_tasks import contrastive_tasks

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from common.errors import UserError
-from common.settings import Name, Positive, Settings, setting
+from common.settings import Name, Positive, setting
 from pretrain.texts import Texts, read_nli_triplets
 from tasks.base import Embeddings, Task
+from tasks.objectives import TrainingObjective
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +34,7 @@ TEMPERATURE_HELP: dict[str, Any] = {
 }
 
 
-class PretrainObjective(Settings):
+class PretrainObjective(TrainingObjective):
     """An objective of pre-training, with which the encoder is trained before any task.
 
     `defaults` of the configuration: batches of 64 and one epoch (Gao et al., 2021, section 4).
@@ -43,7 +44,12 @@ class PretrainObjective(Settings):
     file of its own, not tasks.
     """
 
-    defaults: ClassVar[Mapping[str, Any]] = {"batch_size": 64, "epochs": 1, "lr": 3e-5}
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "batch_size": 64,
+        "epochs": 1,
+        "optimizer": {"lr": 3e-5},
+    }
+    pretrains = True
     of_classes: ClassVar[bool] = False
     of_pairs: ClassVar[bool] = False
     compares_examples: ClassVar[bool] = True
@@ -99,15 +105,17 @@ class FileObjective(TextObjective):
     """An objective about texts, without classes, of tasks or of a file instead."""
 
     text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
-    text_column: Name | None = setting(None, help=COLUMN, metavar="NAME", several=True)
+    text_column: tuple[Name, ...] = setting((), help=COLUMN, metavar="NAME")
 
     @property
     def file(self) -> str | None:
         return self.text
 
     def faults(self) -> Iterator[str]:
-        if self.text_column is not None and self.text is None:
-            yield "text_column: expected setting text, the file of this column, found none"
+        if self.text_column and self.text is None:
+            yield "text_column: needs text, the file of this column"
+        if len(self.text_column) > (2 if self.of_pairs else 1):
+            yield f"text_column: too many for objective {self.name}: {', '.join(self.text_column)}"
 
 
 class PairObjective(FileObjective):
@@ -115,18 +123,11 @@ class PairObjective(FileObjective):
 
     of_pairs = True
     random_negatives: ClassVar[bool] = False  # whether each pair has a third text from elsewhere
-    other_column: Name | None = setting(
-        None,
-        help="the second column of pairs; on the command line, the second value of --text-column",
-        flag=False,
-    )
 
     def faults(self) -> Iterator[str]:
         yield from super().faults()
-        if self.text is not None and self.other_column is None:
-            yield f"other_column: expected one with objective {self.name}, found none"
-        if self.text_column is not None and self.text_column == self.other_column:
-            yield f"other_column: expected another than text_column, found {self.text_column!r}"
+        if self.text is not None and len({*self.text_column}) != 2:
+            yield f"text_column: objective {self.name} needs two, such as question and answer"
 
     def source(self, config: Any) -> Texts:
         from pretrain.pretrain_tasks import pair_source

@@ -21,7 +21,7 @@ from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from pretrain.class_objectives import ClassLoss, ClassObjective
 from pretrain.objectives import PairObjective, PretrainObjective
-from pretrain.projection_heads import ProjectionHead
+from pretrain.projection_heads import projection_head
 from pretrain.texts import (
     Make,
     Texts,
@@ -64,9 +64,9 @@ class TextProjection(nn.Module):
 class ClassProjection(nn.Module):
     """Embeddings (B, H); only in training, their projection, (B, 512) unless it has no layer."""
 
-    def __init__(self, width: int, head: ProjectionHead) -> None:
+    def __init__(self, width: int, projection: str) -> None:
         super().__init__()
-        self.projection = head.build(width)
+        self.projection = projection_head(projection, width)
 
     def forward(self, embedding: Tensor) -> Tensor:
         return self.projection(embedding) if self.training else embedding
@@ -108,7 +108,7 @@ def contrastive_tasks(objective: ClassObjective, config: RunConfig) -> dict[str,
                 main_metric="knn_accuracy",
                 classes=task.kind.classes,
             ),
-            build_head=partial(ClassProjection, head=config.projection_head),
+            build_head=partial(ClassProjection, projection=objective.projection_head),
             output=None,
             losses={},
             compares_examples=True,
@@ -135,7 +135,8 @@ def tasks_of(config: RunConfig) -> list[Task]:
 def sentence_source(objective: Any, config: RunConfig) -> Texts:
     """Return the sentences of tasks or of the objective's file, each paired with itself."""
     if objective.text:
-        return Texts(partial(read_texts, objective.text, objective.text_column), objective.text)
+        column = objective.text_column[0] if objective.text_column else None
+        return Texts(partial(read_texts, objective.text, column), objective.text)
     return Texts(partial(sentences, tasks_of(config)), origin_of(config))
 
 
@@ -144,8 +145,8 @@ def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
     origin = objective.text or origin_of(config)
     pairs: Make = partial(positive_pairs, config.tasks)
     if objective.text:
-        columns = (objective.text_column or "", objective.other_column or "")
-        pairs = partial(read_pairs, objective.text, columns)
+        first, second = objective.text_column
+        pairs = partial(read_pairs, objective.text, (first, second))
     if objective.random_negatives:
         pool = None if objective.text else partial(training_sentences, tasks_of(config))
         pairs = partial(pairs_with_negatives, pairs, pool, origin, config.seed)

@@ -28,12 +28,10 @@ def read_cell(file: Path) -> dict[str, Any]:
 def check_config(
     file: Path, config: RunConfig, kept: Mapping[str, Any], ignored: tuple[str, ...]
 ) -> None:
-    """Raise UserError if a cell was made with another configuration.
-
-    Settings that the configuration does not use may differ.
-    """
-    ignored = (*ignored, *config.unused())
-    if found := difference(without_paths(config), kept, ignored=ignored):
+    """Raise UserError if a cell was made with another configuration."""
+    mine = {key: one for key, one in without_paths(config).items() if key not in ignored}
+    theirs = {key: one for key, one in kept.items() if key not in ignored}
+    if found := difference(mine, theirs):
         raise UserError(
             f"{file}: expected a cell of this configuration, found another: {found}; "
             "another --results keeps both"
@@ -45,5 +43,4 @@ def run_of_cell(folder: Path, config: RunConfig) -> bool:
     stored = RunFolder(folder).settings_if_any()
     if stored is None or not RunFolder(folder).metrics_file.exists():
         return False
-    ignored = config.unused()
-    return difference(without_paths(config), without_paths(stored), ignored=ignored) is None
+    return without_paths(config) == without_paths(stored)

@@ -10,7 +10,6 @@ from typing import Any
 from common.errors import UserError
 from multitask.fingerprint import ENCODER
 from multitask.run_folder import RunFolder
-from multitask.settings.methods import methods
 from multitask.stored_runs import StoredRun, read_run
 from reports.tables import shown
 from tasks import in_order
@@ -143,9 +142,8 @@ def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
 def distinguishing_settings(run: StoredRun) -> list[str]:
     """Return the settings that define a system, with `pre-trained` instead of a folder."""
     found = ["pre-trained"] if run.config.get("init") else []
-    weights = [f"{one.prefix}weight" for one in methods("regularizers").values()]
     for key, value in run.settings.items():
-        if isinstance(value, dict) and key in weights:
+        if isinstance(value, dict) and key.endswith(" weight"):
             found.append(f"{key} {' '.join(sorted({f'{one:g}' for one in value.values()}))}")
         elif key not in VARYING:
             found.append(f"{key} {shown(value)}")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from multitask.config_tasks import without_paths
-from multitask.settings.config import RunConfig, default_values
-from multitask.settings.following_defaults import following_defaults
+from multitask.settings.config import RunConfig
+from multitask.stored_runs import other_than_defaults
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows
 from reports.tables import Table, markdown_table, shown
 from serving.export_kinds import KINDS
@@ -37,7 +37,7 @@ EPOCH = {  # by the setting `keep`
     "best": "The best epoch was chosen on the dev examples whose scores these are.",
     "last": "The weights are those of the last epoch; no epoch was chosen by these scores.",
 }
-ALWAYS = ("mode", "limit", "epochs", "batch_size", "lr", "sampling", "combiner", "seed")
+ALWAYS = ("mode", "limit", "epochs", "batch_size", "seed")
 # Settings that are shown in other places, or that only concern the machine.
 ELSEWHERE = ("tasks", "own_tasks", "data", "encoder", "device")
 CALIBRATION = (
@@ -126,14 +126,15 @@ def example(model: MultiTaskModel) -> str:
 def settings(model: MultiTaskModel) -> list[list[str]]:
     """Return rows with the main settings, the data, and other settings that are not defaults."""
     config = model.config
-    flat, values = config.flat(), without_paths(config)
-    rows = [[name.replace("_", " "), str(flat[name])] for name in ALWAYS]
+    rows = [[name.replace("_", " "), str(getattr(config, name))] for name in ALWAYS]
+    rows += [["lr", f"{config.optimizer.lr:g}"], ["sampling", config.sampling.name]]
+    rows += [["combiner", config.combiner.name]]
     rows[1:1] = data(config)
-    plain = default_values() | following_defaults(vars(config))
     return rows + [
-        [name.replace("_", " "), shown(values[name])]
-        for name in flat
-        if name not in (*ALWAYS, *ELSEWHERE) and values[name] not in (None, plain.get(name))
+        [name.replace("_", " "), shown(value)]
+        for name, value in other_than_defaults(without_paths(config)).items()
+        if name not in (*ALWAYS, *ELSEWHERE, "sampling", "combiner", "adamw lr")
+        and value is not None
     ]
 
 

@@ -24,7 +24,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from common.errors import OtherRunError
-from common.settings import short_repr
+from common.settings import short
 from multitask.control import RunControl
 from multitask.settings.config import RunConfig
 from serving.empty_texts import is_empty
@@ -109,9 +109,9 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             seed = check_random_state(seed).randint(2**31 - 1)
         if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
             line = f"expected a number from 0 to {2**32 - 1}, a numpy.random.RandomState or None"
-            raise ValueError(f"random_state: {line}, found {short_repr(self.random_state)}")
+            raise ValueError(f"random_state: {line}, found {short(self.random_state)}")
         if not isinstance(self.settings, Mapping | None):
-            found = short_repr(self.settings)
+            found = short(self.settings)
             raise TypeError(f"settings: expected a mapping of names to values, found {found}")
         if wrong := (self.settings or {}).keys() & OWN_ARGUMENTS.keys():
             key = min(wrong)
@@ -150,7 +150,7 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         except OtherRunError as error:
             line = "expected a new folder, or that of a fit with the same rows and settings"
             raise ValueError(f"folder: {line}, found another fit in {place}") from error
-        return MultiTaskModel.load(place / "run", config.device, use=config.user_methods)
+        return MultiTaskModel.load(place / "run", config.device)
 
     def targets(self, y: Any) -> Targets:
         """Return the labels as fields of a file, and remember what `predict` returns."""
@@ -181,7 +181,7 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         for number, row in enumerate(found):
             for text in row:
                 if not isinstance(text, str):
-                    raise TypeError(f"X: expected texts, found {short_repr(text)} in row {number}")
+                    raise TypeError(f"X: expected texts, found {short(text)} in row {number}")
                 if is_empty(text):
                     raise ValueError(f"X: expected texts, found an empty one in row {number}")
         return [tuple(row) for row in found]
@@ -210,7 +210,7 @@ def check_one_type(labels: Sequence[Any] | np.ndarray) -> None:
     """Raise TypeError for texts among other labels, which are often missing ones, None or NaN."""
     others = [label for label in labels if not isinstance(label, str)]
     if 0 < len(others) < len(labels):
-        found = f"found texts and {short_repr(others[0])}"
+        found = f"found texts and {short(others[0])}"
         raise TypeError(f"y: expected labels of one type, {found}")
 
 

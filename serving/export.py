@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from common.errors import SettingsError, UserError
 from common.files import BRANCHES, EXPORTED, HEADS, atomic_path, write_json
@@ -15,7 +15,6 @@ from minbert.folder import EMBEDDING
 from multitask.calibration import write_temperatures
 from multitask.config_tasks import without_paths
 from multitask.run_folder import CALIBRATION, RunFolder
-from multitask.settings.methods import UserMethods
 from serving.card import card
 from serving.export_kinds import KINDS
 from serving.model import MultiTaskModel
@@ -36,7 +35,6 @@ def export(
     folder: Path,
     kind: str,
     overwrite: bool = False,
-    use: UserMethods = (),
     task: str | None = None,
 ) -> list[str]:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
@@ -50,7 +48,7 @@ def export(
     """
     folder = folder.resolve()
     check_target(run, folder, overwrite)
-    model = MultiTaskModel.load(run, "cpu", use=use)
+    model = MultiTaskModel.load(run, "cpu")
     transformer_config(f"format {kind}", model.model.bi_encoder.encoder.config)
     chosen = KINDS[kind]
     if chosen.package is not None:
@@ -127,29 +125,21 @@ def write_settings(model: MultiTaskModel, folder: Path) -> None:
         write_temperatures(folder, model.temperatures)
 
 
-class Packed(NamedTuple):
-    """The files of a model by name, and the user's own methods that it was trained with."""
-
-    files: dict[str, bytes]
-    use: UserMethods
-
-
-def packed(model: MultiTaskModel) -> Packed:
-    """Return a model as bytes, for pickling."""
+def packed(model: MultiTaskModel) -> dict[str, bytes]:
+    """Return the files of a model by name, for pickling."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         model.model.save(folder)
         write_settings(model, folder)
         files = [file for file in folder.rglob("*") if file.is_file()]
-        content = {str(file.relative_to(folder)): file.read_bytes() for file in files}
-    return Packed(content, model.config.user_methods)
+        return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
-def unpacked(found: Packed) -> MultiTaskModel:
+def unpacked(files: dict[str, bytes]) -> MultiTaskModel:
     """Return the model that `packed` returned as bytes, on the best device of this machine."""
     with tempfile.TemporaryDirectory() as place:
-        for name, content in found.files.items():
+        for name, content in files.items():
             file = Path(place) / name
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(content)
-        return MultiTaskModel.load(place, use=found.use)
+        return MultiTaskModel.load(place)

@@ -13,7 +13,7 @@ from torch import nn
 
 from common.errors import RunError
 from common.sequences import no_sequence
-from common.settings import short_repr
+from common.settings import short
 from common.suggestions import suggestion
 from minbert.batching import TokenLists
 from minbert.bi_encoder import WINDOW
@@ -25,7 +25,6 @@ from multitask.calibration import read_temperatures
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import UserMethods
 from serving.empty_texts import is_empty, warn_of_empty_texts
 from serving.joint_encoding import embed_tasks
 from serving.prediction import Prediction, count_cut, count_empty, joined, prediction
@@ -66,7 +65,6 @@ class MultiTaskModel:
         cls,
         folder: str | Path,
         device: str = "auto",
-        use: UserMethods = (),
         max_tokens: int | None = None,
     ) -> MultiTaskModel:
         """Load a run or an exported run.
@@ -74,7 +72,6 @@ class MultiTaskModel:
         Args:
             folder: folder with `best`, or with `run.json` beside the weights.
             device: `auto`, `cpu`, `cuda` or `cuda:N`.
-            use: user-defined methods that the run was trained with.
             max_tokens: limit of a text in tokens; None for that of the run.
 
         Raises:
@@ -82,7 +79,7 @@ class MultiTaskModel:
             SettingsError: for a device that is unknown or missing.
         """
         folder = Path(folder).expanduser()
-        config, tasks, model = load_trained(folder, device, use, max_tokens)
+        config, tasks, model = load_trained(folder, device, max_tokens)
         return cls(model, config, read_temperatures(folder), tasks)
 
     @property
@@ -225,7 +222,7 @@ class MultiTaskModel:
                     )
                 for text in row:
                     if not isinstance(text, str):
-                        found = short_repr(text)
+                        found = short(text)
                         raise TypeError(f"row {number}: expected strings, found {found}")
             columns = list(zip(*window, strict=True))
             names = self.chosen(tasks, len(columns))

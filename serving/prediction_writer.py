@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TextIO
 
 from common.errors import RunError
 from common.progress import bar
-from common.settings import Settings
 from multitask.settings.config import RunConfig
 from serving.model import MultiTaskModel
 from serving.prediction import Prediction
@@ -38,7 +37,6 @@ def write_predictions(
     file: TextIO,
     options: PredictionOptions,
     machine: RunConfig,
-    outside: tuple[type[Settings], ...] = (),
 ) -> Written:
     """Write each row of a file with its predictions.
 
@@ -49,7 +47,7 @@ def write_predictions(
     first = next(rows, None)  # reports faulty input before the model is loaded
     if first is None and source.file is not None:
         raise DataError(f"{source.file}: expected rows to predict, found none")
-    model = MultiTaskModel.load(run, machine.device, outside, machine.max_tokens)
+    model = MultiTaskModel.load(run, machine.device, machine.max_tokens)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     loaded = time.perf_counter()
     if first is None:

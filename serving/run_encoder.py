@@ -15,18 +15,14 @@ from multitask.assembly import load_trained
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import RunFolder, stored_run_errors
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import UserMethods
 
 
-def encoder_of_run(
-    run: Path, config: RunConfig, task: str | None = None, use: UserMethods = ()
-) -> BiEncoder:
+def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiEncoder:
     """Return the encoder that a run has kept, or an export, with the layers of `task`.
 
     `config` has the pooling and the device, and may have the limit of tokens, which is otherwise
-    that of the run. The run may `use` a user's own methods. Warn and raise as
-    `bi_encoder_of` does; raise RunError, too, for a run or a task that has only learnt to read
-    pairs as one sequence.
+    that of the run. Warn and raise as `bi_encoder_of` does; raise RunError, too, for a run or a
+    task that has only learnt to read pairs as one sequence.
     """
     folder = RunFolder(run)
     stored = folder.settings()
@@ -44,7 +40,7 @@ def encoder_of_run(
         model = BiEncoder.from_pretrained(folder.weights(), pooling, limit)
         folder.warn_if_unfinished()
         return model.to(choose_device(config.device))
-    _, _, trained = load_trained(run, config.device, use, config.max_tokens)
+    _, _, trained = load_trained(run, config.device, config.max_tokens)
     model = bi_encoder_of(trained, task, "--task")
     model.pooling = config.pooling or model.pooling
     return model
@@ -96,8 +92,11 @@ def check_embeds_texts(joint: Mapping[str, bool], task: str | None, where: str =
 def of_one_task(config: RunConfig, task: str) -> RunConfig:
     """Return the configuration of a run, reduced to one of its tasks and without branches."""
     # The metric that selects an epoch may be one of another task.
-    content = config.to_json() | {"branch": None, "branch_only": [], "auxiliary": []}
-    content |= {"tasks": [task], "select_by": None}
-    for key in ("task_options", "own_tasks"):
-        content[key] = {name: one for name, one in content[key].items() if name == task}
-    return RunConfig.from_json(content, config.user_methods)
+    one = {"tasks": (task,), "branch": None, "branch_only": (), "auxiliary": (), "select_by": None}
+    by_task = {
+        key: {task: value[task]} if task in value else {}
+        for key in ("limit", "label_smoothing", "class_weights")
+        if isinstance(value := getattr(config, key), Mapping)
+    }
+    methods = {"combiner": "sum", "sampling": "round-robin", "schedule": "joint"}
+    return config.changed(**one, **by_task, **methods, regularizers=(), teacher=())

@@ -56,7 +56,7 @@ def data_key(config: RunConfig) -> str:
     """Return a text that is the same for configurations which read the same training examples."""
     objective = config.task_objective
     trained_by = objective.name if objective is not None else config.pretraining_objective
-    own = (config.data, config.limit, config.seed, config.drop_leaks, config.leaks_of)
+    own = (config.data, config.limit, config.seed, config.drop_leaks)
     return repr((trained_by, config.tasks, config.task_options, config.protocol, *own))
 
 

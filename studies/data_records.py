@@ -32,7 +32,7 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
 
     It always includes all CS224N tasks: an encoder may come from a run of another task.
     """
-    files = sorted({file for one in cells if (file := one.config.flat().get("nli"))})
+    files = sorted({file for one in cells if (file := getattr(one.config.objective, "nli", None))})
     further = {Path(file).name: read_nli_triplets(Path(file))[0] for file in files}
     tasks = tuple(dict.fromkeys([*CS224N, *(name for one in cells for name in one.config.tasks)]))
     counts, damaged = audit(tasks, data_folder(cells[0].config.data), further)
@@ -117,7 +117,7 @@ def drawing_settings(config: RunConfig, task: str, split: str) -> list[str]:
     found = []
     if classes := config.task_options.get(task, {}).get("classes"):
         found.append(f"{classes} classes")
-    drawn = config.protocol.values()
+    drawn = config.protocol.to_json()
     if config.protocol.draws_by_seed(split):
         found += [f"{drawn['shots']}", f"seed {config.seed}"]
         if "imbalance" in drawn:

@@ -15,6 +15,7 @@ from common.settings import accepts
 from multitask.config_tasks import without_paths
 from multitask.run_folder import Figures
 from multitask.settings.config import RunConfig
+from multitask.settings.from_flags import changed_by_flags
 from reports.cells import check_config, read_cell, run_of_cell
 
 Content = Mapping[str, Any]  # the figures of one run
@@ -46,14 +47,14 @@ class Cell:
 
     def run_config(self, seed: int, runs: Path) -> RunConfig:
         """Return the configuration of the run with a seed."""
-        config = self.config.changed(seed=seed)
+        config = changed_by_flags(self.config, seed=seed)
         if self.teachers:
             folders = (cell.run_folder(one, runs) for cell, one in self.teacher_runs())
-            config = config.changed(teacher=tuple(map(str, folders)))
+            config = changed_by_flags(config, teacher=tuple(map(str, folders)))
         if self.base_cell is None:
             return config
-        return config.changed(
-            init=str(self.base_cell.run_folder(self.base_cell.seed_for(seed), runs))
+        return changed_by_flags(
+            config, init=str(self.base_cell.run_folder(self.base_cell.seed_for(seed), runs))
         )
 
     def teacher_runs(self) -> list[tuple[Cell, int]]:

@@ -17,6 +17,7 @@ from minbert.config import EncoderConfig, config_from_transformers
 from minbert.sources import HUB_IDS, find_folder
 from multitask.assembly import load_trained
 from multitask.settings.config import RunConfig
+from multitask.settings.from_flags import changed_by_flags
 from studies.bees.cells import TUNED
 from studies.results import Cell
 from studies.runner import long_training
@@ -65,11 +66,11 @@ SEVERAL: Mapping[str, Sequence[str]] = {
 
 def cells(request: StudyRequest) -> list[Cell]:
     """Return the cells of single tasks, of cross-encoders and of shared models."""
-    base = request.base.changed(epochs=request.epochs or EPOCHS)
+    base = changed_by_flags(request.base, epochs=request.epochs or EPOCHS)
 
     def single(name: str, task: str, **settings: Any) -> Cell:
         rate = request.lr or TUNED.get(base.encoder, {}).get((task,), base.optimizer.lr)
-        return cell(name, base.changed(tasks=(task,), lr=rate, head_lr=rate, **settings))
+        return cell(name, changed_by_flags(base, tasks=(task,), lr=rate, head_lr=rate, **settings))
 
     def shared(
         name: str,
@@ -84,7 +85,7 @@ def cells(request: StudyRequest) -> list[Cell]:
         settings |= {} if base.limit is None else {"limit": base.limit}
         if "branch_only" in settings:
             settings["branch"] = f"top-{encoder_config(base.encoder).num_layers // 2}"
-        return cell(name, base.changed(**settings), seeds, teachers)
+        return cell(name, changed_by_flags(base, **settings), seeds, teachers)
 
     sentiment: Settings = {"tasks": ("sst",), **ONE_TASK, **AUXILIARY}
     first = [
@@ -122,7 +123,7 @@ def cell(
     """Return a cell whose runs learn from all runs of `teachers`."""
     if teachers:
         runs = [one.run_name(seed) for one in teachers for seed in one.seeds]
-        config = config.changed(teacher=tuple(runs))
+        config = changed_by_flags(config, teacher=tuple(runs))
     return Cell(
         name, config, tuple(seeds), timed_training, keeps_folder=True, teachers=tuple(teachers)
     )

@@ -22,6 +22,7 @@ from common.errors import UserError
 from common.files import write_json
 from multitask.config_tasks import without_paths
 from multitask.settings.config import RunConfig
+from multitask.settings.from_flags import changed_by_flags
 from reports.cells import check_config, read_cell
 from reports.tables import Table, shown
 from studies.data_records import record_examples
@@ -57,7 +58,7 @@ class Search:
 
     def trial(self, point: Settings, seeds: int) -> Cell:
         """Return the cell of a point with the first `seeds` seeds."""
-        config = self.cell.config.changed(**changes_of(point))
+        config = changed_by_flags(self.cell.config, **changes_of(point))
         name = config.digest()
         cell = replace(self.cell, config=config, seeds=self.cell.seeds[:seeds])
         return replace(cell, name=f"{self.cell.name}-{name}")
@@ -80,7 +81,7 @@ def changes_of(settings: Settings) -> dict[str, Any]:
 
 def rates(config: RunConfig) -> tuple[float, ...]:
     """Return the learning rates of a grid: the study's rate, a third of it and three times it."""
-    return tuple(rounded(config.flat()["lr"] * factor) for factor in RATES)
+    return tuple(rounded(config.optimizer.lr * factor) for factor in RATES)
 
 
 def rounded(rate: float) -> float:
@@ -100,7 +101,7 @@ def tune(searches: Sequence[Search], count: int, results: Path, runs: Path) -> l
     trained = Results(runs / FOLDER)  # with figures of test, which select nothing
     for search in searches:
         for seed in search.cell.seeds[:SEEDS]:
-            record_examples(search.cell.config.changed(seed=seed), results, runs)
+            record_examples(changed_by_flags(search.cell.config, seed=seed), results, runs)
         left = points_left(search, count, results)
         what = f"{len(left)} points of {', '.join(search.grid)} are left"
         print(f"\n{search.cell.name}: {what}", flush=True)

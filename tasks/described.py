@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from common.errors import SettingsError
-from common.settings import Name, Settings, expected, hints_of, required, short_repr
+from common.settings import Name, Settings, short
 from common.yaml_files import read_yaml
 from tasks.own_types import TYPES
 from tasks.own_types.base import Blank, Bound, DescriptionError, TypeName
@@ -117,33 +118,29 @@ def read_description(file: Path) -> dict[str, Any]:
         if found[key] is None and key != "train":
             continue
         if not isinstance(found[key], str):
-            raise DescriptionError(
-                f"{file}: {key}: expected a file, found {short_repr(found[key])}"
-            )
+            raise DescriptionError(f"{file}: {key}: expected a file, found {short(found[key])}")
         found[key] = str(file.parent / os.path.expanduser(found[key]))
     return found
 
 
 def checked_description(name: str, description: Mapping[str, Any]) -> dict[str, Any]:
     """Return a description in a uniform form; raise DescriptionError in one line if invalid."""
-    keys = Description.by_key()
+    keys = [one.name for one in fields(Description)]
     for key in description:
         if key not in keys:
             known = ", ".join(one for one in keys if one != "train")
             raise DescriptionError(f"{name}: expected keys of {known}, found {key!r}")
     found = {key: normalise_value(name, key, value) for key, value in description.items()}
     try:
-        for key in required(Description):
-            if key not in found:
-                hint = hints_of(Description)[key]
-                raise SettingsError(f"{key}: expected {expected(hint)}, found none")
-        values = Description(**found).values()
+        described = Description(**found)
     except SettingsError as error:
+        raise DescriptionError(f"{name}: {error}") from error
+    except TypeError as error:  # a required key is missing
         raise DescriptionError(f"{name}: {error}") from error
     except RecursionError:  # YAML has aliases
         line = "expected texts and lists of texts, found a list inside itself"
         raise DescriptionError(f"{name}: {line}") from None
-    return {key: list(one) if isinstance(one, tuple) else one for key, one in values.items()}
+    return described.to_json()
 
 
 def normalise_value(name: str, key: str, value: Any) -> Any:

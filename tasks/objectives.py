@@ -5,7 +5,7 @@ They are computed in contrastive.py, lacon.py and label_attention.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from common.errors import UserError
@@ -34,7 +34,17 @@ class Balance(NamedTuple):
     inputs: str
 
 
-class Objective(Settings):
+class TrainingObjective(Settings):
+    """What a run minimises: an objective of tasks with classes, or one of pre-training.
+
+    `defaults` are settings of the run that this objective changes.
+    """
+
+    pretrains: ClassVar[bool] = False
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+
+class Objective(TrainingObjective):
     """An objective that replaces the cross-entropy of classification tasks.
 
     `trains_only_heads`: it can train heads on a frozen encoder. `own_head`: it has its own head.
@@ -69,11 +79,6 @@ class Objective(Settings):
     def initializes_from_names(self) -> bool:
         """Return whether label embeddings are initialised with those of the classes' names."""
         return getattr(self, "label_start", None) == "names"
-
-
-def balance_of(objective: object) -> Balance | None:
-    """Return the balance of an objective of tasks; None for any other objective, or none."""
-    return objective.balance if isinstance(objective, Objective) else None
 
 
 def with_objective(task: Task, objective: Objective) -> Task:

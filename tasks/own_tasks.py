@@ -12,7 +12,7 @@ from typing import Any
 from common.errors import SettingsError
 from common.files import atomic_write_text
 from common.sequences import no_sequence
-from common.settings import hints_of, plain, short_repr
+from common.settings import hints_of_fields, plain, short
 from common.suggestions import suggestion
 from tasks.base import Task
 from tasks.described import checked_description, parse_description
@@ -115,10 +115,10 @@ def task(
         if value is not None:
             raise SettingsError(f"{key}: expected only for a list of texts, found task {first!r}")
     if first in TASKS:
-        known, hints = TASKS[first].by_key(), hints_of(TASKS[first])
-        for key in options.keys() - known.keys():
-            expected = f"expected options of {', '.join(known) or 'none'}"
-            raise SettingsError(f"{first}: {expected}, found {key!r}{suggestion(key, known)}")
+        hints = hints_of_fields(TASKS[first])
+        for key in options.keys() - hints.keys():
+            expected = f"expected options of {', '.join(hints) or 'none'}"
+            raise SettingsError(f"{first}: {expected}, found {key!r}{suggestion(key, hints)}")
         numbers = {k: str(v) for k, v in options.items() if type(v) is int and hints.get(k) == TEXT}
         return TASKS[first](**options | numbers)
     if "=" not in first:
@@ -202,7 +202,7 @@ def listed(
     """Return the elements of a list, an array or a column; raise SettingsError for others."""
     found = no_sequence(given, advice)
     if isinstance(given, str) or not isinstance(given, Iterable):
-        found = short_repr(given)
+        found = short(given)
     if found is not None:
         raise SettingsError(f"{key}: expected {expected}, found {found}")
     return plain(list(given))
@@ -222,7 +222,7 @@ def texts_of(row: Any) -> tuple[str, ...]:
     """Return a text or a pair of texts as a tuple; raise SettingsError for anything else."""
     texts = (row,) if isinstance(row, str) else row
     if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
-        raise SettingsError(f"texts: expected texts or pairs of texts, found {short_repr(row)}")
+        raise SettingsError(f"texts: expected texts or pairs of texts, found {short(row)}")
     return tuple(texts)
 
 

@@ -7,7 +7,7 @@ from types import new_class
 from typing import ClassVar, Literal
 
 from common.errors import UserError
-from common.settings import Settings, setting
+from common.settings import Settings, hints_of_fields, setting
 from tasks import catalog
 from tasks.base import Task
 from tasks.catalog import DECLARED
@@ -144,7 +144,7 @@ class CatalogTask(TaskOptions):
     def build(self) -> Task:
         from tasks.built_in import CATALOG
 
-        options = {key: value for key, value in self.values().items() if value is not None}
+        options = {key: value for key, value in vars(self).items() if value is not None}
         return CATALOG[self.name](**options)
 
     def faults(self) -> Iterator[str]:
@@ -203,7 +203,7 @@ TASKS: dict[str, type[TaskOptions]] = {
 }
 TASK_NAMES = tuple(TASKS)
 # Tasks whose pairs of texts may be encoded as one sequence.
-PAIRS = tuple(name for name, task in TASKS.items() if "pair" in task.by_key())
+PAIRS = tuple(name for name, task in TASKS.items() if "pair" in hints_of_fields(task))
 
 
 def build_task(name: str, **options: str) -> Task:

@@ -11,13 +11,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.errors import one_line
 from common.repeats import repeated
-from common.settings import short_repr
+from common.settings import short
 from tasks.described import (
     FILES,
     OPTIONS,
@@ -35,7 +35,7 @@ from tasks.task_inference import complete_description, in_folder
 from tasks.text_files import DataError
 
 OF_TABLE = (*FILES, "text", "group", "id", "quotes")  # keys of the file, not of a label column
-OF_LABEL = tuple(key for key in Description.by_key() if key not in (*OF_TABLE, "label"))
+OF_LABEL = tuple(one.name for one in fields(Description) if one.name not in (*OF_TABLE, "label"))
 LONGEST_NAME = 32
 
 
@@ -133,13 +133,13 @@ def labels_of(given: Any) -> Iterator[LabelColumn]:
         for column, keys in given.items():
             keys = {"type": keys} if isinstance(keys, str) else keys or {}
             if not isinstance(column, str) or not isinstance(keys, Mapping):
-                found = f"found {short_repr(column)}: {short_repr(keys)}"
+                found = f"found {short(column)}: {short(keys)}"
                 raise DescriptionError(f"labels: expected columns with keys such as type, {found}")
             own = {key: value for key, value in keys.items() if key != "name"}
             yield label_of(str(keys["name"]) if "name" in keys else None, column, own)
         return
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
-        found = short_repr(given)
+        found = short(given)
         raise DescriptionError(f"labels: expected names of columns, as texts, found {found}")
     for text in given:
         head, *rest = OPTIONS.split(text, maxsplit=1)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from common.errors import SettingsError, UserError
-from common.settings import convert, hints_of, short_repr
+from common.settings import convert, hints_of, short
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import TYPES
 from tasks.own_types.base import ADDED, TaskDescription
@@ -45,7 +45,7 @@ def name_fault(name: object) -> str | None:
     """Return why a task cannot have a name, or None."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         expected = "a name of 1 to 32 lower-case letters, digits, - and _, the first a letter"
-        return f"expected {expected}, found {short_repr(name)}"
+        return f"expected {expected}, found {short(name)}"
     return f"expected another name than {name}, which is reserved" if is_reserved(name) else None
 
 

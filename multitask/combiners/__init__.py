@@ -7,14 +7,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
-from typing import Any
 
 from common.errors import RunError
 from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
-from multitask.combiners.epo import epo_weights
+from multitask.combiners.epo import EPO, epo_weights
+from multitask.combiners.famo import FAMO
+from multitask.combiners.gramian import (
+    IMTLG,
+    AlignedMTL,
+    CAGrad,
+    DualProj,
+    FairGrad,
+    NashMTL,
+    UPGrad,
+)
+from multitask.combiners.mgda import MGDA
 from multitask.combiners.nested import Nested, pull_push_weights
-from multitask.combiners.pcgrad import pcgrad_weights
+from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
+from multitask.combiners.sum import LinearScalarization, Sum
+from multitask.combiners.uncertainty import Uncertainty
 from tasks import task_and_term
 from tasks.objectives import Balance
 
@@ -37,23 +48,26 @@ def built(combiner: Combiner, setup: Setup) -> CombinerState:
     return found
 
 
-def __getattr__(name: str) -> Any:
-    """Return the class of a built-in combiner, from the table of methods."""
-    if not name.startswith("_"):
-        # This imports the files of the package.
-        table = import_module("multitask.settings.methods")
-        for method in table.built_in("combiner").values():
-            if method.__name__ == name:
-                return method
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 __all__ = [
+    "EPO",
+    "FAMO",
+    "IMTLG",
+    "MGDA",
+    "AlignedMTL",
+    "CAGrad",
     "Combined",
     "Combiner",
     "CombinerState",
+    "DualProj",
+    "FairGrad",
+    "LinearScalarization",
+    "NashMTL",
     "Nested",
+    "PCGrad",
     "Setup",
+    "Sum",
+    "UPGrad",
+    "Uncertainty",
     "build_combiner",
     "epo_weights",
     "pcgrad_weights",

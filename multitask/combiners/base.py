@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from common.errors import RunError, UserError
-from common.settings import NonNegative, Settings, setting, short_repr
+from common.settings import NonNegative, Settings, setting, short
 
 ROUNDING = 1e-9  # largest difference of a preference's sum from 1
 ALONE = "one objective"  # status of a step without anything to combine
@@ -166,7 +166,7 @@ def stored_state(combiner: CombinerState, name: str) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise RunError(f"{line} another: {error}") from error
     if not has_text_keys(state):
-        raise RunError(f"{line} {short_repr(state)}")
+        raise RunError(f"{line} {short(state)}")
     return state
 
 

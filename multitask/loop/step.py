@@ -62,7 +62,7 @@ class StepGradient:
         finite; the next step can then be computed as usual.
         """
         self.first_pass = self.model.dropout_stream.passes + 1
-        representation = self.config.gradients == "representation"
+        representation = self.config.on_embeddings
         if self.model.frozen or not (representation or self.combiner.needs_rows or measure):
             compute = self.summed
         elif representation:

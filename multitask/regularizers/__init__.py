@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from common.errors import UserError
@@ -34,10 +34,22 @@ class Regularizer(Settings):
     def __init_subclass__(cls, *, name: str = "", **more: Any) -> None:
         super().__init_subclass__(name=name, prefix=f"{name.replace('-', '_')}_", **more)
 
+    def faults(self) -> Iterator[str]:
+        weights = self.weight.values() if isinstance(self.weight, Mapping) else [self.weight]
+        if not any(weights):
+            yield f"{self.prefix}weight: must be above 0 for a task, or the term has no effect"
+
     @property
     def weights(self) -> Mapping[str, float]:
-        """Weights by task; empty if `weight` is one number."""
+        """Weights by task, in a run."""
         return self.weight if isinstance(self.weight, Mapping) else {}
+
+    def by_task(self, tasks: Iterable[str]) -> dict[str, float]:
+        """Return the weight of each task that has one."""
+        each = (
+            self.weight if isinstance(self.weight, Mapping) else dict.fromkeys(tasks, self.weight)
+        )
+        return {task: weight for task, weight in each.items() if weight}
 
     @property
     def needs_embeddings(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -127,7 +127,9 @@ def build_regularizers(
     Raise RunError for a task whose outputs cannot be compared example by example, or if `build`
     returns something else.
     """
-    found = {one.name: one.build(model, seed) for one in methods}
+    found = {
+        one.name: replace(one, weight=one.by_task(tasks)).build(model, seed) for one in methods
+    }
     for name, regularizer in found.items():
         if not isinstance(regularizer, RegularizerState):
             expected = "expected build to return a RegularizerState"

@@ -1,6 +1,7 @@
 """Presets: the settings of papers, each with its source in the paper.
 
-A preset only changes defaults; explicit settings override it. No torch is imported here.
+A preset only changes defaults; explicit settings override it. A setting of a method has the name
+of its part before it, as in `optimizer.lr`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import SettingsError
-from common.settings import short_repr
-from common.suggestions import suggestion
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,11 @@ NOT_IN_PAPER = "not in the paper; our choice"
 BEES = Preset(
     "BEES (Dhayananda Ganesh), with the encoder of the run",
     {
-        "lr": (2e-5, "section 5.3"),
-        "head_lr": (2e-5, "section 5.3"),
-        "weight_decay": (0.01, "section 5.3"),
-        "lr_schedule": ("constant", "section 5.3: Adam with one rate"),
-        "warmup": (0.0, "section 5.3: Adam with one rate"),
+        "optimizer.lr": (2e-5, "section 5.3"),
+        "optimizer.head_lr": (2e-5, "section 5.3"),
+        "optimizer.weight_decay": (0.01, "section 5.3"),
+        "lr_schedule.name": ("constant", "section 5.3: Adam with one rate"),
+        "lr_schedule.warmup": (0.0, "section 5.3: Adam with one rate"),
         "epochs": (10, "section 5.3, table of models"),
         "pooling": ("mean", "section 6"),
     },
@@ -56,33 +55,33 @@ PRESETS = {
         {
             "encoder": ("roberta-base", "section 4.1"),
             "pooling": ("cls", "section 3"),
-            "lr": (1e-5, "section 4.1"),
-            "head_lr": (1e-5, "section 4.1"),
+            "optimizer.lr": (1e-5, "section 4.1"),
+            "optimizer.head_lr": (1e-5, "section 4.1"),
             "batch_size": (16, "section 4.1"),
             "epochs": (3, NOT_IN_PAPER),
-            "objective": ("epo", "Algorithm 1"),
-            "scl_temperature": (0.3, "section 4.1"),
-            "scl_weight": (0.3, "section 4.1"),
-            "scl_preference": ((0.1, 0.9), "section 4.1"),
+            "objective.name": ("epo", "Algorithm 1"),
+            "objective.temperature": (0.3, "section 4.1"),
+            "objective.weight": (0.3, "section 4.1"),
+            "objective.preference": ((0.1, 0.9), "section 4.1"),
             "class_balanced": (True, "Algorithm 1: a mini-batch for each class"),
         },
     ),
     "supercontext": Preset(
         "SuperConText (Moukafih, Sbihi, Ghogho and Smaili, 2023), with the encoder of the run",
         {
-            "lr": (1e-3, "section IV.B"),
-            "head_lr": (1e-3, "section IV.B"),
-            "weight_decay": (0.0, "section IV.B: Adam"),
-            "lr_schedule": ("constant", "section IV.B: Adam with one rate"),
-            "warmup": (0.0, "section IV.B: Adam with one rate"),
+            "optimizer.lr": (1e-3, "section IV.B"),
+            "optimizer.head_lr": (1e-3, "section IV.B"),
+            "optimizer.weight_decay": (0.0, "section IV.B: Adam"),
+            "lr_schedule.name": ("constant", "section IV.B: Adam with one rate"),
+            "lr_schedule.warmup": (0.0, "section IV.B: Adam with one rate"),
             "epochs": (60, "section IV.B"),
         },
         {
             "pretrain": {
-                "objective": ("superloss", "Algorithm 1"),
+                "objective.name": ("superloss", "Algorithm 1"),
                 "batch_size": (800, "section IV.B"),
-                "projection_head": ("nonlinear", "section IV.C"),
-                "contrast_temperature": (0.1, NOT_IN_PAPER),
+                "objective.projection_head": ("nonlinear", "section IV.C"),
+                "objective.contrast_temperature": (0.1, NOT_IN_PAPER),
             }
         },
     ),
@@ -91,27 +90,27 @@ PRESETS = {
         {
             "encoder": ("bert-base-uncased", "section 2.1"),
             "pooling": ("cls", "section 2.1"),
-            "lr": (2e-5, "section 3.1, of 1e-5, 2e-5 and 3e-5"),
-            "head_lr": (2e-5, "section 3.1, of 1e-5, 2e-5 and 3e-5"),
+            "optimizer.lr": (2e-5, "section 3.1, of 1e-5, 2e-5 and 3e-5"),
+            "optimizer.head_lr": (2e-5, "section 3.1, of 1e-5, 2e-5 and 3e-5"),
             "batch_size": (16, "section 3.1, of 8 to 96"),
             "epochs": (10, "section 3.1"),
-            "lr_schedule": ("linear", "section 3.1"),
-            "warmup": (0.06, "section 3.1"),
-            "objective": ("lacon", "section 2.2"),
+            "lr_schedule.name": ("linear", "section 3.1"),
+            "lr_schedule.warmup": (0.06, "section 3.1"),
+            "objective.name": ("lacon", "section 2.2"),
         },
     ),
 }
 
 
-def preset_of(name: Any) -> Preset:
-    """Return the preset of a name; raise SettingsError for any other value."""
-    if not isinstance(name, str) or name not in PRESETS:
-        line = f"preset: expected one of {', '.join(PRESETS)}, found {short_repr(name)}"
-        raise SettingsError(line + suggestion(name, PRESETS))
-    return PRESETS[name]
-
-
-def preset_values(name: Any, mode: str) -> dict[str, Any]:
-    """Return the values of a preset by setting; empty if the name is None."""
-    found = {} if name is None else preset_of(name).of_mode(mode)
-    return {key: value for key, (value, _) in found.items()}
+def preset_settings(name: Any, mode: str) -> dict[str, Any]:
+    """Return the settings of a preset in a mode; raise SettingsError for an unknown name."""
+    if name not in PRESETS:
+        raise SettingsError(f"preset: there are {', '.join(PRESETS)}, found {name!r}")
+    found: dict[str, Any] = {}
+    for key, (value, _) in PRESETS[name].of_mode(mode).items():
+        part, _, field_name = key.partition(".")
+        if field_name:
+            found.setdefault(part, {})[field_name] = value
+        else:
+            found[part] = value
+    return found

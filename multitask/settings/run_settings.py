@@ -1,57 +1,46 @@
-"""The settings of a run with their defaults and sources.
-
-No torch is imported here.
-"""
+"""The settings of a run with their defaults and sources."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from common.settings import (
-    Count,
-    Name,
-    NonNegativeInt,
-    Positive,
-    Seed,
-    Settings,
-    setting,
-)
+from msgspec import Meta
+
+from common.settings import Count, Name, NonNegativeInt, Part, Positive, Seed, Settings, setting
 from minbert.config import Device, Pooling, PrecisionSetting, Tokens
-from multitask.combiners.base import Combiner
-from multitask.optimizer import LrSchedule, Optimizer
+from multitask.combiners import Combiner, Sum
+from multitask.optimizer import AdamW, Linear, LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
-from multitask.sampling import Sampler, Schedule
-from multitask.settings.following_defaults import SCALE
+from multitask.sampling import Joint, RoundRobin, Sampler, Schedule
 from multitask.settings.presets import PRESETS
-from multitask.settings.setting_types import (
-    BY_HAND,
-    SUPERVISED,
-    TRAINING_MODES,
-    Balanced,
-    Branch,
-    Limit,
-    Mode,
-    Smoothing,
-)
-from tasks import SAMPLE, TaskOptions
+from tasks import SAMPLE
 from tasks.metrics import MetricName
-from tasks.protocols import Protocol
+from tasks.objectives import TrainingObjective
+from tasks.protocols import AllFiles, Protocol
+
+TRAINING_MODES = ("single", "multitask", "pretrain")
+# The property `modes` of a setting: the modes that have it. Without it, all training modes have it.
+SUPERVISED = ("single", "multitask")
+Limit = Count | Part
+Balanced = Literal["balanced"]
+Branch = Annotated[str, Meta(pattern=r"^top-[1-9][0-9]{0,2}$")]
+Smoothing = Annotated[float, Meta(ge=0, lt=1)]
 
 
 class RunSettings(Settings):
-    """Every setting of a run but those of its methods, whose classes have their own."""
+    """Every setting of a run. A field with a method, such as `combiner`, holds its object."""
 
-    mode: Mode = setting(
-        "", help="what is trained (default: it follows from tasks and objective)", flag=BY_HAND
+    mode: Literal["", "single", "multitask", "pretrain", "probe", "ensemble"] = setting(
+        "", help="what is trained (default: it follows from tasks and objective)", flag=False
     )
-    tasks: tuple[Name, ...] = setting((), help="names of the tasks", group="tasks", flag=BY_HAND)
+    tasks: tuple[Name, ...] = setting((), help="names of the tasks", group="tasks", flag=False)
     auxiliary: tuple[Name, ...] = setting(
         (),
         help="tasks that train with the others, but select no epoch",
         group="tasks",
         modes=("multitask",),
-        flag=BY_HAND,
+        flag=False,
     )
     task_options: Mapping[str, Mapping[str, Any]] = setting(
         factory=dict, help="options by task; on the command line, --TASK-OPTION", flag=False
@@ -84,14 +73,11 @@ class RunSettings(Settings):
         help="predict only N test examples of each task, drawn at random, for a quick trial",
         group="data",
     )
-    drop_leaks: bool = setting(
-        False, group="data", help="leave out training examples of dev or test", flag=BY_HAND
-    )
-    leaks_of: Literal["all", "own"] = setting(
-        "all",
-        help="what drop_leaks leaves out: texts in dev and test of all CS224N tasks, or only of "
-        "the task itself; on the command line, --drop-leaks own",
-        flag=False,
+    drop_leaks: Literal["all", "own"] | None = setting(
+        None,
+        group="data",
+        help="leave out training examples that are also in dev or test (default: keep them); own: "
+        "in those of the same task; all (or no value): also in those of sst, qqp and sts",
     )
     encoder: Name = setting(
         "minilm",
@@ -160,7 +146,7 @@ class RunSettings(Settings):
         modes=SUPERVISED,
     )
     similarity_scale: Positive = setting(
-        SCALE,
+        5.0,
         metavar="X",
         group="training",
         help="compute the squared error of similarities on labels from 0 to X",
@@ -262,35 +248,27 @@ class RunSettings(Settings):
         common=True,
     )
     sampling: Sampler = setting(
-        None,
+        factory=RoundRobin,
         help="which task's batch comes next",
         group="mixing",
         common=True,
         modes=("multitask",),
     )
     schedule: Schedule = setting(
-        None, help="how batches become steps", group="mixing", modes=("multitask",)
+        factory=Joint, help="how batches become steps", group="mixing", modes=("multitask",)
     )
     combiner: Combiner = setting(
-        None,
+        factory=Sum,
         help="how the objectives' gradients become one step",
         group="mixing",
         common=True,
         modes=SUPERVISED,
     )
-    # An Objective; in mode pretrain a PretrainObjective.
-    objective: Any = setting(
+    objective: TrainingObjective | None = setting(
         None,
-        help="training objective of tasks with classes (ce: cross-entropy)",
+        help="training objective of tasks with classes (ce: cross-entropy), or of pre-training",
         group="tasks",
         common=True,
-        modes=(*SUPERVISED, "pretrain"),
-    )
-    projection_head: Any = setting(
-        None,
-        help="layer between embeddings and an objective of classes, in training only",
-        group="training",
-        modes=("pretrain",),
     )
     branch: Branch | None = setting(
         None,
@@ -303,15 +281,12 @@ class RunSettings(Settings):
         (), help="tasks with layers of their own (default: all)", group="training", modes=SUPERVISED
     )
     regularizers: tuple[Regularizer, ...] = setting(
-        (), help="terms beside the tasks' losses", group="training", modes=SUPERVISED
+        (), help="terms beside the tasks' losses", group="training", modes=SUPERVISED, flag=False
     )
     protocol: Protocol = setting(
-        None, help="which labelled examples are train, dev and test", group="data"
+        factory=AllFiles, help="which labelled examples are train, dev and test", group="data"
     )
-    optimizer: Optimizer = setting(None, help="the optimiser", group="training")
+    optimizer: Optimizer = setting(factory=AdamW, help="the optimiser", group="training")
     lr_schedule: LrSchedule = setting(
-        None, help="how the learning rates rise and fall", group="training"
+        factory=Linear, help="how the learning rates rise and fall", group="training"
     )
-
-    # Classes of tasks from outside the tree, by which their names are known.
-    outside_tasks: tuple[type[TaskOptions], ...] = ()

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from multitask.settings.config import RunConfig
+from multitask.settings.from_flags import changed_by_flags
 from pretrain.objectives import SimCSE
 from studies.bees.analysis import analysed_training
 from studies.results import Cell
@@ -231,8 +232,10 @@ def row_cell(
     if "first_epochs" in settings:
         share, total = settings["first_epochs"] / row.epochs, max(2, total)
         settings["first_epochs"] = min(total - 1, max(1, round(share * total)))
-    every_row = base.changed(mode="single", **PAPER)  # a frozen encoder has no use for its rate
-    config = every_row.changed(tasks=row.tasks, epochs=total, **settings)
+    every_row = changed_by_flags(
+        base, mode="single", **PAPER
+    )  # a frozen encoder has no use for its rate
+    config = changed_by_flags(every_row, tasks=row.tasks, epochs=total, **settings)
     before = pretraining_cell(row, base) if row.pretraining else None
     return Cell(name, config, SEEDS, analysed_training, before, keeps_folder=True)
 
@@ -245,7 +248,8 @@ def tuned_rate(name: str, encoder: str) -> float | None:
 
 def pretraining_cell(row: Row, base: RunConfig) -> Cell:
     """Return the SimCSE cell of a row (section 4.3); equal ones are shared."""
-    config = base.changed(
+    config = changed_by_flags(
+        base,
         mode="pretrain",
         tasks=row.pretraining,
         objective="simcse",

@@ -16,6 +16,7 @@ import numpy as np
 from multitask.config_tasks import plain_tasks
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
+from multitask.settings.from_flags import changed_by_flags
 from studies.results import Cell
 from studies.runner import training
 from studies.tuning import Search, Tuned, changes_of, rates
@@ -224,7 +225,8 @@ class Experiments:
         most = MOST_OF_MANY if task in MANY_CLASSES else MOST
         if task in ABLATED:
             most = ALL
-        config = self.base.changed(
+        config = changed_by_flags(
+            self.base,
             tasks=(task,),
             task_options={task: {"pair": "joint"}} if task in PAIRS else {},
             protocol="capped",
@@ -238,7 +240,7 @@ class Experiments:
             **{"pooling": "cls", "batch_size": 16, **self.changes},
         )
         return self.made.setdefault(
-            name, Cell(name, config.changed(**changes), seeds, training_with_f1)
+            name, Cell(name, changed_by_flags(config, **changes), seeds, training_with_f1)
         )
 
 

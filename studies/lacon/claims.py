@@ -269,7 +269,7 @@ def end_of_grid(results: Scores, searched: Sequence[Search], one: str, other: st
 def few_shot_searches(results: Scores, count: int) -> list[Search]:
     """Return the searches with a number of examples per class."""
     few = searches_of(results.cells.searches, "few-shot")
-    return [one for one in few if one.cell.config.flat()["shots"] == count]
+    return [one for one in few if getattr(one.cell.config.protocol, "shots", None) == count]
 
 
 def few_shot_differences(results: Scores) -> dict[str, Pairs]:

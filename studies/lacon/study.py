@@ -16,6 +16,7 @@ from common.files import write_json
 from multitask.assembly import assemble
 from multitask.loop.evaluation import score_split
 from multitask.run_folder import RunFolder
+from multitask.settings.from_flags import changed_by_flags
 from pretrain.probe import Embedding
 from reports.figures import heading, new_figure, save_figure, styled
 from reports.tables import markdown_table, titled_table
@@ -178,7 +179,7 @@ def draw_maps_of_runs(report: Report) -> None:
             continue
         spaces, encoders = {}, {}
         for method, one in several.items():
-            config = one.config.changed(seed=lacon.SEEDS[0])
+            config = changed_by_flags(one.config, seed=lacon.SEEDS[0])
             run = complete_map_run(config, report.request.runs, f"{task}-{method}")
             spaces[lacon.METHODS[method]] = space_of(run)
             encoders[lacon.METHODS[method]] = space_of(run, matched=False)

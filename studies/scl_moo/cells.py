@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from multitask.settings.config import RunConfig
+from multitask.settings.from_flags import changed_by_flags
 from studies.results import Cell
 from studies.runner import training
 from studies.tuning import Search, Tuned, changes_of, rates
@@ -109,7 +110,7 @@ class Experiments:
         """
         one = self.few_shot(*SWEPT, method, SWEEP_SEEDS)
         changed: Any = (value, 1 - value) if setting == "scl_preference" else value
-        if np.allclose(changed, one.config.flat()[setting]):
+        if np.allclose(changed, getattr(one.config.objective, setting.removeprefix("scl_"))):
             return self.few_shot(*SWEPT, method)
         name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
         config = self.changed(name, one.config, **{setting: changed})
@@ -144,7 +145,7 @@ class Experiments:
     def changed(self, name: str, config: RunConfig, **changes: Any) -> RunConfig:
         """Return the configuration of a cell, which has these changes, made once."""
         if (name,) not in self.made:
-            self.made[(name,)] = config.changed(**changes)
+            self.made[(name,)] = changed_by_flags(config, **changes)
         return self.made[(name,)]
 
     def config(self, task: str, method: str, *prefixes: str) -> RunConfig:
@@ -157,17 +158,17 @@ class Experiments:
             return self.made[key]
         options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
         settings = PAPER | dict(self.changes) | method_settings(method)
-        config = self.base.changed(
+        config = changed_by_flags(
+            self.base,
             tasks=(task,),
             task_options=options,
-            drop_leaks=True,
-            leaks_of="own",
+            drop_leaks="own",
             **settings,
         )
         plain = method.removesuffix(BALANCED)
         names = [f"{prefix}-{m}" for m in (method, plain) for prefix in prefixes]
         tuned = next((self.tuned[name] for name in names if name in self.tuned), {})
-        return self.made.setdefault(key, config.changed(**changes_of(tuned)))
+        return self.made.setdefault(key, changed_by_flags(config, **changes_of(tuned)))
 
 
 def few_shot_name(task: str, shots: int, method: str) -> str:

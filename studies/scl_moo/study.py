@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from multitask.config_tasks import plain_tasks
+from multitask.settings.from_flags import changed_by_flags
 from reports.tables import markdown_table
 from studies.claims import Claim
 from studies.figures import complete_map_run, draw_lines, draw_maps
@@ -21,7 +22,7 @@ MAPPED = ("ls", "epo", "scl")  # Figure 4, from left to right: SST-2, 20 example
 def experiments(request: StudyRequest) -> scl_moo.Experiments:
     if not request.made:
         rate = request.lr or RATE
-        base = request.base.changed(lr=rate, head_lr=rate)
+        base = changed_by_flags(request.base, lr=rate, head_lr=rate)
         made = scl_moo.Experiments(base, request.epochs, request.changes, request.tuned)
         request.made.append(made)
     return request.made[0]
@@ -124,7 +125,7 @@ def draw_maps_of_runs(report: Report) -> None:
         return
     found = {}
     for method, cell in cells.items():
-        config = cell.config.changed(seed=scl_moo.SEEDS[0])
+        config = changed_by_flags(cell.config, seed=scl_moo.SEEDS[0])
         found[scl_moo.METHODS[method]] = complete_map_run(config, report.request.runs, method)
     test = plain_tasks(config)["sst2"].read(data_folder(config.data), "test")
     draw_maps(found, test, report.results.folder / "maps.png")

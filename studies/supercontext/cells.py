@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+from common.settings import hints_of_fields, methods
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import methods
+from multitask.settings.from_flags import changed_by_flags
+from pretrain.objectives import PretrainObjective
 from studies.results import Cell
 from studies.supercontext.evaluation import Vectors, Words, pretrain_and_evaluate
 from studies.tuning import Search, Tuned, changes_of, rates
@@ -212,16 +214,16 @@ class Experiments:
                 "objective": loss,
                 "projection_head": "nonlinear",
             }
-            if "contrast_temperature" in methods("objective")[loss].by_key():
+            if "contrast_temperature" in hints_of_fields(methods(PretrainObjective)[loss]):
                 settings["contrast_temperature"] = TEMPERATURE
         chosen = {"lr": lr, **self.tuned.get(f"{setting}-{task}-{loss}", {})}
         # Some cells train no layer but the encoder's, for which a new head_lr would be refused.
-        every_cell = self.base.changed(**changes_of({"lr": chosen.pop("lr")}))
-        config = every_cell.changed(
+        every_cell = changed_by_flags(self.base, **changes_of({"lr": chosen.pop("lr")}))
+        config = changed_by_flags(
+            every_cell,
             tasks=(task,),
             protocol="held-out",
-            drop_leaks=True,
-            leaks_of="own",
+            drop_leaks="own",
             encoder=self.base.encoder if words is None else words.name(self.vectors),
             epochs=epochs,
             evaluate_every=min(CHECKPOINT_EVERY, epochs),

@@ -14,6 +14,7 @@ from multitask.config_tasks import training_texts
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
+from multitask.settings.from_flags import changed_by_flags
 from pretrain.probe import linear_evaluation
 from studies.runner import SHORT
 
@@ -66,12 +67,12 @@ def pretrain_and_evaluate(
     """
     begin = time.perf_counter()
     pretrained = pretrain(config, folder, words, vectors)
-    after = config.changed(
+    after = changed_by_flags(
+        config,
         mode="probe",
         encoder=str(RunFolder(folder / "pretrained").weights()),
         objective=None,
         class_balanced=False,
-        projection_head="none",
     )
     linear, _ = linear_evaluation(after)
     kept = ("dev", "test")
@@ -80,7 +81,7 @@ def pretrain_and_evaluate(
         "linear": {key: linear[key] for key in (*kept, "strength")},
     }
     if fine_tuned_batch_size is not None:
-        fine_tuning = after.changed(mode="single", batch_size=fine_tuned_batch_size)
+        fine_tuning = changed_by_flags(after, mode="single", batch_size=fine_tuned_batch_size)
         metrics = complete(fine_tuning, folder / "tuned", SHORT)
         found["tuned"] = {key: metrics[key] for key in kept}
     return found | {
@@ -111,5 +112,5 @@ def pretrain(
                 seed=config.seed,
             )
             print(made, flush=True)
-        config = config.changed(encoder=str(encoder))
+        config = changed_by_flags(config, encoder=str(encoder))
     return complete(config, folder / "pretrained", SHORT)

@@ -8,6 +8,7 @@ from pathlib import Path
 from common.errors import UserError
 from common.files import file_lock
 from multitask.config_tasks import plain_tasks
+from multitask.settings.from_flags import changed_by_flags
 from reports.tables import markdown_table, titled_table
 from studies.claims import Claim
 from studies.figures import draw_lines, draw_maps, map_folder
@@ -37,7 +38,7 @@ TUNED = "; settings of the losses in the table of chosen settings are tuned on d
 def experiments(request: StudyRequest) -> supercontext.Experiments:
     if not request.made:
         vectors = Vectors.of(Path(request.vectors)) if request.vectors else None
-        base, tuned = request.base.changed(**request.changes), request.tuned
+        base, tuned = changed_by_flags(request.base, **request.changes), request.tuned
         made = supercontext.Experiments(base, request.epochs, request.lr, vectors, tuned)
         request.made.append(made)
     return request.made[0]
@@ -133,7 +134,7 @@ def draw_maps_of_runs(report: Report) -> None:
             continue
         found = {}
         for loss, one in several.items():
-            config = one.config.changed(seed=supercontext.SEEDS[0])
+            config = changed_by_flags(one.config, seed=supercontext.SEEDS[0])
             folder = map_folder(report.request.runs, one.name, config)
             with file_lock(folder):
                 pretrain(config, folder, supercontext.SETTINGS[setting].words, cells.vectors)

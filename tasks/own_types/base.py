@@ -10,7 +10,7 @@ from unicodedata import category, normalize
 from msgspec import Meta
 
 from common.errors import SettingsError, UserError, is_unsafe
-from common.settings import short_repr
+from common.settings import short
 from tasks.kind import Kind
 from tasks.predictions import PredictionFile
 from tasks.registry import TargetType
@@ -104,7 +104,7 @@ class Parts(NamedTuple):
 def plain_cell(label: Any, options: Mapping[str, Any]) -> str | int | float:
     """Return a label as it is; raise SettingsError for one that is neither text nor number."""
     if not isinstance(label, str | int | float):
-        raise SettingsError(f"labels: expected texts or numbers, found {short_repr(label)}")
+        raise SettingsError(f"labels: expected texts or numbers, found {short(label)}")
     return label
 
 
@@ -166,12 +166,12 @@ def check_labels(name: str, labels: Sequence[str]) -> None:
         if not label or " , " in label or any(map(is_unsafe, label)):
             raise DataError(
                 f"{name}: expected labels without ' , ' and line breaks, not blank, found "
-                f"{short_repr(label)}"
+                f"{short(label)}"
             )
         if len(label) > LONGEST_LABEL:
             raise DataError(
                 f"{name}: expected labels of at most {LONGEST_LABEL} characters, found one of "
-                f"{len(label):,}, {short_repr(label)}"
+                f"{len(label):,}, {short(label)}"
             )
         if labels.count(label) > 1:
             raise DataError(f"{name}: expected unique labels, found {label!r} twice")

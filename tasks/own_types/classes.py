@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from common.settings import short_repr
+from common.settings import short
 from common.text import first_names
 from tasks.own_types.base import (
     LabelsByLine,
@@ -51,7 +51,7 @@ def distinct_labels(
             cure = "; type=regression is for numbers" if what == "classes" else ""
             raise DataError(
                 f"{file}, line {line}: expected at most {MOST_CLASSES} {what}, found one more, "
-                f"{short_repr(label)}{cure}"
+                f"{short(label)}{cure}"
             )
     if len(distinct) < 2:
         some = ", ".join(distinct) or "none"

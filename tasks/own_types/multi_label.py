@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import SettingsError, is_unsafe
-from common.settings import short_repr
+from common.settings import short
 from common.text import first_names
 from tasks.own_types.base import (
     MISSING_REPRS,
@@ -182,9 +182,7 @@ def joined_cell(label: Any, options: Mapping[str, Any]) -> str | int | float:
     if not isinstance(label, list | tuple) or not all(
         isinstance(one, str | int | float) for one in label
     ):
-        raise SettingsError(
-            f"labels: expected lists of texts or numbers, found {short_repr(label)}"
-        )
+        raise SettingsError(f"labels: expected lists of texts or numbers, found {short(label)}")
     for one in map(str, label):
         if str(separator) in one:
             line = f"expected labels without {separator!r}, found {one!r}"
@@ -202,7 +200,7 @@ def check_no_matrix(labels: Sequence[Any]) -> None:
     marks = {repr(one) for row in rows for one in row}
     if len(widths) == 1 and not widths & {0, 1} and marks <= MARKS:
         expected = "expected lists of the labels that a text has, such as ['noise', 'heating']"
-        found = f"found a matrix with rows such as {short_repr(rows[0])}"
+        found = f"found a matrix with rows such as {short(rows[0])}"
         names = "[[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
         advice = f"use {names}, or texts if 0 and 1 are names"
         raise SettingsError(f"labels: {expected}, {found}: {advice}")
