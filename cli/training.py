@@ -13,7 +13,7 @@ from cli.next_commands import next_commands
 from cli.settings_flags import USE, Flags, path, typed
 from common.entry_point import command_line, if_interrupted
 from common.errors import SettingsError
-from common.settings import Count
+from common.settings import Count, convert, hints_of_fields
 from common.yaml_files import read_settings
 from multitask.control import Every, RunControl, parse_every
 from multitask.run_folder import RunFolder, default_folder
@@ -160,7 +160,11 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **more:
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings in the file of `--config`, or none without it."""
-    return read_settings(Path(args.config)) if getattr(args, "config", None) else {}
+    content = read_settings(Path(args.config)) if getattr(args, "config", None) else {}
+    hints = hints_of_fields(RunSettings)
+    for key in content.keys() & {"tasks", "own_tasks", "preset"}:
+        convert(key, hints[key], content[key])
+    return content
 
 
 def train(config: RunConfig, args: argparse.Namespace) -> int:
