@@ -159,13 +159,6 @@ def test_the_folder_of_a_running_process_is_left_unchanged(interrupted, finished
     assert before.items() <= tree(folder).items()
 
 
-@pytest.mark.parametrize("name", ["metrics.json", "config.json"])
-def test_damaged_json_of_a_run_is_refused(name, run_copy, error_line):
-    folder, command = run_copy
-    (folder / name).write_bytes(b"{")
-    assert str(folder / name) in error_line(1, *command)
-
-
 def test_damaged_checkpoints_and_best_weights_are_refused(interrupted, error_line):
     folder, command = interrupted
     for kind, name in (("best", "heads.safetensors"), ("last", "state.json")):
