@@ -14,8 +14,8 @@ from cli.task_names import ChosenTasks
 from cli.training import config_of, settings_file, train, training_flags
 from common.errors import SettingsError
 from common.settings import methods
+from losses.objectives import PretrainObjective
 from multitask.settings.presets import preset_settings
-from pretrain.objectives import PretrainObjective
 from tasks import CS224N, TASK_NAMES
 from tasks.registry import SAME_MEANING
 

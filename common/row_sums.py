@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from common.later import Tensor
 
 
 def add_rows(total: Tensor, index: Tensor, values: Tensor) -> Tensor:

@@ -119,7 +119,7 @@ class Settings:
 
 def is_users(cls: type) -> bool:
     """Return whether a class of a method comes from outside this project."""
-    return cls.__module__.partition(".")[0] not in ("multitask", "pretrain", "tasks")
+    return cls.__module__.partition(".")[0] not in ("losses", "multitask", "pretrain", "tasks")
 
 
 # The type of each annotated attribute of a class, with its range.

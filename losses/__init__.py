@@ -11,16 +11,22 @@ from losses.lacon import (
     label_centered_loss,
     label_embedding_regularizer,
 )
-from losses.npair import every_npair_loss, npair_loss
+from losses.npair import NPair, every_npair_loss, npair_loss
+from losses.objectives import ClassObjective
 from losses.pairs import pair_contrastive_loss
 from losses.pull_push import contrastive_objectives, lower_bounds
 from losses.simcse import simcse_loss
 from losses.smart import adversarial_noise
-from losses.supcon import supcon_loss
-from losses.super_loss import super_loss
-from losses.triplet import triplet_loss, triplet_margin_loss
+from losses.supcon import SupCon, supcon_loss
+from losses.super_loss import SuperLoss, super_loss
+from losses.triplet import ClassTriplet, triplet_loss, triplet_margin_loss
 
 __all__ = [
+    "ClassObjective",
+    "ClassTriplet",
+    "NPair",
+    "SupCon",
+    "SuperLoss",
     "adversarial_noise",
     "balanced_weights",
     "contrastive_objectives",

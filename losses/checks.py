@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from common.later import Tensor
 
 
 def same_shape(one: Tensor, other: Tensor) -> None:

@@ -6,9 +6,7 @@ scikit-learn.
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from common.later import F, Tensor, torch
 
 
 def balanced_weights(counts: Tensor) -> Tensor:

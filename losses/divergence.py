@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from common.later import F, Tensor, torch
 from losses.checks import same_shape
 
 

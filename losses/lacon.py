@@ -5,10 +5,7 @@ Shapes: N instances, C labels, H width. All functions normalise their vectors.
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from common.later import F, Tensor, torch
 from losses.checks import check_labels, check_temperature
 from losses.supcon import zero_loss
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from common.later import F, Tensor, torch
 from losses.checks import check_labels
+from losses.objectives import ClassObjective
 from losses.supcon import zero_loss
 
 
@@ -57,3 +55,13 @@ def every_npair_loss(embeddings: Tensor, labels: Tensor) -> Tensor:
         if (labels[rows].unique(return_counts=True)[1] > 1).sum() > 1:
             terms.append(npair_loss(embeddings[rows], labels[rows], normalize=False))
     return torch.stack(terms).mean() if terms else zero_loss(embeddings)
+
+
+class NPair(ClassObjective, name="npair"):
+    """Of two texts of each class, the first finds the second (Sohn, 2016)."""
+
+    two_of_each_class = True
+
+    def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
+        # Inner products, as the paper of the loss has them: cosines would be too near each other.
+        return every_npair_loss(embeddings, classes)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch.nn.functional as F
-from torch import Tensor
-
+from common.later import F, Tensor
 from losses.checks import check_labels
 
 

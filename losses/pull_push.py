@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
+from common.later import Tensor, torch
 from losses.checks import check_labels, check_temperature
 from losses.supcon import zero_loss
 

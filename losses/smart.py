@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
+from common.later import Tensor, torch
 from common.row_sums import add_rows
 
 VARIANTS, NORMS = ("normalised", "projected"), ("inf", "l2")

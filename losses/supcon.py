@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from common.later import F, Tensor, torch
+from common.settings import Positive, setting
 from losses.checks import check_labels, check_temperature
+from losses.objectives import TEMPERATURE, TEMPERATURE_HELP, ClassObjective
 
 
 def supcon_loss(
@@ -47,3 +46,12 @@ def supcon_loss(
 def zero_loss(embeddings: Tensor) -> Tensor:
     """Return a loss of 0 with a zero gradient, for a batch without terms."""
     return embeddings.sum() * 0
+
+
+class SupCon(ClassObjective, name="supcon"):
+    """Each text finds every other of its class (Khosla et al., 2020)."""
+
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
+
+    def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
+        return supcon_loss(embeddings, classes, self.contrast_temperature)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Literal
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from common.later import F, Tensor, torch
+from common.settings import Cosine, Count, NonNegativeInt, Positive, Ratio, setting
 from losses.checks import check_labels, check_temperature
+from losses.objectives import TEMPERATURE, TEMPERATURE_HELP, ClassLoss, ClassObjective
 from losses.supcon import zero_loss
 
 VARIANTS = ("algorithm1", "equation8")
@@ -144,3 +146,55 @@ def check(
             raise ValueError(f"{name}: expected 1 or more, found {count}")
     if top_fraction is not None and not 0 < top_fraction <= 1:
         raise ValueError(f"top_fraction: expected above 0 and at most 1, found {top_fraction}")
+
+
+class SuperLoss(ClassObjective, name="superloss"):
+    """Texts are nearer to their class than to others, on average (SuperConText)."""
+
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
+    super_loss: Literal["algorithm1", "equation8"] = setting(
+        "algorithm1", help="variant of the loss: the paper's algorithm, or its equation"
+    )
+    positives: Count | None = setting(
+        None, help="compare an anchor with at most N examples of its class, the first in the batch"
+    )
+    negatives: Count | None = setting(
+        None,
+        help="compare an anchor with at most N examples of other classes, the first in the batch",
+    )
+    hard_top_k: Count | None = setting(None, help="only the N nearest of an anchor's negatives")
+    hard_threshold: Cosine | None = setting(
+        None, help="only negatives of at least this cosine, or else the nearest", metavar="X"
+    )
+    hard_top_fraction: Ratio | None = setting(None, help="only the nearest share of the negatives")
+    hard_after: NonNegativeInt = setting(
+        0, help="epochs with all negatives before only the hard ones count"
+    )
+
+    @property
+    def hard(self) -> dict[str, Any]:
+        """Return the selection of hard negatives as keywords of `losses.super_loss`."""
+        found = {n: getattr(self, f"hard_{n}") for n in ("top_k", "threshold", "top_fraction")}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def faults(self) -> Iterator[str]:
+        if len(self.hard) > 1:
+            names = " and ".join(f"hard_{name}" for name in self.hard)
+            yield f"{names}: expected at most one of them"
+        if self.hard_after and not self.hard:
+            yield "hard_after: expected hard_top_k, hard_threshold or hard_top_fraction, found none"
+
+    def length_faults(self, epochs: int) -> Iterator[str]:
+        if self.hard_after and self.hard_after >= epochs:
+            yield f"hard_after: expected fewer than epochs {epochs}, found {self.hard_after}"
+
+    def class_loss(self, embeddings: Tensor, classes: Tensor, **hard: Any) -> Tensor:
+        unit = F.normalize(embeddings, dim=-1)
+        hard |= {"positives": self.positives, "negatives": self.negatives}
+        return super_loss(unit, classes, self.contrast_temperature, self.super_loss, **hard)
+
+    def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
+        with_hard = partial(self.class_loss, **self.hard)
+        if not self.hard_after:
+            return with_hard, None
+        return self.class_loss, (self.hard_after, with_hard)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+from common.later import F, Tensor, torch
+from common.settings import Positive, setting
 from losses.checks import check_labels
+from losses.objectives import ClassObjective
 from losses.supcon import zero_loss
 
 REDUCTIONS = ("active", "all")
@@ -76,3 +75,12 @@ def triplet_margin_loss(
     """
     near, far = F.cosine_similarity(anchor, positive), F.cosine_similarity(anchor, negative)
     return (far - near + margin).clamp(min=0).mean()
+
+
+class ClassTriplet(ClassObjective, name="class-triplet"):
+    """A text is nearer to each of its class than to any other, by a margin."""
+
+    margin: Positive = setting(0.5, help="margin in distances", source="our choice")
+
+    def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
+        return triplet_loss(embeddings, classes, self.margin)

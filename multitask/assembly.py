@@ -13,7 +13,7 @@ from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.config import PRECISIONS, transformer_config
 from minbert.device import choose_device, warn_if_slow
-from multitask.config_tasks import build_tasks
+from multitask.config_tasks import build_tasks, pretraining
 from multitask.model import EncoderWithHeads
 from multitask.precision import training_precision
 from multitask.run_folder import RunFolder, stored_run_errors
@@ -50,7 +50,7 @@ def assemble(
     warn_if_slow(config.precision, device)
     chosen = make_tasks(config)
     if config.pretrains:
-        for line in config.pretraining_objective.notices(config, chosen):
+        for line in pretraining().overlap_lines(config, chosen):
             print(line, flush=True)
     model = build_model(config, chosen, device, verbose)
     splits = load_splits(config, chosen, model.bi_encoder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,16 @@ def build_tasks(config: RunConfig) -> dict[str, Task]:
     Tasks of pre-training have the name of their objective. `plain_tasks` ignores the objective.
     """
     if config.pretraining_objective is not None:
-        return config.pretraining_objective.tasks(config)
+        return pretraining().pretraining_tasks(config)
     tasks, objective = plain_tasks(config), config.task_objective
     if objective is None:
         return tasks
     return {name: with_objective(task, objective) for name, task in tasks.items()}
+
+
+def pretraining() -> Any:
+    """Return the module with the tasks of pre-training, whose package depends on this one."""
+    return import_module("pretrain.pretrain_tasks")
 
 
 def plain_tasks(config: RunConfig) -> dict[str, Task]:

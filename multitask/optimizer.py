@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from common.errors import RunError, UserError
+from common.later import nn, torch
 from common.settings import Fraction, NonNegative, Positive, Ratio, Settings, setting
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
 
 CHOSEN = "chosen for minilm, on STS dev"
 
@@ -57,8 +54,6 @@ class AdamW(Optimizer, name="adamw"):
     )
 
     def build(self, model: Any) -> torch.optim.Optimizer:
-        import torch
-
         groups: list[dict[str, Any]] = []
         for several, rate in self.rates(model):
             parameters = [p for p in several if p.requires_grad]

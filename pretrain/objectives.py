@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from common.errors import UserError
+from common.later import Tensor
 from common.settings import Name, Positive, setting
+from losses import simcse_loss, triplet_margin_loss
+from losses.objectives import TEMPERATURE, TEMPERATURE_HELP, PretrainObjective
 from pretrain.texts import Texts, read_nli_triplets
-from tasks.base import Embeddings, Task
-from tasks.objectives import TrainingObjective
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from tasks.base import Embeddings
 
 TEXT = (
     "file of texts, instead of those of tasks: one sentence per line, or a .csv, .tsv, .jsonl or "
@@ -26,41 +25,10 @@ COLUMN = "column or field of --text; two of them for pairs, such as question and
 PROJECT = "put a layer between embeddings and objective, in training only (SimCSE's MLP)"
 
 
-TEMPERATURE = 0.05
-TEMPERATURE_HELP: dict[str, Any] = {
-    "help": "temperature, by which cosines are divided",
-    "source": "Gao et al., 2021",
-    "metavar": "T",
-}
+class TextObjective(PretrainObjective):
+    """An objective about texts, without classes; `config` is the `RunConfig` of the run."""
 
-
-class PretrainObjective(TrainingObjective):
-    """An objective of pre-training, with which the encoder is trained before any task.
-
-    `defaults` of the configuration: batches of 64 and one epoch (Gao et al., 2021, section 4).
-    `of_classes`: it reads labelled texts (`ClassObjective`). `of_pairs`: it reads texts that belong
-    together (`PairObjective`). `compares_examples`: the other examples of a batch are negatives.
-    `two_of_each_class`: a batch needs two examples of each of two classes. `needs_file`: it reads a
-    file of its own, not tasks.
-    """
-
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "batch_size": 64,
-        "epochs": 1,
-        "optimizer": {"lr": 3e-5},
-    }
-    pretrains = True
-    of_classes: ClassVar[bool] = False
-    of_pairs: ClassVar[bool] = False
-    compares_examples: ClassVar[bool] = True
-    two_of_each_class: ClassVar[bool] = False
-    needs_file: ClassVar[bool] = False
-
-    def tasks(self, config: Any) -> dict[str, Task]:
-        """Return the tasks of a pre-training run by name; `config` is its `RunConfig`."""
-        from pretrain.pretrain_tasks import text_task
-
-        return {self.name: text_task(self, config)}
+    projection: bool = setting(False, help=PROJECT)
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         """Return the loss of a batch; texts of one group are not negatives of each other."""
@@ -69,32 +37,6 @@ class PretrainObjective(TrainingObjective):
     def source(self, config: Any) -> Texts:
         """Return the texts to train on."""
         raise UserError(f"objective {self.name}: expected source")
-
-    def notices(self, config: Any, tasks: Mapping[str, Task]) -> Iterator[str]:
-        """Yield lines on how much dev and test text is among the training text."""
-        from pretrain.pretrain_tasks import overlap_lines
-
-        return overlap_lines(self, config, tasks)
-
-    @property
-    def file(self) -> str | None:
-        """Return the file with the text; None if the text is that of tasks."""
-        return None
-
-    @property
-    def adds_layer(self) -> bool:
-        """Return whether a layer is between embeddings and loss, in training only."""
-        return False
-
-    def length_faults(self, epochs: int) -> Iterable[str]:
-        """Return errors for a number of epochs."""
-        return ()
-
-
-class TextObjective(PretrainObjective):
-    """An objective about texts, without classes."""
-
-    projection: bool = setting(False, help=PROJECT)
 
     @property
     def adds_layer(self) -> bool:
@@ -142,8 +84,6 @@ class ContrastiveObjective(TextObjective):
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         """Return SimCSE's loss; other pairs of the batch, and any third text, are negatives."""
-        from losses import simcse_loss
-
         third = texts[2] if len(texts) > 2 else None
         own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
         return simcse_loss(texts[0], texts[1], self.contrast_temperature, third, own, other)
@@ -199,6 +139,4 @@ class Triplet(PairObjective, name="triplet"):
     margin: Positive = setting(0.5, help="margin in cosines", source="our choice")
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        from losses import triplet_margin_loss
-
         return triplet_margin_loss(texts[0], texts[1], texts[2], self.margin)

@@ -17,10 +17,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from losses.objectives import ClassLoss, ClassObjective
 from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
-from pretrain.class_objectives import ClassLoss, ClassObjective
-from pretrain.objectives import PairObjective, PretrainObjective
+from pretrain.objectives import PairObjective, TextObjective
 from pretrain.projection_heads import projection_head
 from pretrain.texts import (
     Make,
@@ -72,7 +72,15 @@ class ClassProjection(nn.Module):
         return self.projection(embedding) if self.training else embedding
 
 
-def text_task(objective: PretrainObjective, config: RunConfig) -> Task:
+def pretraining_tasks(config: RunConfig) -> dict[str, Task]:
+    """Return the tasks of a pre-training run by name."""
+    objective = config.pretraining_objective
+    if objective.of_classes:
+        return contrastive_tasks(objective, config)
+    return {objective.name: text_task(objective, config)}
+
+
+def text_task(objective: TextObjective, config: RunConfig) -> Task:
     """Return the only task of a pre-training run on texts, named after its objective."""
     return Task(
         name=objective.name,
@@ -153,11 +161,9 @@ def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
     return Texts(pairs, origin)
 
 
-def overlap_lines(
-    objective: PretrainObjective, config: RunConfig, tasks: Mapping[str, Task]
-) -> Iterator[str]:
+def overlap_lines(config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]:
     """Yield one line per task: how many of its dev and test sentences are in the training text."""
-    folder = data_folder(config.data)
+    folder, objective = data_folder(config.data), config.pretraining_objective
     if objective.file is not None and config.data == SAMPLE:
         yield "dev is STS of the bundled sample, made from templates: its metrics mean little"
     examples = [

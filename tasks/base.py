@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from common.later import Tensor, nn
 from tasks.kind import Kind, Outputs
 from tasks.labelled_files import Source
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
 
 Embeddings = tuple["Tensor", ...]  # one tensor (B, H) per text of an example
 Loss = Callable[[Outputs, Embeddings, "Tensor"], "Tensor"]  # outputs, embeddings, targets -> scalar

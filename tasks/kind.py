@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from common.later import Tensor
 from tasks.metrics import by_class, worst_value
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Outputs = Any  # of a head: logits (B, C), values (B,), or other inputs of the kind's loss
 

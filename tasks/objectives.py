@@ -5,7 +5,7 @@ They are computed in contrastive.py, lacon.py and label_attention.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from common.errors import UserError
@@ -15,9 +15,9 @@ from common.settings import (
     NonNegative,
     NonNegativeInt,
     Positive,
-    Settings,
     setting,
 )
+from losses.objectives import TrainingObjective
 from tasks.base import Task
 
 ROUNDING = 1e-9  # tolerance of the sum of two shares
@@ -32,16 +32,6 @@ class Balance(NamedTuple):
     weight: float
     preference: tuple[float, float]
     inputs: str
-
-
-class TrainingObjective(Settings):
-    """What a run minimises: an objective of tasks with classes, or one of pre-training.
-
-    `defaults` are settings of the run that this objective changes.
-    """
-
-    pretrains: ClassVar[bool] = False
-    defaults: ClassVar[Mapping[str, Any]] = {}
 
 
 class Objective(TrainingObjective):

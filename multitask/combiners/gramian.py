@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from common.later import torch
 from multitask.combiners.base import Combined, Combiner, WithPreference, preferences, trivial
 
 Weighting = Callable[[Any], Any]  # Gram matrix (m, m) -> weights (m,), torch tensors
@@ -18,8 +19,6 @@ def solved(gram: np.ndarray, make: Callable[[], Weighting]) -> Combined:
     The division makes the solvers' absolute tolerances fit gradients of any size. If a solver fails
     or returns weights that are not finite, the plain sum is used and the status gives the reason.
     """
-    import torch
-
     if found := trivial(gram):
         return found
     m, scale = len(gram), np.diag(gram).mean()
@@ -38,8 +37,6 @@ def solved(gram: np.ndarray, make: Callable[[], Weighting]) -> Combined:
 
 def tensor(preference: Sequence[float] | None, drawn: Sequence[int]) -> Any:
     """Return the preference of the objectives drawn for a step, as a tensor for TorchJD."""
-    import torch
-
     return torch.from_numpy(preferences(preference, drawn))
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from common.errors import UserError
+from common.later import Tensor
 from common.settings import Count, Fraction, NonNegative, Positive, Settings, setting
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 BF16_RADIUS = 2**-8  # spacing of bfloat16 numbers; smaller shares are lost in rounding
 

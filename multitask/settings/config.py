@@ -11,13 +11,14 @@ from typing import Any
 
 from common.errors import SettingsError, UserError
 from common.settings import Settings, build, convert, default_of, hints_of_fields, short
+from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
 from multitask.sampling import FirstTask
 from multitask.settings.methods import ROLES, source_files, task_classes
 from multitask.settings.presets import preset_settings
 from multitask.settings.run_settings import RunSettings
 from tasks import TaskOptions
-from tasks.objectives import Balance, Objective, TrainingObjective
+from tasks.objectives import Balance, Objective
 from tasks.own_tasks import OwnTaskOptions
 from tasks.task_description import TaskDescription, from_json
 

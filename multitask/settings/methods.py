@@ -14,12 +14,12 @@ from pathlib import Path
 
 from common.errors import RunError
 from common.settings import Settings, is_users, methods
+from losses.objectives import TrainingObjective
 from multitask.combiners import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
 from tasks import TASKS, TaskOptions
-from tasks.objectives import TrainingObjective
 from tasks.protocols import Protocol
 
 ROLES: dict[str, type[Settings]] = {
@@ -32,8 +32,7 @@ ROLES: dict[str, type[Settings]] = {
     "optimizer": Optimizer,
     "lr_schedule": LrSchedule,
 }
-for module in ("pretrain.objectives", "pretrain.class_objectives"):
-    import_module(module)  # by name, since pretrain depends on this package
+import_module("pretrain.objectives")  # by name, since pretrain depends on this package
 
 
 def task_classes() -> dict[str, type[TaskOptions]]:

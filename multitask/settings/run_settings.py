@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from common.settings import Count, Name, NonNegativeInt, Part, Positive, Seed, Settings, setting
+from losses.objectives import TrainingObjective
 from minbert.config import Device, Pooling, PrecisionSetting, Tokens
 from multitask.combiners import Combiner, Sum
 from multitask.optimizer import AdamW, Linear, LrSchedule, Optimizer
@@ -16,7 +17,6 @@ from multitask.sampling import Joint, RoundRobin, Sampler, Schedule
 from multitask.settings.presets import PRESETS
 from tasks import SAMPLE
 from tasks.metrics import MetricName
-from tasks.objectives import TrainingObjective
 from tasks.protocols import AllFiles, Protocol
 
 TRAINING_MODES = ("single", "multitask", "pretrain")

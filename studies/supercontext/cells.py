@@ -13,9 +13,9 @@ from functools import cached_property, partial
 from typing import Any
 
 from common.settings import hints_of_fields, methods
+from losses.objectives import PretrainObjective
 from multitask.settings.config import RunConfig
 from multitask.settings.from_flags import changed_by_flags
-from pretrain.objectives import PretrainObjective
 from studies.results import Cell
 from studies.supercontext.evaluation import Vectors, Words, pretrain_and_evaluate
 from studies.tuning import Search, Tuned, changes_of, rates

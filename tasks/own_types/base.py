@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from unicodedata import category, normalize
 
 from msgspec import Meta
 
 from common.errors import SettingsError, UserError, is_unsafe
+from common.later import nn
 from common.settings import short
 from tasks.kind import Kind
 from tasks.predictions import PredictionFile
 from tasks.registry import TargetType
 from tasks.text_files import DataError
-
-if TYPE_CHECKING:
-    from torch import nn
 
 LabelsByLine = Iterator[tuple[int, str]]
 LONGEST_LABEL = 1000

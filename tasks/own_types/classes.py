@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from common.later import nn
 from common.settings import short
 from common.text import first_names
 from tasks.own_types.base import (
@@ -22,9 +23,6 @@ from tasks.own_types.base import (
 from tasks.predictions import PredictionFile
 from tasks.readers import named_label, to_number
 from tasks.text_files import DataError
-
-if TYPE_CHECKING:
-    from torch import nn
 
 MOST_CLASSES = 1000
 PLACEHOLDERS = ("nan", "na", "n/a", "null")  # "none" is often a class

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from common.later import nn
 from tasks.own_types.base import LabelsByLine, OwnType, Parts, TaskDescription, columns
 from tasks.own_types.classes import head
 from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import to_number
 from tasks.text_files import DataError
-
-if TYPE_CHECKING:
-    from torch import nn
 
 LARGEST = 1e30  # number, so that float32 can hold it
 LEAST_SPREAD = 1e-5  # of the deviation to the largest number: float32 has seven digits

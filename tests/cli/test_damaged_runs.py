@@ -34,7 +34,7 @@ def damage(file: Path, kind: str, draw: random.Random) -> None:
 def test_damage_ends_in_a_right_answer_or_one_line(
     state, kind, finished, interrupted, run, tmp_path, monkeypatch
 ):
-    whole, command = finished if state == "finished" else interrupted
+    whole, _ = finished if state == "finished" else interrupted
     draw, expected = random.Random(kind), prediction_bytes(finished[0])
     files = [one for one in sorted(whole.rglob("*")) if one.is_file() and one.suffix != ".csv"]
     for file in draw.sample(files, 6):

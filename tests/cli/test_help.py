@@ -10,10 +10,10 @@ from run_files import ROOT
 
 import cli
 from common.settings import hints_of, names_of
+from losses import SuperLoss
 from multitask.regularizers import Smart
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import methods
-from pretrain.class_objectives import SuperLoss
 from tasks import TASKS
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")

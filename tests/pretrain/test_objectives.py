@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 
 from common.settings import hints_of
 from losses import (
+    SuperLoss,
     every_npair_loss,
     simcse_loss,
     supcon_loss,
@@ -25,7 +26,6 @@ from multitask.run import complete
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import methods
 from pretrain import pretrain_tasks
-from pretrain.class_objectives import SuperLoss
 from pretrain.objectives import PretrainObjective
 from pretrain.pretrain_tasks import (
     ClassProjection,
