@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from cli.next_commands import next_commands
 from cli.settings_flags import USE, Flags, path, typed
-from common.entry_point import command_line, if_interrupted
+from common.entry_point import command_line, if_interrupted, program_command
 from common.errors import SettingsError
 from common.settings import Count, convert, hints_of_fields
 from common.yaml_files import read_settings
@@ -186,7 +186,16 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     print()
     print(summary(result))
     print(f"\npredictions, metrics.json and checkpoint: {folder}\n")
-    print(next_commands(config, folder, args.use or ()))
+    words = ["--mode", "probe", "--task", "sst", "--init", str(folder)]
+    if not config.pretrains:
+        words = [
+            "--mode",
+            "predict",
+            "--run",
+            str(folder),
+            *(["--use", *args.use] if args.use else []),
+        ]
+    print(f"next: {shlex.join([*program_command(), *words])}")
     return 0
 
 

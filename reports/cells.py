@@ -9,8 +9,8 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_json
 from multitask.config_tasks import without_paths
-from multitask.run_folder import RunFolder
-from multitask.settings.config import RunConfig, difference
+from multitask.run_folder import RunFolder, different_key
+from multitask.settings.config import RunConfig
 from tasks.metrics import metric_error
 
 REMEDY = "delete it and run its command again"
@@ -31,11 +31,9 @@ def check_config(
     """Raise UserError if a cell was made with another configuration."""
     mine = {key: one for key, one in without_paths(config).items() if key not in ignored}
     theirs = {key: one for key, one in kept.items() if key not in ignored}
-    if found := difference(mine, theirs):
-        raise UserError(
-            f"{file}: expected a cell of this configuration, found another: {found}; "
-            "another --results keeps both"
-        )
+    if key := different_key(mine, theirs):
+        line = f"{key} is {theirs.get(key)!r:.80} there and {mine.get(key)!r:.80} here"
+        raise UserError(f"{file}: a cell of another configuration: {line}; use another --results")
 
 
 def run_of_cell(folder: Path, config: RunConfig) -> bool:

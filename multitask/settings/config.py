@@ -152,14 +152,6 @@ class RunConfig(RunSettings):
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:8]
 
 
-def difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    """Return the first setting in which two configurations as JSON differ; None if equal."""
-    for key in sorted(mine.keys() | theirs.keys()):
-        if mine.get(key) != theirs.get(key):
-            return f"{key} is {short(theirs.get(key))} there and {short(mine.get(key))} here"
-    return None
-
-
 def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with tasks as names, and their options in `task_options` and `own_tasks`."""
     tasks = given.get("tasks", ())

@@ -1,16 +1,13 @@
 """What a training run prints: what it trains on, where it writes, and the commands that follow."""
 
+import io
 import shlex
-import subprocess
 import sys
 
 import pytest
-from run_files import ROOT, prediction_bytes, same, table, weights
+from run_files import prediction_bytes, same, table, weights
 
-import cli
-from cli.next_commands import next_commands
 from common.entry_point import command_line, program
-from multitask import RunConfig
 
 RUN = ("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--epochs", "1")
 SHORT = (*RUN, "--steps-per-epoch", "2", "--limit", "16", "--dev-limit", "20")
@@ -40,41 +37,13 @@ def test_unused_tensors_are_listed_only_with_verbose(run_ok, cwd, verbose, monke
     assert ("pooler.dense.bias" in out) == verbose
 
 
-@pytest.mark.slow
-def test_the_last_lines_are_commands_that_run_as_printed(tmp_path, monkeypatch):
-    command = [sys.executable, str(ROOT / "run.py"), *SHORT, "--output", "my run's"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    *_, after = done.stdout.partition("\nnext:\n")
-    commands = [line.strip() for line in after.splitlines() if "--mode" in line]
-    assert [shlex.split(line)[shlex.split(line).index("--mode") + 1] for line in commands] == [
-        "predict",
-        "compare",
-        "serve",
-    ]
-    ended = subprocess.run(commands[0], cwd=tmp_path, shell=True, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    assert "sst" in ended.stdout
-    words = shlex.split(commands[1])
+def test_the_last_line_is_a_command_that_runs_as_printed(tmp_path, monkeypatch, run_ok):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(words[words.index("--mode") :]) == 0
-    assert (tmp_path / "my run's-report" / "comparison.html").exists()
-
-
-@pytest.mark.parametrize(
-    ("settings", "modes"),
-    [
-        ({"tasks": ("sst",), "mode": "single"}, ["predict", "compare", "serve"]),
-        ({"mode": "pretrain", "objective": "simcse"}, ["probe", "multitask", "runs"]),
-    ],
-)
-def test_the_next_commands_fit_the_run(run, tmp_path, settings, modes):
-    lines = next_commands(RunConfig(**settings), tmp_path / "my run", ["a b.py"]).splitlines()
-    commands = [shlex.split(line) for line in lines if "--mode" in line]
-    assert [words[words.index("--mode") + 1] for words in commands] == modes
-    for words in commands[:2]:
-        assert str(tmp_path / "my run") in words
-    assert (commands[0][-2:] == ["--use", "a b.py"]) == (modes[0] == "predict")
+    done = run_ok(*SHORT, "--output", "my run's")
+    *_, after = done.stdout.partition("\nnext: ")
+    words = shlex.split(after)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a film\n")))
+    assert "sst" in run_ok(*words[words.index("--mode") :]).stdout
 
 
 @pytest.mark.parametrize(
