@@ -114,10 +114,12 @@ class RunFolder:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of a run or an export; raise RunError without any."""
-        if self.exported:
-            return read_json(self.path / EXPORTED, RunError)
-        if (content := self.settings_if_any()) is None:
+        file = self.path / EXPORTED if self.exported else self.config_file
+        if not file.exists():
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
+        content = read_json(file, RunError)
+        if "lr" in content:  # settings of methods were beside the others
+            raise RunError(f"{file}: a run of an earlier version; train it again")
         return content
 
     def config(self) -> RunConfig:
@@ -126,9 +128,7 @@ class RunFolder:
         try:
             return RunConfig(**content)
         except UserError as error:
-            old = "lr" in content  # settings of methods were beside the others
-            why = "a run of an earlier version; train it again" if old else error
-            raise RunError(f"{file}: {why}") from error
+            raise RunError(f"{file}: {error}") from error
 
     def encoder(self) -> str:
         """Return the name of the run's initial encoder."""
