@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The command line: `python run.py --mode MODE`; `--help` lists the modes."""
 
-from minbert_multitask import main
+from cli import start_program
 
 if __name__ == "__main__":
-    main()
+    start_program()

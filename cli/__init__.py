@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import shlex
+import sys
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from cli.modes import GROUPS, MODES
 from common import __version__
-from common.entry_point import print_line, program_command, run_and_report
+from common.entry_point import print_line, program_command, run_and_report, start
 from common.errors import SettingsError
 from common.processes import is_main_process
 from common.suggestions import suggestion
@@ -42,6 +43,11 @@ class Parser(argparse.ArgumentParser):
         if is_main_process():
             print_line(f"{message} (see --help)")
         self.exit(2)
+
+
+def start_program() -> None:
+    """Run the command line and exit the process."""
+    start(lambda: main(sys.argv[1:]))
 
 
 def main(argv: list[str]) -> int:

@@ -101,8 +101,7 @@ def if_interrupted(note: str) -> Iterator[None]:
 
 def program() -> str:
     """Return the name of the program: minbert where it is installed, else run.py."""
-    installed = Path(sys.argv[0]).stem in ("minbert", "minbert_multitask")
-    return "minbert" if installed else "run.py"
+    return "minbert" if Path(sys.argv[0]).stem == "minbert" else "run.py"
 
 
 def program_command() -> list[str]:

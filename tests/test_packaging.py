@@ -40,14 +40,14 @@ def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(tmp_path)
     with zipfile.ZipFile(file) as wheel:
         found = {name for name in wheel.namelist() if ".dist-info/" not in name}
         command = wheel.read(f"{OWN.replace('-', '_')}-{__version__}.dist-info/entry_points.txt")
-    assert b"minbert = minbert_multitask:main" in command
+    assert b"minbert = cli:start_program" in command
     expected = {
         str(path.relative_to(ROOT))
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert found == expected | {"minbert_multitask.py"}
+    assert found == expected
     data = {"minbert/tiny/vocab.txt", "reports/page.html", "studies/bees/paper.toml"}
     assert data | {"tasks/sample/sts-dev.csv", "serving/page.html"} <= found
     assert {f"{package}/py.typed" for package in PACKAGES} <= found
