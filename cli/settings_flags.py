@@ -70,7 +70,7 @@ class Flags:
             more = {"type": about.get("of_text", path if about.get("path") else reader(hint))}
             more["metavar"] = about.get("metavar") or metavar(hint)
             if about.get("several") or (takes_several(hint) and "of_text" not in about):
-                more["nargs"] = "+"
+                more |= {"nargs": "+", "action": "extend"}
         if default_of(one) is True:
             more["action"] = argparse.BooleanOptionalAction
         text = about.get("help", "") + default_text(self.defaults.get(key, default_of(one)), about)

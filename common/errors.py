@@ -54,8 +54,5 @@ def escape_unsafe(text: str) -> str:
 
 
 def is_unsafe(letter: str) -> bool:
-    """Return whether a character is a control, surrogate, unassigned or direction character.
-
-    Line and paragraph separators count as controls; joiners, as in emoji and Persian, do not.
-    """
+    """Return whether it is a control, surrogate, unassigned or direction character, no joiner."""
     return category(letter) in ("Cc", "Cs", "Cn", "Zl", "Zp") or letter in TURNS
