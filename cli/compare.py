@@ -20,6 +20,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs",
         nargs="+",
+        action="extend",
         type=path,
         required=True,
         metavar="[NAME=]RUN",

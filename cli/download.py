@@ -17,6 +17,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tasks",
         nargs="+",
+        action="extend",
         choices=(*CS224N, "glue", *GLUE_SIZES),
         default=list(CS224N),
         metavar="TASK",

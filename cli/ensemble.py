@@ -26,6 +26,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs",
         nargs="+",
+        action="extend",
         required=True,
         type=path,
         metavar="[TASK=]RUN",

@@ -39,6 +39,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tasks",
         nargs="+",
+        action="extend",
         metavar="TASK",
         help=f"tasks whose files are required: {', '.join(CS224N)}, or own tasks of a run in "
         "--predictions (default: all that have files)",

@@ -35,6 +35,7 @@ def add_flags(parser: Any) -> None:
         "tasks that train with the others, as in --tasks, but select no epoch and write no "
         "prediction files; examples that are in dev or test of the other tasks are left out",
         nargs="+",
+        action="extend",
         type=task,
         metavar="TASK",
     )
@@ -56,6 +57,7 @@ def add_task_list(
         f"tasks {what}: {', '.join(TASK_NAMES)} (default: {default})",
         common=True,
         nargs="+",
+        action="extend",
         type=task,
         metavar="TASK",
     )

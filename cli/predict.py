@@ -35,6 +35,7 @@ def add_flags(parser: Any) -> None:
     parser.add_argument(
         "--tasks",
         nargs="+",
+        action="extend",
         metavar="TASK",
         help="tasks of the run to predict (default: all that fit the texts)",
     )
@@ -49,6 +50,7 @@ def add_flags(parser: Any) -> None:
     files.add_argument(
         "--column",
         nargs="+",
+        action="extend",
         metavar="NAME",
         help="column of the text, or two columns for pairs; single-text tasks read the first text "
         "of a pair",

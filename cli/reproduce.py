@@ -38,6 +38,7 @@ def add_cell_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows",
         nargs="+",
+        action="extend",
         metavar="ROW",
         help="cells, such as M6 M13 of bees, or beginnings of several names, such as few-shot-sst2 "
         "or given-trec (default: all; those of Table 1 with bees; all but the large setting with "

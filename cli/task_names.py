@@ -92,12 +92,19 @@ def add_table(flags: Flags) -> None:
         metavar="FILE",
         type=path,
     )
-    add("text", "column of the texts of --data-file, two for pairs", nargs="+", metavar="COLUMN")
+    add(
+        "text",
+        "column of the texts of --data-file, two for pairs",
+        nargs="+",
+        action="extend",
+        metavar="COLUMN",
+    )
     add(
         "labels",
         "columns of labels of --data-file; COLUMN:type=...,labels=... sets what is not inferred, "
         "NAME=COLUMN the name of the task",
         nargs="+",
+        action="extend",
         metavar="COLUMN",
     )
     add(

@@ -176,7 +176,6 @@ STS = f"{PAIRS} --tasks sts"
         (f"{GLUE} --output out.tsv --probabilities", 2, "expected at most one"),
         (f"{GLUE} --output out.tsv --quotes yes", 2, "expected --quotes no"),
         (PAIRS, 1, "--glue: expected one task, found sst"),
-        (f"{STS} --column b", 2, "--column: expected once, with all of its values after it, found"),
         (f"{GLUE} --output out.tsv --tasks sst", 1, "expected a task of cola, sst2"),
         (f"{STS} --glue number", 1, "expected a column 'number', found index, a, b"),
         (f"{STS} --glue a", 1, "t.tsv, line 2: a: expected a unique whole number"),
