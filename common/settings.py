@@ -89,7 +89,7 @@ class Settings:
 
     def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
-        cls.name, cls.prefix = name, prefix or cls.prefix
+        cls.name, cls.prefix = "", prefix or cls.prefix
         if name and is_users(cls):
             family = next(one for one in cls.__mro__[::-1] if one not in (object, Settings))
             if any(one.name == name and not is_users(one) for one in descendants(family)):
@@ -99,6 +99,7 @@ class Settings:
         adds = any("ClassVar" not in str(hint) for hint in hints) or len(cls.__bases__) > 1
         if adds or not is_dataclass(cls):
             dataclass(frozen=True)(cls)
+        cls.name = name  # last, so that no class that fails here is known
 
     def __post_init__(self) -> None:
         for key, hint in hints_of_fields(type(self)).items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import new_class
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from common.errors import UserError
 from common.settings import Settings, hints_of_fields, setting
@@ -28,6 +28,9 @@ class TaskOptions(Settings):
     predicts: ClassVar[TargetType] = "class"
     main_metric: ClassVar[str] = "accuracy"
     texts: ClassVar[int] = 1
+
+    def __init_subclass__(cls, *, name: str = "", **more: Any) -> None:
+        super().__init_subclass__(name=name, prefix=f"{name}_", **more)
 
     def build(self) -> Task:
         """Return the task with these options."""

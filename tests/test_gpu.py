@@ -5,11 +5,12 @@ import pytest
 import torch
 from tolerances import assert_near, assert_near_in_norm, encoder_terms, gradient_terms
 
+from common.settings import methods
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig
+from multitask.combiners import Combiner
 from multitask.loop.streams import next_batches
 from multitask.run import complete, make_trainer
-from multitask.settings.methods import methods
 from multitask.torch_state import independent_of_caller
 from serving import MultiTaskModel
 from tasks import CS224N, build_task, data_folder
@@ -40,7 +41,7 @@ def test_embeddings(encoder, precision):
         assert (1 - cosines).max() < 12 * layers * (torch.finfo(torch.bfloat16).eps / 2) ** 2 * 8
 
 
-@pytest.mark.parametrize("combiner", methods("combiner"))
+@pytest.mark.parametrize("combiner", methods(Combiner))
 def test_gradient_of_a_step(tmp_path, combiner):
     found = []
     for device in DEVICES:

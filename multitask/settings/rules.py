@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from common.settings import default_of
+from common.settings import build, default_of
 from multitask.combiners.base import WithPreference
 from multitask.combiners.sum import Sum
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import task_classes
-from tasks.registry import SAME_MEANING
+from tasks.registry import SAME_MEANING, TaskOptions
 
 
 def faults(c: RunConfig) -> Iterator[str]:
@@ -50,7 +50,7 @@ def task_faults(c: RunConfig) -> Iterator[str]:
             if name not in c.tasks:
                 yield f"{key}: {name} is not among the tasks {', '.join(c.tasks)}"
     for name, options in c.task_options.items():
-        task_classes()[name](**options)
+        build("task_options", TaskOptions, {"name": name, **options})
     if c.tasks and not c.main_tasks:
         yield "auxiliary: at least one task must not be auxiliary"
 

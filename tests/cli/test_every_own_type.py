@@ -3,7 +3,6 @@
 import csv
 import warnings
 from contextlib import redirect_stdout
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -14,12 +13,13 @@ import torch
 from run_files import metrics, predictions, telemetry
 
 import cli
+from common.settings import methods
 from multitask import RunConfig, task
 from multitask.assembly import assemble
+from multitask.combiners import Combiner
 from multitask.distributed import Processes
 from multitask.loop.streams import next_batches
 from multitask.loop.trainer import Trainer
-from multitask.settings.methods import methods
 from serving.model import MultiTaskModel
 from tasks.own_types import TYPES
 from tasks.predictions import read_scores, scores_name
@@ -121,10 +121,10 @@ def assembled():
     return config, assemble(config)
 
 
-@pytest.mark.parametrize("combiner", methods("combiner"))
+@pytest.mark.parametrize("combiner", methods(Combiner))
 def test_every_combiner_takes_a_step_on_all_types(combiner, assembled, tmp_path):
     config, (chosen, model, splits) = assembled
-    config = replace(config, combiner=combiner)
+    config = config.changed(combiner=combiner)
     trainer = Trainer(model, chosen, splits, config, tmp_path, Processes())
     model.zero_grad(set_to_none=True)
     (step,) = trainer.plan.steps(1)

@@ -4,79 +4,54 @@ import importlib
 import re
 import subprocess
 import sys
+from dataclasses import MISSING, fields
 
 import pytest
 from run_files import ROOT
 
 import cli
-from common.settings import hints_of, names_of
+from common.settings import choices_of, default_of, hints_of, methods
 from losses import SuperLoss
-from multitask.regularizers import Smart
+from multitask.regularizers import Regularizer, Smart
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import methods
 from tasks import TASKS
 
-SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny")
-OF_TASKS = ("single", "multitask")
-TRAINING = (*OF_TASKS, "pretrain")
+SUPERVISED = ("single", "multitask")
+TRAINING = (*SUPERVISED, "pretrain")
+USING = ("encode", "predict")
 FLAGS = {  # the modes whose complete help shows them
     "--sampling --schedule --first-task --batches-per-step": ("multitask",),
-    "--pcgrad --preference --gradients --scl-weight": ("single", "multitask"),
-    "--smart-weight": ("single", "multitask"),
-    "--distillation-weight --calibrate": ("single", "multitask"),
-    "--teacher": ("single", "multitask"),
-    "--combiner": OF_TASKS,
-    "--sst-head --qqp-head --qqp-loss --sts-head --sts-activation": OF_TASKS,
-    "--class-balanced --config --preset --resume --micro-batch": TRAINING,
-    "--keep --patience --evaluate-every": (*OF_TASKS, "pretrain"),
-    "--freeze-encoder": ("single", "multitask"),
-    "--probe-epochs": OF_TASKS,
-    "--label-smoothing --class-weights --similarity-scale": OF_TASKS,
-    "--objective": ("single", "multitask", "pretrain"),
-    "--protocol --shots --drop-leaks --classes": (*TRAINING, "probe"),
-    "--pair --init": (*TRAINING, "probe"),
-    "--use": (
-        *(*TRAINING, "probe", "predict", "serve", "export"),
-        "encode",
-    ),
-    "--branch --branch-only": ("single", "multitask"),
+    "--pcgrad --preference --gradients --scl-weight --combiner": SUPERVISED,
+    "--smart-weight --distillation-weight --calibrate --teacher": SUPERVISED,
+    "--sst-head --qqp-head --qqp-loss --sts-head --sts-activation": SUPERVISED,
+    "--freeze-encoder --probe-epochs --branch --branch-only": SUPERVISED,
+    "--label-smoothing --class-weights --similarity-scale": SUPERVISED,
+    "--class-balanced --config --preset --resume --micro-batch --objective": TRAINING,
+    "--keep --patience --evaluate-every": TRAINING,
+    "--protocol --shots --drop-leaks --classes --pair --init": (*TRAINING, "probe"),
+    "--use": (*TRAINING, "probe", "serve", "export", *USING),
     "--seed": (*TRAINING, "ensemble", "probe"),
-    "--tasks": (
-        *("multitask", "pretrain", "evaluate", "predict"),
-        "download",
-    ),
-    "--input": ("encode", "predict"),
-    "--run": ("predict", "export", "serve", "encode"),
-    "--device": (
-        *(*TRAINING, "encode", "probe", "predict", "serve"),
-        "reproduce",
-    ),
+    "--tasks": ("multitask", "pretrain", "evaluate", "predict", "download"),
+    "--input": USING,
+    "--run": ("export", "serve", *USING),
+    "--device": (*TRAINING, "probe", "serve", "reproduce", *USING),
     "--overwrite": (
-        *(*TRAINING, "encode", "ensemble", "evaluate", "probe", "predict", "export"),
-        "download",
+        *(*TRAINING, "probe", "ensemble", "evaluate", "export", "download"),
+        *USING,
     ),
     "--format": ("export",),
     "--projection-head --hard-top-k": ("pretrain",),
     "--probabilities": ("predict",),
     "--gold --zip": ("evaluate",),
-    "--table --rows --further --stored-only": ("reproduce",),
-    "--seeds": ("reproduce",),
+    "--table --rows --further --stored-only --seeds": ("reproduce",),
 }
 COMMON_FLAGS = {  # shown by --help, too
-    "--sampling": ("multitask",),
-    "--combiner": OF_TASKS,
-    "--pcgrad --freeze-encoder --teacher": ("single", "multitask"),
-    "--schedule --auxiliary --branch": ("multitask",),
-    "--test-limit": OF_TASKS,
-    "--use": TRAINING,
+    "--sampling --schedule --auxiliary --branch": ("multitask",),
+    "--combiner --test-limit --pcgrad --freeze-encoder --teacher": SUPERVISED,
+    "--use --resume": TRAINING,
     "--task --data --limit --encoder --epochs --lr --seed --output --dry-run": TRAINING,
-    "--resume": ("single", "multitask", "pretrain"),  # the others always resume
 }
 RARE = "--smart-weight --scl-weight --warmup --hard-top-k --shots --sst-head --verbose"
-
-
-def choices(settings, name):
-    return names_of(hints_of(settings)[name])
 
 
 def test_choices_of_settings_equal_the_registries():
@@ -100,18 +75,19 @@ def test_choices_of_settings_equal_the_registries():
         (TASKS["sts"], "head"): STS_HEADS,
         (TASKS["sts"], "activation"): ACTIVATIONS,
     }.items():
-        assert set(choices(settings, name)) == set(expected), name
+        assert set(choices_of(hints_of(settings)[name])) == set(expected), name
 
 
 def test_declared_defaults_and_objectives_equal_those_of_the_built_tasks():
     from tasks import build_task
 
     for name, task in TASKS.items():
-        options = {option: value for option, value in task().values().items() if value is not None}
-        plain, same = build_task(name), build_task(name, **options)
+        options = {one.name: default_of(one) for one in fields(task)}
+        given = {key: one for key, one in options.items() if one not in (None, MISSING)}
+        plain, same = build_task(name), build_task(name, **given)
         assert repr(plain.build_head(4)) == repr(same.build_head(4))
         assert (plain.objectives, plain.vectors) == (task().objectives, task().vectors)
-        for loss in choices(task, "loss") if "loss" in task.by_key() else ():
+        for loss in choices_of(hints_of(task)["loss"]) if "loss" in options else ():
             assert build_task(name, loss=loss).objectives == task(loss=loss).objectives
 
 
@@ -125,32 +101,22 @@ def expected_flags(table, mode):
     return {flag for flags, modes in table.items() if mode in modes for flag in flags.split()}
 
 
-@pytest.fixture
-def help_of(run):
-    def show(*argv):
-        result = run(*argv)
-        assert (result.returncode, result.stderr) == (0, "")
-        return result.stdout
-
-    return show
-
-
 @pytest.mark.parametrize("flags", [[], ["--help"], ["--mode", "--help"]])
-def test_help_without_a_mode_lists_the_modes_in_groups(help_of, flags):
-    lines = help_of(*flags).splitlines()
+def test_help_without_a_mode_lists_the_modes_in_groups(run_ok, flags):
+    lines = run_ok(*flags).stdout.splitlines()
     for group, modes in cli.GROUPS.items():
         begin = lines.index(f"{group}:") + 1
         found = [line.split()[1] for line in lines[begin : begin + len(modes)]]
         assert found == list(modes)
 
 
-def test_the_version_is_printed(help_of):
-    assert help_of("--version") == f"minbert-multitask {cli.__version__}\n"
+def test_the_version_is_printed(run_ok):
+    assert run_ok("--version").stdout == f"minbert-multitask {cli.__version__}\n"
 
 
 @pytest.mark.parametrize("mode", cli.MODES)
-def test_help_of_a_mode_shows_its_flags_only_and_those_it_requires(mode, help_of):
-    complete = flags_in(help_of("--mode", mode, "--help-all"))
+def test_help_of_a_mode_shows_its_flags_only_and_those_it_requires(mode, run_ok):
+    complete = flags_in(run_ok("--mode", mode, "--help-all").stdout)
     known = {flag for flags in FLAGS for flag in flags.split()}
     assert complete & known == expected_flags(FLAGS, mode)
     parser = cli.Parser()
@@ -158,19 +124,18 @@ def test_help_of_a_mode_shows_its_flags_only_and_those_it_requires(mode, help_of
     importlib.import_module(f"cli.{mode}").add_flags(parser)
     required = {one.option_strings[-1] for one in parser._actions if one.required}
     assert (mode == "predict") <= ("--run" in required)
-    assert required <= flags_in(help_of("--mode", mode, "--help")) <= complete
+    assert required <= flags_in(run_ok("--mode", mode, "--help").stdout) <= complete
 
 
 @pytest.mark.parametrize("mode", TRAINING)
-def test_short_help_of_training_shows_common_flags_in_any_order_of_flags(mode, help_of):
-    text = help_of("--help", "--mode", mode)
-    assert text == help_of("--mode", mode, "--help")
+def test_short_help_of_training_shows_common_flags_in_any_order_of_flags(mode, run_ok):
+    text = run_ok("--help", "--mode", mode).stdout
+    assert text == run_ok("--mode", mode, "--help").stdout
     assert "--help-all " in text
     known = {flag for flags in COMMON_FLAGS for flag in flags.split()}
     assert flags_in(text) & known == expected_flags(COMMON_FLAGS, mode)
     assert not flags_in(text) & set(RARE.split())
-    # As in FLAGS:
-    assert list(methods("regularizers")) == ["smart", "distillation"]
+    assert {"smart", "distillation"} <= methods(Regularizer).keys()  # as in FLAGS
 
 
 def test_help_does_not_execute_torch():
