@@ -36,7 +36,7 @@ def nested(
         own = {} if cls is None else taken(left, cls)
         if role in flat or own:
             found[role] = {**({"name": name} if name else {}), **own} if own else name
-    found |= regularizers(left, base)
+    found |= regularizers(left, tasks, base)
     found |= task_options(left, tasks)
     for key in list(left):
         if key in known:
@@ -55,14 +55,16 @@ def taken(left: dict[str, Any], cls: type[Settings]) -> dict[str, Any]:
     return {keys[key]: left.pop(key) for key in list(left) if key in keys}
 
 
-def regularizers(left: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+def regularizers(
+    left: dict[str, Any], tasks: Sequence[str], base: Mapping[str, Any]
+) -> dict[str, Any]:
     """Remove the settings of regularisers from `left`; return those that have a weight."""
     found = {one["name"]: dict(one) for one in base.get("regularizers", ())}
     changed = False
     for name, cls in methods(ROLES["regularizers"]).items():
         own = taken(left, cls)
         if isinstance(own.get("weight"), list):
-            own["weight"] = named_values(f"{cls.prefix}weight", own["weight"], ())
+            own["weight"] = named_values(f"{cls.prefix}weight", own["weight"], tasks)
         if own:
             found[name] = {"name": name, **found.get(name, {}), **own}
             changed = True
