@@ -136,8 +136,10 @@ def changed_file(run: RunFolder, task: Task) -> Path | None:
 def other_examples(args: argparse.Namespace) -> str | None:
     """Return that the run in --predictions has other examples than the files; None otherwise."""
     stored = run_of_predictions(Path(args.predictions)).settings_if_any() or {}
-    plain = {"protocol": "files", "dev_limit": None, "test_limit": None}
-    other = [f"{key} {stored[key]}" for key in plain if stored.get(key, plain[key]) != plain[key]]
+    protocol = stored.get("protocol", {}).get("name", "files")
+    found = {"protocol": None if protocol == "files" else protocol}
+    found |= {key: stored.get(key) for key in ("dev_limit", "test_limit")}
+    other = [f"{key} {value}" for key, value in found.items() if value is not None]
     line = "the examples of the run may not be those of the files, because it has"
     return f"{line} {' and '.join(other)}" if other else None
 

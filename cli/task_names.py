@@ -123,7 +123,7 @@ def table_of(args: argparse.Namespace) -> Table | None:
     if file is None:
         for key in keys:
             if "data_file" in args and given[key] is not None:
-                raise SettingsError(f"{key}: expected data_file with it, found none")
+                raise SettingsError(f"{key}: needs --data-file, the table")
         return None
     return make_table(file, given.pop("text") or (), given.pop("labels") or (), given)
 

@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from common.errors import OtherRunError
 from common.settings import short
 from multitask.control import RunControl
-from multitask.settings.config import RunConfig
+from multitask.settings.config import RunConfig, as_mapping, merged
 from serving.empty_texts import is_empty
 from serving.export import packed, unpacked
 from serving.model import MultiTaskModel, Texts
@@ -117,7 +117,8 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             key = min(wrong)
             line = f"expected {key} as {OWN_ARGUMENTS[key]}, found it among the settings"
             raise ValueError(f"settings: {line}")
-        if self.lr is not None and "lr" in (self.settings or {}):
+        optimizer = as_mapping((self.settings or {}).get("optimizer"))
+        if self.lr is not None and "lr" in optimizer:
             raise ValueError("settings: expected lr as the argument lr or here, found both")
         held = self.validation_fraction
         if not 0 <= held < 1:
@@ -130,7 +131,7 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         chosen: dict[str, Any] = (
             {"keep": "best"} if held else {"keep": "last", "evaluate_every": self.epochs}
         )
-        chosen |= {} if self.lr is None else {"lr": self.lr}
+        chosen |= {} if self.lr is None else {"optimizer": {"lr": self.lr}}
         config = RunConfig(
             mode="single",
             tasks=(task,),
@@ -138,7 +139,7 @@ class SentenceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             epochs=self.epochs,
             batch_size=self.batch_size,
             seed=int(seed),
-            **{**chosen, **(self.settings or {})},
+            **merged(chosen, self.settings or {}),
         )
         control = RunControl(every_epoch=False, tensorboard=False, verbose=self.verbose)
         try:

@@ -161,19 +161,3 @@ def test_empty_texts_keep_their_row_and_are_counted(run_ok, tmp_path):
         assert np.flatnonzero(np.isnan(array).any(1)).tolist() == [0, 6]
         assert np.isnan(array[[0, 6]]).all()
         assert np.array_equal(array[1:6], expected)
-
-
-def warnings_of(result):
-    """The lines on standard error but for that of the precision."""
-    return [one for one in result.stderr.splitlines() if not one.startswith("precision: ")]
-
-
-def test_truncated_texts_are_counted_on_standard_error(finished, run_ok, tmp_path):
-    long = "a cat sleeps " * 100
-    files = ("--input", write_lines(tmp_path / "s.txt", [*SENTENCES, long, long + "no"]))
-    line = "run.py: 2 of 7 {} are longer than 128 tokens and were cut"
-    result = run_ok("--mode", "predict", "--run", finished[0], *files)
-    assert warnings_of(result) == [line.format("rows")]
-    assert len(result.stdout.splitlines()) == 8
-    result = run_ok(*ENCODE, *files, "--output", tmp_path / "a.npy")
-    assert line.format("sentences") in result.stderr.splitlines()

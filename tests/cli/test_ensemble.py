@@ -123,13 +123,6 @@ def test_runs_that_cannot_be_merged_are_refused(make_run, cwd, error_line, argv,
     assert not (cwd / "runs").exists()
 
 
-def test_a_split_that_a_run_lacks_is_skipped_with_a_message(members, ensemble):
-    Path(members[1], "predictions", scores_name("sst", "test")).unlink()
-    folder, text = ensemble(*members)
-    assert "sst: test skipped, no predictions found in " in text
-    assert not (folder / "predictions" / scores_name("sst", "test")).exists()
-
-
 def test_runs_are_named_by_the_ends_of_their_paths_that_differ(cwd):
     assert names_of([Path(), Path("../other")]) == {
         cwd.name: Path(),
@@ -176,17 +169,6 @@ def test_a_page_without_embeddings_has_no_figure(flags, run_ok, run_copy, tmp_pa
         shutil.rmtree(folder / "best")
     run_ok("--mode", "compare", "--runs", folder, "--output", tmp_path / "out", *flags)
     assert "Sentences of dev" not in (tmp_path / "out" / "comparison.html").read_text()
-
-
-def test_compare_refuses_a_place_that_cannot_be_written(error_line, finished, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    command = ("--mode", "compare", "--runs", finished[0], "--output")
-    assert "expected a folder that can be written" in error_line(1, *command, tmp_path / "file")
-    (tmp_path / "out" / "comparison.tex").mkdir(parents=True)
-    line = error_line(1, *command, tmp_path / "out")
-    assert "expected a file or nothing, found a folder" in line
-    line = error_line(1, *command, finished[0])
-    assert "expected a folder for a report, found one with a config.json" in line
 
 
 def test_compare_replaces_its_reports_only(run_ok, error_line, finished, tmp_path):

@@ -1,13 +1,10 @@
 """Similarities of pairs in one sequence: every mode that reads such a run."""
 
-import json
-
 import numpy as np
 import pytest
 from run_files import metrics, predictions
 
 import cli
-from common.errors import RunError
 from serving import MultiTaskModel
 from tasks.predictions import read_scores
 
@@ -78,11 +75,6 @@ def test_its_encoder_is_not_used_for_single_texts(joint, tmp_path, error_line):
     assert line in error_line(1, *command, "--run", joint)
 
 
-def test_a_model_of_only_joint_pairs_embeds_no_texts(joint):
-    with pytest.raises(RunError, match="expected a run that embeds single texts, found only"):
-        MultiTaskModel.load(joint).encode(["A cat."])
-
-
 def test_the_branch_of_joint_pairs_embeds_no_texts(tmp_path, run_ok, error_line):
     """The branch of sst has learnt to embed single texts, that of sts has not."""
     (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
@@ -93,13 +85,3 @@ def test_the_branch_of_joint_pairs_embeds_no_texts(tmp_path, run_ok, error_line)
     run_ok(*encode, "sst")
     line = "expected a task that embeds single texts, found only pairs in one sequence: sts"
     assert line in error_line(1, *encode, "sts", "--overwrite")
-
-
-def test_a_run_with_single_texts_embeds_them(tmp_path, run_ok):
-    (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
-    command = ("--mode", "multitask", "--tasks", "sst", "sts", "--pair", "joint", *SMALL)
-    run_ok(*command, "--output", tmp_path / "run")
-    options = json.loads((tmp_path / "run" / "config.json").read_text())["task_options"]
-    assert options == {"sts": {"pair": "joint"}}
-    files = ("--input", tmp_path / "s.txt", "--output", tmp_path / "s.npy")
-    run_ok("--mode", "encode", *files, "--run", tmp_path / "run")

@@ -1,6 +1,5 @@
 """Precision auto: what it becomes, where it is printed and stored, and how runs go on with it."""
 
-import json
 import re
 import shutil
 
@@ -122,16 +121,6 @@ def test_the_folder_of_a_run_does_not_depend_on_the_machine(run_ok, cwd, bfloat1
     assert "-tiny-auto-seed11711-" in names.pop()
 
 
-def test_another_precision_than_that_of_the_folder_is_refused(run_ok, error_line, tmp_path):
-    run_ok(*SST, "--output", tmp_path / "run")
-    command = (*SST, "--precision", "bf16", "--output", tmp_path / "run")
-    assert "precision is 'fp32' there and 'bf16' here" in error_line(1, *command)
-    stored = config(tmp_path / "run")
-    (tmp_path / "run" / "config.json").write_text(json.dumps(stored | {"precision": "auto"}))
-    line = error_line(1, *SST, "--output", tmp_path / "run")
-    assert "config.json: precision: expected fp32 or bf16, found 'auto'" in line
-
-
 def test_a_bilstm_gets_fp32(run_ok, tmp_path, lstm, bfloat16):
     bfloat16(True)
     command = ("--mode", "single", "--task", "sst", "--limit", 16, "--epochs", 1)
@@ -146,14 +135,10 @@ def test_a_bilstm_gets_fp32(run_ok, tmp_path, lstm, bfloat16):
 
 def test_noise_below_the_rounding_of_bf16_gets_fp32(bfloat16):
     bfloat16(True)
-    smart = {"smart_weight": 1.0, "smart_variant": "projected", "smart_radius": 1e-5}
-    asked = RunConfig(tasks=("sst",), encoder="tiny", limit=16, **smart)
-    assert assemble(asked).model.precision == "fp32"
-    assert assemble(asked.changed(smart_radius=0.1)).model.precision == "bf16"
-
-
-def test_the_plan_of_a_run_names_the_precision(run_ok, has):
-    assert lines(run_ok(*SST, "--dry-run").stdout) == [LINES[has]]
+    for radius, expected in ((1e-5, "fp32"), (0.1, "bf16")):
+        smart = {"name": "smart", "weight": 1.0, "variant": "projected", "radius": radius}
+        asked = RunConfig(tasks=("sst",), encoder="tiny", limit=16, regularizers=[smart])
+        assert assemble(asked).model.precision == expected
 
 
 # Encoding
@@ -185,13 +170,3 @@ def test_modes_that_use_an_encoder_print_the_precision(run_ok, finished, tmp_pat
     assert np.array_equal(np.load(array), expected)
     fp32 = ("--precision", "fp32", "--overwrite", "--output", array)
     assert not lines(run_ok("--mode", "encode", *source, *tiny, *fp32).stderr)
-
-
-def test_predictions_do_not_depend_on_the_precision_of_the_run(run_ok, stopped, tmp_path, bfloat16):
-    run = stopped("--precision", "bf16")
-    (tmp_path / "s.txt").write_text("a film\na question\n")
-    bfloat16(False)
-    command = ("--mode", "predict", "--run", run, "--input", tmp_path / "s.txt")
-    auto, explicit = run_ok(*command), run_ok(*command, "--precision", "fp32")
-    assert auto.stdout == explicit.stdout
-    assert lines(auto.stderr) == [LINES[False]]

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 import socket
 import subprocess
 import sys
@@ -14,7 +13,6 @@ import pytest
 from run_files import ROOT
 
 from serving import MultiTaskModel
-from serving.prediction_table import prediction_fields
 
 
 @pytest.fixture
@@ -96,12 +94,6 @@ def test_predict_reads_a_table_with_any_ending_as_training_does(cwd, name, colum
     header, first, *more = read(Path("out.csv").read_text(), ",")
     assert header[:3] == ["text", "mood", "m"]
     assert (first[:2], len(more)) == (["fine, 0", "bad"], 39)
-
-
-def test_a_column_without_another_one_may_have_commas(predict, run_ok):
-    Path("one.txt").write_text("text\na cat, a dog\nthe sun\n")
-    header, row, *_ = read(run_ok(*predict, "--input", "one.txt", "--column", "text").stdout)
-    assert (header[0], row[0]) == ("text", "a cat, a dog")
 
 
 def test_rows_with_an_empty_text_have_no_prediction_and_are_counted(predict, run_ok):
@@ -224,23 +216,6 @@ def test_a_file_that_changes_is_refused(
     line = f"run.py: {source}: expected the same file to the end, found it changed"
     assert result.stderr.splitlines()[-1] == line
     assert [file.name for file in tmp_path.iterdir()] == [source.name]
-
-
-def test_a_file_that_ends_early_after_a_window_is_refused(predict, run, tmp_path, monkeypatch):
-    source = tmp_path / "s.txt"
-    source.write_text(f"{'a text':63}\n" * 3000)
-    window = source.stat().st_blksize // 64  # a buffer's rows: after them, the file is read again
-
-    def shrinking(*args):
-        os.truncate(source, 64 * window)
-        return prediction_fields(*args)
-
-    monkeypatch.setattr("serving.model.WINDOW", window)
-    monkeypatch.setattr("serving.prediction_table.prediction_fields", shrinking)
-    result = run(*predict, "--input", source, "--output", "out.tsv")
-    assert result.returncode == 1
-    assert "found it changed" in result.stderr.splitlines()[-1]
-    assert [file.name for file in tmp_path.iterdir()] == ["s.txt"]
 
 
 @pytest.mark.slow

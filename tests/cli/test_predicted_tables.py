@@ -94,12 +94,6 @@ def test_columns_of_parquet_files_may_have_any_type(predict):
     assert (found[1][:6], found[1][7:9]) == ([""] * 6, ["dull", ""])
 
 
-def test_standard_input_has_no_reasons(finished, run_ok, stdin):
-    stdin(b"a film\n\n")
-    rows = run_ok("--mode", "predict", "--run", finished[0], "--tasks", "sst").stdout
-    assert {line.count("\t") for line in rows.splitlines()} == {1}
-
-
 class FakeModel:
     """A model whose predictions cost nothing, but whose windows are those of a real one."""
 

@@ -57,13 +57,6 @@ def test_a_folder_with_only_hidden_files_is_used(small, tmp_path, run_ok):
     assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
 
 
-def test_a_tilde_is_expanded(small, cwd, run_ok, monkeypatch):
-    monkeypatch.setenv("HOME", str(cwd))
-    run_ok(*SST, "--data", small, "--output", "~/run")
-    assert metrics(cwd / "run")["dev"].keys() >= {"sst"}
-    assert not (cwd / "~").exists()
-
-
 def test_the_default_folder_is_named_after_the_configuration(small, run_ok, cwd):
     for seed in ("1", "2", "2"):
         result = run_ok(*SST, "--data", small, "--seed", seed)

@@ -21,22 +21,6 @@ def test_the_first_lines_say_what_is_trained_and_where_it_is_written(run_ok, cwd
     assert "trains tiny on sst and sts, on cpu: 1 epoch, 2 steps in all" in lines
 
 
-@pytest.mark.parametrize("verbose", [True, False])
-def test_unused_tensors_are_listed_only_with_verbose(run_ok, cwd, verbose, monkeypatch):
-    from minbert.bi_encoder import BiEncoder
-
-    load = BiEncoder.from_pretrained
-
-    def with_unused(*values):
-        found = load(*values)
-        found.skipped_tensors = ("pooler.dense.bias",)
-        return found
-
-    monkeypatch.setattr(BiEncoder, "from_pretrained", with_unused)
-    out = run_ok(*SHORT, *(["--verbose"] if verbose else [])).stdout
-    assert ("pooler.dense.bias" in out) == verbose
-
-
 def test_the_last_line_is_a_command_that_runs_as_printed(tmp_path, monkeypatch, run_ok):
     monkeypatch.chdir(tmp_path)
     done = run_ok(*SHORT, "--output", "my run's")

@@ -59,7 +59,7 @@ def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok
 @pytest.mark.parametrize(
     ("status", "flags", "line"),
     [
-        (2, "--labels topic --tasks sst", "--labels: expected --data-file with it, found none"),
+        (2, "--labels topic --tasks sst", "--labels: needs --data-file, the table"),
         (2, "--data-file T --text text", "tickets.csv: labels: expected a column or more, found"),
         (2, "--data-file T --labels topic", "tickets.csv: text: expected a column or more, found"),
         (2, "--data-file T --text text --labels topic topic", "expected different columns, found"),

@@ -113,7 +113,7 @@ def test_a_second_run_writes_the_same_bytes(main_run, run_ok, tmp_path):
     assert len(written) == 6
     assert written == prediction_bytes(folder)
     settings = config(folder)
-    assert (settings["sampling"], settings["combiner"]) == ("annealed", "pcgrad")
+    assert (settings["sampling"]["name"], settings["combiner"]["name"]) == ("annealed", "pcgrad")
     assert BiEncoder.from_pretrained(folder / "best").encode(["a"]).shape == (1, 32)
     assert not list(folder.rglob("*.minbert-*"))
 
@@ -199,7 +199,7 @@ def test_a_preference_weighs_the_tasks_and_keep_last_takes_the_last_epoch(small,
     linear = ("--combiner", "linear", "--preference", "1", "0", "0", "--sampling", "round-robin")
     still = ("--lr", "1e-9", "--head-lr", "1e-9", "--keep", "last")
     run_ok(*MIXED, *linear, *still, "--data", small, "--output", tmp_path / "run")
-    assert config(tmp_path / "run")["preference"] == [1.0, 0.0, 0.0]
+    assert config(tmp_path / "run")["combiner"]["preference"] == [1.0, 0.0, 0.0]
     assert telemetry(tmp_path / "run")[0]["weights"] == {"sst": 3.0, "qqp": 0.0, "sts": 0.0}
     assert metrics(tmp_path / "run")["best_epoch"] == 2
 
@@ -215,7 +215,7 @@ def plan(text):
 def test_a_dry_run_only_prints_the_plan(small, error_line, run_ok, cwd):
     dry = (*MIXED, "--sampling", "hybrid", "--data", small, "--dry-run")
     line = error_line(2, *dry)
-    assert "or --first-task, found sst 40, qqp 40, sts 40" in line
+    assert "--first-task: name the task of the first epochs, since several are" in line
     header, rows = plan(run_ok(*dry, "--first-task", "sts").stdout)
     assert header == ["epoch", "task", "examples", "passes", "batches", "steps"]
     tasks = [["1", "sts"], ["2", "sst"], ["2", "qqp"], ["2", "sts"]]

@@ -36,12 +36,6 @@ def test_damaged_data_is_refused_until_repaired(data, tmp_path, error_line, run_
     assert "train 40" in result.stdout
 
 
-def test_a_folder_called_sample_is_not_the_bundled_one(data, error_line, cwd):
-    folder = data.rename(data.with_name("sample"))
-    (folder / "ids-sst-dev.csv").unlink()
-    assert "ids-sst-dev.csv" in error_line(1, *SST, "--data", "./sample", "--output", "run")
-
-
 # Encoders
 
 
@@ -50,35 +44,15 @@ def test_unknown_names_of_encoders_are_refused(name, error_line, cwd):
     assert "expected one of minilm" in error_line(2, *SST, "--encoder", name, "--output", "run")
 
 
-@pytest.fixture
-def encoder(finished, tmp_path):
-    """An encoder's folder without checksums, as somebody else may hand it on."""
-    folder = tmp_path / "encoder"
-    shutil.copytree(finished[0] / "best", folder)
-    (folder / "SHA256SUMS").unlink()
-    return folder
-
-
-@pytest.fixture
-def encode_error(encoder, error_line, tmp_path):
-    """The line of a command that embeds this file's lines with the folder."""
-    flags = ("--input", __file__, "--output", tmp_path / "embeddings.npy")
-    return lambda: error_line(1, "--mode", "encode", "--encoder", encoder, *flags)
-
-
 @pytest.mark.parametrize("path", ["../secret", "/etc", "1_Pooling/../../secret"])
-def test_modules_outside_their_folder_are_refused(path, encoder, encode_error):
-    modules = json.loads((encoder / "modules.json").read_text())
+def test_modules_outside_their_folder_are_refused(path, finished, tmp_path, error_line):
+    folder = Path(shutil.copytree(finished[0] / "best", tmp_path / "encoder"))
+    modules = json.loads((folder / "modules.json").read_text())
     modules[1]["path"] = path
-    (encoder / "modules.json").write_text(json.dumps(modules))
-    assert "a path that leaves the folder" in encode_error()
-
-
-def test_shards_outside_their_folder_are_refused(encoder, encode_error, tmp_path):
-    (encoder / "model.safetensors").rename(tmp_path / "elsewhere.safetensors")
-    index = {"weight_map": {"x": "../elsewhere.safetensors"}}
-    (encoder / "model.safetensors.index.json").write_text(json.dumps(index))
-    assert str(encoder) in encode_error()
+    (folder / "modules.json").write_text(json.dumps(modules))
+    flags = ("--input", __file__, "--output", tmp_path / "embeddings.npy")
+    line = error_line(1, "--mode", "encode", "--encoder", folder, *flags)
+    assert "a path that leaves the folder" in line
 
 
 @pytest.mark.parametrize(
@@ -93,21 +67,18 @@ def test_shards_outside_their_folder_are_refused(encoder, encode_error, tmp_path
 )
 def test_a_run_with_hostile_settings_is_refused(run_copy, error_line, run, changes, tmp_path):
     folder, _ = run_copy
-    other = Path(shutil.copytree(folder, tmp_path / "other"))
     write_json(folder / "config.json", read_json(folder / "config.json") | changes)
-    line = f"{folder / 'config.json'}: {next(iter(changes))}"
     for mode in (
-        ("compare", "--runs", folder, other),
-        ("ensemble", "--runs", folder, other),
         ("predict", "--run", folder, "--input", __file__),
         ("export", "--run", folder, "--output", tmp_path / "out"),
     ):
-        assert f"{line}: expected" in error_line(1, "--mode", *mode)
-    assert not list(tmp_path.rglob("comparison*"))
-    result = run("--mode", "runs", "--root", folder.parent)
-    assert result.returncode == 1
-    assert f"cannot be read: {line}" in result.stdout
-    assert "other" in result.stdout  # the intact run
+        assert str(folder / "config.json") in error_line(1, "--mode", *mode)
+    if {"tasks", "task_options"} & changes.keys():  # what other modes read of it
+        for mode in ("compare", "ensemble"):
+            line = error_line(1, "--mode", mode, "--runs", folder, "--output", tmp_path / "out")
+            assert str(folder / "config.json") in line
+        result = run("--mode", "runs", "--root", folder.parent)
+        assert (result.returncode, "cannot be read: " in result.stdout) == (1, True)
 
 
 @pytest.mark.parametrize("name", ["../../evil", "..", "/tmp/evil", "a/../../../evil"])
@@ -115,16 +86,6 @@ def test_the_name_of_an_encoder_cannot_move_a_runs_folder(name):
     folder = default_folder(RunConfig(mode="single", tasks=("sst",), encoder=name))
     assert folder.parent == Path("runs")
     assert ".." not in folder.parts
-
-
-def test_no_secret_of_the_environment_is_written(run_ok, small, tmp_path, monkeypatch):
-    secret = "hf_verysecretverysecretverysecret"
-    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, secret)
-    run_ok(*SST, "--limit", "20", "--data", small, "--output", tmp_path / "run")
-    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
-    assert len(files) > 5
-    assert not [path for path in files if secret.encode() in path.read_bytes()]
 
 
 # Control characters in a terminal

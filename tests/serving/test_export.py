@@ -231,15 +231,6 @@ def test_a_bilstm_is_refused(tmp_path):
             export(run, tmp_path / "out", kind)
 
 
-def test_the_token_limit_is_exported(trained, tmp_path, monkeypatch):
-    model = MultiTaskModel.load(trained)
-    model.model.bi_encoder.tokenizer.max_tokens = 6
-    monkeypatch.setattr(MultiTaskModel, "load", lambda *args, **use: model)
-    export(trained, tmp_path / "out", "transformers")
-    monkeypatch.undo()
-    assert MultiTaskModel.load(tmp_path / "out").model.bi_encoder.tokenizer.max_tokens == 6
-
-
 def test_a_full_disk_leaves_no_partial_export(trained, tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
