@@ -73,7 +73,9 @@ class Flags:
                 more |= {"nargs": "+", "action": "extend"}
         if default_of(one) is True:
             more["action"] = argparse.BooleanOptionalAction
-        text = about.get("help", "") + default_text(self.defaults.get(key, default_of(one)), about)
+        usual = self.defaults.get(key)  # its source is another one
+        text = about.get("help", "")
+        text += f" (default: {usual})" if usual else default_text(default_of(one), about)
         self.add(key, group, text, about.get("common", False), default=None, **more)
 
     def add_settings(self, keys: Iterable[str]) -> None:

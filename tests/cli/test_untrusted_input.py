@@ -49,6 +49,7 @@ def test_modules_outside_their_folder_are_refused(path, finished, tmp_path, erro
     folder = Path(shutil.copytree(finished[0] / "best", tmp_path / "encoder"))
     modules = json.loads((folder / "modules.json").read_text())
     modules[1]["path"] = path
+    (folder / "state.json").unlink()
     (folder / "modules.json").write_text(json.dumps(modules))
     flags = ("--input", __file__, "--output", tmp_path / "embeddings.npy")
     line = error_line(1, "--mode", "encode", "--encoder", folder, *flags)

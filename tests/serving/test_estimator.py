@@ -262,7 +262,7 @@ def test_equal_texts_are_held_out_together(tmp_path):
         ({"settings": [("lr", 1)]}, ["a", "b"], ["x", "y"], "settings: expected a mapping"),
         ({"settings": {"epochs": 3}}, ["a", "b"], ["x", "y"], "epochs as the argument epochs"),
         ({"settings": {"seed": 3}}, ["a", "b"], ["x", "y"], "seed as the argument random_state"),
-        ({"settings": {"lr": 3e-4}, "lr": 1e-3}, ["a", "b"], ["x", "y"], "lr as the argument lr"),
+        ({"settings": {"optimizer": {"lr": 1}}, "lr": 1}, ["a", "b"], ["x", "y"], "argument lr"),
         ({}, ["a", "b"], ["x", None], "y: expected labels of one type, found texts and None"),
         ({}, ["a", "b"], [None, "x"], "y: expected labels of one type, found texts and None"),
         ({}, ["a", "b"], ["x", float("nan")], "y: expected labels .*, found texts and nan"),
