@@ -206,7 +206,7 @@ def test_other_libraries_open_an_export_of_a_task(branched, tmp_path):
 def test_an_encoder_is_not_saved_over_a_run_or_an_export(branched, tmp_path):
     export(branched, tmp_path / "all", "minbert")
     for folder in (branched, tmp_path / "all"):
-        with pytest.raises(EncoderError, match="found a run|without a run or the heads of"):
+        with pytest.raises(EncoderError, match=r"found a run|without a run or the heads of"):
             BiEncoder.from_pretrained("tiny").save_pretrained(folder)
 
 

@@ -118,7 +118,7 @@ def test_invalid_requests_are_refused(model, tmp_path, trained):
         model.predict(["a", ("b", "c")])
     with pytest.raises(ValueError, match="precision"):
         model.predict(["a"], precision="fp8")
-    with pytest.raises(RunError, match="expected a run with a config.json"):
+    with pytest.raises(RunError, match=r"expected a run with a config\.json"):
         MultiTaskModel.load(tmp_path)
 
 
