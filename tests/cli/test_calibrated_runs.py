@@ -104,14 +104,3 @@ def test_an_export_is_calibrated_and_its_card_says_how_well(calibrated, model, t
     figures = metrics(calibrated)["calibration"]["sst"].values()
     row = " | ".join(f"{value:.3f}" for value in figures)
     assert f"| sst | {row} |" in (folder / "README.md").read_text()
-
-
-def test_an_export_of_one_task_has_its_temperature_only(small, run_ok, tmp_path):
-    folder = tmp_path / "run"
-    run_ok(
-        *("--mode", "multitask", "--tasks", "sst", "qqp", "--encoder", "tiny", "--data", small),
-        *("--epochs", "1", "--limit", "8", "--branch", "top-1", "--calibrate", "--output", folder),
-    )
-    export(folder, tmp_path / "export", "transformers", task="sst")
-    assert set(read_temperatures(folder)) == {"sst", "qqp"}
-    assert set(read_temperatures(tmp_path / "export")) == {"sst"}

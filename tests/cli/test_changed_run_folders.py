@@ -60,28 +60,20 @@ def test_weights_of_other_runs_are_refused(use, run_copy, stopped, error_line):
     assert "found another seed" in error_line(1, *use(folder))
 
 
-@pytest.fixture
-def read_by(run_copy, tmp_path):
-    """Commands that read the metrics of a copied run, by name."""
+def test_an_impossible_metric_is_refused(run_copy, error_line, run, tmp_path):
     folder, command = run_copy
-    out = ("--output", tmp_path / "out")
-    return {
-        "compare": ("--mode", "compare", "--runs", f"a={folder}", *out),
-        "ensemble": ("--mode", "ensemble", "--runs", folder, *out),
-        "export": ("--mode", "export", "--run", folder, *out),
-        "the run itself": command,
-    }
-
-
-@pytest.mark.parametrize("use", ["compare", "ensemble", "export", "the run itself"])
-def test_an_impossible_metric_is_refused(use, run_copy, read_by, error_line, run):
-    file = run_copy[0] / "metrics.json"
-    content = read_json(file)
+    content = read_json(folder / "metrics.json")
     content["dev"]["sst"]["accuracy"] = 1.5
-    write_json(file, content)
-    line = error_line(1, *read_by[use])
-    assert f"{file}: " in line
-    assert "accuracy: expected a number from 0 to 1, found 1.5" in line
-    result = run("--mode", "runs", "--root", run_copy[0].parent)
-    assert result.returncode == 1
-    assert f"cannot be read: {file}: accuracy" in result.stdout
+    write_json(folder / "metrics.json", content)
+    out = ("--output", tmp_path / "out")
+    for argv in (
+        ("--mode", "compare", "--runs", folder, *out),
+        ("--mode", "ensemble", "--runs", folder, *out),
+        ("--mode", "export", "--run", folder, *out),
+        command,
+    ):
+        line = error_line(1, *argv)
+        assert f"{folder / 'metrics.json'}: " in line
+        assert "accuracy: expected a number from 0 to 1, found 1.5" in line
+    result = run("--mode", "runs", "--root", folder.parent)
+    assert (result.returncode, "cannot be read: " in result.stdout) == (1, True)

@@ -80,18 +80,6 @@ def test_wrong_labels_are_refused(
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.parametrize(
-    ("flags", "status", "expected"),
-    [
-        ("--tasks qqp", 1, "expected the output of datasets' save_to_disk"),
-        ("--tasks sst sts --revision abc", 2, "--revision: expected one task"),
-        ("--tasks sst --revision abc", 2, "--revision and --source"),
-    ],
-)
-def test_wrong_sources_are_refused(source, download_to, error_line, flags, status, expected):
-    assert expected in error_line(status, *download_to, "--source", source, *flags.split())
-
-
 def test_without_a_network_the_line_names_source(download_to, error_line, tmp_path, monkeypatch):
     def unreachable(*args, **further):
         raise ConnectionError("no route")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from run_files import metrics
 
-from ensemble.runs import names_of
 from tasks import build_task
 from tasks.predictions import Scores, read_scores, scores_name, write_scores
 
@@ -121,14 +120,6 @@ def test_runs_that_cannot_be_merged_are_refused(make_run, cwd, error_line, argv,
     Path(make_run("unfinished", "sst"), "config.json").write_text(json.dumps(settings))
     assert expected in error_line(status, "--mode", "ensemble", "--runs", *argv)
     assert not (cwd / "runs").exists()
-
-
-def test_runs_are_named_by_the_ends_of_their_paths_that_differ(cwd):
-    assert names_of([Path(), Path("../other")]) == {
-        cwd.name: Path(),
-        "other": Path("../other"),
-    }
-    assert names_of([Path("a/x"), Path("b/x")]) == {"a/x": Path("a/x"), "b/x": Path("b/x")}
 
 
 def test_votes_are_the_predictions_of_an_ensemble_of_ensembles(members, ensemble):

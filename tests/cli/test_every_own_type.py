@@ -1,7 +1,6 @@
 """Every type of own tasks in every mode, on two tiny runs of all types that the tests share."""
 
 import csv
-import warnings
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -212,34 +211,6 @@ def test_an_export_predicts_what_the_run_predicted(case, trained, exported, tmp_
             assert float(found) == pytest.approx(float(value), rel=1e-4, abs=1e-4)
         else:
             assert found == value
-
-
-@pytest.fixture(scope="module")
-def demo(trained):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from fastapi.testclient import TestClient
-
-    from serving.answers import ServedRun
-    from serving.service import make_app
-
-    model = MultiTaskModel.load(trained[0])
-    with TestClient(
-        make_app(model, hosts=("testserver",), run=ServedRun("r", metrics(trained[0])))
-    ) as client:
-        yield model, client
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_demo_shows_every_type(case, demo):
-    model, client = demo
-    texts, name = ["No hot water.", "We are sorry."][: len(CASES[case].texts)], name_of(case)
-    about = client.get("/about").json()
-    assert metric_of(case) in [metric for task, metric, *_ in about["scores"] if task == name]
-    assert {one["name"]: one["texts"] for one in about["tasks"]}[name] == len(texts)
-    found = client.post("/predict", json={"texts": texts, "task": name}).json()
-    given = [tuple(texts) if len(texts) > 1 else texts[0]]
-    assert found["label"] == model.predict(given)[name].labels[0]
 
 
 def test_the_smaller_error_is_bold(page, root):

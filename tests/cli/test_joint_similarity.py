@@ -73,15 +73,3 @@ def test_its_encoder_is_not_used_for_single_texts(joint, tmp_path, error_line):
     command = ("--mode", "encode", "--input", tmp_path / "s.txt", "--output", tmp_path / "no.npy")
     line = "expected a run that embeds single texts, found only pairs in one sequence: sts, own"
     assert line in error_line(1, *command, "--run", joint)
-
-
-def test_the_branch_of_joint_pairs_embeds_no_texts(tmp_path, run_ok, error_line):
-    """The branch of sst has learnt to embed single texts, that of sts has not."""
-    (tmp_path / "s.txt").write_text("A cat.\nA dog.\n")
-    command = ("--mode", "multitask", "--tasks", "sst", "sts", "--pair", "joint", *SMALL)
-    run_ok(*command, "--branch", "top-1", "--output", tmp_path / "run")
-    files = ("--input", tmp_path / "s.txt", "--output", tmp_path / "s.npy")
-    encode = ("--mode", "encode", *files, "--run", tmp_path / "run", "--task")
-    run_ok(*encode, "sst")
-    line = "expected a task that embeds single texts, found only pairs in one sequence: sts"
-    assert line in error_line(1, *encode, "sts", "--overwrite")

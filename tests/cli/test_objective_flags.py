@@ -98,30 +98,16 @@ def test_objectives_of_labels_start_from_a_run(objective, task, run_ok, tmp_path
     assert line in result.stdout
 
 
-def own_task(file, rows, form):
-    file.write_text("\n".join(rows) + "\n")
-    return f"{file.stem}={file}:{form}"
-
-
 def test_label_attention_needs_single_texts_or_joint_pairs(run_ok, error_line, tmp_path):
     rows = ["a,b,y", *(f"a film {i},the film {i % 7},{i % 2}" for i in range(60))]
-    pairs = own_task(tmp_path / "same.csv", rows, "type=classification,text=a,text=b,label=y")
+    (tmp_path / "same.csv").write_text("\n".join(rows) + "\n")
+    pairs = f"same={tmp_path}/same.csv:type=classification,text=a,text=b,label=y"
     line = error_line(2, "--mode", "single", "--task", pairs, "--objective", "leam")
     assert "objective leam: needs single texts or pair joint, found same" in line
     alike = pairs.replace("same=", "alike=").replace("classification", "similarity")
     flags = ("--tasks", "sst", "--task", alike, "--objective", "leam", "--limit", "20")
     run_ok(*ALL, *flags, "--output", tmp_path / "run")
     assert set(metrics(tmp_path / "run")["dev"]["alike"]) == {"pearson", "spearman"}
-
-
-@pytest.mark.parametrize("form", ["{}", "{}.0"])
-def test_numbers_are_no_names_of_labels(form, error_line, tmp_path):
-    rows = ["a,y", *(f"a film {i},{form.format(i % 2 + 1)}" for i in range(60))]
-    task = own_task(tmp_path / "stars.csv", rows, "type=classification,text=a,label=y")
-    flags = ("--objective", "lacon", "--label-start", "names", "--output", tmp_path / "run")
-    line = error_line(2, "--mode", "single", "--task", task, *TINY, *flags)
-    found = f"{form.format(1)}, {form.format(2)}"
-    assert f"--label-start names: expected names of stars's classes, found {found}" in line
 
 
 def test_tasks_without_classes_keep_pooling_and_regulariser(run_ok, error_line, tmp_path):
@@ -184,12 +170,6 @@ def test_protocols_split_labelled_examples(flags, sizes, run_ok, sst2, tmp_path)
     for split in ("dev", "test"):
         lines = (output / "predictions" / f"sst2-{split}-output.csv").read_text().splitlines()
         assert len(lines) == sizes[split] + 1
-
-
-def test_more_shots_than_examples_are_refused(error_line, sst2):
-    flags = ("--protocol", "few-shot", "--shots", "200")
-    expected = "expected 100 examples of class negative for 200 shots, found 30"
-    assert expected in error_line(1, *sst2, *flags)
 
 
 @pytest.mark.parametrize(("of", "removed"), [((), 3), (("all",), 3), (("own",), 1)])

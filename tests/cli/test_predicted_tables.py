@@ -15,7 +15,7 @@ from serving import MultiTaskModel
 from serving.prediction import Prediction
 from serving.prediction_table import PredictionOptions
 from serving.prediction_writer import write_predictions
-from serving.row_file import Row, RowFile
+from serving.row_file import RowFile
 
 LONG = "a film to love " * 60
 
@@ -128,28 +128,6 @@ def write(source):
         return write_predictions(
             "run", RowFile(source, ("text",)), file, PredictionOptions(), RunConfig()
         )
-
-
-def test_at_most_one_window_of_rows_is_alive(cwd, fake, monkeypatch):
-    alive, most = 0, 0
-
-    class Counted(Row):
-        def __new__(cls, *args):
-            nonlocal alive, most
-            alive += 1
-            most = max(most, alive)
-            return Row.__new__(cls, *args)
-
-        def __del__(self):
-            nonlocal alive
-            alive -= 1
-
-    monkeypatch.setattr("serving.row_file.Row", Counted)
-    monkeypatch.setattr("serving.model.WINDOW", 100)
-    Path("in.csv").write_text("text,more\n" + "a film,1\n" * 1050)
-    assert write("in.csv")[0] == 1050
-    assert 100 <= most <= 103  # and the first row, and the last one of the window before
-    assert Path("out.tsv").read_text().count("\n") == 1051
 
 
 def test_large_rows_make_small_windows(cwd, fake, monkeypatch):

@@ -10,13 +10,6 @@ PROBE = ("--mode", "probe", "--task", "sst")
 NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" for i in range(30))
 
 
-@pytest.mark.parametrize("flags", [("nli", "--nli"), ("simcse", "--text-column", "a", "--text")])
-def test_a_missing_file_is_refused_with_its_name(flags, error_line, tmp_path):
-    file = tmp_path / "none.csv"
-    line = error_line(1, *PRETRAIN, "--objective", *flags, file, "--output", tmp_path / "run")
-    assert f"{file}: expected a data file, found none: {file} does not exist" in line
-
-
 @pytest.mark.parametrize("objective", ["nli", "pairs", "triplet"])
 def test_objectives_train_in_micro_batches_and_select_on_sts_dev(run_ok, tmp_path, objective):
     folder = tmp_path / "run"

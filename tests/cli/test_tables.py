@@ -61,13 +61,9 @@ def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok
     [
         (2, "--labels topic --tasks sst", "--labels: needs --data-file, the table"),
         (2, "--data-file T --text text", "tickets.csv: labels: expected a column or more, found"),
-        (2, "--data-file T --labels topic", "tickets.csv: text: expected a column or more, found"),
-        (2, "--data-file T --text text --labels topic topic", "expected different columns, found"),
         (2, "--data-file T --text text --labels topic --task topic", "found topic twice"),
         (1, "--data-file T --text text --labels text", "column 'text': expected labels that recur"),
         (1, "--data-file T --text text --labels mood", "expected a column 'mood', found text"),
-        (1, "--data-file T --text text --labels topic --group g", "expected a column 'g', found"),
-        (1, "--data-file T --text text --labels topic --id topic", "expected an id, found a blank"),
         (2, "--data-file T --text text --labels topic:kind=x", "found the key 'kind'"),
     ],
 )

@@ -76,15 +76,6 @@ def test_tasks_that_read_the_same_texts_share_the_layers_below_their_branches(
             assert np.array_equal(together[task].values, found.values)
 
 
-def test_tasks_that_read_other_texts_have_their_own_pass(branched, passes):
-    model = MultiTaskModel.load(branched)
-    alone = model.predict(PAIRS, ["sst"])["sst"]
-    passes.clear()
-    together = model.predict(PAIRS)
-    assert len(passes) == 2 + 3
-    assert np.array_equal(together["sst"].values, alone.values)
-
-
 def test_an_export_in_one_folder_has_all_branches(branched, partly, tmp_path):
     for run in (branched, partly):
         folder = tmp_path / run.parent.name
@@ -108,13 +99,6 @@ def test_an_export_of_a_task_has_the_layers_that_it_uses(partly, tmp_path):
         embeddings[task] = BiEncoder.from_pretrained(folder, "mean").encode(TEXTS)
         assert np.array_equal(embeddings[task], model.encode(TEXTS, task=task))
     assert not np.allclose(embeddings["qqp"], embeddings["sts"])
-
-
-def test_the_shared_layer_of_the_task_without_a_branch_serves_it(partly):
-    model = MultiTaskModel.load(partly)
-    with pytest.warns(match="embeddings of the shared encoder"):
-        shared = model.encode(TEXTS)
-    assert np.array_equal(model.encode(TEXTS, task="qqp"), shared)
 
 
 def terms_of(model):
@@ -157,24 +141,6 @@ def test_a_run_without_branches_takes_no_task(model):
         model.encode(TEXTS, task="sst")
 
 
-def test_the_command_line_encodes_with_the_layers_of_a_task(branched, tmp_path, capsys):
-    (tmp_path / "in.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
-    command = ["--mode", "encode", "--input", str(tmp_path / "in.txt"), "--run", str(branched)]
-
-    def encoded(name, *flags):
-        file = tmp_path / f"{name}.npy"
-        assert cli.main([*command, "--output", str(file), *flags]) == 0
-        return np.load(file), capsys.readouterr().err
-
-    model = MultiTaskModel.load(branched)
-    found, errors = encoded("a", "--task", "sts")
-    assert_near(found, model.encode(TEXTS, task="sts"), terms_of(model))
-    assert "shared encoder" not in errors
-    found, errors = encoded("b")
-    assert_near(found, model.model.bi_encoder.encode(TEXTS), terms_of(model))
-    assert "without a branch; --task chooses one: sst, qqp, sts" in errors
-
-
 def test_an_export_of_a_task_has_its_head_and_scores_only(branched, tmp_path):
     model = MultiTaskModel.load(branched)
     for task in ("sst", "sts"):
@@ -190,17 +156,6 @@ def test_an_export_of_a_task_has_its_head_and_scores_only(branched, tmp_path):
         metric, value = next(iter(scores[task].items()))
         assert f"| {task} | {metric} | {value:.4f} |" in card
         assert "| qqp |" not in card
-
-
-@pytest.mark.slow
-@pytest.mark.numeric
-def test_other_libraries_open_an_export_of_a_task(branched, tmp_path):
-    from sentence_transformers import SentenceTransformer
-
-    model = MultiTaskModel.load(branched)
-    export(branched, tmp_path / "st", "sentence-transformers", task="sst")
-    found = SentenceTransformer(str(tmp_path / "st"), device="cpu").encode(TEXTS)
-    assert_near(found, model.encode(TEXTS, task="sst"), terms_of(model))
 
 
 def test_an_encoder_is_not_saved_over_a_run_or_an_export(branched, tmp_path):

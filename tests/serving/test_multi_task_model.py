@@ -8,7 +8,6 @@ from tolerances import assert_near, model_terms
 
 import cli
 from common.errors import Notice, RunError
-from minbert.tokenizer import Tokenizer
 from serving import MultiTaskModel
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
@@ -38,14 +37,6 @@ def test_pairs_are_predicted_by_all_heads(model):
     alone = model.predict(["A cat sleeps.", "The sun."])
     assert set(alone) == {"sst"}
     assert_near(alone["sst"].probabilities, found["sst"].probabilities, model_terms(model))
-
-
-def test_joint_and_single_predictions_are_equal(model):
-    pairs = list(zip(*dev("qqp").texts, strict=True))[:30]
-    together = model.predict(pairs)
-    for task in model.tasks:
-        alone = model.predict(pairs, [task])[task]
-        assert_near(alone.values, together[task].values, model_terms(model))
 
 
 def test_each_distinct_text_is_encoded_once(model, monkeypatch):
@@ -81,43 +72,35 @@ def test_empty_input_and_bfloat16(model):
     np.testing.assert_allclose(one.values, other.values, atol=0.1)
 
 
-def test_invalid_requests_are_refused(model, tmp_path, trained):
-    with pytest.raises(RunError, match="expected tasks of sst, qqp, sts, own, found mnli"):
-        model.predict(["a"], ["mnli"])
-    with pytest.raises(RunError, match="qqp: expected pairs of texts, found single ones"):
-        model.predict(["a"], ["qqp"])
-    with pytest.raises(TypeError, match="found one string"):
-        model.predict("a")
-    for wrong in ({"a": 1}, {"a"}, DataFrame({"one": ["a"], "two": ["b"]})):
-        with pytest.raises(TypeError, match="expected a list of texts or pairs, found a"):
-            model.predict(wrong)
-        with pytest.raises(TypeError, match="normalize: expected True or False, found 'no'"):
-            model.encode(["a"], normalize="no")
-        with pytest.raises(TypeError, match="sentences: expected"):
-            model.encode(wrong)
-    for row in ({"first": "a", "second": "b"}, {"a", "b"}):
-        kind = type(row).__name__
-        with pytest.raises(TypeError, match=f"found a {kind} at index 1, counted from 0"):
-            model.predict([("a", "b"), row])
-        with pytest.raises(TypeError, match=f"row 2: expected a tuple of texts, found a {kind}"):
-            list(model.predict_stream([("a", "b"), row]))
-    with pytest.raises(RunError, match="tasks: expected some of sst, qqp, sts, own, or None"):
-        model.predict(["a"], tasks=[])
-    with pytest.raises(TypeError, match=r"row 1: expected a tuple of texts, found one string"):
-        list(model.predict_stream(["ab", "cd"]))
-    with pytest.raises(ValueError, match="row 1: expected a text or a pair, found 3 texts"):
-        list(model.predict_stream([("a", "b", "c")]))
-    with pytest.raises(TypeError, match="row 2: expected strings, found None"):
-        list(model.predict_stream([("a",), (None,)]))
-    assert list(model.predict(["a"], tasks=iter(["sst"]))) == ["sst"]
-    with pytest.raises(TypeError, match="expected strings, found nan at index 1"):
-        model.predict(["a", float("nan")])
-    with pytest.raises(TypeError, match="expected strings, found None at index 0"):
-        model.predict([("a", None)])
-    with pytest.raises(ValueError, match="found both"):
-        model.predict(["a", ("b", "c")])
-    with pytest.raises(ValueError, match="precision"):
-        model.predict(["a"], precision="fp8")
+INVALID = [
+    (["a"], {"tasks": ["mnli"]}, "expected tasks of sst, qqp, sts, own, found mnli"),
+    (["a"], {"tasks": ["qqp"]}, "qqp: expected pairs of texts, found single ones"),
+    (["a"], {"tasks": []}, "tasks: expected some of sst, qqp, sts, own, or None"),
+    ("a", {}, "found one string"),
+    ({"a": 1}, {}, "expected a list of texts or pairs, found a"),
+    (DataFrame({"one": ["a"], "two": ["b"]}), {}, "expected a list of texts or pairs, found a"),
+    ([("a", "b"), {"a", "b"}], {}, "found a set at index 1, counted from 0"),
+    (["a", float("nan")], {}, "expected strings, found nan at index 1"),
+    ([("a", None)], {}, "expected strings, found None at index 0"),
+    (["a", ("b", "c")], {}, "found both"),
+    (["a"], {"precision": "fp8"}, "precision"),
+]
+
+
+@pytest.mark.parametrize(("rows", "options", "line"), INVALID)
+def test_invalid_requests_are_refused(model, rows, options, line):
+    with pytest.raises((RunError, TypeError, ValueError), match=line):
+        model.predict(rows, **options)
+
+
+def test_invalid_rows_of_a_stream_and_folders_are_refused(model, tmp_path):
+    for rows, line in (
+        (["ab", "cd"], "row 1: expected a tuple of texts, found one string"),
+        ([("a", "b", "c")], "row 1: expected a text or a pair, found 3 texts"),
+        ([("a",), (None,)], "row 2: expected strings, found None"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=line):
+            list(model.predict_stream(rows))
     with pytest.raises(RunError, match=r"expected a run with a config\.json"):
         MultiTaskModel.load(tmp_path)
 
@@ -176,20 +159,3 @@ def test_truncated_rows_are_counted_in_one_warning(model, monkeypatch):
         assert caught[0].filename == __file__
     with pytest.warns(Notice, match="1 of 5 rows is longer"):
         model.predict(rows, ["sst"])
-
-
-def test_texts_that_several_tasks_read_are_tokenised_once(model, monkeypatch):
-    calls, tokenise = [], Tokenizer.__call__
-
-    def counting(self, *texts):
-        calls.append(texts)
-        return tokenise(self, *texts)
-
-    monkeypatch.setattr(Tokenizer, "__call__", counting)
-    found = model.predict([("A cat.", "A dog."), ("The sun.", "")])
-    # The first texts of sst, both texts of qqp and sts, and the pairs of the own task.
-    assert len(calls) == 4
-    monkeypatch.undo()
-    for name in ("sst", "qqp", "sts", "own"):
-        alone = model.predict([("A cat.", "A dog."), ("The sun.", "")], tasks=[name])[name]
-        assert alone.labels == found[name].labels

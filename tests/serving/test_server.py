@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from background import in_background
 
-from serving.server import ConnectionLimits, LimitedProtocol, server_of
+from serving.server import ConnectionLimits, server_of
 
 NEVER = 3600.0  # seconds: longer than any test
 WAIT = 60  # seconds after which a server that does not answer fails the test
@@ -68,19 +68,3 @@ def test_connections_above_the_limit_are_refused(capsys):
         assert capsys.readouterr().err == line
         idle[0].sendall(REQUEST[-2:])
         assert idle[0].recv(15) == b"HTTP/1.1 200 OK"
-
-
-def test_answers_are_not_delayed_by_small_packets(monkeypatch):
-    found, expect = [], LimitedProtocol.expect_request
-
-    def noted(self):
-        connection = self.transport.get_extra_info("socket")
-        found.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
-        expect(self)
-
-    monkeypatch.setattr(LimitedProtocol, "expect_request", noted)
-    with served(ConnectionLimits()) as port, connect(port) as connection:
-        connection.sendall(REQUEST)
-        assert connection.recv(15) == b"HTTP/1.1 200 OK"
-    assert found
-    assert all(found)
