@@ -56,12 +56,11 @@ def test_an_own_task_is_trained_with_built_in_tasks(moods, tmp_path, run_ok, sma
 def test_auxiliary_tasks_are_added_to_the_others(moods, tmp_path, run_ok):
     folder = tmp_path / "run"
     command = ("--mode", "multitask", "--tasks", "sst", "mrpc", "--auxiliary", moods, "mrpc", *RUN)
-    said = run_ok(*command, "--output", folder).stdout
+    run_ok(*command, "--output", folder)
     stored = config(folder)
     assert stored["tasks"] == ["sst", "mrpc", "moods"]
     assert stored["auxiliary"] == ["moods", "mrpc"]
     assert set(metrics(folder)["dev"]) == {"sst", "mrpc", "moods"}
-    assert 'echo "a film to love" | ' in said, "no pair as for mrpc"
     assert {file.name for file in (folder / "predictions").glob("*-dev-*.csv")} == {
         "sst-dev-output.csv"
     }

@@ -8,7 +8,6 @@ import pytest
 import torch
 from run_files import config, prediction_bytes
 
-from common.environment import bfloat16_of
 from common.files import read_state
 from minbert import BiEncoder
 from minbert.precision import choose_precision
@@ -66,16 +65,6 @@ def test_auto_follows_the_gpu(bfloat16, monkeypatch, capability, hip, expected):
     found = choose_precision("auto", torch.device("cuda:0"), False)
     no = "no " if expected == "fp32" else ""
     assert found == (expected, f"this GPU has {no}bfloat16 instructions")
-
-
-def test_cpus_report_bfloat16_by_the_names_of_their_kind():
-    for able in (True, False):
-        for kind in (
-            {"architecture": "aarch64", "bf16": able},
-            {"architecture": "x86_64", "amx_bf16": able, "bf16": True},
-        ):
-            assert (bfloat16_of(kind) != "emulated") is able
-    assert bfloat16_of({"architecture": "other"}) == "unknown"
 
 
 # Training

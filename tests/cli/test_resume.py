@@ -230,9 +230,3 @@ def test_a_run_goes_on_with_the_settings_in_its_folder(interrupted, finished, er
     flags = ("--mode", "multitask", "--config", folder / "config.json", "--output", folder)
     run_ok(*flags, "--resume")
     assert metrics(folder)["dev"] == metrics(finished[0])["dev"]
-
-
-def test_resuming_nothing_is_said(run_ok, tmp_path):
-    flags = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", 8, "--epochs", 1)
-    shown = run_ok(*flags, "--dev-limit", 8, "--output", tmp_path / "new", "--resume").stdout
-    assert f"--resume: found no run in {tmp_path / 'new'}; it starts from the beginning" in shown

@@ -7,7 +7,6 @@ import pytest
 from run_files import metrics, prediction_bytes
 
 from common.files import file_lock
-from multitask.run_folder import RunFolder
 
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 
@@ -150,14 +149,6 @@ def test_the_folder_of_a_running_process_is_left_unchanged(interrupted, finished
         ensemble = ("--mode", "ensemble", "--runs", finished[0], "--output", folder, "--overwrite")
         assert "is using it" in error_line(1, *ensemble)
     assert before.items() <= tree(folder).items()
-
-
-def test_damaged_checkpoints_and_best_weights_are_refused(interrupted, error_line):
-    folder, command = interrupted
-    for kind, name in (("best", "heads.safetensors"), ("last", "state.json")):
-        file = RunFolder(folder).newest(kind) / name
-        file.write_bytes(b"{")
-        assert str(file) in error_line(1, *command, "--resume")
 
 
 def test_init_needs_a_complete_run_and_its_encoder(tmp_path, run_copy, small, error_line):

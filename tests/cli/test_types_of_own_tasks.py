@@ -1,6 +1,5 @@
 """Classes with weights and several labels of a user's file: training, predictions, refusals."""
 
-import csv
 import re
 from contextlib import redirect_stdout
 from io import StringIO
@@ -41,20 +40,6 @@ def test_a_run_prints_weights_and_the_figures_of_each_class(trained):
     for split, found in figures.items():
         f1 = [one["f1"] for one in found["tags"].values()]
         assert metrics(run)[split]["tags"]["macro_f1"] == pytest.approx(sum(f1) / 8)
-
-
-def test_predictions_join_the_labels(trained, tmp_path, run_ok):
-    own = ("--column", "message", "--tasks", "tags", "--probabilities")
-    predict = ("--mode", "predict", "--run", trained[0], "--input", REQUESTS, *own)
-    run_ok(*predict, "--output", tmp_path / "p.csv")
-    with (tmp_path / "p.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    names = [name.removeprefix("tags: ") for name in rows[0] if name.startswith("tags: ")]
-    assert len(rows) == 60
-    assert len(names) == 8
-    for row in rows:
-        above = [name for name in names if float(row[f"tags: {name}"]) > 0.5]
-        assert row["tags (predicted)"] == "|".join(above)
 
 
 def test_modes_that_need_one_class_refuse_several_labels(error_line):

@@ -44,11 +44,6 @@ def test_an_error_of_ours_is_not_hidden():
         run_and_report(fail(RuntimeError("a bug")))
 
 
-def test_no_status_is_success():
-    assert run_and_report(lambda: None) == 0
-    assert run_and_report(lambda: 3) == 3
-
-
 @pytest.mark.parametrize("rank", ["0", "1"])
 def test_only_the_first_process_prints_an_error_that_all_have(rank, capsys, monkeypatch):
     monkeypatch.setenv("RANK", rank)
