@@ -5,6 +5,13 @@ from __future__ import annotations
 import numpy as np
 from tolerances import gradient_terms
 
+from common.settings import is_users, methods
+
+
+def built_in(base):
+    """The methods of a base class by name, without those that tests define."""
+    return {name: one for name, one in methods(base).items() if not is_users(one)}
+
 
 def plain_losses(trainer, name, rows, texts=None):
     """One task's losses on some rows, and the embeddings, (B, H) a text, they were computed of."""

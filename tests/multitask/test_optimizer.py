@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from golden_files import golden
+from plain import built_in
 from torch import nn
 
 from common.errors import RunError
@@ -20,11 +21,10 @@ from multitask.optimizer import (
     scheduled,
     set_learning_rate,
 )
-from multitask.settings.methods import methods
 
 
 def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):
-    trainer = make_trainer(lr=1e-4, head_lr=1e-2, weight_decay=0.3)
+    trainer = make_trainer(optimizer=AdamW(lr=1e-4, head_lr=1e-2, weight_decay=0.3))
     groups = trainer.optimizer.param_groups
     assert [(g["peak_lr"], g["weight_decay"]) for g in groups] == [
         (1e-4, 0.3),
@@ -95,7 +95,7 @@ def test_the_rate_increases_during_warm_up_and_then_falls_or_stays(schedule, las
     np.testing.assert_allclose(factors[10:], np.linspace(1, last, 91))
 
 
-@pytest.mark.parametrize("schedule", methods("lr_schedule").values())
+@pytest.mark.parametrize("schedule", built_in(LrSchedule).values())
 @pytest.mark.parametrize("total", [1, 2, 3])
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
 def test_even_the_shortest_run_takes_a_step(schedule, total, warmup):
@@ -179,7 +179,7 @@ class PartOfModel(Optimizer, name="part"):
 
 
 def test_gradients_of_what_an_optimizer_leaves_out_are_forgotten(make_trainer):
-    trainer = make_trainer(optimizer=PartOfModel(), lr_schedule="constant", warmup=0.0)
+    trainer = make_trainer(optimizer=PartOfModel(), lr_schedule=Constant(warmup=0.0))
     trainer.train_step(trainer.plan.steps(1)[0])
     assert {one.grad for one in trainer.model.parameters()} == {None}
 
@@ -234,5 +234,5 @@ class Listed(Optimizer, name="listed"):
 
 def test_other_state_of_an_optimizer_is_refused_at_the_first_step(make_trainer):
     trainer = make_trainer(optimizer=Listed())
-    with pytest.raises(RunError, match=r"Listing: expected tensors and numbers .* history: list"):
+    with pytest.raises(RunError, match=r"Listing: expected tensors and numbers .* history: "):
         trainer.train_step(trainer.plan.steps(1)[0])

@@ -1,28 +1,29 @@
 """Samplers and schedules: the papers' probabilities, golden plans, lengths of epochs, seeding."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from golden_files import golden, golden_cases
 from hypothesis import given
 from hypothesis import strategies as st
+from plain import built_in
 
 from common.errors import RunError, SettingsError
 from common.random_generators import generator
 from multitask.plan import Plan, build_plan
 from multitask.sampling import (
     Annealed,
+    FirstThenJoint,
+    Hybrid,
     RoundRobin,
     Sampler,
+    Schedule,
     Workload,
     annealed_probabilities,
     power_probabilities,
 )
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import methods
 
-SAMPLERS = methods("sampling")
+SAMPLERS = built_in(Sampler)
 GOLDEN = golden("annealed_sampling")
 
 
@@ -129,23 +130,15 @@ def test_every_purpose_has_its_own_generator():
     assert len(drawn) == 6
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_samplers_return_the_requested_steps_and_repeat_an_epoch(name):
-    work = workload(steps_per_epoch=7)
-    batches = SAMPLERS[name]().batches(work, 2)
-    assert len(batches) == 21
-    assert set(batches) <= {0, 1, 2}
-    np.testing.assert_array_equal(batches, SAMPLERS[name]().batches(work, 2))
-
-
-@pytest.mark.parametrize("name", sorted(set(SAMPLERS) - {"round-robin", "hybrid"}))
-def test_seed_and_epoch_change_what_is_drawn(name):
+@pytest.mark.parametrize("sampler", SAMPLERS.values())
+def test_an_epoch_can_be_repeated_and_seed_and_epoch_change_what_is_drawn(sampler):
+    keys = [(seed, epoch) for seed in (1, 2) for epoch in (1, 2)] * 2
     draws = {
-        tuple(SAMPLERS[name]().batches(workload(seed=seed), epoch))
-        for seed in (1, 2)
-        for epoch in (1, 2)
+        tuple(sampler().batches(workload(seed=seed, steps_per_epoch=7), epoch))
+        for seed, epoch in keys
     }
-    assert len(draws) == 4
+    assert {len(batches) for batches in draws} == {21}
+    assert len(draws) == (1 if issubclass(sampler, RoundRobin) else 4)
 
 
 PLANS = golden("batch_schedules")
@@ -172,9 +165,8 @@ def test_round_robin_and_hybrid_equal_the_golden_plans(case, schedule):
         inputs["sizes"],
         batch_size=inputs["batch_size"],
         epochs=inputs["epochs"],
-        sampling="hybrid" if hybrid else "round-robin",
+        sampling=Hybrid(first_epochs=inputs["n_max_data_epochs"]) if hybrid else "round-robin",
         schedule=schedule,
-        **({"first_epochs": inputs["n_max_data_epochs"]} if hybrid else {}),
     )
     assert list(found.work.batches_per_pass) == expected["batches_per_full_pass"]
     for row in expected["per_epoch"]:
@@ -184,11 +176,9 @@ def test_round_robin_and_hybrid_equal_the_golden_plans(case, schedule):
         assert counts.tolist() == row["batches_per_task"]
 
 
-@pytest.mark.parametrize("sampling", methods("sampling"))
-@pytest.mark.parametrize("schedule", methods("schedule"))
+@pytest.mark.parametrize("sampling", built_in(Sampler))
+@pytest.mark.parametrize("schedule", built_in(Schedule))
 def test_every_sampler_works_with_every_schedule(schedule, sampling):
-    if schedule == "first-then-joint" and sampling == "hybrid":
-        pytest.skip("refused by the command line: hybrid is one task first already")
     found = plan(sampling=sampling, schedule=schedule, epochs=3, steps_per_epoch=7)
     for epoch in (1, 2, 3):
         steps = found.steps(epoch)
@@ -200,7 +190,7 @@ def test_every_sampler_works_with_every_schedule(schedule, sampling):
 
 @pytest.mark.parametrize(("first", "index"), [(None, 1), ("sst", 0), ("sts", 2)])
 def test_the_first_epochs_train_one_task(first, index):
-    found = plan(schedule="first-then-joint", first_task=first, first_epochs=2, epochs=4)
+    found = plan(schedule=FirstThenJoint(first, 2), epochs=4)
     for epoch in (1, 2):
         assert lengths(found.steps(epoch)) == {1}
         assert set(np.concatenate(found.steps(epoch))) == {index}
@@ -210,21 +200,22 @@ def test_the_first_epochs_train_one_task(first, index):
         assert set(np.concatenate(found.steps(epoch))) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("first", ["hybrid", "first-then-joint"])
-def test_the_largest_task_is_the_largest_before_any_limit(first):
-    settings = {"sampling": first} if first == "hybrid" else {"schedule": first}
-    config = RunConfig(mode="multitask", tasks=NAMES, limit=64, **settings)
+@pytest.mark.parametrize(
+    ("role", "name"), [("sampling", "hybrid"), ("schedule", "first-then-joint")]
+)
+def test_the_largest_task_is_the_largest_before_any_limit(role, name):
+    config = RunConfig(tasks=NAMES, limit=64, **{role: name})
     limited = (64, 64, 64)
     assert build_plan(config, limited, (100, 310, 64)).first_task_index == 1
-    with pytest.raises(SettingsError, match="or first_task, found sst 64, qqp 64, sts 64"):
+    with pytest.raises(SettingsError, match=r"first_task: name the .*: sst 64, qqp 64, sts 64"):
         build_plan(config, limited)
-    named = replace(config, first_task="sts")
+    named = config.changed(**{role: {"first_task": "sts"}})
     assert build_plan(named, limited).first_task_index == 2
 
 
 def test_annealing_begins_after_the_first_epochs():
-    first = {"schedule": "first-then-joint", "first_epochs": 1}
-    found = plan(sampling="annealed", epochs=3, steps_per_epoch=5000, **first)
+    first = FirstThenJoint(first_epochs=1)
+    found = plan(sampling="annealed", epochs=3, steps_per_epoch=5000, schedule=first)
     for epoch in (2, 3):
         shares = np.bincount(np.concatenate(found.steps(epoch)), minlength=3) / 15_000
         probabilities = annealed_probabilities((100, 310, 64), epoch - 1, 2)
@@ -237,22 +228,19 @@ def test_a_joint_epoch_ends_with_a_short_step_rather_than_losing_batches():
     assert len(plan(batches_per_step=5).steps(1)[-1]) == 4
 
 
-@pytest.mark.parametrize("wrong", [[1.0], [0.5, 0.1, 0.1], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5]])
-def test_probabilities_that_are_not_one_per_task_are_refused(wrong):
-    class Wrong(Sampler, name="wrong"):
-        def probabilities(self, work, epoch):
-            return wrong
-
-    with pytest.raises(RunError, match="sampler wrong: expected 3 probabilities from 0 with sum 1"):
-        Wrong().batches(workload(), 1)
-
-
-@pytest.mark.parametrize("batches", [[-1, 0], [0, 3], [0.5], [], [[0, 1]]], ids=str)
-def test_batches_of_a_sampler_of_a_user_are_checked(batches):
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [({"probabilities": one}, "3 probabilities from 0 with sum 1")
+     for one in ([1.0], [0.5, 0.1, 0.1], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5])]
+    + [({"batches": one}, "batches as whole numbers from 0 to 2")
+       for one in ([-1, 0], [0, 3], [0.5], [], [[0, 1]])],
+    ids=str,
+)  # fmt: skip
+def test_what_a_sampler_of_a_user_draws_is_checked(wrong, line):
     class Own(Sampler, name="own"):
-        def batches(self, work, epoch):
-            return batches
+        pass
 
-    line = "sampler own: expected batches as whole numbers from 0 to 2"
-    with pytest.raises(RunError, match=line):
+    ((name, value),) = wrong.items()
+    setattr(Own, name, lambda self, work, epoch: value)
+    with pytest.raises(RunError, match=f"sampler own: expected {line}"):
         Plan(workload(), Own()).steps(1)

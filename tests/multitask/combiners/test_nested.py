@@ -5,11 +5,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from golden_files import golden_cases
+from plain import built_in
 
 from losses import contrastive_objectives
-from multitask.combiners import Nested, Setup, pull_push_weights
+from multitask.combiners import Combiner, Nested, Setup, pull_push_weights
 from multitask.combiners.base import Combined
-from multitask.settings.methods import methods
 from tasks.objectives import Balance
 
 pytestmark = pytest.mark.numeric
@@ -112,11 +112,11 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     np.testing.assert_allclose(found.weights, [2.0, 2.0, 2.0])
 
 
-@pytest.mark.parametrize("name", methods("combiner"))
-def test_a_step_of_one_task_is_one_mixture(name):
+@pytest.mark.parametrize("method", built_in(Combiner).values())
+def test_a_step_of_one_task_is_one_mixture(method):
     draw = np.random.default_rng(1)
     rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
-    outer = methods("combiner")[name]().build(Setup(("a",)))
+    outer = method().build(Setup(("a",)))
     balance = Balance(0.3, (0.1, 0.9), "contrastive")
     found = Nested(Setup(THREE), outer, balance).combine(rows @ rows.T, losses, range(3))
     mixture = pull_push_weights(balance, rows @ rows.T, losses)

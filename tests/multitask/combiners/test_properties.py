@@ -9,16 +9,16 @@ import json
 
 import numpy as np
 import pytest
+from plain import built_in
 from scipy.optimize import minimize_scalar, nnls
 
-from multitask.combiners import Setup
-from multitask.combiners.base import ObjectiveError
+from multitask.combiners import Combiner, Setup
+from multitask.combiners.base import ObjectiveError, WithPreference
 from multitask.combiners.epo import maximize
 from multitask.combiners.sum import LinearScalarization
 from multitask.combiners.uncertainty import Uncertainty
-from multitask.settings.methods import methods
 
-COMBINERS = methods("combiner")
+COMBINERS = built_in(Combiner)
 NAMES = tuple("abcd")
 LOOSE = {"cagrad": 1e-6}
 # Methods that promise an objective never gets worse to first order.
@@ -38,7 +38,7 @@ def problems(count, seed=0):
 def make(name, m, order=None, seed=0):
     order = range(m) if order is None else order
     wish = tuple(PREFERENCE[m][i] for i in order)
-    settings = {"preference": wish} if "preference" in COMBINERS[name].by_key() else {}
+    settings = {"preference": wish} if issubclass(COMBINERS[name], WithPreference) else {}
     return COMBINERS[name](**settings).build(Setup(NAMES[:m], seed))
 
 
