@@ -37,6 +37,10 @@ def atomic_path(target: Path, overwrite: bool = True) -> Iterator[Path]:
         if new.is_dir() and overwrite:
             remove(target)
         os.replace(new, target)
+    except OSError as error:
+        if error.errno and error.filename in (None, str(new)):  # such as a full disk
+            error.filename = str(target)
+        raise
     finally:
         remove(new)
 

@@ -196,7 +196,7 @@ def accepts(hint: Any, value: Any) -> bool:
 
 def plain(value: Any) -> Any:
     """Convert NumPy numbers, arrays and paths, also inside containers, to Python's and texts."""
-    if isinstance(value, os.PathLike):
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and value.startswith("~/")):
         return os.path.expanduser(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return value.tolist()

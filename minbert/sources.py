@@ -27,7 +27,8 @@ def find_folder(name: str) -> Path:
     """Return the folder of an encoder; download it from the hub, into its cache, if necessary.
 
     `name` is a named encoder, a local folder, or a hub id `owner/name`. `@revision` pins a hub id
-    to a branch, tag or commit. Raises EncoderError with one line that states what was expected.
+    to a branch, tag or commit. Raise SettingsError for an impossible name, EncoderError for files
+    that cannot be used, each in one line.
     """
     if name == "tiny":
         return Path(__file__).with_name("tiny")

@@ -280,7 +280,7 @@ class RunFolder:
             advice = f"choose another --output, go on with --config {self.config_file}"
             raise OtherRunError(f"{self.path}: {line}; {advice}, or add --overwrite")
         before = read_json(self.path / "data.json", RunError)
-        if key := next((k for k in data if before.get(k, data[k]) != data[k]), None):
+        if key := next((k for k in data if before.get(k) != data[k]), None):
             line = f"the run began with another {key} than there is now"
             advice = "restore it, choose another --output, or add --overwrite"
             raise OtherRunError(f"{self.path}: {line}; {advice}")

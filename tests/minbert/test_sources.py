@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.errors import EncoderError, SettingsError
+from common.errors import UserError
 from minbert import BiEncoder, sources
 from minbert.sources import find_folder
 
@@ -14,7 +14,7 @@ ROOT = Path(sources.__file__).parents[1]
 
 
 def expect_error(name, *parts):
-    with pytest.raises((EncoderError, SettingsError)) as caught:
+    with pytest.raises(UserError) as caught:
         BiEncoder.from_pretrained(name)
     message = str(caught.value)
     assert "\n" not in message

@@ -9,6 +9,7 @@ from multitask.assembly import assemble
 from multitask.distributed import Processes, connected_processes
 from multitask.loop.streams import next_batches
 from multitask.loop.trainer import Trainer
+from multitask.regularizers import Smart
 from multitask.settings.config import RunConfig
 from tasks import CS224N
 
@@ -37,8 +38,7 @@ REPRESENTATION = {
 PRETRAINING = {
     "mode": "pretrain",
     "tasks": ("sts",),
-    "objective": "simcse",
-    "projection": True,
+    "objective": {"name": "simcse", "projection": True},
     "sampling": "round-robin",
     "batches_per_step": 1,
     "micro_batch": 2,
@@ -52,12 +52,9 @@ CONTRASTIVE = {
 }
 CLASSES = PRETRAINING | {
     "tasks": ("sst",),
-    "objective": "superloss",
-    "projection": False,
-    "projection_head": "linear",
+    "objective": {"name": "superloss", "projection_head": "linear", "negatives": 4},
     "class_balanced": True,
     "batch_size": 11,
-    "negatives": 4,
 }
 LABELS = {
     "mode": "single",
@@ -66,6 +63,7 @@ LABELS = {
     "batches_per_step": 1,
     "combiner": "sum",
 }
+WEIGHTS = {"sst": 1.0, "sts": 3.0}
 CHANGES = {
     "superloss": CLASSES,
     "lacon-fusion": LABELS,
@@ -73,13 +71,11 @@ CHANGES = {
     "contrastive-representation": CONTRASTIVE | {"gradients": "representation"},
     "pcgrad-representation": REPRESENTATION,
     "simcse": PRETRAINING,
-    "pairs": PRETRAINING | {"objective": "pairs", "tasks": ("qqp",)},
+    "pairs": PRETRAINING | {"objective": {"name": "pairs", "projection": True}, "tasks": ("qqp",)},
     "branches": {"combiner": "pcgrad", "branch": "top-1", "micro_batch": 2},
-    "smart": {"combiner": "pcgrad", "smart_weight": {"sst": 1.0, "sts": 3.0}},
+    "smart": {"combiner": "pcgrad", "regularizers": Smart(WEIGHTS)},
     "smart-projected": {
-        "smart_weight": {"sst": 1.0, "sts": 3.0},
-        "smart_variant": "projected",
-        "smart_norm": "l2",
+        "regularizers": Smart(WEIGHTS, variant="projected", norm="l2"),
         "micro_batch": 2,
     },
 }

@@ -116,5 +116,5 @@ def test_its_examples_in_dev_or_test_of_the_others_are_left_out(with_leaks):
     assert normalise_text(pair[1]) not in texts["mrpc"]
     alone = read("sst2", tasks=("qqp", "sst2"), auxiliary=("sst2",))
     assert normalise_text(sentence) not in map(normalise_text, alone.texts[0]), "of CS224N's too"
-    others = {"tasks": ("qqp", "sst2"), "auxiliary": ("sst2",), "drop_leaks": True}
-    assert read("sst2", **others, leaks_of="own").texts == alone.texts
+    others = {"tasks": ("qqp", "sst2"), "auxiliary": ("sst2",), "drop_leaks": "own"}
+    assert read("sst2", **others).texts == alone.texts

@@ -12,6 +12,7 @@ from multitask.assembly import assemble, build_model
 from multitask.config_tasks import build_tasks
 from multitask.loop.streams import next_batches
 from multitask.passes import EncoderPass
+from multitask.regularizers import Smart
 from multitask.run import complete
 from multitask.task_modules import count_parameters
 from tasks import CS224N
@@ -118,9 +119,8 @@ def test_with_a_frozen_encoder_tasks_without_a_branch_train_their_heads(make_tra
 
 
 def test_a_frozen_encoder_with_branches_has_dropout_and_regularisers(make_trainer):
-    changes = {"freeze_encoder": True, "combiner": "sum", "smart_weight": {"sst": 1.0}}
-    changes |= {"smart_dropout": "fresh"}
-    trainer = make_trainer(**BRANCH, **changes)
+    smart = Smart({"sst": 1.0}, dropout="fresh")
+    trainer = make_trainer(**BRANCH, freeze_encoder=True, combiner="sum", regularizers=smart)
     trainer.model.freeze_encoder()
     trainer.model.train()
     assert trainer.model.encoder.training

@@ -8,6 +8,7 @@ from common.errors import RunError, SettingsError
 from multitask import train
 from multitask.dry_run import dry_run_rows
 from multitask.loop.streams import next_batches
+from multitask.sampling import FirstThenJoint
 
 
 def test_missing_source_runs_are_errors(base_config, tmp_path):
@@ -30,7 +31,7 @@ def test_another_encoder_than_that_of_init_is_an_error(base_config, tmp_path):
         {},
         {"sampling": "hybrid", "epochs": 3},
         {"schedule": "individual", "combiner": "sum"},
-        {"schedule": "first-then-joint", "first_task": "sts", "combiner": "sum", "epochs": 3},
+        {"schedule": FirstThenJoint("sts"), "combiner": "sum", "epochs": 3},
         {"steps_per_epoch": 25},  # more than one pass
     ],
     ids=str,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from common.errors import RunError, SettingsError
+from common.errors import RunError
 from common.files import read_state
 from minbert.weights import read_tensors
 from multitask import Run, RunConfig, train
@@ -19,10 +19,6 @@ ONE = RunConfig(tasks=("sts",), **TINY)
 TWO = RunConfig(tasks=("sst", "sts"), **TINY)
 
 
-def trained(config, folder):
-    return train(config, folder)
-
-
 def weights(run):
     found = {}
     for file in sorted((run.folder / "best").rglob("*.safetensors")):
@@ -32,10 +28,10 @@ def weights(run):
 
 
 def test_a_run_whose_folder_has_another_run_by_now_is_refused(tmp_path):
-    first = trained(ONE, tmp_path / "run")
+    first = train(ONE, tmp_path / "run")
     assert first.metrics["dev"]["sts"]
     train(ONE.changed(seed=2), tmp_path / "run", overwrite=True)
-    other = trained(ONE, tmp_path / "other")
+    other = train(ONE, tmp_path / "other")
     for used in (
         lambda: first.metrics,
         lambda: first.model,
@@ -52,7 +48,7 @@ def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     config = ONE.changed(data="~/data")
     assert config.data == str(tmp_path / "data")
-    run = trained(config, "~/run")
+    run = train(config, "~/run")
     assert run.folder == tmp_path / "run"
     monkeypatch.chdir(tmp_path)
     again = Run("run")
@@ -62,14 +58,14 @@ def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("context", ["autocast", "no_grad", "inference_mode"])
 def test_what_the_caller_chose_in_torch_changes_no_run(context, tmp_path):
-    plain = trained(TWO, tmp_path / "plain")
+    plain = train(TWO, tmp_path / "plain")
     chosen = {
         "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
         "no_grad": torch.no_grad,
         "inference_mode": torch.inference_mode,
     }
     with chosen[context]():
-        other = trained(TWO, tmp_path / "other")
+        other = train(TWO, tmp_path / "other")
         scores = other.model.predict([("a film", "a movie")])
     expected, found = weights(plain), weights(other)
     assert expected.keys() == found.keys()
@@ -83,11 +79,11 @@ def test_other_defaults_of_torch_are_refused(tmp_path):
     torch.set_default_dtype(torch.float64)
     try:
         with pytest.raises(RunError, match=r"dtype of torch: expected torch.float32, found"):
-            trained(ONE, tmp_path / "run")
+            train(ONE, tmp_path / "run")
     finally:
         torch.set_default_dtype(torch.float32)
     with torch.device("meta"), pytest.raises(RunError, match="device of torch: expected cpu"):
-        trained(ONE, tmp_path / "run")
+        train(ONE, tmp_path / "run")
     assert not (tmp_path / "run" / "metrics.json").exists()
 
 
@@ -121,13 +117,13 @@ def test_a_term_without_a_gradient_is_refused(kind, found, tmp_path):
     config = ONE.changed(regularizers=(Constant(weight=1.0, kind=kind),))
     line = "regularizer constant: expected a term of one number with a gradient, or 0"
     with pytest.raises(RunError, match=f"{line}, found {found}$"):
-        trained(config, tmp_path / "run")
+        train(config, tmp_path / "run")
 
 
 @pytest.mark.parametrize("kind", ["zero", "no"])
 def test_a_term_may_be_zero(kind, tmp_path):
     config = ONE.changed(regularizers=(Constant(weight=1.0, kind=kind),))
-    plain, found = weights(trained(ONE, tmp_path / "a")), weights(trained(config, tmp_path / "b"))
+    plain, found = weights(train(ONE, tmp_path / "a")), weights(train(config, tmp_path / "b"))
     assert all(torch.equal(found[name], value) for name, value in plain.items())
 
 
@@ -177,7 +173,7 @@ def test_a_state_that_a_checkpoint_cannot_keep_is_refused_after_the_first_step(
 ):
     config = TWO.changed(combiner=Counting(form=form), steps_per_epoch=10, limit=None)
     with pytest.raises(RunError, match=f"counting: expected a state of JSON values {line}"):
-        trained(config, tmp_path / "run")
+        train(config, tmp_path / "run")
     assert RunFolder(tmp_path / "run").newest("best") is None
 
 
@@ -197,10 +193,3 @@ def test_a_state_of_json_values_is_kept(form, tmp_path):
     else:
         assert np.isnan(seen[0])
         assert seen[1] == [1, 2]
-
-
-def test_a_subclass_of_the_configuration_is_refused():
-    with pytest.raises(SettingsError, match="class Mine: expected RunConfig itself"):
-
-        class Mine(RunConfig):
-            note: str = ""

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plain import built_in
 
 from common.errors import SettingsError
-from common.settings import methods, setting
-from multitask.combiners import EPO, Combiner
+from common.settings import setting
+from multitask.combiners import Combiner
 from multitask.config_tasks import build_tasks
 from multitask.optimizer import AdamW
 from multitask.regularizers import Distillation, Smart
@@ -45,7 +46,6 @@ VALUES = [
     ({"regularizers": Smart(1).to_json() | {"norm": "l1"}}, "norm: Invalid enum value 'l1'"),
     ({"combiner": "typo"}, "combiner: no method 'typo'; there are .*pcgrad.*--use adds yours"),
     ({"combiner": {"name": "epo", "wish": 1}}, "combiner epo: no setting 'wish'; it has pref"),
-    ({"combiner": EPO.__new__(EPO).name + "x"}, "combiner: no method 'epox'"),
     ({"combiner": {"name": "epo", "preference": (1, 1, math.nan)}}, "preference: "),
     ({"combiner": {"name": "epo", "preference": (1, 1, 0)}}, "preference: expected numbers above"),
     ({"device": "gpu"}, "device: "),
@@ -76,6 +76,8 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"objective": "simcse"}, "objective simcse is of mode pretrain, found mode multitask"),
     ({"objective": "scl", "tasks": ("sts",), "mode": ""}, "objective scl: needs a task with cla"),
     ({"class_weights": "balanced", "tasks": ("sts",), "mode": ""}, "class_weights: needs a task"),
+    ({"class_weights": "balanced", "label_smoothing": {"sst": 0.1}}, "label_smoothing and class_w"),
+    ({"class_weights": "balanced", **WITH_LOSS}, "qqp: its own loss and class_weights exclude"),
     ({"task_options": {"sst": {"head": "round"}}}, "head: Invalid enum value 'round'"),
     ({"objective": "scl", **WITH_LOSS}, "qqp: its own loss and objective scl exclude"),
     ({"label_smoothing": 0.1, **WITH_LOSS}, "qqp: its own loss and label_smoothing exclude"),
@@ -83,6 +85,7 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"objective": "scl", "regularizers": Smart(1.0)}, "smart_weight of .*: not with objective"),
     ({"objective": "leam"}, "objective leam: needs single texts or pair joint, found qqp"),
     ({"objective": "epo", "batch_size": 1}, "batch_size: expected 2 or more with objective epo"),
+    ({"objective": "epo", "combiner": "famo"}, "combiner famo: not with objective epo"),
     ({"branch_only": ("sst",)}, "branch_only: needs branch"),
     ({"protocol": {"name": "few-shot", "shots": 4}, "limit": 5, "tasks": ("sst",), "mode": ""},
      "limit: protocol few-shot sets the number"),
@@ -123,13 +126,13 @@ NEEDED = {  # what a method is used with
     "smart": {"weight": 1.0},
     "distillation": {"weight": 1.0},
 }
-BUILT_IN = [(role, name) for role, base in ROLES.items() for name in methods(base)]
+BUILT_IN = [(role, name) for role, base in ROLES.items() for name in built_in(base)]
 
 
 @pytest.mark.parametrize(("role", "name"), BUILT_IN)
 def test_a_method_by_name_equals_the_object_and_is_restored_from_json(role, name):
     chosen = {"name": name, **NEEDED.get(name, {})}
-    cls = methods(ROLES[role])[name]
+    cls = built_in(ROLES[role])[name]
     tasks = ("sst", "qqp", "sts") if role in ("sampling", "schedule", "combiner") else ("sst",)
     tasks = ("qqp", "sts") if getattr(cls, "of_pairs", False) else tasks
     further = {"tasks": () if getattr(cls, "needs_file", False) else tasks}

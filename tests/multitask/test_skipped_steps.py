@@ -35,7 +35,7 @@ def poisoned(trainer: Trainer, monkeypatch, steps: tuple[int, ...]) -> None:
 
 
 def test_a_step_that_is_not_finite_is_skipped_and_counted(make_trainer, monkeypatch, capsys):
-    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1, weight_decay=0.5)
+    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1, optimizer={"weight_decay": 0.5})
     poisoned(trainer, monkeypatch, (2,))
     take, weights = trainer.train_step, []
 

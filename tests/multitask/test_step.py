@@ -13,6 +13,7 @@ from multitask.combiners import Combined, pcgrad_weights
 from multitask.combiners.base import ObjectiveError
 from multitask.distributed import Processes
 from multitask.loop.streams import next_batches
+from multitask.regularizers import Smart
 
 pytestmark = pytest.mark.numeric
 
@@ -177,7 +178,7 @@ def test_a_parameter_outside_sections_and_heads_is_refused(make_trainer, monkeyp
 
 def test_processes_continue_from_the_largest_number_of_dropout_passes(make_trainer, monkeypatch):
     """Their dropout counters are one number in the checkpoint, whatever share each had."""
-    trainer = make_trainer(micro_batch=1, smart_weight={"sst": 1.0}, smart_dropout="fresh")
+    trainer = make_trainer(micro_batch=1, regularizers=Smart({"sst": 1.0}, dropout="fresh"))
     trainer.model.train()
     trainer.gradient.processes = trainer.gradient.losses.processes = Processes(1, 2)
     seen = []
@@ -290,8 +291,11 @@ def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradien
 @pytest.mark.parametrize("gradients", ["representation", "parameters"])
 def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
     """(1 - weight) CE + weight (b_1 pull + b_2 push); the head has its share of the first."""
-    changes = {"objective": "epo", "scl_weight": 0.4, "class_balanced": True, "batch_size": 10}
-    trainer = make_trainer(only="sst", dropout=False, gradients=gradients, **changes)
+    objective = {"name": "epo", "weight": 0.4}
+    changes = {"class_balanced": True, "batch_size": 10}
+    trainer = make_trainer(
+        only="sst", dropout=False, gradients=gradients, objective=objective, **changes
+    )
     batches = drawn(trainer, "sst")
     names = ("sst/cross_entropy", "sst/pull", "sst/push")
     plain = [plain_gradient(trainer, "sst", batches["sst"][0], name)[0] for name in names]
@@ -334,7 +338,7 @@ def test_weights_of_losses_give_the_same_gradient_with_rows_and_with_one_backwar
 
 def test_losses_after_a_step_are_of_the_same_batches_with_the_same_dropout(make_trainer):
     """Without an update they are the losses before it; the dropout stream does not move."""
-    trainer = make_trainer(combiner="famo", smart_weight={"sst": 1.0})
+    trainer = make_trainer(combiner="famo", regularizers=Smart({"sst": 1.0}))
     trainer.model.train()
     seen = []
     trainer.combiner.after_step = lambda *shown: seen.append(shown)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from common.errors import RunError, SettingsError
+from common.errors import RunError
 from common.files import write_json
 from multitask.calibration import read_temperatures
 from multitask.run import complete
@@ -66,10 +66,5 @@ def test_temperatures_are_those_of_the_stored_scores(run):
 def test_other_content_than_temperatures_is_refused(tmp_path):
     assert read_temperatures(tmp_path) == {}
     write_json(tmp_path / CALIBRATION, {"sst": "high"})
-    with pytest.raises(RunError, match=r"expected temperatures, found: .*restore it"):
+    with pytest.raises(RunError, match=r"expected temperatures, found: .*train again"):
         read_temperatures(tmp_path)
-
-
-def test_pre_training_has_no_heads_to_calibrate():
-    with pytest.raises(SettingsError, match=r"calibrate: expected mode single .*found pretrain"):
-        RunConfig(mode="pretrain", objective="simcse", tasks=CS224N, calibrate=True)

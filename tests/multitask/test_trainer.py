@@ -53,7 +53,7 @@ def test_a_users_combiner_gets_the_status_of_one_objective(make_trainer):
 
 
 def test_every_step_has_its_learning_rate(make_trainer, monkeypatch):
-    trainer = make_trainer(steps_per_epoch=5, epochs=2, warmup=0.3)
+    trainer = make_trainer(steps_per_epoch=5, epochs=2, lr_schedule={"warmup": 0.3})
     rates = []
     step = trainer.optimizer.step
     monkeypatch.setattr(
@@ -65,9 +65,6 @@ def test_every_step_has_its_learning_rate(make_trainer, monkeypatch):
     peak = trainer.config.optimizer.lr
     expected = [peak * Linear(warmup=0.3).factor(i, 10) for i in range(5)]
     np.testing.assert_allclose(rates, expected)
-
-
-NONE = {"accuracy": 0.5, "pearson": 0.5}
 
 
 def test_clipping_bounds_the_norm_of_the_whole_gradient(make_trainer, monkeypatch):
@@ -86,7 +83,7 @@ def training_loss(trainer, name, rows):
 
 
 def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
-    trainer = make_trainer(only="sts", epochs=3, lr=1e-3)
+    trainer = make_trainer(only="sts", epochs=3, optimizer={"lr": 1e-3})
     rows = np.arange(40)
     before = training_loss(trainer, "sts", rows)
     trainer.fit()
@@ -111,13 +108,12 @@ def test_patience_ends_a_run_that_no_longer_improves(make_trainer, monkeypatch):
     assert trainer.progress.epoch == 3  # the first was best, two brought nothing
 
 
-@pytest.mark.parametrize(
-    "changes", [{"freeze_encoder": True}, {"probe_epochs": 1, "lr": 1e-2}], ids=str
-)
+@pytest.mark.parametrize("changes", [{"freeze_encoder": True}, {"probe_epochs": 1}], ids=str)
 def test_only_heads_learn_while_the_encoder_is_frozen(make_trainer, changes):
     """LP-FT: nothing moves in the encoder, not even by weight decay, while the heads are probed."""
-    settings = {"combiner": "sum", "weight_decay": 0.5, "steps_per_epoch": 9}
-    trainer = make_trainer(**settings, **changes)
+    optimizer = {"lr": 1e-2, "weight_decay": 0.5}
+    settings = {"combiner": "sum", "steps_per_epoch": 9}
+    trainer = make_trainer(optimizer=optimizer, **settings, **changes)
 
     def weights(module):
         return torch.cat([p.detach().flatten().clone() for p in module.parameters()])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from common.errors import SettingsError
 from multitask import RunConfig, task
 from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
@@ -78,53 +77,3 @@ def test_a_task_of_another_loss_is_refused_where_the_rules_do_not_know_it():
     own = build_task("qqp", loss="with-contrastive")
     with pytest.raises(ValueError, match="expected a task that is trained by cross-entropy"):
         with_class_weights(own, np.array([0, 1]))
-
-
-@pytest.mark.parametrize(
-    ("settings", "line"),
-    [
-        ({"class_weights": "even"}, "class_weights: expected one of balanced, or one by task"),
-        (
-            {"class_weights": {"cola": "balanced"}},
-            "class_weights: expected one of sst, sts, etpc, found 'cola'",
-        ),
-        (
-            {"class_weights": {"sts": "balanced"}},
-            "class_weights: expected tasks with classes or several labels, found sts",
-        ),
-        (
-            {"class_weights": "balanced", "tasks": ("sts",)},
-            "class_weights: expected a task with classes or several labels, found sts",
-        ),
-        (
-            {"class_weights": "balanced", "label_smoothing": {"sst": 0.1}},
-            "class_weights and label_smoothing of sst: expected at most one",
-        ),
-        (
-            {
-                "tasks": ("qqp",),
-                "class_weights": "balanced",
-                "task_options": {"qqp": {"loss": "with-contrastive"}},
-            },
-            "class_weights and loss of qqp: expected at most one",
-        ),
-        (
-            {"class_weights": "balanced", "objective": "scl"},
-            "class_weights and objective scl: expected at most one",
-        ),
-        (
-            {"class_weights": "balanced", "class_balanced": True},
-            "class_weights and class_balanced: expected at most one of them, for both correct",
-        ),
-        (
-            {"tasks": ("sst",), "mode": "pretrain", "objective": "supcon"}
-            | {"class_weights": "balanced"},
-            "class_weights: expected mode single or multitask, found pretrain",
-        ),
-    ],
-)
-def test_contradictions_are_refused_in_one_line(settings, line):
-    with pytest.raises(SettingsError) as found:
-        RunConfig(**{"tasks": ("sst", "sts", "etpc")} | settings)
-    assert line in str(found.value)
-    assert "\n" not in str(found.value)

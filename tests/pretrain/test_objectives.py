@@ -1,6 +1,5 @@
 """Pre-training objectives as tasks: losses, projections in training only, metrics of dev."""
 
-from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -9,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from scipy.stats import spearmanr
 
-from common.settings import hints_of
+from common.settings import hints_of_fields, methods
 from losses import (
     SuperLoss,
     every_npair_loss,
@@ -19,14 +18,13 @@ from losses import (
     triplet_loss,
     triplet_margin_loss,
 )
+from losses.objectives import PretrainObjective
 from losses.super_loss import VARIANTS
 from multitask.config_tasks import build_tasks
 from multitask.loop.telemetry import read_steps
 from multitask.run import complete
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import methods
 from pretrain import pretrain_tasks
-from pretrain.objectives import PretrainObjective
 from pretrain.pretrain_tasks import (
     ClassProjection,
     TextProjection,
@@ -34,14 +32,10 @@ from pretrain.pretrain_tasks import (
     similarity_metrics,
 )
 
-TEXTS = RunConfig(mode="pretrain", tasks=("qqp", "sts"))
-CLASSES = RunConfig(mode="pretrain", tasks=("sst",), objective="superloss")
+CLASSES = RunConfig(tasks=("sst",), objective="superloss")
 SETTINGS = {"contrast_temperature": 0.2, "margin": 0.3, "nli": "pairs.csv"}
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
 GROUPS = torch.tensor([0, 1, 1, 2, 3])
-OBJECTIVES = {
-    name: one for name, one in methods("objective").items() if issubclass(one, PretrainObjective)
-}
 EXPECTED = {  # loss of texts and their groups or classes, with SETTINGS
     "simcse": lambda u, v, groups: simcse_loss(u, v, 0.2, groups=groups),
     "pairs": lambda u, v, groups: simcse_loss(u, v, 0.2, groups=groups),
@@ -55,22 +49,25 @@ EXPECTED = {  # loss of texts and their groups or classes, with SETTINGS
 }
 
 
+OBJECTIVES = {name: methods(PretrainObjective)[name] for name in EXPECTED}
+
+
+def config_of(name, **settings):
+    """Pre-training with those of SETTINGS that the objective has."""
+    own = hints_of_fields(OBJECTIVES[name])
+    settings |= {"name": name, **{key: SETTINGS[key] for key in own if key in SETTINGS}}
+    tasks = ("sst",) if OBJECTIVES[name].of_classes else ("qqp", "sts")
+    return RunConfig(objective=settings, tasks=() if OBJECTIVES[name].needs_file else tasks)
+
+
 def embeddings():
     return torch.randn(8, 4, generator=torch.Generator().manual_seed(0))
-
-
-def test_objectives_of_pairs():
-    of_pairs = {name for name, one in OBJECTIVES.items() if one.of_pairs}
-    assert {"pairs", "ranking", "triplet"} <= of_pairs
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_each_objective_is_a_task_with_its_loss(name):
     objective = OBJECTIVES[name]
-    settings = {key: SETTINGS[key] for key in objective.by_key() if key in SETTINGS}
-    settings |= {"tasks": ()} if objective.needs_file else {}
-    config = CLASSES if objective.of_classes else TEXTS
-    (task,) = build_tasks(config.changed(objective=name, **settings)).values()
+    (task,) = build_tasks(config_of(name)).values()
     assert task.compares_examples == objective.compares_examples
     if objective.of_classes:
         assert (task.kind.classes, task.output, task.loss_switch) == (5, None, None)
@@ -87,9 +84,7 @@ def test_each_objective_is_a_task_with_its_loss(name):
 @pytest.mark.parametrize("name", ["nli", "ranking"])
 def test_own_and_negative_groups_exclude_texts_that_belong_together(name):
     """Groups (N, 2): of a pair, and of its negative; compared with a double loop."""
-    settings = {key: SETTINGS[key] for key in OBJECTIVES[name].by_key() if key in SETTINGS}
-    settings |= {"tasks": ()} if OBJECTIVES[name].needs_file else {}
-    (task,) = build_tasks(TEXTS.changed(objective=name, **settings)).values()
+    (task,) = build_tasks(config_of(name)).values()
     texts = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     groups = torch.tensor([[0, 1], [1, -1], [1, 0], [2, 1], [3, 2]])
     u, v, w = F.normalize(texts, dim=-1)
@@ -103,13 +98,12 @@ def test_own_and_negative_groups_exclude_texts_that_belong_together(name):
     torch.testing.assert_close(loss, torch.stack(terms).mean())
 
 
-def test_triplets_do_not_compare_the_examples_of_a_batch():
-    assert not OBJECTIVES["triplet"].compares_examples
-    assert OBJECTIVES["simcse"].compares_examples
+def test_all_but_triplets_compare_the_examples_of_a_batch():
+    assert [name for name, one in OBJECTIVES.items() if not one.compares_examples] == ["triplet"]
 
 
 def test_the_settings_of_superloss_are_those_of_the_loss():
-    assert get_args(hints_of(SuperLoss)["super_loss"]) == VARIANTS
+    assert get_args(hints_of_fields(SuperLoss)["super_loss"]) == VARIANTS
     for variant in VARIANTS:
         assert SuperLoss(super_loss=variant).class_loss(embeddings(), LABELS) > 0
     for name, value in {"top_k": 2, "threshold": 0.1, "top_fraction": 0.5}.items():
@@ -121,14 +115,14 @@ def test_the_settings_of_superloss_are_those_of_the_loss():
 
 def test_a_layer_is_added_by_the_setting_projection():
     for projection in (False, True):
-        (task,) = build_tasks(TEXTS.changed(objective="simcse", projection=projection)).values()
+        (task,) = build_tasks(config_of("simcse", projection=projection)).values()
         assert bool(list(task.build_head(12).parameters())) == projection
 
 
 def test_hard_negatives_replace_all_negatives_after_their_epochs():
     few = {"positives": 1, "negatives": 4}
-    changed = {"super_loss": "equation8", "contrast_temperature": 0.2, "epochs": 9, **few}
-    config = replace(CLASSES, hard_top_k=2, hard_after=3, **changed)
+    variant = {"super_loss": "equation8", "contrast_temperature": 0.2, **few}
+    config = CLASSES.changed(objective={"hard_top_k": 2, "hard_after": 3, **variant}, epochs=9)
     (task,) = build_tasks(config).values()
     unit = F.normalize(embeddings())
     plain = super_loss(unit, LABELS, 0.2, "equation8", **few)
@@ -137,18 +131,16 @@ def test_hard_negatives_replace_all_negatives_after_their_epochs():
     for epoch, expected in ((1, plain), (3, plain), (4, hard), (9, hard)):
         found = task.in_epoch(epoch).compute_losses(embeddings(), (), LABELS)
         assert found == {"sst-superloss": expected}
-    (at_once,) = build_tasks(replace(config, hard_after=0)).values()
+    (at_once,) = build_tasks(config.changed(objective={"hard_after": 0})).values()
     assert at_once.in_epoch(1).compute_losses(embeddings(), (), LABELS) == {"sst-superloss": hard}
 
 
 def test_a_run_uses_hard_negatives_from_their_epoch(tmp_path):
     """The losses of the first epoch are equal, those of the second are not."""
-    config = replace(
-        CLASSES, encoder="tiny", limit=60, batch_size=20, epochs=2, class_balanced=True
-    )
+    config = CLASSES.changed(encoder="tiny", limit=60, batch_size=20, epochs=2)
     losses = {}
     for name, hard in (("plain", {}), ("hard", {"hard_top_k": 1, "hard_after": 1})):
-        complete(replace(config, **hard), tmp_path / name)
+        complete(config.changed(objective=hard), tmp_path / name)
         steps = read_steps(tmp_path / name / "telemetry.jsonl")
         losses[name] = [line["losses"]["sst-superloss"] for line in steps]
     each = len(losses["plain"]) // 2
@@ -158,7 +150,7 @@ def test_a_run_uses_hard_negatives_from_their_epoch(tmp_path):
 
 @pytest.mark.parametrize(("kind", "width"), [("none", 4), ("linear", 512), ("nonlinear", 512)])
 def test_classes_are_projected_only_in_training(kind, width):
-    head = ClassProjection(4, methods("projection_head")[kind]())
+    head = ClassProjection(4, kind)
     text = embeddings()
     assert head(text).shape == (8, width)
     assert torch.equal(head.eval()(text), text)

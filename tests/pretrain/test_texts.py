@@ -11,7 +11,6 @@ import pytest
 from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
-from pretrain.objectives import SimCSE
 from pretrain.pretrain_tasks import overlap_lines
 from pretrain.texts import (
     Texts,
@@ -70,12 +69,11 @@ class Mood(TaskOptions, name="mood"):
 
 
 def test_texts_of_a_users_task_are_read():
-    objective = SimCSE()
-    config = RunConfig(mode="pretrain", tasks=(Mood(),), objective=objective, limit=10)
+    config = RunConfig(mode="pretrain", tasks=(Mood(),), objective="simcse", limit=10)
     config = config.changed(encoder="tiny")
     tasks, _, splits = assemble(config)
     assert len(splits["simcse"]["train"].examples) == 10
-    assert len(list(overlap_lines(objective, config, tasks))) == len(CS224N)
+    assert len(list(overlap_lines(config, tasks))) == len(CS224N)
 
 
 def test_the_limit_of_a_run_counts_per_task():
@@ -190,8 +188,7 @@ def test_files_without_two_usable_pairs_are_refused(write, name, content, limit,
 def test_objectives_of_pairs_read_both_columns(write, objective, columns):
     rows = [{"q": f"question {n}", "a": f"answer {n}"} for n in range(5)]
     file = write("".join(json.dumps(row) + "\n" for row in rows), "p.jsonl")
-    settings = {"text": str(file), "text_column": "q", "other_column": "a"}
-    config = RunConfig(mode="pretrain", tasks=(), objective=objective, **settings)
+    config = RunConfig(objective={"name": objective, "text": str(file), "text_column": ("q", "a")})
     (task,) = build_tasks(config).values()
     texts = task.read(SAMPLE, "train").texts
     assert len(texts) == columns

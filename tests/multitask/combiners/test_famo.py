@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from common.errors import SettingsError
 from multitask.combiners import Setup
 from multitask.combiners.base import ObjectiveError
 from multitask.combiners.famo import DECAY, FAMO, RATE, famo_gradient, famo_weights
-from multitask.settings.config import RunConfig
 
 
 def build(m):
@@ -91,10 +89,3 @@ def test_losses_of_zero_are_possible_and_negative_ones_are_refused():
     assert np.isfinite(combiner.logits).all()
     with pytest.raises(ObjectiveError, match="expected losses of zero or more, found -1 of obj"):
         combiner.weigh(np.array([1.0, -1.0]), range(2))
-
-
-def test_an_objective_that_is_balanced_before_is_refused():
-    settings = {"mode": "multitask", "tasks": ("sst", "sts"), "batch_size": 16}
-    with pytest.raises(SettingsError, match="famo: expected an objective with one loss, found epo"):
-        RunConfig(combiner="famo", objective="epo", **settings)
-    RunConfig(combiner="pcgrad", objective="epo", **settings)

@@ -10,6 +10,7 @@ from common.errors import RunError
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
 from multitask.passes import EncoderPass, Part
+from multitask.regularizers import Smart
 from multitask.regularizers.base import CleanPass, build_regularizers
 
 ROWS = np.arange(6)
@@ -56,8 +57,8 @@ def test_smart_adds_the_divergence_under_adversarial_noise(
     make_trainer, task, variant, training, place
 ):
     """Both towers have noise, dropout is held fixed, and both sides are differentiated."""
-    changes = {"smart_step_size": 0.05, "smart_variant": variant, "smart_place": place}
-    trainer = make_trainer(only=task, smart_weight={task: 2.0}, **changes)
+    smart = Smart({task: 2.0}, step_size=0.05, variant=variant, place=place)
+    trainer = make_trainer(only=task, regularizers=smart)
     model = trainer.model.train(training)
     seen = {}
     regularizer = trainer.regularizers["smart"]
@@ -85,8 +86,8 @@ def test_smart_adds_the_divergence_under_adversarial_noise(
 
 
 def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trainer):
-    changes = {"smart_variant": "projected", "smart_steps": 2, "smart_step_size": 0.05}
-    trainer = make_trainer(only="sst", smart_weight={"sst": 1.0}, **changes, dropout=False)
+    smart = Smart(1.0, variant="projected", steps=2, step_size=0.05)
+    trainer = make_trainer(only="sst", regularizers=smart, dropout=False)
     regularizer, seen = trainer.regularizers["smart"], clean(trainer, "sst")
     noise = regularizer.noise(seen)
     expected = adversarial_noise(
@@ -108,8 +109,8 @@ def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trai
 @pytest.mark.parametrize("task", ["sst", "sts"])
 @pytest.mark.parametrize("norm", ["inf", "l2"])
 def test_start_noise_lies_within_the_ball_and_does_not_decide_the_noise(make_trainer, task, norm):
-    changes = {"smart_variant": "projected", "smart_norm": norm}
-    trainer = make_trainer(only=task, smart_weight={task: 1.0}, **changes, dropout=False)
+    smart = Smart(1.0, variant="projected", norm=norm)
+    trainer = make_trainer(only=task, regularizers=smart, dropout=False)
     regularizer, seen = trainer.regularizers["smart"], clean(trainer, task)
     start, noise = regularizer.start(seen), regularizer.noise(seen)
     radius = regularizer.radius(seen)
@@ -132,9 +133,8 @@ def test_the_radius_is_a_share_of_the_norm_of_the_vectors_it_is_added_to(
     make_trainer, variant, norm, place
 ):
     """The embeddings ten times as large: noise ten times as large, whatever the encoder's scale."""
-    settings = {"smart_variant": variant, "smart_norm": norm, "smart_place": place}
-    settings |= {"smart_weight": {"sst": 1.0}, "smart_radius": 0.25}
-    trainer = make_trainer(only="sst", dropout=False, **settings)
+    smart = Smart(1.0, variant=variant, norm=norm, place=place, radius=0.25)
+    trainer = make_trainer(only="sst", dropout=False, regularizers=smart)
     regularizer, seen = trainer.regularizers["smart"], clean(trainer, "sst")
     vectors = trainer.model.bi_encoder.encoder.embeddings.vectors(seen.batch, place)
     radius = regularizer.radius(seen)
@@ -156,15 +156,14 @@ def test_the_radius_is_a_share_of_the_norm_of_the_vectors_it_is_added_to(
     torch.testing.assert_close(regularizer.radius(seen), 10 * radius)
 
 
-@pytest.mark.parametrize("fixed", [False, True])
-def test_with_fixed_dropout_only_the_noise_differs(make_trainer, fixed):
+@pytest.mark.parametrize("dropout", ["fixed", "fresh"])
+def test_with_fixed_dropout_only_the_noise_differs(make_trainer, dropout):
     """With a ball of next to no radius the term is next to zero, unless dropout differs."""
-    ball = {"smart_variant": "projected", "smart_radius": 1e-5, "smart_step_size": 1e-5}
-    dropout = "fixed" if fixed else "fresh"
-    trainer = make_trainer(only="sst", smart_weight={"sst": 1.0}, smart_dropout=dropout, **ball)
+    smart = Smart(1.0, variant="projected", radius=1e-5, step_size=1e-5, dropout=dropout)
+    trainer = make_trainer(only="sst", regularizers=smart)
     trainer.model.train()
     term = trainer.regularizers["smart"](clean(trainer, "sst"))
-    assert (term.value.item() < 1e-9) == fixed
+    assert (term.value.item() < 1e-9) == (dropout == "fixed")
 
 
 @pytest.mark.parametrize("norm", ["inf", "l2"])
@@ -173,10 +172,8 @@ def test_smart_works_with_pcgrad_and_micro_batches(make_trainer, variant, norm):
     """Noise and term are those of the whole batch, in whatever pieces it comes."""
     found = {}
     for size in (None, 2):
-        trainer = make_trainer(
-            f"{size}", smart_weight={"sst": 1.0, "sts": 3.0}, dropout=False,
-            smart_variant=variant, smart_norm=norm, micro_batch=size,
-        )  # fmt: skip
+        smart = Smart({"sst": 1.0, "sts": 3.0}, variant=variant, norm=norm)
+        trainer = make_trainer(f"{size}", regularizers=smart, dropout=False, micro_batch=size)
         result = trainer.gradient({"sst": [ROWS], "sts": [ROWS]})
         found[size] = gradient_of(trainer.model)
         assert result.grams
@@ -186,13 +183,12 @@ def test_smart_works_with_pcgrad_and_micro_batches(make_trainer, variant, norm):
 
 def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
     trainer = make_trainer(only="sst")
-    config = replace(trainer.config, smart_weight={"sst": 1.0})
     tasks = {"sst": replace(trainer.tasks["sst"], compares_examples=True)}
     with pytest.raises(RunError, match="smart: expected a task whose outputs can be compared"):
-        build_regularizers(config.regularizers, 0, trainer.model, tasks)
+        build_regularizers([Smart(1.0)], 0, trainer.model, tasks)
 
 
 def test_tasks_without_a_weight_have_no_regulariser(make_trainer):
-    trainer = make_trainer(smart_weight={"sts": 1.0})
+    trainer = make_trainer(regularizers=Smart({"sts": 1.0}))
     acting = trainer.gradient.losses.regularizers_of
     assert [len(acting(task, taught=False)) for task in trainer.tasks.values()] == [0, 0, 1]
