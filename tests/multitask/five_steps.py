@@ -40,7 +40,7 @@ PRETRAINING = {
     "tasks": ("sts",),
     "objective": {"name": "simcse", "projection": True},
     "sampling": "round-robin",
-    "batches_per_step": 1,
+    "batches_per_step": None,
     "micro_batch": 2,
 }
 CONTRASTIVE = {
