@@ -48,7 +48,7 @@ OWN_RATES: dict[str, dict[str, float]] = {
         "M7-surgery": 1e-4,
     }
 }
-MULTITASK: dict[str, Any] = {"mode": "multitask", "batch_size": 8, "batches_per_step": len(ALL)}
+MULTITASK: dict[str, Any] = {"mode": "multitask", "batch_size": 8}
 BASELINE = {"pooling": "cls"}
 HYBRID = MULTITASK | {"sampling": "hybrid"}
 SURGERY = {"combiner": "pcgrad"}
@@ -87,7 +87,7 @@ def smart(task: str, weight: float) -> dict[str, Any]:
 
 # The paper's ten epochs at 2e-5 leave the head of a frozen encoder far from trained.
 FROZEN = baseline("sst", "softmax") | {"freeze_encoder": True, "head_lr": 1e-3, "patience": 5}
-ANNEALED = {"sampling": "annealed", "schedule": "individual", "batches_per_step": 1}
+ANNEALED = {"sampling": "annealed", "schedule": "individual"}
 ROWS = {
     "M1": Row("baseline, sentiment", SST, 60, FROZEN, until_flat=True),
     "M2": Row("baseline, paraphrase", QQP, 10, baseline("qqp", "concat")),
