@@ -376,11 +376,8 @@ def test_the_recipe_of_the_shared_model_is_that_of_its_cell():
     (line,) = re.findall(r"^python run.py .* --output runs/one-task-per-step$", page, re.MULTILINE)
     words = line.split()
     config = read_cell(RESULTS / "sharing/one-task-per-step.json")["config"]
-    for flag, expected in {
-        "--sampling": config["sampling"]["name"],
-        "--schedule": config["schedule"]["name"],
-        "--lr": config["optimizer"]["lr"],
-        "--head-lr": config["optimizer"]["head_lr"],
-    }.items():
-        value = words[words.index(flag) + 1]
-        assert type(expected)(value) == expected, flag
+    for key in ("sampling", "schedule"):
+        assert words[words.index(f"--{key}") + 1] == config[key]["name"]
+    for key in ("lr", "head_lr"):
+        value = words[words.index(f"--{key.replace('_', '-')}") + 1]
+        assert float(value) == config["optimizer"][key]

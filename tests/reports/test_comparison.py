@@ -46,8 +46,8 @@ def pair(make_run):
     named = []
     for seed in (1, 2, 3):
         for task in CS224N:
-            weight = {task: 1.0}
-            folder = make_run(f"{task}{seed}", [task], 0.25, seed, smart_weight=weight)
+            smart = [{"name": "smart", "weight": {task: 1.0}}]
+            folder = make_run(f"{task}{seed}", [task], 0.25, seed, regularizers=smart)
             named.append((None, folder))
         named.append((None, make_run(f"all{seed}", CS224N, 0.35, seed, sampling="annealed")))
     return score_systems(systems(*named))
@@ -158,7 +158,7 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
         systems((None, one), (None, two))
     assert len(systems(("x", one), ("y", two))) == 2
     (one / "metrics.json").unlink()
-    with pytest.raises(UserError, match="expected a finished run, found begun"):
+    with pytest.raises(UserError, match="expected a finished run, found not finished"):
         systems((None, one))
     with pytest.raises(UserError, match="expected a run with a config"):
         read_run(tmp_path / "nowhere")

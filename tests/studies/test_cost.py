@@ -18,7 +18,7 @@ def test_a_cell_that_cannot_be_run_has_the_reason(tmp_path):
     base = replace(BASE, tasks=())
     cells = [row_cell(name, base, 2) for name in ("M8", "M6")]
     rows = cost_table(cells, Results(tmp_path), tmp_path)[1]
-    assert "expected one task larger than the others" in rows[0][1]
+    assert "name the task of the first epochs" in rows[0][1]
     assert rows[1][:2] == ["M6", "5"]
 
 

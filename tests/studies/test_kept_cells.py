@@ -64,7 +64,7 @@ def test_the_committed_cells_have_todays_settings():
     for file in cells:
         config = read_cell(file).get("config", {})
         if "mode" in config and "members" not in config:
-            assert RunConfig.from_json(config).to_json() == config, file
+            assert RunConfig(**config).to_json() == config, file
 
 
 # Missing runs

@@ -188,10 +188,10 @@ def test_settings_chosen_with_20_examples_are_no_fair_test_of_other_numbers(tmp_
 def test_a_number_of_examples_has_the_settings_that_were_chosen_with_it():
     tuned = {"few-shot-sst2-20-lacon": {"lr": 3e-4}, "few-shot-sst2-100-lacon": {"lr": 3e-5}}
     cells = replace(CELLS, tuned=tuned)
-    found = {s: cells.few_shot("sst2", s, "lacon").config.flat()["lr"] for s in SHOTS}
+    found = {s: cells.few_shot("sst2", s, "lacon").config.optimizer.lr for s in SHOTS}
     assert found == {10: 3e-4, 20: 3e-4, 50: 3e-4, 100: 3e-5}
-    assert cells.few_shot("sst2", 100, "names").config.flat()["lr"] == 3e-5
-    assert cells.few_shot("sst2", 100, "ce").config.flat()["lr"] == CELLS.lr
+    assert cells.few_shot("sst2", 100, "names").config.optimizer.lr == 3e-5
+    assert cells.few_shot("sst2", 100, "ce").config.optimizer.lr == CELLS.lr
     names = {one.cell.name for one in cells.searches if one.cell.name.startswith("few-shot-sst2")}
     assert names == {f"few-shot-sst2-{s}-{m}" for s in SHOTS for m in ("ce", "lacon")}
 

@@ -5,15 +5,15 @@ import pytest
 from cell_files import few_words, write_times
 
 from common.files import read_json
+from common.settings import methods
 from multitask.optimizer import AdamW
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import methods
 from reports.cells import read_cell
 from studies.figures import EmbeddingSpace
 from studies.lacon.cells import ABLATED, ABLATIONS, METHODS, TASKS, Experiments
 from studies.lacon.study import effective_rank, space_of, spectrum
 from studies.study import printed
-from tasks.objectives import LaCon
+from tasks.objectives import LaCon, Objective
 from tasks.protocols import CappedClasses, FewPerClass, Imbalanced
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", limit=200)
@@ -32,7 +32,7 @@ def test_settings_are_the_papers():
     assert CELLS.main("tnews", "ce").config.select_by == "macro_f1"
     for method, weight, temperature in (("scl", 0.9, 0.3), ("cl", 0.13, 0.1)):
         rival = CELLS.main("rte", method).config
-        assert rival.objective == methods("objective")[method](temperature, weight)
+        assert rival.objective == methods(Objective)[method](temperature, weight)
     for method, objective in (("ce-mean", None), ("lacon-mean", LaCon())):
         control = CELLS.main("rte", method).config
         assert (control.objective, control.pooling) == (objective, "mean")

@@ -104,7 +104,7 @@ def test_cells_are_run_once_and_evaluated(reproduce, tmp_path, monkeypatch):
     )
     status, said = reproduce(*flags)
     assert status == 0, said.err
-    assert [path.parent.parent.name for path in judged] == ["pretrained"] * 3
+    assert [path.parent.name for path in judged] == ["pretrained"] * 3
     assert "trec is skipped: " in said.out
     results = tmp_path / "supercontext"
     names = {"given-sst2-ce", "small-sst2-superloss", "given-sst2-hard-top_k-5"}

@@ -8,6 +8,7 @@ from cell_files import few_words, keep_seeds
 
 from common.errors import UserError
 from multitask.settings.config import RunConfig
+from multitask.settings.from_flags import changed_by_flags
 from studies import STUDIES
 from studies.fairness import end_of_grid_reason, tuning_reason
 from studies.lacon import cells as lacon
@@ -26,7 +27,7 @@ from studies.tuning import (
     tuning_table,
 )
 
-BASE = RunConfig(mode="single", tasks=(), encoder="tiny", lr=1e-4, head_lr=1e-4)
+BASE = RunConfig(mode="single", tasks=(), encoder="tiny", optimizer={"lr": 1e-4, "head_lr": 1e-4})
 DEV = ("dev", "sst2", "accuracy")
 
 
@@ -42,11 +43,11 @@ def search():
 
     def run(config, folder):
         folder.mkdir(parents=True, exist_ok=True)
-        found = config.flat()
-        trained.append((found["lr"], found["scl_weight"], config.seed))
-        if found["scl_weight"] == 0.9:
+        lr, weight = config.optimizer.lr, config.objective.weight
+        trained.append((lr, weight, config.seed))
+        if weight == 0.9:
             raise UserError("diverged")
-        accuracy = 0.9 - abs(found["lr"] - 3e-4) * 100 - config.seed / 1000
+        accuracy = 0.9 - abs(lr - 3e-4) * 100 - config.seed / 1000
         found = {"dev": {"sst2": {"accuracy": accuracy}}, "test": {"sst2": {"accuracy": 0.0}}}
         return found | {"environment": {"date": "2100-01-01"}}
 
@@ -139,10 +140,10 @@ def test_cells_take_the_settings_of_their_method():
     cells = Experiments(BASE, tuned=tuned)
     for shots in (20, 50, 100):
         for name in ("ce", "ce-balanced"):
-            found = cells.few_shot("sst2", shots, name).config.flat()
-            assert (found["lr"], found["head_lr"]) == (3e-4, 3e-4)
-        assert cells.few_shot("sst2", shots, "ls").config.flat()["scl_weight"] == 0.7
-    assert cells.full("sst2", "ce").config.flat()["lr"] == 1e-4
+            found = cells.few_shot("sst2", shots, name).config.optimizer
+            assert (found.lr, found.head_lr) == (3e-4, 3e-4)
+        assert cells.few_shot("sst2", shots, "ls").config.objective.weight == 0.7
+    assert cells.full("sst2", "ce").config.optimizer.lr == 1e-4
     assert cells.sweep("scl_weight", 0.7, "ls") == cells.few_shot("sst2", 50, "ls")
 
 
@@ -153,11 +154,11 @@ def test_parts_of_lacon_take_its_settings():
     }
     cells = lacon.Experiments(BASE, tuned=tuned)
     for one in (cells.main("rte", "lacon-mean"), cells.ablation("rte", "no-icl")):
-        found = one.config.flat()
-        assert (found["lr"], found["head_lr"], found["label_spread"]) == (5e-5, 5e-5, 1.0)
-    without = cells.ablation("rte", "no-ler").config.flat()
-    assert (without["label_temperature"], without["label_spread"]) == (0.3, 0.5)
-    assert cells.ablation("rte", "projection").config.flat()["lr"] == 7e-5
+        found = one.config.optimizer
+        assert (found.lr, found.head_lr, one.config.objective.label_spread) == (5e-5, 5e-5, 1.0)
+    without = cells.ablation("rte", "no-ler").config.objective
+    assert (without.label_temperature, without.label_spread) == (0.3, 0.5)
+    assert cells.ablation("rte", "projection").config.optimizer.lr == 7e-5
     assert cells.sweep("rte", "tau", 0.3) == cells.main("rte", "lacon")
 
 
@@ -169,8 +170,8 @@ def test_heads_and_hard_negatives_take_the_settings_of_superloss():
         cells.head("given", "sst2", "none"),
         cells.hard("given", "sst2", "top_k", 5),
     ):
-        found = one.config.flat()
-        assert (found["lr"], found["contrast_temperature"]) == (3e-5, 0.5)
+        config = one.config
+        assert (config.optimizer.lr, config.objective.contrast_temperature) == (3e-5, 0.5)
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -178,8 +179,9 @@ def test_every_point_of_every_grid_is_a_valid_configuration(name, tmp_path):
     study = find_study(name)
     for search in study.searches(StudyRequest(BASE, tmp_path, tmp_path)):
         for point in search.points(5):
-            changed = search.trial(point, 1).config.flat()
-            assert {key: changed[key] for key in point} == point
+            changed = search.trial(point, 1).config
+            assert changed == changed_by_flags(changed, **point)
+            assert changed.optimizer.lr == point["lr"]
 
 
 def test_the_command_tunes_then_trains_with_what_it_chose(reproducing, data, tmp_path, monkeypatch):
@@ -194,7 +196,7 @@ def test_the_command_tunes_then_trains_with_what_it_chose(reproducing, data, tmp
     assert len(stored["points"]) >= 2  # further ones if the best is at an end
     chosen = best_point(stored["points"])["settings"]
     cell = json.loads((tmp_path / "scl_moo/few-shot-sst2-50-scl.json").read_text())
-    assert cell["config"]["lr"] == chosen["lr"]
+    assert cell["config"]["optimizer"]["lr"] == chosen["lr"]
     assert call(*rows, "--tune", 2, "--stored-only")[0] == 0
     assert (tmp_path / "scl_moo.md").read_text() == page
     status, said = call(*rows, "--tune", 3, "--stored-only")

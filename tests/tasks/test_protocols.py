@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multitask.settings.methods import methods
+from common.settings import hints_of_fields, methods
 from tasks import build_task
 from tasks.kinds import classification
 from tasks.own_tasks import build_own_task
@@ -17,6 +17,7 @@ from tasks.protocols import (
     FewShots,
     HeldOutTenth,
     Imbalanced,
+    Protocol,
     apply_protocol,
 )
 from tasks.splits import WithoutLeaks, first_classes
@@ -34,8 +35,9 @@ MANY = {"train": (90, 400, 200), "dev": (30, 20, 10)}
 def protocol(name):
     """Return a protocol with 20 shots and an imbalance of 5, if it has these settings."""
     numbers = {"shots": 20, "imbalance": 5.0}
-    cls = methods("protocol")[name]
-    return cls(**{key: value for key, value in numbers.items() if key in cls.by_key()})
+    cls = methods(Protocol)[name]
+    known = hints_of_fields(cls)
+    return cls(**{key: value for key, value in numbers.items() if key in known})
 
 
 def draw(one, counts=MANY, seed=7, names=NAMES):
