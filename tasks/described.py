@@ -131,11 +131,11 @@ def checked_description(name: str, description: Mapping[str, Any]) -> dict[str, 
             known = ", ".join(one for one in keys if one != "train")
             raise DescriptionError(f"{name}: expected keys of {known}, found {key!r}")
     found = {key: normalise_value(name, key, value) for key, value in description.items()}
+    if missing := [key for key in ("train", "type", "text") if key not in found]:
+        raise DescriptionError(f"{name}: needs {', '.join(missing)}")
     try:
         described = Description(**found)
     except SettingsError as error:
-        raise DescriptionError(f"{name}: {error}") from error
-    except TypeError as error:  # a required key is missing
         raise DescriptionError(f"{name}: {error}") from error
     except RecursionError:  # YAML has aliases
         line = "expected texts and lists of texts, found a list inside itself"

@@ -1,8 +1,6 @@
 """Systems of runs, their scores over seeds, and the tests of their differences."""
 
-import io
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,6 @@ from matplotlib.text import Text
 from common.errors import UserError
 from common.files import write_json
 from ensemble.runs import ensemble_runs
-from multitask.settings.config import RunConfig
 from multitask.stored_runs import StoredRun, read_run
 from reports.comparison import (
     compare,
@@ -22,11 +19,10 @@ from reports.comparison import (
     seeds_to_pair,
     signed_ranks,
 )
-from reports.comparison_figures import forest_plot, scores_by_epoch, similarity_distribution
+from reports.comparison_figures import forest_plot
 from reports.comparison_tables import (
     as_latex,
     as_markdown,
-    as_text,
     score_section,
     settings_text,
 )
@@ -55,7 +51,7 @@ def pair(make_run):
 
 def test_runs_of_tasks_and_seeds_are_one_system(pair):
     single, multi = pair
-    assert single.system.name == "single, smart_weight 1"
+    assert single.system.name == "single, smart weight 1"
     assert multi.system.name == "multitask, sampling annealed"
     assert set(single.system.cells) == {(task, seed) for task in CS224N for seed in (1, 2, 3)}
     assert single.system.cells.keys() == multi.system.cells.keys()
@@ -160,7 +156,7 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
     (one / "metrics.json").unlink()
     with pytest.raises(UserError, match="expected a finished run, found not finished"):
         systems((None, one))
-    with pytest.raises(UserError, match="expected a run with a config"):
+    with pytest.raises(UserError, match="expected a run with its config"):
         read_run(tmp_path / "nowhere")
 
 
@@ -189,32 +185,6 @@ def test_runs_on_files_with_other_content_are_not_merged(make_run):
     write_json(folders[1] / "data.json", {"sst train": "1"})
     with pytest.raises(UserError, match=r"b: expected, as .*, checksum of sst train '0', which"):
         systems(*((None, one) for one in folders))
-
-
-def test_multi_task_runs_of_other_tasks_are_not_merged(make_run):
-    one, two = make_run("a", ["sst", "qqp"], 0.2, 1), make_run("b", ["sst", "sts"], 0.3, 2)
-    with pytest.raises(UserError, match=r"b: expected, as .*, tasks \['qqp', 'sst'\], which"):
-        systems((None, one), (None, two))
-    assert len(systems((None, one), (None, make_run("c", ["qqp", "sst"], 0.2, 3)))) == 1
-
-
-def test_curves_are_of_runs_of_the_task_and_of_epochs_that_all_have(make_run):
-    def run(name, seed, scores, **settings):
-        folder = make_run(name, ["sst"], 0.2, seed, **settings)
-        history = [{"epoch": n, "dev": {"sst": {"accuracy": s}}} for n, s in enumerate(scores, 1)]
-        write_json(folder / "metrics.json", {"dev": {}, "history": history})
-        return "x", folder
-
-    auxiliary = make_run("c", ["sts"], 0.2, 1)
-    config = json.loads((auxiliary / "config.json").read_text())
-    config |= {"tasks": ["sts", "sst"], "auxiliary": ["sst"]}
-    write_json(auxiliary / "config.json", config)
-    history = [{"epoch": 1, "dev": {"sst": {"accuracy": 0.9}, "sts": {"pearson": 0.1}}}]
-    write_json(auxiliary / "metrics.json", {"dev": {}, "history": history})
-    named = [run("a", 1, [0.1, 0.2, 0.3]), run("b", 2, [0.4, 0.5]), ("x", auxiliary)]
-    (one,) = score_systems(systems(*named))
-    assert scores_by_epoch(one, "sst", "accuracy") == {1: [0.1, 0.4], 2: [0.2, 0.5]}
-    assert scores_by_epoch(one, "qqp", "accuracy") == {}
 
 
 def test_runs_on_other_texts_of_an_own_task_are_not_merged():
@@ -260,19 +230,6 @@ def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_pa
     assert (alone.real_seeds("sst"), vote.real_seeds("sst")) == ([11711], [])
     (axis,) = forest_plot(compare([vote, alone])).axes
     assert "\nmean of seed 11711; " in "\n".join(text.get_text() for text in axis.findobj(Text))
-
-
-def test_the_seed_of_a_drawn_run_is_named_if_it_has_one(make_run, tmp_path):
-    runs = [make_run(name, ["sts"], skill) for name, skill in (("a", 0.2), ("b", 0.3))]
-    ensemble_runs({"sts": runs}, "average", 7, tmp_path / "mean")
-    mixed = score_systems(systems(("both", tmp_path / "mean"), ("both", runs[0])))
-    assert mixed[0].seeds("sts") == [NO_SEED, 11711]
-    for scored, text in (
-        (mixed, "n = 80"),
-        (mixed[:1] + score_systems(systems(("b", runs[1]))), "n = 80; seed 11711"),
-    ):
-        (axis,) = similarity_distribution(scored, "sts").axes
-        assert text in [one.get_text() for one in axis.findobj(Text)]
 
 
 def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_run, tmp_path):
@@ -323,51 +280,6 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
     other = make_run("other", ["trec"], 0.3, 9, task_options={"trec": {"classes": "4"}})
     with pytest.raises(UserError, match="trec: expected 3 classes, as in another run, fo"):
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
-
-
-def test_runs_on_the_7_types_of_etpc_are_merged(tmp_path):
-    def run(name, options):
-        config = RunConfig(mode="single", tasks=("etpc",), task_options=options)
-        file = tmp_path / name / "predictions" / scores_name("etpc", "dev")
-        file.parent.mkdir(parents=True)
-        write_json(tmp_path / name / "config.json", config.to_json())
-        ids, labels = np.array(["a", "b"]), np.eye(2, 7)
-        write_scores(file, Scores(ids, labels, labels))
-        return tmp_path / name
-
-    runs = [run(name, {"etpc": {"types": "7"}}) for name in "ab"]
-    found = ensemble_runs({"etpc": runs}, "average", 1, tmp_path / "together")
-    assert found["dev"]["etpc"]["micro_f1"] == 1
-    with pytest.raises(UserError, match="etpc: expected 7 types, as in another run, found a"):
-        ensemble_runs({"etpc": [*runs, run("other", {})]}, "average", 1, tmp_path / "mixed")
-
-
-class Screen(io.StringIO):
-    """Standard error, a terminal or not."""
-
-    def __init__(self, terminal):
-        super().__init__()
-        self.terminal = terminal
-
-    def isatty(self):
-        return self.terminal
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_bar_counts_cells_and_tasks_only_on_a_terminal(terminal, make_run, monkeypatch):
-    several = systems(*((name, make_run(name, ["sst"], 0.3)) for name in ("one", "two", "three")))
-    monkeypatch.setattr(sys, "stderr", Screen(terminal))
-    compare(score_systems(several))
-    shown = sys.stderr.getvalue()
-    for part in ("read scores:", "0/3", "compare:", "0/2"):
-        assert (part in shown) == terminal
-
-
-def test_clear_and_cells_are_explained_beside_the_tables(pair):
-    for text in (as_text(compare(pair)), as_markdown(compare(pair))):
-        assert "A difference is clear if its 95 % interval" in text
-        assert "A cell is the main metric of one task with one seed; Wilcoxon's" in text
-    assert "A cell is" not in as_text(compare(pair[:1]))
 
 
 def test_encoders_of_one_name_in_different_folders_are_two_systems(make_run):

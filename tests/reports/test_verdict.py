@@ -48,16 +48,6 @@ def test_the_verdict_is_the_difference_of_the_overall_scores(scored):
     assert text.endswith("; 2 seeds; n = 80 (sst), 80 (qqp), 80 (sts).")
 
 
-def test_the_verdict_on_one_task_names_it_once(make_run):
-    named = [
-        (name, read_run(make_run(f"{name}{seed}", ("sst",), skill, seed)))
-        for name, skill in (("a", 0.4), ("b", 0.3))
-        for seed in (1, 2)
-    ]
-    (text,) = verdicts(compare(score_systems(group_runs(named))))
-    assert text.count("on sst") == 1
-
-
 def test_the_overall_difference_has_an_interval_narrower_than_its_tasks(scored):
     overall, *tasks = compare(scored).differences
     before, after = (np.mean(one.overall_values("overall")) for one in scored)

@@ -31,7 +31,7 @@ from studies.bees.fairness import (
     unfair,
 )
 from studies.bees.study import PRINTED, overall_of
-from studies.results import Results, is_merged_from
+from studies.results import Results
 from studies.study import Report, StudyRequest
 from tasks.metrics import LEADERBOARD
 from tasks.predictions import read_scores, scores_name
@@ -159,20 +159,6 @@ def test_other_data_files_of_the_same_name_are_refused(reproduce, tmp_path):
     (tmp_path / "bees" / "M6.json").write_text("{}")
     status, said = reproduce("--rows", "M6", "--data", folders[0])
     assert (status, "M6.json: expected a cell with a config" in said.err) == (1, True)
-
-
-def test_an_ensemble_is_shown_beside_the_cells_it_was_made_of():
-    cells, members = {}, {}
-    for task, rows in ENSEMBLE.items():
-        metric = LEADERBOARD[task]
-        members[task] = {"dev": {f"{row}-seed{SEEDS[0]}": {metric: 0.5} for row in rows}}
-        cells |= {f"{row}-seed{SEEDS[0]}": {"dev": {task: {metric: 0.5}}} for row in rows}
-    cells["M8-seed11711"] = {"dev": {"qqp": {"accuracy": 0.5}}}
-    ensemble = {"members": members}
-    assert is_merged_from(ensemble, cells)
-    assert not is_merged_from(ensemble, {k: v for k, v in cells.items() if k != "M13-seed11711"})
-    cells["M13-seed11711"] = {"dev": {"sts": {"pearson": 0.6}}}
-    assert not is_merged_from(ensemble, cells)
 
 
 def test_an_ensemble_is_tested_beside_the_best_run_of_any_row(tmp_path):

@@ -60,15 +60,6 @@ def test_too_few_seeds_are_no_fair_test(differences, reason):
     assert (verdict, fairness) == ("not tested fairly", reason)
 
 
-def test_tests_that_are_not_run_have_one_line_after_the_others():
-    rows = lines(with_seeds("A - B", ()), with_seeds("A - C", UP), with_seeds("A - D", ()))
-    assert [row[0] for row in rows] == [
-        "A is above B: A - C (Table 1)",
-        "A is above B: A - B; A - D (Table 1)",
-    ]
-    assert rows[1][1:] == ["not tested fairly", "", "0", "not run yet"]
-
-
 def test_lines_of_one_claim_are_adjusted_together():
     alone = paired_p([0.02, 0.03, 0.015])
     assert alone is not None
@@ -91,14 +82,6 @@ def test_paired_p_is_that_of_scipy():
 
 def test_differences_are_those_of_shared_seeds():
     assert between({1: 0.5, 2: 0.75}, {2: 0.25, 3: 0.5}) == {2: 0.5}
-
-
-def test_seeds_are_those_of_the_data_set_with_the_fewest():
-    pairs = {(name, seed): 0.01 + seed / 1000 for name in "ab" for seed in range(3)}
-    ((_, verdict, _, seeds, _),) = lines(Test("A - B", pairs))
-    assert (verdict, seeds) == ("holds", "3 (6 pairs)")
-    ((_, verdict, _, seeds, _),) = lines(Test("A - B", pairs | {("c", 1): 0.01}))
-    assert (verdict, seeds) == ("not tested fairly", "1 (7 pairs)")
 
 
 def test_unfair_tests_do_not_count_in_the_adjustment():
@@ -166,19 +149,6 @@ def test_tests_are_split_by_the_tasks_that_a_method_has_learnt():
         ("A - B on rte (not in the paper's table)", 1, [NOT_LEARNT, "a limit", "behind"]),
         ("A - C on rte (not in the paper's table)", 1, [NOT_LEARNT, "a limit"]),
     ]
-
-
-def test_tasks_of_the_papers_table_without_pairs_are_named_once():
-    pairs = {("sst2", 1): 0.1}
-    lines = {"A - B": pairs, "A - C": pairs}
-    found = claim_of("A is better", "Table 1", lines, (), ["sst2"], printed=("sst2", "rte", "qqp"))
-    assert [(test.what, test.seeds) for test in found.tests] == [
-        ("A - B on sst2", 1),
-        ("A - C on sst2", 1),
-        ("on rte, qqp", 0),
-    ]
-    nothing = claim_of("A is better", "Table 1", {"A - B": {}}, (), [], printed=("sst2", "rte"))
-    assert [test.what for test in nothing.tests] == ["A - B"], "no task has pairs"
 
 
 def test_one_mean_a_seed_where_all_have_it():

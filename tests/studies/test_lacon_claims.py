@@ -1,7 +1,6 @@
 """LaCon's claims and tables, from invented cells in which every method has a gain of its own."""
 
 import json
-import re
 from dataclasses import replace
 from statistics import fmean
 
@@ -11,7 +10,7 @@ from sklearn.metrics import f1_score
 
 from common.files import write_json
 from multitask.settings.config import RunConfig
-from studies.claims import NOT_LEARNT, verdict_table
+from studies.claims import verdict_table
 from studies.lacon.cells import NOT_TUNED, SHOTS, SWEEPS, SWEPT, Experiments
 from studies.lacon.claims import (
     class_claims,
@@ -23,8 +22,6 @@ from studies.lacon.claims import (
     part_claims,
     setting_claims,
 )
-from studies.lacon.sentences import best_settings_text, lead_text, stability_text
-from studies.lacon.study import STUDY
 from studies.lacon.tables import (
     Scores,
     ablation_table,
@@ -35,9 +32,8 @@ from studies.lacon.tables import (
     main_table,
     sweep_table,
 )
-from studies.reproduce import page_of
 from studies.results import Results
-from studies.study import Report, StudyRequest, printed
+from studies.study import printed
 from studies.tuning import file_of, searches_of
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny")
@@ -259,83 +255,11 @@ def test_a_value_that_dev_chose_beside_other_settings_is_no_fair_test_of_it(tmp_
     assert all(NOT_TUNED in test.reasons for test in of_rte)
 
 
-def test_tasks_that_no_method_has_learnt_stand_apart(tmp_path):
-    invented(tmp_path)
-    for task in ("cola", "rte"):
-        for file in tmp_path.glob(f"*-{task}-*.json"):
-            low = {"test": {task: {"accuracy": 0.5, "matthews": -0.1}}}
-            change(file, lambda _, found, low=low: found | low | {"test_counts": [40, 60]})
-    for claim, last in ((method_claims, 11), (own_claims, 6)):
-        found = [test for test in claim(Scores(CELLS, Results(tmp_path))).tests if test.seeds]
-        names = [test.what.partition(" (")[0] for test in found]
-        tasks = {
-            name.rpartition(" on ")[2]: NOT_LEARNT in test.reasons
-            for name, test in zip(names, found, strict=True)
-        }
-        assert not tasks["sst2, trec"], tasks
-        assert tasks["cola, rte"], tasks
-        assert len(found) >= last
-    parts = part_claims(Scores(CELLS, Results(tmp_path))).tests
-    assert all(NOT_LEARNT in test.reasons for test in parts if test.seeds)
-
-
-def test_methods_at_the_mean_are_left_out_where_all_methods_pool_the_mean(tmp_path):
-    cells = replace(CELLS, changes={"pooling": "mean"})
-    names = {one.name for one in cells.every()}
-    assert "main-trec-lacon" in names
-    assert "main-trec-lacon-mean" not in names
-    found = own_claims(Scores(cells, Results(tmp_path)))
-    assert [test.what for test in found.tests] == ["few-shot: labels begin at names - at random"]
-
-
-def test_lead_over_all_rivals(tmp_path):
-    invented(tmp_path)
-    results = Scores(CELLS, Results(tmp_path))
-    assert lead_text(results) == " ".join(
-        f"{title} is ahead of all five rivals on 4 of 4 tasks (sst2, cola, rte, trec)."
-        for title in ("LaCon-vanilla", "LaCon-fusion")
-    )
-    for cell, seed in (("lacon", "1"), ("ce", "6")):
-        file = tmp_path / f"main-sst2-{cell}.json"
-        change(file, lambda one, found, seed=seed: found if one == seed else None)
-    assert "on 3 of 3 tasks (cola, rte, trec)" in lead_text(results), (
-        "no seed of SST-2 is run by all"
-    )
-    invented(tmp_path, -1)
-    assert lead_text(results) == " ".join(
-        f"{title} is ahead of all five rivals on 0 of 4 tasks."
-        for title in ("LaCon-vanilla", "LaCon-fusion")
-    )
-    assert lead_text(Scores(CELLS, Results(tmp_path / "none"))) == ""
-
-
 def change(file, edited):
     """Keep a cell with what `edited` makes of a seed and its figures; None leaves the seed out."""
     content = json.loads(file.read_text())
     seeds = {seed: edited(seed, found) for seed, found in content["seeds"].items()}
     write_json(file, content | {"seeds": {seed: one for seed, one in seeds.items() if one}})
-
-
-def test_stability_over_seeds(tmp_path):
-    invented(tmp_path)
-    results = Scores(CELLS, Results(tmp_path))
-    assert stability_text(results).startswith(
-        "Over seeds, LaCon varies less than CE in 0 of 5 rows"
-    )
-    same = {"test": {"rte": {"accuracy": 0.6}}}
-    change(tmp_path / "few-shot-rte-20-lacon.json", lambda _, found: found | same)
-    assert stability_text(results).startswith(
-        "Over seeds, LaCon varies less than CE in 1 of 5 rows"
-    )
-    assert stability_text(Scores(CELLS, Results(tmp_path / "none"))) == ""
-
-
-def test_best_values_of_swept_settings(tmp_path):
-    invented(tmp_path)
-    found = best_settings_text(Scores(CELLS, Results(tmp_path)))
-    # LaCon's own settings have its main cell's 6, the other points nothing.
-    for best in ("tau, rte: best at 0.1", "lambda, sst2: best at 0.5", "heads, rte: best at 6"):
-        assert f"{best}, means 6.0 apart." in found
 
 
 def test_tables_of_kept_cells(tmp_path):
@@ -365,36 +289,6 @@ def test_tables_of_kept_cells(tmp_path):
     assert [row[:2] for row in sweep_table(results)[1]] == [
         [what, task] for what in ("tau", "heads", "lambda") for task in ("rte", "sst2")
     ]
-
-
-def page(folder):
-    """The page of the cells in a folder."""
-    request = StudyRequest(CELLS.base, folder, folder / "runs", stored_only=True)
-    return page_of(STUDY, Report(Results(folder), request, CELLS.every(), ()))
-
-
-def test_the_page_lists_tasks_without_cells(tmp_path):
-    text, every = page(tmp_path), len(CELLS.every())
-    assert f"0 of {every} cells have all their seeds." in text
-    assert "Nothing is measured yet" not in text  # on any task
-    assert "Effective rank" not in text
-    invented(tmp_path)
-    pattern = r"(\d+) of (\d+) cells have all their seeds. Nothing is measured yet on (.*?)\."
-    found = re.search(pattern, page(tmp_path))
-    assert 0 < int(found[1]) < int(found[2]) == every
-    assert "mnli" in found[3].split(", ")
-    assert "cola" not in found[3].split(", ")
-
-
-def test_cells_with_fewer_figures_leave_gaps(tmp_path):
-    """Such as those that were kept before test's classes were counted."""
-    invented(tmp_path)
-    for file in tmp_path.glob("*.json"):
-        change(file, lambda _, found: {key: found[key] for key in ("test", "training_counts")})
-    text = page(tmp_path)
-    assert "| cola | 8.5K | 1K | 352 |  |" in text
-    (line,) = (one for one in text.splitlines() if "F1 of the minority" in one)
-    assert line.endswith("(4.2) | not tested fairly |  | 0 | not run yet |")
 
 
 def test_the_score_of_always_predicting_one_class():

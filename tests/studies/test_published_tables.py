@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from cli import reproduce as mode
-from common.errors import UserError
 from studies.reproduce import page_of, title_and_notes, with_tuned_settings
 from studies.results import Results
 from studies.study import Report, find_study
@@ -57,17 +56,6 @@ def test_notes_and_their_heading_are_on_the_page(tmp_path):
     assert (title, notes.strip()) == ("Another title", "What the machine was.")
     file.write_text("# \n\nWhat the machine was.\n")
     assert title_and_notes(study, tmp_path)[0] == study.title
-
-
-def test_notes_that_are_no_text_are_refused(tmp_path):
-    file = tmp_path / "notes.md"
-    file.write_bytes(b"f\xfcr uns")
-    with pytest.raises(UserError, match=r"notes\.md: expected UTF-8 text"):
-        title_and_notes(find_study("sharing"), tmp_path)
-    file.unlink()
-    file.mkdir()
-    with pytest.raises(UserError, match=r"notes\.md: expected a regular file, found a folder"):
-        title_and_notes(find_study("sharing"), tmp_path)
 
 
 def test_the_page_is_beside_the_results_wherever_they_are(tmp_path, monkeypatch):

@@ -10,7 +10,6 @@ import pytest
 from cell_files import few_words, keep_seeds, write_times
 
 from common.errors import UserError
-from common.files import write_json
 from multitask.settings.config import RunConfig
 from studies import runner
 from studies.claims import NOT_LEARNT, verdict_table
@@ -31,17 +30,15 @@ from studies.scl_moo.cells import (
     TUNED_SHOTS,
     Experiments,
 )
-from studies.scl_moo.claims import effect, method_claims, sweep_claims, unfair_ends
+from studies.scl_moo.claims import effect, method_claims, sweep_claims
 from studies.scl_moo.tables import (
     Accuracies,
-    chosen_table,
     data_notice,
     data_table,
     few_shot_table,
     full_table,
 )
 from studies.study import printed
-from studies.tuning import FOLDER
 from tasks.objectives import LS, ContrastiveEPO
 from tasks.protocols import FewShots
 
@@ -275,76 +272,6 @@ def test_only_the_numbers_of_examples_that_settings_were_chosen_with_test_a_clai
     assert results.gain("sst2", 20, "epo", "ce") == pytest.approx({1: 0.3})
 
 
-@pytest.mark.parametrize(
-    ("change", "at_end"), [(0.1, ("20-ce", "50-epo")), (-0.1, ("20-epo", "50-ce"))]
-)
-def test_settings_that_could_turn_a_change_of_a_gain_are_a_reason(tmp_path, change, at_end):
-    """A better baseline with the fewest examples would lower it, a better EPO there raise it."""
-    ends = [f"few-shot-sst2-{n}-{method}" for n in (20, 50) for method in ("epo", "ce")]
-    (tmp_path / FOLDER).mkdir()
-    rates = (1e-5, 1e-4, 1e-3)
-    points = [{"settings": {"lr": rate}, "dev": {"1": 0.5}} for rate in rates]
-    for name in ends:
-        write_json(tmp_path / FOLDER / f"{name}.json", {"config": {}, "points": points})
-    for highest in ends:
-        tuned = {name: {"lr": 1e-3 if name == highest else 1e-4} for name in ends}
-        results = Accuracies(replace(CELLS, tuned=tuned), Results(tmp_path))
-        reasons = unfair_ends(results, "epo", "ce", (20, 50), {("sst2", 1): change})
-        line = f"the rate of {highest} is at an end of those tried"
-        assert (line in reasons) == highest.endswith(at_end)
-
-
-def test_a_gain_with_few_examples_needs_a_method_that_learns_from_them(tmp_path):
-    for shots, accuracy in ((20, 0.4), (100, 0.9)):
-        for method in ("epo", "ce"):
-            one = CELLS.few_shot("sst2", shots, method)
-            seeds = {str(s): {"test": {"sst2": {"accuracy": accuracy}}} for s in SEEDS}
-            keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
-    reasons = unfair_ends(Accuracies(CELLS, Results(tmp_path)), "epo", "ce", (20, 100), {})
-    assert f"with 20 examples, {NOT_LEARNT}" in reasons
-    assert f"with 100 examples, {NOT_LEARNT}" not in reasons
-
-
-@pytest.mark.parametrize("better", [0.05, -0.05])
-def test_tasks_that_are_tuned_and_tasks_that_are_not_are_tested_apart(tmp_path, better):
-    """Whoever is ahead: otherwise the outcome would choose the tasks of a test."""
-    invented(tmp_path, better)
-    tuned = {f"few-shot-sst2-{TUNED_SHOTS}-{method}": {"lr": 1e-4} for method in METHODS}
-    cells = replace(CELLS, tuned=tuned)
-    for one in cells.every():  # the invented figures, in files of the tuned settings
-        file = tmp_path / f"{one.name}.json"
-        if file.exists():
-            keep_seeds(file, one.config.to_json(), json.loads(file.read_text())["seeds"])
-    found = {
-        test.what: test.reasons
-        for test in method_claims(Accuracies(cells, Results(tmp_path)))[0].tests
-        if test.what.startswith("CE + EPO - CE on")
-    }
-    of_sst2, of_rte = "CE + EPO - CE on sst2", "CE + EPO - CE on rte (not in the paper's table)"
-    assert [*found] == [of_sst2, of_rte]
-    assert NOT_TUNED not in found[of_sst2]
-    assert NOT_TUNED in found[of_rte]
-
-
-def test_the_point_that_is_best_on_dev_is_shown_with_its_test_figures(tmp_path):
-    figures = [  # on dev and on test; one point is best on test alone
-        (CELLS.few_shot("sst2", 50, "ce"), 0.9, 0.5),
-        (CELLS.sweep("scl_preference", 0.9, "ls"), 0.7, 0.55),
-        (CELLS.sweep("scl_temperature", 0.5, "ls"), 0.6, 0.8),
-        (CELLS.few_shot("sst2", 50, "ls"), 0.5, 0.4),
-    ]
-    for one, *shares in figures:
-        found = {
-            split: {"sst2": {"accuracy": share}}
-            for split, share in zip(("dev", "test"), shares, strict=True)
-        }
-        seeds = {str(seed): found for seed in one.seeds}
-        keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
-    _, rows = chosen_table(Accuracies(CELLS, Results(tmp_path)))
-    cells = [f"{mean} ± 0.0 (5)" for mean in ("70.0", "55.0", "50.0")]
-    assert rows == [["CE + LS", "r1 0.9", *cells, "5 of 5"]]
-
-
 def swept(cells, folder, points):
     """Keep sweeps in which accuracy changes by so many points from one value to the next.
 
@@ -403,36 +330,6 @@ def test_single_settings_are_tested_as_in_the_ablation(tmp_path):
         assert unlike == ("CE + SCL" in test.what and "balanced" not in test.what)
         same = "best and worst values are chosen by the same seeds" in test.reasons
         assert same == ("effect of tau" in test.what)
-
-
-@pytest.mark.parametrize(
-    ("chosen", "unfair"),
-    [
-        ({}, {}),
-        ({"scl_weight": 0.1}, {"lambda": "other settings were chosen with a value near"}),
-        ({"scl_weight": 0.7}, {"lambda": "other settings were chosen with a value near"}),
-        ({"scl_preference": (0.3, 0.7)}, {"r1": "other settings were chosen with a value near"}),
-        ({"lr": 3e-4}, dict.fromkeys(("r1", "lambda"), "the rate of few-shot-sst2-50-ls is at")),
-    ],
-)
-def test_a_sweep_is_fair_if_dev_chose_the_middle_of_the_compared_values(tmp_path, chosen, unfair):
-    middle = {"scl_temperature": 0.3, "scl_weight": 0.5, "scl_preference": (0.5, 0.5)}
-    tuned = {"few-shot-sst2-50-ls": {"lr": 1e-4, **middle, **chosen}}
-    cells = replace(CELLS, changes={"pooling": "mean"}, tuned=tuned, epochs=30)
-    search = next(one for one in cells.searches if one.cell.name == "few-shot-sst2-50-ls")
-    points = [
-        {"settings": {"lr": tried}, "beyond": False, "dev": {"1": 0.5}}
-        for tried in (3.33e-5, 1e-4, 3e-4)
-    ]
-    (tmp_path / FOLDER).mkdir()
-    content = {"config": search.cell.config.to_json(), "points": points}
-    write_json(tmp_path / FOLDER / f"{search.cell.name}.json", content)
-    sweeps = {("scl_preference", "ls"): 0, ("scl_weight", "ls"): 0}
-    for test in swept(cells, tmp_path, sweeps):
-        if test.seeds:
-            name = test.what.split(", ")[1].split()[0]
-            assert len(test.reasons) == (name in unfair), test
-            assert test.fair or test.reasons[0].startswith(unfair[name])
 
 
 def test_the_effect_of_a_setting_is_measured_on_other_seeds_than_its_best_value(tmp_path):

@@ -12,10 +12,8 @@ from studies.results import Cell, Results
 from studies.sharing import (
     MEANING,
     members,
-    minutes,
     systems,
     teaching_minutes,
-    within,
 )
 from studies.sharing_cells import (
     CROSSED,
@@ -65,12 +63,6 @@ def test_teachers_are_run_first_and_once(every, tmp_path):
     }
 
 
-def test_minutes_are_those_of_the_fastest_run_of_each_encoder():
-    times = {11711: (600, 1500), 1: (900, 1200)}
-    system = {seed: [{"training_seconds": s} for s in found] for seed, found in times.items()}
-    assert minutes(system) == 30
-
-
 def test_each_run_of_a_teacher_counts_once(every, tmp_path):
     several = [every[name] for name in ("teachers", TAUGHT)]
     report = Report(Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), several, ())
@@ -81,14 +73,6 @@ def test_each_run_of_a_teacher_counts_once(every, tmp_path):
         keep_seeds(tmp_path / f"{name}.json", without_paths(every[name].config), seeds)
     assert teaching_minutes(report, [every["teachers"]]) == " + 111"
     assert teaching_minutes(report, several) == " + 1111"
-
-
-def test_an_equal_share_of_the_epochs_of_each_run_counts():
-    scores = (0.3, 0.5, 0.4)
-    history = [{"selection_score": one, "dev": {"sst": {"accuracy": one}}} for one in scores]
-    runs = [{"history": history}] * 2
-    found = [[one["sst"]["accuracy"] for one in within(runs, share)] for share in (0.1, 0.6, 1)]
-    assert found == [[0.3] * 2, [0.5] * 2, [0.5] * 2]
 
 
 @pytest.mark.slow

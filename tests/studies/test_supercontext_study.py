@@ -19,7 +19,6 @@ from studies.study import printed
 from studies.supercontext.cells import (
     COMPARED,
     FIRST,
-    LOSSES,
     SETTINGS,
     SWEEPS,
     TASKS,
@@ -73,12 +72,6 @@ def test_a_sweep_at_its_own_value_is_the_main_cell():
     assert CELLS.sweep("tau", 0.1).name == "small-sst-superloss"
     assert CELLS.sweep("units", 512).config.encoder == "bilstm-1x512-dropout0.2"
     assert CELLS.sweep("positives", 5).config.objective.positives == 5
-
-
-def test_the_papers_tables_have_every_set():
-    for table in ("heads", "judged", "hard", "losses"):
-        assert set(PAPER[table]) == set(TASKS) - {"sst", "trec", "cfimdb"}
-    assert all(len(row) == len(LOSSES) for row in PAPER["losses"].values())
 
 
 @pytest.fixture
@@ -146,13 +139,6 @@ def test_a_stopped_run_continues_only_with_its_own_settings(data, tmp_path):
         with pytest.raises(KeyboardInterrupt):
             run_seed(one, 1, Results(tmp_path), tmp_path, record_drawn=True, wait=True)
     assert len(set(folders)) == 2
-
-
-def test_the_figure_of_embeddings(reproduce, tmp_path):
-    status, said = reproduce("--seeds", "1", "--rows", "given-sst2-ce", "given-sst2-superloss")
-    assert status == 0, said.err
-    maps = [path.name for path in (tmp_path / "supercontext").glob("maps*")]
-    assert maps == ["maps-given.png"]
 
 
 def test_rows_and_flags_that_the_study_does_not_have_are_refused(reproduce, reproducing):

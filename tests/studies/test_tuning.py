@@ -121,12 +121,6 @@ def test_settings_of_stored_cells_stay(reproducing, data, tmp_path, monkeypatch)
     assert said.out.splitlines()[-1].split()[:2] == ["all", "0"]
 
 
-def test_points_are_a_prefix_of_one_order_and_a_grid_may_be_smaller(search):
-    one, _ = search
-    assert one.points(2) == one.points(9)[:2]
-    assert len(one.points(9)) == 4
-
-
 def test_points_of_another_configuration_are_refused(search, tmp_path):
     one, _ = search
     tune([one], 4, tmp_path / "results", tmp_path / "runs")
@@ -203,17 +197,6 @@ def test_the_command_tunes_then_trains_with_what_it_chose(reproducing, data, tmp
     assert status == 1
     line = "--tune: expected 3 stored points of few-shot-sst2-50-scl with --stored-only, found 2"
     assert line in said.err
-
-
-def test_tune_is_refused_where_nothing_can_be_chosen(reproducing, data):
-    status, said = reproducing("bees", "--data", data)("--tune", 2)
-    assert (
-        status,
-        "--tune: expected table scl-moo, supercontext or lacon, found bees" in said.err,
-    ) == (2, True)
-    call = reproducing("scl-moo", "--data", data, "--encoder", "tiny")
-    status, said = call("--rows", "sweep-tau-0.1-ls", "--tune", 2)
-    assert (status, "--tune: expected rows with settings to choose" in said.err) == (1, True)
 
 
 def test_claims_of_tuned_cells_do_not_name_tuning_as_a_reason(search, tmp_path):

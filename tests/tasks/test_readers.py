@@ -205,7 +205,6 @@ def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path
         ([["", "x", "sentence", "sentiment"], A], "line 1: expected a column 'id', found x, sente"),
         ([[*SST_HEADER, "id"], [*A, "1"]], "line 1: expected a column 'id', found it twice"),
         ([SST_HEADER, A, ["1", "b", "two"]], "line 3: expected 4 tab-separated fields, found 3"),
-        ([SST_HEADER, A, [*A, "x"]], "line 3: expected 4 tab-separated fields, found 5"),
         (
             [SST_HEADER, A, ["1", "b", "two", "1"], ["2", " A ", "x", "1"]],
             "line 4: expected unique ids",
@@ -228,10 +227,8 @@ def test_wrong_rows_are_refused_with_their_line(rows, expected, write_rows, tmp_
     ("content", "expected"),
     [
         (b"", "expected a header line with id, sentence, sentiment, found none"),
-        (b"\xef\xbb\xbf", "expected a header line with id, sentence, sentiment, found none"),
         (HEAD.replace(b"e", b"\xe9"), "line 1: expected UTF-8 text, found byte 0xe9"),
         (HEAD + b"a\tone\t1\nb\t\xe9\t1\n", "line 3: expected UTF-8 text, found byte 0xe9"),
-        (HEAD.decode().encode("utf-16"), "line 1"),
         (HEAD.replace(b"\t", b","), "line 1: expected a"),
         # An unclosed quote, before few rows and before more than a reader holds at once.
         (HEAD + b'a\tone\t1\nb\t"open\t1\nc\tthree\t1\n', "line 3"),

@@ -65,14 +65,6 @@ def test_each_column_of_labels_is_a_task():
     assert list(config.own_tasks) == ["topic", "urgency", "tags"]
 
 
-def test_each_inferred_type_has_its_reason():
-    lines = complete_table(make_table(str(TICKETS), ["text"], LABELS, {}))[1]
-    assert lines == [
-        "topic: classification: column 'topic' has 5 different values with words",
-        "tags: multi-label: column 'tags' has 6 labels, several in a cell, separated by '|'",
-    ]
-
-
 def test_yaml_a_mapping_and_flags_describe_the_same_table(tmp_path):
     urgency = {"type": "classification", "labels": ["low", "normal", "high"], "name": "how-fast"}
     labels = {"topic": None, "urgency": urgency, "tags": "multi-label"}
@@ -88,22 +80,6 @@ def test_yaml_a_mapping_and_flags_describe_the_same_table(tmp_path):
     found = table_tasks(tmp_path / "tickets.yaml")
     moved = [replace(one, train=str(TICKETS)) for one in found]
     assert moved == expected
-
-
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
-        ("train:", "train: expected a file, found None"),
-        ("train: [t.csv]", r"train: expected a file, found \['t\.csv'\]"),
-        (f"train: {TICKETS}\ndev: 3", "dev: expected a file, found 3"),
-        (f"train: {TICKETS}\ntext: &a [*a]\nlabels: [topic]", "found a list inside itself"),
-        ("train: {", "expected a task in YAML, found: "),
-    ],
-)
-def test_yaml_that_describes_no_table_is_refused_in_one_line(content, line, tmp_path):
-    (tmp_path / "t.yaml").write_text(content)
-    with pytest.raises(DescriptionError, match=line):
-        table_tasks(tmp_path / "t.yaml")
 
 
 def test_columns_become_names_of_tasks():
@@ -148,13 +124,9 @@ def test_wrong_keys_of_a_table_are_refused(labels, options, line):
         ({"labels": ["topic", "text"]}, "column 'text': expected labels that recur, found free"),
         ({"labels": ["topic", "customer"]}, "group: expected another column than the labels"),
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
-        ({"text": "mood"}, "expected a column 'mood'"),
         ({"group": "mood"}, "expected a column 'mood'"),
-        ({"group": ["a"]}, "group: expected a name, found"),
         ({"dev": str(TICKETS)}, "group: expected a single file that is split, found also"),
         ({"file": "gone.csv"}, "gone.csv: expected a table with topic, found none"),
-        ({"file": "gone.yaml"}, "gone.yaml: expected text in it, found it outside"),
-        ({"text": ["text", "topic", "tags"]}, "expected one text column, or two for pairs, found"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused_in_one_line(change, line):
@@ -259,20 +231,6 @@ def test_a_single_task_may_have_groups():
     assert task(text) == replace(own, group=None)
     with pytest.raises(DescriptionError, match="group: expected a single file that is split"):
         task(f"{text},group=customer,dev={TICKETS}")
-
-
-def test_a_task_of_an_earlier_version_is_refused():
-    stored = tickets()[0].to_json()
-    for change in ({"split": None}, {"split": "tenth"}):
-        with pytest.raises(UserError, match="expected split hash, found a run of an earlier"):
-            from_json("topic", stored | change)
-
-
-def test_rows_that_cannot_be_split_are_refused(table):
-    file = table(("text", "y", "g"), [(f"t{n}", "xy"[n % 2], 1) for n in range(30)])
-    (own,) = table_tasks(file, text="text", labels=["y"], group="g")
-    with pytest.raises(DataError, match=r"expected rows for each split, found none for \w+ among"):
-        rows_of(build(own))
 
 
 def test_lists_of_labels_are_inferred(tmp_path):
