@@ -1,7 +1,6 @@
 """Systems of runs, their scores over seeds, and the tests of their differences."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from matplotlib.text import Text
 from common.errors import UserError
 from common.files import write_json
 from ensemble.runs import ensemble_runs
-from multitask.stored_runs import StoredRun, read_run
+from multitask.stored_runs import read_run
 from reports.comparison import (
     compare,
     compare_on_task,
@@ -185,18 +184,6 @@ def test_runs_on_files_with_other_content_are_not_merged(make_run):
     write_json(folders[1] / "data.json", {"sst train": "1"})
     with pytest.raises(UserError, match=r"b: expected, as .*, checksum of sst train '0', which"):
         systems(*((None, one) for one in folders))
-
-
-def test_runs_on_other_texts_of_an_own_task_are_not_merged():
-    def run(seed, **changes):
-        own = {"own": {"type": "classification", "texts": ["title"], **changes}}
-        config = {"mode": "single", "tasks": ["own"], "seed": seed, "own_tasks": own}
-        return None, StoredRun(Path(f"run{seed}"), config, {"dev": {}})
-
-    assert len(group_runs([run(1), run(2)])) == 1
-    for key, value in {"texts": ["body"], "type": "regression", "joint": True}.items():
-        with pytest.raises(UserError, match=rf"run2: expected, as .*, {key} of own "):
-            group_runs([run(1), run(2, **{key: value})])
 
 
 def test_runs_that_start_from_different_ones_are_not_merged(make_run):

@@ -56,17 +56,6 @@ def test_the_overall_difference_has_an_interval_narrower_than_its_tasks(scored):
     assert np.ptp(overall.interval) < max(np.ptp(one.interval) for one in tasks)
 
 
-def test_without_an_overall_score_the_verdict_is_on_each_task(make_run):
-    named = [
-        (name, read_run(make_run(f"{name}{seed}", ("sst", "sts"), skill, seed)))
-        for name, skill in (("single", 0.4), ("multi", 0.3))
-        for seed in (1, 2)
-    ]
-    (text,) = verdicts(compare(score_systems(group_runs(named))))
-    assert text.startswith("multi compared with single: ")
-    assert text.endswith("; 2 seeds; n = 80 (sst), 80 (sts).")
-
-
 def test_equal_systems_and_lone_ones_are_not_called_better(scored):
     single = scored[0]
     (text,) = verdicts(Comparison((single,), ()))

@@ -198,17 +198,6 @@ def test_claims_are_tested(tmp_path, monkeypatch, better):
     assert rows[0][2 + TASKS.index("mrpc")] == ""
 
 
-def test_a_correlation_above_chance_means_that_a_task_is_learnt(tmp_path):
-    """Balanced training examples cost accuracy on classes that are not equally frequent."""
-    one = CELLS.few_shot("mrpc", 20, "ls")
-    for matthews, expected in ((0.04, set()), (0.1, {"mrpc"})):
-        figures = {"test": {"mrpc": {"accuracy": 0.5, "matthews": matthews}}}
-        seeds = {str(seed): figures for seed in SEEDS}
-        keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
-        results = Accuracies(CELLS, Results(tmp_path))
-        assert learnt_by(results.stored, [one], results.of) == expected
-
-
 @pytest.mark.parametrize(
     ("counts", "expected"), [((40, 30, 20, 10), {"qqp"}), ((25, 25, 25, 25), set())]
 )

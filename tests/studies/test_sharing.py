@@ -13,7 +13,6 @@ from studies.sharing import (
     MEANING,
     members,
     systems,
-    teaching_minutes,
 )
 from studies.sharing_cells import (
     CROSSED,
@@ -61,18 +60,6 @@ def test_teachers_are_run_first_and_once(every, tmp_path):
         **dict.fromkeys((*CS224N, "cross-qqp", "cross-sts"), 1),
         **dict.fromkeys((TAUGHT, "teachers"), len(SEEDS)),
     }
-
-
-def test_each_run_of_a_teacher_counts_once(every, tmp_path):
-    several = [every[name] for name in ("teachers", TAUGHT)]
-    report = Report(Results(tmp_path), StudyRequest(BASE, tmp_path, tmp_path), several, ())
-    assert teaching_minutes(report, [every["sst"]]) == ""
-    for name, seconds in {"sst": 60, "sts": 600, "qqp": 6000, "cross-qqp": 60000}.items():
-        content = {"training_seconds": seconds}
-        seeds = {str(seed): content for seed in every[name].seeds}
-        keep_seeds(tmp_path / f"{name}.json", without_paths(every[name].config), seeds)
-    assert teaching_minutes(report, [every["teachers"]]) == " + 111"
-    assert teaching_minutes(report, several) == " + 1111"
 
 
 @pytest.mark.slow

@@ -141,13 +141,6 @@ def test_a_stopped_run_continues_only_with_its_own_settings(data, tmp_path):
     assert len(set(folders)) == 2
 
 
-def test_rows_and_flags_that_the_study_does_not_have_are_refused(reproduce, reproducing):
-    line = "--rows: expected the beginning of one of small-sst2-ce"
-    assert line in reproduce("--rows", "M1")[1].err
-    line = "--dev-limit: expected table supercontext, found bees"
-    assert line in reproducing("bees")("--dev-limit", "3")[1].err
-
-
 def tuned(one):
     return one.run_function.keywords["fine_tuned_batch_size"] is not None
 

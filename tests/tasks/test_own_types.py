@@ -135,14 +135,6 @@ def test_a_misspelt_label_among_others_gets_a_suggestion(split, tmp_path):
         own.read(tmp_path, split)
 
 
-def test_yaml_describes_several_labels_as_a_flag_does(tmp_path):
-    (tmp_path / "f.csv").write_text("t,y\na,x;y\nb,y\nc,\n")
-    keys = "type: multi-label\ntext: t\nlabel: y\nseparator: ;\nblank: unknown\n"
-    (tmp_path / "f.yaml").write_text(f"train: f.csv\n{keys}")
-    flag = f"m={tmp_path}/f.csv:type=multi-label,text=t,label=y,separator=;,blank=unknown"
-    assert described(f"m={tmp_path}/f.yaml") == described(flag)
-
-
 def test_another_separator_in_the_labels_is_noticed(tmp_path):
     for mark, written in ((";", ";"), (",", "\\,")):
         (tmp_path / "f.csv").write_text(f't,y\na,"x{mark}y"\nb,y\n')

@@ -3,7 +3,6 @@
 import json
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
 from types import GeneratorType
 
 import datasets
@@ -13,7 +12,7 @@ from pyarrow import parquet
 
 from tasks import find_task
 from tasks.described import parse_description
-from tasks.tables import columns_of, csv_rows, has_commas, read_sentences, rows_by_name
+from tasks.tables import columns_of, csv_rows, read_sentences, rows_by_name
 from tasks.task_inference import complete_description
 from tasks.text_files import DataError
 
@@ -46,22 +45,6 @@ def test_tabs_and_commas_with_any_line_ends(tmp_path, name, end):
     assert list(read_sentences(file, "text")) == ["a, b", "c"]
     file = write(tmp_path / "a.csv", end.join(["id,text", "1,a", '2,"b, c"', "3,d", ""]))
     assert list(read_sentences(file, "text")) == ["a", "b, c", "d"]
-
-
-@pytest.mark.parametrize(
-    ("name", "header", "expected"),
-    [
-        ("a.csv", "text", True),
-        ("a.CSV", "a\tb,c", False),
-        ("a.tsv", "a,b", False),
-        ("a.txt", "a,b", True),
-        ("a.txt", "a\tb,c", False),
-        ("a.txt", "text", False),
-        ("a", "a,b", True),
-    ],
-)
-def test_ending_and_header_define_what_separates_the_fields_of_a_users_file(name, header, expected):
-    assert has_commas(Path(name), header) == expected
 
 
 @pytest.mark.parametrize(

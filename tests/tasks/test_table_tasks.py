@@ -100,7 +100,6 @@ def test_columns_become_names_of_tasks():
     [
         (["1st Topic"], {}, "the first a letter, found '1st-topic'; write NAME=1st Topic"),
         (["type"], {}, "expected another name than type, which is reserved; write NAME=type"),
-        (["sst"], {}, "another name than sst, which is reserved; write NAME=sst"),
         (["topic", "Topic"], {}, "expected different names of tasks, found 'topic' twice"),
         (["topic", "x=topic"], {}, "expected different columns, found 'topic' twice"),
         ([], {}, "labels: expected a column or more, found none"),
@@ -108,8 +107,6 @@ def test_columns_become_names_of_tasks():
         (["topic:shape=b"], {}, "expected one of type, .* found the key 'shape'"),
         (["topic:type=regression,type=regression"], {}, "type: expected one value, found two"),
         (["topic"], {"groups": "x"}, "expected keys of train, .*found 'groups'"),
-        ([" "], {}, "expected the name of a column, found none"),
-        ([3], {}, "expected names of columns, as texts, found"),
         ({"topic": 3}, {}, "expected columns with keys such as type, found 'topic': 3"),
     ],
 )
