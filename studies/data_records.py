@@ -41,7 +41,7 @@ def write_leaks(cells: Sequence[Cell], results: Path) -> None:
         print(f"\n{what} of dev and test that other splits hold:\n{text_table(*table)}", flush=True)
     text = "\n\n".join(f"## {what}\n\n{markdown_table(*table)}" for what, table in found)
     paths = {key: path for one in cells for key, path in fingerprint.files(one.config).items()}
-    recorded = stored_record(results / "data.json")
+    recorded = read_json_if_any(results / "data.json", UserError)
     gone = [key for key in recorded if key in paths and not paths[key].exists()]
     left_out = [*damaged, *(f"{key}: {paths[key]} does not exist" for key in gone)]
     unread = "".join(f"\nNot audited: {one}\n" for one in left_out)
@@ -67,17 +67,12 @@ def record_data(cells: Sequence[Cell], results: Path) -> None:
         write_json(file, merged)
 
 
-def stored_record(file: Path) -> dict[str, str]:
-    """Return the entries of a file of `record`; empty without one."""
-    return read_json_if_any(file, UserError)
-
-
 def record(file: Path, found: Mapping[str, str], mismatch: str) -> dict[str, str] | None:
     """Return the stored record with further entries, or None without any.
 
     Raise UserError with the text `mismatch` if a stored entry differs.
     """
-    known = stored_record(file)
+    known: dict[str, str] = read_json_if_any(file, UserError)
     for key, value in found.items():
         if known.get(key, value) != value:
             raise UserError(f"{file}: {key}: {mismatch}")

@@ -139,7 +139,7 @@ def test_some_rows(reproduce, tmp_path):
         f"sts {split}" for split in ("train", "dev", "test")
     }
     # The report is of one configuration, whichever rows are asked for.
-    line = "found another: limit is 16 there and 8 here"
+    line = "limit is 16 there and 8 here"
     assert line in reproduce("--rows", "M4", "--limit", "8")[1].err
 
 
@@ -198,13 +198,6 @@ def test_all_rows_and_the_ensemble(reproduce, tmp_path):
         "smart-weight-sts.png", "smart-weight-sst.png", "confusion.png", "similarities.png"
     }  # fmt: skip
     assert "18 of " in (tmp_path / "bees.md").read_text()
-
-
-def test_a_requested_batch_size_replaces_that_of_the_paper():
-    configs = {name: row_cell(name, BASE, changes={"batch_size": 4}).config for name in EVERY}
-    assert {config.batch_size for config in configs.values()} == {4}
-    assert {configs[name].pooling for name in ("M1", "M2", "M3", "T3-sts")} == {"cls"}
-    assert row_cell("M13", BASE).config.pooling == "mean"
 
 
 def test_conditions_of_a_fair_test_are_read_from_settings_and_runs(tmp_path):

@@ -7,10 +7,9 @@ import pytest
 from cell_files import keep_seeds
 from sklearn.metrics import f1_score
 
-from common.files import write_json
 from multitask.settings.config import RunConfig
 from studies.claims import verdict_table
-from studies.lacon.cells import NOT_TUNED, SHOTS, SWEEPS, SWEPT, Experiments
+from studies.lacon.cells import SHOTS, Experiments
 from studies.lacon.claims import (
     class_claims,
     few_shot_claims,
@@ -32,7 +31,6 @@ from studies.lacon.tables import (
 )
 from studies.results import Results
 from studies.study import printed
-from studies.tuning import file_of
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny")
 CELLS = Experiments(BASE.changed(limit=200))
@@ -194,39 +192,6 @@ def test_a_number_of_examples_has_the_settings_that_were_chosen_with_it():
     assert cells.few_shot("sst2", 100, "ce").config.optimizer.lr == CELLS.lr
     names = {one.cell.name for one in cells.searches if one.cell.name.startswith("few-shot-sst2")}
     assert names == {f"few-shot-sst2-{s}-{m}" for s in SHOTS for m in ("ce", "lacon")}
-
-
-def test_a_value_that_dev_chose_beside_other_settings_is_no_fair_test_of_it(tmp_path):
-    """The search of SST-2 chose 0.1, an end of the tested temperatures, and a weight of 0.75."""
-    point = {"lr": 1e-4, "label_temperature": 0.1, "label_spread": 0.75}
-    cells = Experiments(BASE, changes={"pooling": "mean"}, tuned={"main-sst2-lacon": point})
-    (search,) = (s for s in cells.searches if s.cell.name == "main-sst2-lacon")
-    points = [
-        {"settings": {**point, "lr": rate}, "beyond": False, "dev": {"1": 0.5}}
-        for rate in (3e-5, 1e-4, 3e-4, *[1e-3] * (6 - 4))
-    ]
-    file = file_of(search, tmp_path)
-    file.parent.mkdir()
-    write_json(file, {"config": search.cell.config.to_json(), "points": points})
-    for task in SWEPT:
-        for what, (_, values) in SWEEPS.items():
-            for value in values:
-                one = cells.sweep(task, what, value)
-                figures = {"test": {task: {"accuracy": 0.7, "matthews": 0.4}}}
-                seeds = {str(seed): figures for seed in one.seeds}
-                keep_seeds(tmp_path / f"{one.name}.json", one.config.to_json(), seeds)
-    found = setting_claims(Scores(cells, Results(tmp_path)))
-    of_sst2 = {t.what.split(" on ")[0]: t.reasons for t in found.tests if "on sst2" in t.what}
-    near = "other settings were chosen with a value near one of the compared ones"
-    assert of_sst2 == {
-        "tau: 0.1 - 0.5": (f"{near} (main-sst2-lacon)",),
-        "heads: 6 - 1": ("other settings were chosen with 6 heads",),
-        "heads: 6 - 48": ("other settings were chosen with 6 heads",),
-        "lambda: 0.5 - 0": (f"{near} (main-sst2-lacon)",),
-        "lambda: 0.5 - 1": (),
-    }
-    of_rte = [test for test in found.tests if "on rte" in test.what]
-    assert all(NOT_TUNED in test.reasons for test in of_rte)
 
 
 def test_tables_of_kept_cells(tmp_path):

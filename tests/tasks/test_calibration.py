@@ -106,12 +106,6 @@ def test_the_calibration_error_is_that_of_a_plain_loop(bins):
     assert calibration_error(probabilities, targets, bins) == pytest.approx(error, abs=1e-12)
 
 
-def test_calibrated_probabilities_have_no_error_and_certain_errors_all_of_it():
-    right = np.array([0, 0, 0, 1])
-    assert calibration_error(np.full((4, 2), [0.75, 0.25]), right) == pytest.approx(0)
-    assert calibration_error(np.full((4, 2), [1.0, 0.0]), np.ones(4)) == 1
-
-
 def test_labels_are_scaled_each_by_itself():
     draw = np.random.default_rng(1)
     found = logits(draw, 2000, 4) - 1

@@ -18,7 +18,6 @@ from multitask import RunConfig, task
 from multitask.config_tasks import plain_tasks
 from tasks import find_task
 from tasks.described import DescriptionError
-from tasks.own_types import TYPES
 from tasks.task_description import from_json
 from tasks.task_inference import description_lines
 from tasks.text_files import DataError
@@ -68,11 +67,6 @@ def test_classes_are_in_any_container_with_an_order(labels, classes, expected, t
 def test_wrong_classes_are_refused_by_the_name_of_the_argument(classes, options, line, tmp_path):
     with pytest.raises(UserError, match=f"^(m: )?{line}"):
         task(["a", "b"], [1, 2], name="m", folder=tmp_path, classes=classes, **options)
-
-
-def test_every_type_is_named_where_tasks_are_described():
-    page = (REQUESTS.parents[3] / "docs" / "own-data.md").read_text()
-    assert [name for name in TYPES if f"`{name}`" not in page] == []
 
 
 # Several labels
