@@ -53,7 +53,7 @@ def method_settings(method: str) -> dict[str, Any]:
     found: dict[str, Any] = {} if objective == "ce" else {"objective": objective}
     if method not in ("ce", "scl"):  # those of `CONTROLS` too
         found["class_balanced"] = True
-    return found | ({"gradients": "representation"} if method == "epo" else {})
+    return found
 
 
 @dataclass(frozen=True)
