@@ -6,7 +6,7 @@ import pytest
 from ensemble import average, majority_vote
 from ensemble.merge import METHODS, greedy_selection, halves, merge
 from tasks import build_task
-from tasks.predictions import Scores, UserError
+from tasks.predictions import Scores
 
 
 @pytest.fixture
@@ -83,11 +83,6 @@ def test_an_ensemble_of_one_model_is_that_model(pool, method):
     assert found.metrics == found.members["a"]
 
 
-def test_scores_without_labels_are_refused(pool):
-    with pytest.raises(UserError, match="a: expected labels with the dev scores"):
-        merge({"dev": pool["test"]}, build_task("sst").kind, "vote", seed=0)
-
-
 def accuracy_on(labels):
     return lambda scores: float((scores.argmax(1) == labels).mean())
 
@@ -122,16 +117,11 @@ def test_a_model_may_be_chosen_twice():
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 1000])
-def test_halves_cover_all_examples(count):
+def test_halves_cover_all_examples_in_any_order(count):
     ids = np.array([f"x{i}" for i in range(count)], dtype=np.str_)
     first, second = halves(ids, seed=3)
     assert sorted([*first, *second]) == list(range(count))
     assert 0 <= len(first) - len(second) <= 1
-
-
-def test_halves_do_not_depend_on_the_order_of_the_examples():
-    ids = np.array([f"x{i}" for i in range(101)])
-    order = np.random.default_rng(0).permutation(101)
-    for mine, moved in zip(halves(ids, 3), halves(ids[order], 3), strict=True):
-        assert set(ids[mine]) == set(ids[order][moved])
-    assert set(halves(ids, 3)[0]) != set(halves(ids, 4)[0])
+    order = np.random.default_rng(0).permutation(count)
+    for mine, moved in zip((first, second), halves(ids[order], seed=3), strict=True):
+        assert {ids[row] for row in mine} == {ids[order][row] for row in moved}

@@ -77,16 +77,6 @@ def test_weighted_cross_entropy_is_a_mean_over_examples(labels):
     assert found.item() == pytest.approx(of_labels(logits, several_labels), rel=1e-12)
 
 
-def test_two_classes_and_one_label_are_the_same_problem():
-    """A label with the logit z is two classes with the logits 0 and z."""
-    torch.manual_seed(0)
-    z, y = torch.randn(9, 1, dtype=torch.float64), torch.tensor([0, 1, 0, 0, 1, 0, 1, 1, 0])
-    logits, targets = torch.cat([torch.zeros_like(z), z], 1), y[:, None].double()
-    one = weighted_cross_entropy(logits, y, float64([1, 3]))
-    other = weighted_binary_cross_entropy(z, targets, float64([3]))
-    torch.testing.assert_close(one, other, rtol=1e-12, atol=0)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_equal_counts_are_plain_cross_entropy(seed):
     logits, y = outputs(64, torch.float32, seed), torch.arange(64) % CLASSES

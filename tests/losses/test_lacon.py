@@ -84,8 +84,3 @@ def test_the_regulariser_equals_plain_loops(classes):
         if i != j
     ]
     assert label_embedding_regularizer(anchors).item() == pytest.approx(mean(values))
-
-
-def test_heads_that_do_not_divide_the_width_are_refused():
-    with pytest.raises(ValueError, match="expected a divisor of the width 6, found 4"):
-        instance_centered_loss(*batch([0]), 0.1, 4)

@@ -93,8 +93,3 @@ def test_balanced_batches_stay_above_the_lower_bounds():
     simplex = F.normalize(torch.eye(3, dtype=torch.float64) - 1 / 3, dim=1)[y]
     for found, expected in zip(contrastive_objectives(simplex, y, 0.3), ideal, strict=True):
         close(found, expected)
-
-
-def test_an_unknown_reduction_is_refused():
-    with pytest.raises(ValueError, match="expected mean or sum, found 'none'"):
-        supcon_loss(*drawn([0, 0]), 0.3, "none")

@@ -19,23 +19,10 @@ def bert_original(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="session")
-def roberta_original(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("roberta") / "encoder"
-    peer_models.save(folder, "RobertaModel")
-    return folder
-
-
 @pytest.fixture
 def bert_folder(bert_original, tmp_path):
     """A copy of a BERT folder that a test may damage."""
     return shutil.copytree(bert_original, tmp_path / "bert")
-
-
-@pytest.fixture
-def roberta_folder(roberta_original, tmp_path):
-    """A copy of a RoBERTa folder that a test may damage."""
-    return shutil.copytree(roberta_original, tmp_path / "roberta")
 
 
 @pytest.fixture

@@ -57,11 +57,6 @@ def test_pack_equals_a_naive_loop(rows, data):
         assert batch.segments.tolist() == first + [0] * (len(batch.ids) - len(first))
 
 
-def test_two_texts_need_an_even_number_of_sequences():
-    with pytest.raises(ValueError, match="multiple of 2 sequences, found 3"):
-        Batch(lengths=torch.tensor([1, 1, 1]), ids=torch.tensor([1, 2, 3]), texts=2)
-
-
 def test_a_batch_is_copied_to_another_device_only():
     batch = Batch(lengths=torch.tensor([2, 1]), ids=torch.arange(3), segments=torch.zeros(3))
     assert batch.to("cpu") is batch

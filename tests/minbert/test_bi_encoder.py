@@ -106,13 +106,6 @@ def test_a_stream_is_read_one_window_at_a_time(tiny, monkeypatch):
     assert len(read) == 10
 
 
-def test_progress_is_shown_on_request(tiny, capsys):
-    tiny.encode(TEXTS)
-    assert capsys.readouterr().err == ""
-    tiny.encode(TEXTS, progress=True)
-    assert "sentence" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lower", [True, False])
 def test_transformers_and_we_find_the_same_model_in_a_saved_folder(tmp_path, kind, lower):
@@ -158,15 +151,6 @@ def test_a_batch_size_limits_the_sentences_of_a_pass(tiny, batch_size, monkeypat
             tiny.encode(TEXTS, batch_size=wrong)
 
 
-def test_a_generator_and_a_fractional_max_tokens_are_refused(tiny):
-    with pytest.raises(TypeError, match="expected a list, found a generator: use encode_stream"):
-        tiny.encode(text for text in TEXTS)
-    with pytest.raises(
-        EncoderError, match=r"max_tokens: expected a whole number from 3 to 128, .* found 10\.5"
-    ):
-        BiEncoder.from_pretrained("tiny", max_tokens=10.5)
-
-
 def test_a_limit_is_that_of_the_positions_at_most(bert_original, tmp_path):
     most = BiEncoder.from_pretrained(bert_original).encoder.config.max_tokens
     model = BiEncoder.from_pretrained(bert_original, max_tokens=most)
@@ -176,15 +160,6 @@ def test_a_limit_is_that_of_the_positions_at_most(bert_original, tmp_path):
             BiEncoder.from_pretrained(bert_original, max_tokens=wrong)
     BiEncoder.from_pretrained(bert_original, max_tokens=7).save_pretrained(tmp_path / "saved")
     assert BiEncoder.from_pretrained(tmp_path / "saved").tokenizer.max_tokens == 7
-
-
-@pytest.mark.parametrize("wrong", ["no", 1, []])
-def test_normalize_is_a_truth_value(tiny, wrong):
-    with pytest.raises(TypeError, match="normalize: expected True or False, found"):
-        tiny.encode(TEXTS, normalize=wrong)
-    with pytest.raises(TypeError, match="normalize: expected True or False, found"):
-        next(tiny.encode_stream(TEXTS, normalize=wrong))
-    assert_unit(tiny.encode(TEXTS, normalize=np.True_))
 
 
 def test_any_sequence_of_strings_is_encoded(tiny):
@@ -207,6 +182,10 @@ def test_the_row_of_a_missing_text_is_named(tiny, value, monkeypatch):
 def test_wrong_arguments_are_refused(tiny):
     with pytest.raises(TypeError, match="expected a list of strings, found one string"):
         tiny.encode("one string")
+    with pytest.raises(TypeError, match="expected a list, found a generator: use encode_stream"):
+        tiny.encode(text for text in TEXTS)
+    with pytest.raises(TypeError, match="normalize: expected True or False, found"):
+        tiny.encode(TEXTS, normalize="no")
     with pytest.raises(
         ValueError, match="precision: expected one of auto, fp32, bf16, found 'fp16'"
     ):

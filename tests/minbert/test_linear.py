@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from tolerances import assert_near, assert_near_in_norm
 
 from minbert import linear as kernels
-from minbert.linear import ACTIVATIONS, ONEDNN_ACTIVATIONS, Linear, linear
+from minbert.linear import ACTIVATIONS, Linear, linear
 from minbert.precision import autocast
 
 SHAPES = [(1, 3, 5), (7, 384, 1152), (300, 64, 48), (2, 1, 1)]
@@ -61,10 +61,6 @@ def test_the_activation_is_applied_with_and_without_a_graph(activation, graph):
     with torch.set_grad_enabled(graph):
         found = linear(x, weight, bias, activation)
     assert_near_in_norm(found, expected, 65)
-
-
-def test_every_activation_has_one_of_onednn():
-    assert ACTIVATIONS.keys() == ONEDNN_ACTIVATIONS.keys()
 
 
 @pytest.mark.numeric
@@ -126,18 +122,3 @@ def test_products_follow_the_weights_inside_an_autocast_of_the_caller(enabled):
             with torch.no_grad():
                 layer.weight += 1
     assert (found[1] - found[0] > 4).all()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("fault", [AttributeError("no such op"), RuntimeError("no primitive")])
-def test_without_a_product_of_onednn_that_of_pytorch_is_used(monkeypatch, dtype, fault):
-    def refused(*args):
-        raise fault
-
-    x, weight, bias, _ = (t.to(dtype) for t in case(5, 4, 3))
-    monkeypatch.setattr(kernels, "is_intel", lambda: False)
-    kernels.has_onednn.cache_clear()
-    with monkeypatch.context() as limited, torch.no_grad():
-        limited.setattr(kernels, "onednn", refused)
-        assert torch.equal(linear(x, weight, bias), F.linear(x, weight, bias))
-    kernels.has_onednn.cache_clear()

@@ -31,31 +31,20 @@ def settings(**changes):
 
 FILES = [
     ("config.json", b"{", "config.json: expected a JSON object"),
-    ("config.json", b"[]", "config.json: expected a JSON object, found a list"),
-    ("config.json", b"\xff", "config.json: expected a JSON object"),
     ("config.json", settings(hidden_size="abc"), "config.json: hidden_size: expected a whole numb"),
     ("config.json", settings(num_hidden_layers=1), "does not have: 'encoder.layer.1."),
-    ("config.json", settings(num_hidden_layers=3), "expected a tensor 'encoder.layer.2."),
     ("tokenizer.json", b"{}", "tokenizer's files cannot be read"),
-    ("tokenizer_config.json", b"[", "tokenizer_config.json: expected a JSON object"),
-    ("vocab.txt", b"\xff\xfe", ""),
     ("modules.json", b"{", "modules.json: expected a list of modules"),
-    ("modules.json", b'[{"path": ""}]', "modules.json: expected a list of modules"),
     ("sentence_bert_config.json", b'{"max_seq_length": "10"}', "found '10'"),
-    ("sentence_bert_config.json", b'{"max_seq_length": 2}', "at least 3 tokens"),
     ("sentence_bert_config.json", b'{"tokenizer_args": {"do_lower_case": true}}', "no tokenizer_"),
-    ("sentence_bert_config.json", b'{"module_output_name": "x"}', "token_embeddings, found 'x'"),
     ("config_sentence_transformers.json", b'{"default_prompt_name": "query"}', "'query'"),
-    ("config_sentence_transformers.json", b'{"truncate_dim": 4}', "no truncate_dim, found 4"),
     (
         "tokenizer_config.json",
         settings(truncation_side="left"),
         "truncation_side right, found left",
     ),
-    ("tokenizer_config.json", settings(split_special_tokens=True), "split_special_tokens false"),
     ("added_tokens.json", b'{"new": 3}', "the added token 'new' with id 3, found "),
     (WEIGHTS, lambda content: content[:5000], f"{WEIGHTS}: the weights cannot be read"),
-    (WEIGHTS, b"", f"{WEIGHTS}: the weights cannot be read"),
 ]
 
 
@@ -65,16 +54,6 @@ def test_a_malformed_file_is_refused(bert_folder, name, change, expected):
     content = file.read_bytes() if file.exists() else b""
     file.write_bytes(change if isinstance(change, bytes) else change(content))
     assert expected in refusal(bert_folder)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("vocab.json", b"{"), ("merges.txt", b"#version: 0.2\nthree words so\n")],
-)
-def test_a_malformed_vocabulary_of_bpe_is_refused(roberta_folder, name, content):
-    (roberta_folder / "tokenizer.json").unlink()
-    (roberta_folder / name).write_bytes(content)
-    refusal(roberta_folder)
 
 
 def changed(name, change):
@@ -95,10 +74,7 @@ def copied(name, other):
 
 TENSORS = [
     (filled(float("nan")), f"{NAME!r}: expected finite numbers, found nan"),
-    (filled(float("-inf")), f"{NAME!r}: expected finite numbers, found -inf"),
-    (filled(1e300, torch.float64), f"{NAME!r}: expected finite numbers, found inf"),
     (filled(1, torch.int8), f"{NAME!r}: expected floating-point numbers, found int8"),
-    (filled(1, torch.complex64), f"{NAME!r}: expected floating-point numbers, found complex64"),
     (lambda tensors: {k: v for k, v in tensors.items() if k != NAME}, f"{NAME!r}, found none"),
     (lambda tensors: tensors | {"classifier": torch.zeros(2, 3)}, "'classifier' (2, 3)"),
     (changed(NAME, zeros(32, 47)), "expected shape (32, 48), found (32, 47)"),
@@ -141,15 +117,8 @@ def test_a_name_twice_in_a_header_is_refused(bert_folder):
 @pytest.mark.parametrize(
     ("index", "expected"),
     [
-        (
-            {"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}},
-            "one shard, found in two",
-        ),
-        (
-            {"weight_map": {"a": "missing.safetensors"}},
-            "missing.safetensors: the weights cannot",
-        ),
-        ({}, "the weights cannot be read"),
+        ({"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}, "one shard, found in two"),
+        ({"weight_map": {"a": "missing.safetensors"}}, "missing.safetensors: the weights cannot"),
         ([], "the weights cannot be read"),
     ],
 )
@@ -163,13 +132,10 @@ def test_malformed_shards_are_refused(bert_folder, index, expected):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "cannot be read"),
         (b"garbage", "a pickle that is damaged or would run code"),
         ([1, 2], "expected a dict of tensors, found a list"),
         ({"epoch": 3}, "found 'epoch', a int"),
-        ({7: torch.zeros(2)}, "names of tensors, found the key 7"),
         ({"a.b": torch.eye(2).to_sparse()}, "'a.b': expected a dense"),
-        ({"a.b": torch.zeros(2, device="meta")}, "without values (meta)"),
     ],
     ids=str,
 )
@@ -191,9 +157,3 @@ def test_code_in_a_pickle_is_refused_and_not_run(bert_folder, tmp_path):
     assert not marker.exists()
     torch.load(bert_folder / "pytorch_model.bin", weights_only=False)
     assert marker.exists()  # the stand-in is a real one
-
-
-def test_a_folder_without_weights_is_refused(bert_folder):
-    (bert_folder / WEIGHTS).unlink()
-    with pytest.raises(EncoderError, match=r"expected model\.safetensors or pytorch_model\.bin"):
-        BiEncoder.from_pretrained(bert_folder)

@@ -1,7 +1,6 @@
 """Names, folders and hub ids of encoders; errors are one line."""
 
 import builtins
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from common.errors import UserError
 from minbert import BiEncoder, sources
 from minbert.sources import find_folder
-
-ROOT = Path(sources.__file__).parents[1]
 
 
 def expect_error(name, *parts):
@@ -97,36 +94,6 @@ class UnreachableError(Exception):
 
 def unreachable(repo, **_):
     raise UnreachableError("Name or service not known")
-
-
-def test_files_outside_the_download_patterns_may_be_missing(offline, tmp_path, bert_original):
-    """bert-base-uncased has a README and weights of other libraries, which are left out."""
-    import shutil
-
-    from huggingface_hub import _tree_cache
-
-    store, commit = tmp_path / "cache" / "models--some--bert", "a" * 40
-    shutil.copytree(bert_original, store / "snapshots" / commit)
-    (store / "refs").mkdir()
-    (store / "refs" / "main").write_text(commit)
-    names = [file.name for file in bert_original.iterdir()] + ["README.md", "tf_model.h5"]
-    entry = _tree_cache.TreeCacheEntry(
-        size=1, blob_id="0" * 40, lfs_sha256=None, lfs_size=None, xet_hash=None
-    )
-    _tree_cache.write_tree_cache(str(store), commit, dict.fromkeys(names, entry))
-    assert find_folder("some/bert") == store / "snapshots" / commit
-
-
-@pytest.mark.parametrize("status", [401, 503])
-def test_http_errors_of_the_hub_are_one_line(monkeypatch, status):
-    from huggingface_hub.errors import HfHubHTTPError
-
-    def refuse(repo, **_):
-        response = SimpleNamespace(status_code=status, headers={}, request=None)
-        raise HfHubHTTPError("a\nlong\nstory", response=response)
-
-    monkeypatch.setattr("huggingface_hub.model_info", refuse)
-    expect_error("someone/something", "someone/something", f"it answered {status}")
 
 
 @pytest.mark.parametrize(

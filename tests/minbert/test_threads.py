@@ -31,15 +31,6 @@ def test_results_are_in_order_and_threads_have_one_core(two_cores):
     assert list(in_threads(run, [7, 8], 1))[1] == (8, 2, threading.get_ident())
 
 
-def test_the_number_of_cores_of_this_and_of_new_threads_stays(two_cores):
-    list(in_threads(abs, range(4), 2))
-    found = []
-    new = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
-    new.start()
-    new.join()
-    assert (torch.get_num_threads(), found) == (2, [2])
-
-
 def test_an_error_ends_the_passes_that_have_not_begun(two_cores):
     begun = []
 
@@ -62,24 +53,6 @@ def test_embeddings_do_not_depend_on_the_threads(two_cores, precision):
     several = model.encode(texts, precision)
     torch.set_num_threads(1)
     assert np.array_equal(model.encode(texts, precision), several)
-
-
-def test_a_thread_that_begins_meanwhile_keeps_the_number_of_cores(two_cores):
-    running, seen = threading.Event(), []
-
-    def run(item):
-        running.set()
-        time.sleep(0.05)
-
-    def other():
-        running.wait()
-        seen.append(torch.get_num_threads())
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    list(in_threads(run, range(4), 2))
-    thread.join()
-    assert seen == [2]
 
 
 def test_autocast_of_the_caller_does_not_change_embeddings(two_cores):

@@ -1,14 +1,10 @@
 """Token ids equal those of transformers, from every layout of files."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import peer_models
 import pytest
-import tokenizers
-from tokenizers import models, processors
 
 from common.errors import EncoderError
 from minbert import tokenizer
@@ -88,29 +84,6 @@ def test_settings_and_tokens_beside_tokenizer_json_count_as_in_transformers(fold
     ours.save(folder)
     saved = AutoTokenizer.from_pretrained(folder)(texts, truncation=True, max_length=30)
     assert saved["input_ids"] == expected["input_ids"]
-
-
-def test_pairs_have_no_segments_if_the_model_gets_none(folder):
-    peer_models.write_wordpiece(folder)
-    file = folder / "tokenizer_config.json"
-    assert load_tokenizer(folder, "bert", 30)(["a"], ["b"]).segments.any()
-    file.write_text(json.dumps({"model_input_names": ["input_ids", "attention_mask"]}))
-    assert not load_tokenizer(folder, "bert", 30)(["a"], ["b"]).segments.any()
-
-
-def test_the_class_of_a_saved_tokenizer_is_that_of_its_vocabulary(folder):
-    peer_models.write_bpe(folder)
-    assert load_tokenizer(folder, "roberta", 30).settings["tokenizer_class"] == "RobertaTokenizer"
-    pieces = [(piece, -1.0) for piece in ("<s>", "<pad>", "</s>", "<unk>", "▁a", "▁cat")]
-    unigram = tokenizers.Tokenizer(models.Unigram(pieces, unk_id=3))
-    unigram.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
-    unigram.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    unigram.save(str(folder / "tokenizer.json"))
-    ours = load_tokenizer(folder, "roberta", 30)
-    assert ours.settings["tokenizer_class"] == "XLMRobertaTokenizer"
-    assert rows(ours(["a cat"])) == [[0, 4, 5, 2]]
 
 
 def test_two_texts_are_joined_and_cut_as_transformers_does(folder):
@@ -239,26 +212,6 @@ def test_long_pairs_are_joined_as_the_library_does(folder, family, limit):
             exact, (found,) = ours.backend.encode(first, second), ours.pairs([first], [second])
             assert (found.ids, found.type_ids) == (exact.ids, exact.type_ids)
             assert bool(found.overflowing) == bool(exact.overflowing)
-
-
-MEMORY = """
-import resource, sys
-from pathlib import Path
-from minbert.tokenizer_files import load_tokenizer
-
-ours = load_tokenizer(Path(sys.argv[1]), "bert", 12)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-assert len(ours(["cat " * 3000], ["a cat " * 3000]).ids) == 12
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / before)
-"""
-
-
-def test_memory_for_long_pairs_grows_with_the_sum_of_their_lengths(folder):
-    """The library keeps each of about a million combinations of parts: more than a gigabyte."""
-    peer_models.write_wordpiece(folder)
-    command = [sys.executable, "-c", MEMORY, str(folder)]
-    grown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert float(grown) < 0.5  # of what PyTorch and the tokenizer take
 
 
 def test_portions_and_windows_are_limited_by_characters(monkeypatch):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import SettingsError
 from ensemble.runs import tasks_of_run
 from multitask.config_tasks import build_tasks, plain_tasks
 from multitask.loop.evaluation import selection_score
@@ -72,12 +71,6 @@ def test_an_auxiliary_task_of_the_leaderboard_leaves_no_overall_score(tmp_path):
     names = {file.name for file in (tmp_path / "run" / "predictions").glob("*.csv")}
     assert not any(name.startswith("sst-") for name in names)
     assert metrics["history"][0]["dev"].keys() == set(CS224N)
-
-
-def test_another_metric_must_be_one_of_a_task_that_counts():
-    assert build_tasks(CONFIG.changed(select_by="macro_f1"))["sst"].kind.main_metric == "macro_f1"
-    with pytest.raises(SettingsError, match="of the tasks: sst has accuracy, macro_f1; qqp has"):
-        build_tasks(CONFIG.changed(select_by="matthews"))
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from common.errors import SettingsError
 from multitask.assembly import assemble, build_model
 from multitask.config_tasks import build_tasks
 from multitask.loop.streams import next_batches
-from multitask.passes import EncoderPass
 from multitask.regularizers import Smart
 from multitask.run import complete
 from multitask.task_modules import count_parameters
@@ -68,40 +67,6 @@ def test_branches_follow_only_the_loss_of_their_task(make_trainer, combiner, mic
         expected = gradients(trainer.model.branches[name])
         assert expected.keys() == found[name].keys()
         assert_near_in_norm(flat(found[name]), flat(expected), step_terms(trainer))
-
-
-@pytest.mark.numeric
-def test_passes_without_a_kept_graph_have_the_same_gradient(make_trainer):
-    """Gradient caching: each piece is embedded again, with the same dropout and branch."""
-    trainer = make_trainer(**BRANCH)
-    model, split = trainer.model.train(), trainer.splits["sts"]["train"]
-    batches = [split.batch(rows) for rows in (np.arange(0, 3), np.arange(3, 8))]
-    texts = [
-        torch.cat(side) for side in zip(*(model.embed(b, "sts") for b in batches), strict=True)
-    ]
-    wanted = [torch.randn_like(text) for text in texts]
-    torch.autograd.backward(texts, wanted)
-    expected = gradients(model.branches)
-    model.zero_grad(set_to_none=True)
-    model.dropout_stream.reset(model.dropout_stream.seed)
-    cached = EncoderPass(model, batches, 2, "sts")
-    cached.backward(wanted)
-    found = gradients(model.branches)
-    assert found.keys() == expected.keys()
-    assert_near_in_norm(flat(found), flat(expected), step_terms(trainer))
-
-
-def test_with_a_frozen_encoder_only_heads_and_branches_are_trained(make_trainer):
-    trainer = make_trainer(**BRANCH, freeze_encoder=True, combiner="sum")
-    trainer.model.freeze_encoder()
-    trainer.optimizer = trainer.config.optimizer.build(trainer.model)
-    before = copied(trainer.model)
-    trainer.fit()
-    after = trainer.model.state_dict()
-    moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
-    parts = {name.partition(".")[0] for name in moved}
-    assert parts == {"branches", "heads"}
-    assert {name.split(".")[1] for name in moved if name.startswith("branches.")} == set(CS224N)
 
 
 @pytest.mark.parametrize("schedule", ["joint", "individual"])

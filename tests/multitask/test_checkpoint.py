@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -129,39 +127,3 @@ def test_none_of_300_damaged_checkpoints_is_loaded(run):
             file.rmdir()
         file.write_bytes(whole[file])
     assert load_last(run, CONFIG, *trained(2)) is not None
-
-
-FILLS = """
-import resource, sys, torch
-from pathlib import Path
-from multitask.checkpoint import load_last, save_last
-from multitask.run_folder import RunFolder
-torch.manual_seed(0)
-model = torch.nn.Linear(300, 50)
-optimizer = torch.optim.AdamW(model.parameters())
-run = RunFolder(Path(sys.argv[1]))
-save_last(run, model, optimizer, {"config": {"seed": 1}, "step": 1}, {})
-size = sum(file.stat().st_size for file in run.path.rglob("*"))
-_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-for point in range(20):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size * point // 20, hard))
-    state = {"config": {"seed": 1}, "step": 2, "filler": "x" * 2 * size}
-    try:
-        save_last(run, model, optimizer, state, {})
-        print("written")
-    except (OSError, ValueError) as error:
-        print("refused:", " ".join(str(error).split()))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    assert load_last(run, {"seed": 1}, model, optimizer)[0]["step"] == 1
-    assert [path.name for path in run.path.iterdir() if path.is_dir()] == ["last-0001"]
-"""
-
-
-@pytest.mark.slow
-def test_a_disk_that_fills_up_at_any_of_20_points_leaves_the_checkpoint_before(tmp_path):
-    command = [sys.executable, "-c", FILLS, str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert found.returncode == 0, found.stderr
-    lines = found.stdout.splitlines()
-    assert len(lines) == 20
-    assert all(line.startswith("refused: ") for line in lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 
 import pytest
@@ -64,25 +63,3 @@ def test_a_second_signal_ends_the_process_at_once(monkeypatch, clock, processes)
         assert killed == [signal.SIGTERM]
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert signal.getsignal(signal.SIGTERM) == before
-
-
-def test_ignored_signals_and_other_threads_are_not_changed():
-    found = []
-
-    def work():
-        with Interrupts().deferred():
-            found.append(signal.getsignal(signal.SIGINT))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [signal.getsignal(signal.SIGINT)]
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        one = Interrupts()
-        with one.deferred():
-            signal.raise_signal(signal.SIGINT)
-        assert not one.stop_requested
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -4,18 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from common.errors import RunError, SettingsError
+from common.errors import SettingsError
 from multitask import train
 from multitask.dry_run import dry_run_rows
 from multitask.loop.streams import next_batches
 from multitask.sampling import FirstThenJoint
-
-
-def test_missing_source_runs_are_errors(base_config, tmp_path):
-    nothing = str(tmp_path / "nothing")
-    for changes in ({"teacher": (nothing,)}, {"init": nothing}):
-        with pytest.raises(RunError, match="nothing: expected a run"):
-            dry_run_rows(replace(base_config, **changes))
 
 
 def test_another_encoder_than_that_of_init_is_an_error(base_config, tmp_path):

@@ -7,18 +7,6 @@ from common.files import write_json
 from multitask.run_folder import RunFolder
 
 
-@pytest.mark.parametrize("name", ["overall-satisfaction", "recall", "precision", "f1"])
-def test_tasks_may_have_the_names_of_metrics(name, tmp_path):
-    content = {
-        "dev": {name: {"accuracy": 0.5}},
-        "by_class": {"dev": {name: {"recall": {"recall": 0.5, "support": 320}}}},
-        "cut_texts": {name: [0, 320]},
-        "history": [],
-    }
-    write_json(tmp_path / "metrics.json", content)
-    assert RunFolder(tmp_path).read_metrics()["cut_texts"] == {name: [0, 320]}
-
-
 @pytest.mark.parametrize(
     ("content", "fault"),
     [

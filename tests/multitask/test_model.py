@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 from plain import step_terms
-from safetensors.torch import load_file, save_file
 from tolerances import assert_near
 
-from common.errors import RunError, SettingsError
+from common.errors import SettingsError
 from multitask.config_tasks import build_tasks
 from multitask.loop.evaluation import selection_score
 from multitask.loop.streams import next_batches
@@ -68,23 +67,3 @@ def test_another_metric_may_select_the_epoch():
     assert found["macro_f1"] == pytest.approx(2 / 3)
     with pytest.raises(SettingsError, match="expected a metric of the tasks: sst has accuracy"):
         build_tasks(replace(CONFIG, select_by="pearson"))
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (float("nan"), "expected finite numbers, found nan"),
-        (1, "expected floating-point numbers, found int64"),
-    ],
-)
-def test_heads_that_are_not_numbers_are_refused(make_trainer, tmp_path, value, expected):
-    model = make_trainer().model
-    model.save_heads(tmp_path)
-    file = tmp_path / "heads.safetensors"
-    saved = load_file(file)
-    name = next(iter(saved))
-    save_file(saved | {name: torch.full(saved[name].shape, value)}, file)
-    for load in (model.load_heads, lambda folder: model.load_matching_heads(folder, ["sst"])):
-        with pytest.raises(RunError) as caught:
-            load(tmp_path)
-        assert str(caught.value) == f"{file}: {name!r}: {expected}"

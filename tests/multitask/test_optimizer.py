@@ -81,13 +81,6 @@ def test_layer_decay_gives_copies_the_rate_of_their_layer(make_trainer):
         assert {found[id(p)] for p in layer.parameters()} == {rate}
 
 
-def test_without_layer_decay_the_encoder_keeps_its_two_groups(make_trainer):
-    plain = make_trainer("plain").optimizer.param_groups
-    one = make_trainer("one", optimizer=AdamW(layer_decay=1.0)).optimizer.param_groups
-    assert [len(g["params"]) for g in one] == [len(g["params"]) for g in plain]
-    assert len(plain) == 4
-
-
 @pytest.mark.parametrize(("schedule", "last"), [(Linear, 0), (Constant, 1)])
 def test_the_rate_increases_during_warm_up_and_then_falls_or_stays(schedule, last):
     factors = [schedule(warmup=0.1).factor(step, 100) for step in range(101)]
@@ -199,40 +192,15 @@ class Counting(torch.optim.SGD):
 class Counted(Optimizer, name="counted"):
     """An optimiser with numbers in its groups and in its state."""
 
-    kind: str = "int"
-
     def build(self, model):
-        k = {"int": 0, "numpy": np.float32(0), "tensor": torch.zeros(())}[self.kind]
-        group = {"params": model.parameters(), "lr": 0.1, "peak_lr": 0.1, "k": k}
-        return Counting([group])
+        return Counting([{"params": model.parameters(), "lr": 0.1, "peak_lr": 0.1, "k": 0}])
 
 
-@pytest.mark.parametrize("kind", ["int", "numpy", "tensor"])
-def test_numbers_of_an_optimizer_are_kept(make_trainer, kind):
-    changes = {"optimizer": Counted(kind=kind), "steps_per_epoch": 2, "epochs": 1}
+def test_numbers_of_an_optimizer_are_kept(make_trainer):
+    changes = {"optimizer": Counted(), "steps_per_epoch": 2, "epochs": 1}
     trainer = make_trainer(**changes)
     trainer.fit()
     again = make_trainer(**changes)
     assert again.resume()
     assert [int(group["k"]) for group in again.optimizer.param_groups] == [2]
     assert {state["steps"] for state in again.optimizer.state.values()} == {2}
-
-
-class Listing(torch.optim.SGD):
-    def step(self, closure=None):
-        for group in self.param_groups:
-            for one in group["params"]:
-                self.state[one]["history"] = [1.0]
-
-
-class Listed(Optimizer, name="listed"):
-    """An optimiser whose state a checkpoint does not keep."""
-
-    def build(self, model):
-        return Listing([{"params": model.parameters(), "lr": 0.1, "peak_lr": 0.1}])
-
-
-def test_other_state_of_an_optimizer_is_refused_at_the_first_step(make_trainer):
-    trainer = make_trainer(optimizer=Listed())
-    with pytest.raises(RunError, match=r"Listing: expected tensors and numbers .* history: "):
-        trainer.train_step(trainer.plan.steps(1)[0])

@@ -17,7 +17,6 @@ from multitask.control import Every, RunControl
 from multitask.loop.telemetry import read_steps
 from multitask.loop.trainer import Trainer
 from multitask.regularizers import Smart
-from multitask.run import figures_of
 from multitask.run_folder import RunFolder
 from multitask.sampling import FirstThenJoint, Sampler
 
@@ -195,12 +194,3 @@ def test_unreadable_lines_of_telemetry_are_removed(make_trainer, monkeypatch, ca
     assert again.resume()
     assert "5 unreadable lines are left out" in capsys.readouterr().out
     assert [line["step"] for line in read_steps(again.telemetry.file)] == [1, 2]
-
-
-def test_a_resumed_run_keeps_its_start_date(make_trainer, monkeypatch):
-    monkeypatch.setattr("multitask.loop.trainer.now", lambda: "2026-11-20T08:00:00+00:00")
-    stopped(make_trainer("run"), monkeypatch, 2)
-    monkeypatch.setattr("multitask.loop.trainer.now", lambda: "2026-11-24T08:00:00+00:00")
-    again = make_trainer("run")
-    assert again.resume()
-    assert figures_of(again, 0.0)["environment"]["date"] == "2026-11-20T08:00:00+00:00"

@@ -1,6 +1,5 @@
 """Names of run folders and what may be written where."""
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from multitask.fingerprint import check_inputs_stay, file_digests
 from multitask.regularizers import Smart
 from multitask.run_folder import RunFolder, default_folder, run_of_predictions
 from multitask.settings.config import RunConfig
-from tasks import TASK_NAMES
 
 DATA = {"sts train": "1", "sts dev": "2"}
 CONFIG = RunConfig(mode="single", tasks=("sts",))
@@ -41,11 +39,6 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
     }
     assert len(names) == 3
     assert all(name.startswith("runs/single-sts-minilm-auto-seed") for name in names)
-
-
-def test_the_folders_name_has_its_tasks_unless_it_would_be_too_long():
-    config = RunConfig(mode="probe", tasks=TASK_NAMES)
-    assert default_folder(config).name.startswith(f"probe-{len(TASK_NAMES)}-tasks-minilm-")
 
 
 def test_the_run_of_predictions_is_found_from_a_file_and_from_its_folder(tmp_path, monkeypatch):
@@ -84,17 +77,6 @@ def test_a_finished_run_stays_as_it_is(tmp_path):
     assert prepare(tmp_path, resume=True)
 
 
-@pytest.mark.parametrize("key", ["epochs", "combiner_steps", "seconds"])
-def test_metrics_without_a_figure_are_refused_in_one_line(tmp_path, key):
-    write_json(tmp_path / "metrics.json", FINISHED)
-    assert RunFolder(tmp_path).metrics() == FINISHED
-    for damaged in ({k: v for k, v in FINISHED.items() if k != key}, FINISHED | {key: "x"}):
-        write_json(tmp_path / "metrics.json", damaged)
-        with pytest.raises(RunError, match=rf"metrics\.json: .*{key}") as error:
-            RunFolder(tmp_path).metrics()
-        assert "\n" not in str(error.value)
-
-
 def begin(folder):
     """A run that has finished an epoch."""
     prepare(folder)
@@ -116,25 +98,11 @@ def test_the_same_run_has_equal_configuration_and_data(tmp_path):
         assert not RunFolder(tmp_path).holds(config, data, resume=False, overwrite=True)
 
 
-def test_a_run_without_results_is_replaced(tmp_path):
-    prepare(tmp_path)
-    changed = replace(CONFIG, seed=3)
-    assert not prepare(tmp_path, changed)
-    assert json.loads((tmp_path / "config.json").read_text())["seed"] == 3
-
-
 def test_an_incomplete_prediction_file_is_no_result(tmp_path):
     prepare(tmp_path)
     (tmp_path / "predictions" / ".sts-dev-output.csv.1.new").write_text("half")
     assert not prepare(tmp_path, replace(CONFIG, seed=3))
     assert not list((tmp_path / "predictions").iterdir())
-
-
-def test_inspecting_a_folder_deletes_nothing(tmp_path):
-    begin(tmp_path)
-    assert not prepare(tmp_path, resume=True)
-    assert not RunFolder(tmp_path).holds(CONFIG, DATA, resume=False, overwrite=True)
-    assert (tmp_path / "last-0001" / STATE).exists()
 
 
 @pytest.mark.parametrize("name", ["encoder", "init"])

@@ -114,10 +114,3 @@ def test_weights_that_are_not_finite_are_not_saved(make_trainer, monkeypatch, ca
     newest = RunFolder(trainer.folder).newest("last")
     assert read_state(newest)["progress"]["step"] == 1
     assert "the weights are not finite; the previous one is kept" in capsys.readouterr().out
-
-
-def test_a_run_without_a_step_is_an_error(make_trainer, monkeypatch):
-    trainer = make_trainer(steps_per_epoch=STEPS, epochs=1)
-    poisoned(trainer, monkeypatch, tuple(range(1, STEPS + 1)))
-    with pytest.raises(RunError, match=f"all {STEPS} steps were skipped; step {STEPS}"):
-        trainer.fit()

@@ -1,10 +1,7 @@
 """Runs that a run begins from: rows of dev and test from which they may have learnt are noticed."""
 
-import json
-
 import pytest
 
-from common.errors import RunError
 from common.files import write_json
 from multitask.fingerprint import digest
 from multitask.settings.config import RunConfig
@@ -71,12 +68,3 @@ def test_a_file_that_has_changed_is_noticed(file, tmp_path):
     run = run_of(tmp_path / "run", f"a={file}:{KEYS}")
     file.write_text(file.read_text() + "one more text,1,2\n")
     assert seen(run, f"a={file}:{KEYS}") == ["a"]
-
-
-def test_a_task_that_cannot_be_read_is_named_with_its_run(file, tmp_path):
-    run = run_of(tmp_path / "run", f"a={file}:{KEYS}")
-    stored = json.loads((tmp_path / "run" / "config.json").read_text())
-    del stored["own_tasks"]["a"]["texts"]
-    write_json(tmp_path / "run" / "config.json", stored)
-    with pytest.raises(RunError, match=f"{run}: own_tasks: a: texts: expected"):
-        seen(run, f"a={file}:{KEYS}")

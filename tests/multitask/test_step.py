@@ -1,7 +1,5 @@
 """The gradient of a step: surgery in D dimensions, heads, batches of one task, parts of a batch."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,6 @@ from tolerances import assert_near, assert_near_in_norm
 
 from common.errors import RunError
 from multitask.combiners import Combined, pcgrad_weights
-from multitask.combiners.base import ObjectiveError
 from multitask.distributed import Processes
 from multitask.loop.streams import next_batches
 from multitask.regularizers import Smart
@@ -147,13 +144,6 @@ def test_sum_is_the_sum_of_the_gradients(make_trainer, tasks, measure):
     assert result.combined.weights.tolist() == [1.0] * len(tasks)
 
 
-def test_an_invalid_loss_for_the_combiner_is_named(make_trainer):
-    trainer = make_trainer(combiner="epo")
-    line = "combiner epo: expected losses of zero or more, found -1 of sts"
-    with pytest.raises(ObjectiveError, match=line):
-        trainer.gradient.combine(np.eye(2), np.array([0.5, -1.0]), ("sst", "sts"))
-
-
 @pytest.mark.parametrize(("kind", "task"), [("loss", "sts"), ("gradient", "sst")])
 def test_a_loss_or_gradient_that_is_not_finite_is_named(trainer, kind, task):
     if kind == "loss":
@@ -163,17 +153,6 @@ def test_a_loss_or_gradient_that_is_not_finite_is_named(trainer, kind, task):
             parameter.register_hook(lambda gradient: gradient * float("inf"))
     with pytest.raises(RunError, match=f"expected a finite {kind} of {task}, found"):
         trainer.gradient(drawn(trainer, "sst", "sts"))
-
-
-def test_a_parameter_outside_sections_and_heads_is_refused(make_trainer, monkeypatch):
-    from multitask.model import EncoderWithHeads
-
-    sections = EncoderWithHeads.sections
-    monkeypatch.setattr(
-        EncoderWithHeads, "sections", lambda self: {"layer 1": sections(self)["layer 1"]}
-    )
-    with pytest.raises(ValueError, match="in a section of the encoder, a head or a branch"):
-        make_trainer()
 
 
 def test_processes_continue_from_the_largest_number_of_dropout_passes(make_trainer, monkeypatch):
@@ -356,41 +335,3 @@ def test_losses_after_a_step_are_of_the_same_batches_with_the_same_dropout(make_
     _, (before, after, chosen) = seen
     assert chosen == [0, 2]
     assert (before != after).all()
-
-
-def test_losses_that_are_not_finite_after_a_step_are_not_shown(make_trainer):
-    trainer = make_trainer(combiner="famo", dropout=False)
-    batches = drawn(trainer, "sst", "sts")
-    result = trainer.gradient(batches)
-    with torch.no_grad():
-        next(trainer.model.heads["sts"].parameters()).fill_(float("nan"))
-    trainer.gradient.after_step(batches, 0, result)
-    assert not trainer.combiner.logits.any()
-
-
-def test_a_combiner_without_rows_must_leave_the_gradients_as_they_are(make_trainer, monkeypatch):
-    trainer = make_trainer(combiner="sum")
-    halved = lambda gram, losses, drawn: Combined(np.full(len(drawn), 0.5), "halved")  # noqa: E731
-    monkeypatch.setattr(type(trainer.gradient.combiner), "combine", staticmethod(halved))
-    with pytest.raises(RunError, match="combiner sum: expected weights of 1 without needs_rows"):
-        trainer.gradient(drawn(trainer, "sst", "sts"), measure=True)
-
-
-@pytest.mark.parametrize(
-    ("loss", "found"),
-    [
-        (lambda outputs, targets: 1.0, "float"),
-        (lambda outputs, targets: outputs.sum().detach(), "without a gradient"),
-        (lambda outputs, targets: outputs.sum(1), "a tensor of 4 numbers"),
-    ],
-)
-def test_a_loss_of_another_kind_is_named(make_trainer, loss, found):
-    trainer = make_trainer(only="sst")
-    task = trainer.gradient.tasks["sst"]
-    own = replace(task, losses={}, kind=replace(task.kind, loss=loss))
-    trainer.gradient.losses.tasks = {"sst": own}
-    with pytest.raises(
-        RunError,
-        match=f"sst: expected a loss as a tensor of one number with a gradient, found .*{found}",
-    ):
-        trainer.gradient(drawn(trainer, "sst"))

@@ -24,16 +24,6 @@ def test_a_stream_contains_every_row_once_per_pass_in_a_new_order():
     assert any((a != b).any() for a, b in zip(*passes, strict=True) if len(a) == len(b))
 
 
-def test_a_stream_continues_from_a_stored_position():
-    lengths = np.arange(1, 51)
-    first, second = (BatchStream(partial(bucketed_batches, lengths, 8), 3, "sst") for _ in range(2))
-    for _ in range(10):
-        first.next()
-    second.position = first.position
-    for _ in range(10):
-        np.testing.assert_array_equal(first.next(), second.next())
-
-
 @pytest.mark.parametrize("batch_size", [48, 16, 6, 2])
 @pytest.mark.parametrize("seed", range(5))
 def test_class_balanced_batches(batch_size, seed):

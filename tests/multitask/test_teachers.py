@@ -1,6 +1,5 @@
 """Distillation: what students learn from finished runs, where it is kept, and what is refused."""
 
-import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,14 +13,13 @@ import torch.nn.functional as F
 from common.errors import RunError, SettingsError
 from common.files import EXPORTED, write_json
 from losses import soft_divergence
-from minbert.words import build_bilstm
 from multitask import RunConfig, train
 from multitask import soft_targets as soft_target_files
 from multitask.loop.evaluation import score_split
 from multitask.regularizers import Distillation, Regularizer
 from multitask.run import make_trainer
 from multitask.soft_targets import soft_targets
-from multitask.teachers import shares_of, teachers_by_task
+from multitask.teachers import teachers_by_task
 from tasks import build_task
 from tasks.data import SoftTargets
 from tasks.own_tasks import task
@@ -166,18 +164,6 @@ def test_members_count_as_often_as_in_their_ensemble(teacher, tmp_path):
         torch.testing.assert_close(found, 0.375 * one + 0.625 * two)
 
 
-def test_a_member_that_was_not_chosen_teaches_nothing(tmp_path):
-    """Even if its path ends as that of a chosen one; an ensemble lists weights above 0 only."""
-    chosen, other = tmp_path / "x", tmp_path / "other" / "x"
-    for run in (chosen, other):
-        run.mkdir(parents=True)
-        write_json(run / "config.json", {"mode": "single", "tasks": ["sst"]})
-    members = {"weights": {"x": 1}, "dev": {"x": {}, "other/x": {}}}
-    greedy = ensemble_of(tmp_path / "greedy", chosen, other)
-    write_json(greedy / "metrics.json", {"dev": {}, "members": {"sst": members}})
-    assert shares_of(greedy, "sst") == {chosen: 1}
-
-
 def test_a_student_of_an_ensemble_that_changed_is_refused(teacher, tmp_path):
     runs = [teacher("sst", seed=seed) for seed in (1, 2, 3)]
     several = ensemble_of(tmp_path / "several", *runs[:2])
@@ -266,13 +252,6 @@ def test_a_finished_student_does_not_hide_that_its_teacher_changed(teacher, tmp_
         train(config, tmp_path / "student")
 
 
-def test_embeddings_of_another_width_are_refused(teacher, tmp_path):
-    build_bilstm(tmp_path / "lstm", ["a film to love"], units=8, embedding_size=12)
-    config = student(teacher("sst"), tasks=("sst",), regularizers=EMBEDDINGS)
-    with pytest.raises(SettingsError, match="embeddings of the width 16, found 32"):
-        train(config.changed(encoder=str(tmp_path / "lstm")), tmp_path / "student")
-
-
 def test_scores_are_computed_once(teacher, monkeypatch):
     config = student(teacher("sts"), regularizers=EMBEDDINGS)
     first = soft_targets(config)["sts"]
@@ -321,17 +300,6 @@ def test_a_teacher_may_read_both_texts_as_one(name, teacher, tmp_path):
     assert own.metrics["steps"] > 0
 
 
-def test_a_joint_teacher_of_an_own_task_teaches_a_bi_encoder(teacher, tmp_path):
-    pairs, labels = [(f"cow {row}", f"goat {row % 5}") for row in range(40)], [0.5, 1.5, 2.0, 3.0]
-    bi, one = (
-        task(pairs, labels * 10, name="cows", folder=tmp_path, type="similarity", pair=pair)
-        for pair in ("bi", "joint")
-    )
-    found = soft_targets(student(teacher(one), tasks=(bi,)))["cows"].scores
-    assert found.shape == (24,)
-    assert ((found >= 0) & (found <= 2.5)).all()  # relative to the lowest label
-
-
 @pytest.mark.parametrize("annealing", [True, False])
 def test_a_run_with_a_teacher_resumes_bit_for_bit(teacher, tmp_path, annealing):
     config = student(teacher("sst"), epochs=2, regularizers=Distillation(1.0, annealing=annealing))
@@ -353,44 +321,6 @@ def test_a_run_with_a_teacher_resumes_bit_for_bit(teacher, tmp_path, annealing):
         not torch.equal(value, plain.model.state_dict()[name])
         for name, value in whole.model.state_dict().items()
     )
-
-
-def test_a_teacher_whose_folder_cannot_be_written_teaches_the_same(
-    teacher, tmp_path, monkeypatch, capsys
-):
-    shutil.copytree(teacher("sst"), tmp_path / "kept")
-    shutil.copytree(teacher("sst"), tmp_path / "read-only", ignore=lambda *_: ["soft-targets"])
-    kept = soft_targets(student(tmp_path / "kept"))["sst"]
-
-    def refused(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(soft_target_files, "write_arrays", refused)
-    found = soft_targets(student(tmp_path / "read-only"))["sst"]
-    assert torch.equal(found.scores, kept.scores)
-    line = "cannot be written (Permission denied): the scores of this teacher are not stored"
-    assert line in capsys.readouterr().out
-
-
-def test_students_that_start_together_have_the_scores_that_are_stored(teacher, tmp_path):
-    shutil.copytree(teacher("sst"), tmp_path / "teacher", ignore=lambda *_: ["soft-targets"])
-    first = soft_targets(student(tmp_path / "teacher"))["sst"].scores
-    (file,) = (tmp_path / "teacher" / "soft-targets").glob("*.npz")
-    others = {"scores": first.numpy() + 1}  # as a GPU of another kind would round them
-    found = soft_target_files.stored_once(file, lambda: others)
-    assert np.array_equal(found["scores"], first)
-    file.unlink()
-    assert np.array_equal(soft_target_files.stored_once(file, lambda: others)["scores"], first + 1)
-    assert np.array_equal(soft_target_files.read_if_stored(file)["scores"], first + 1)
-
-
-def test_stored_scores_are_refused_where_the_teacher_is_another_run(teacher, tmp_path):
-    shutil.copytree(teacher("sst"), tmp_path / "teacher")
-    soft_targets(student(tmp_path / "teacher"))
-    file = tmp_path / "teacher" / "config.json"
-    write_json(file, {**json.loads(file.read_text()), "seed": 5})
-    with pytest.raises(RunError, match="found another seed"):
-        soft_targets(student(tmp_path / "teacher"))
 
 
 def mood(folder, labels):

@@ -132,15 +132,6 @@ def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
     assert points(tmp_path, "layers/a and b/embeddings")[10] == -0.5
 
 
-def test_curves_contain_tasks_that_alternate(tmp_path):
-    drawn = {}
-    telemetry = Telemetry(tmp_path, lambda values, step: drawn.update({step: values}))
-    for step in range(1, 11):
-        telemetry.step(step, result((1.0,), names=("ab"[step % 2],)), {})
-    telemetry.close()
-    assert drawn[10]["train/a/loss"] == drawn[10]["train/b/loss"] == 1.0
-
-
 def test_resuming_drops_the_lines_after_the_checkpoint(tmp_path):
     first = Telemetry(tmp_path)
     for step in range(1, 8):
@@ -155,13 +146,3 @@ def test_resuming_drops_the_lines_after_the_checkpoint(tmp_path):
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2, 3, 4, 5]
     assert lines[-1]["losses"]["a"] == 9.0
-
-
-def test_a_process_without_a_folder_writes_nothing(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    telemetry = Telemetry(None)
-    telemetry.step(1, result(), {})
-    telemetry.forget_after(1)
-    telemetry.flush()
-    telemetry.close()
-    assert not list(tmp_path.iterdir())

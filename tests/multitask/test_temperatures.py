@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from common.errors import RunError
-from common.files import write_json
 from multitask.calibration import read_temperatures
 from multitask.run import complete
 from multitask.run_folder import CALIBRATION
@@ -61,10 +59,3 @@ def test_temperatures_are_those_of_the_stored_scores(run):
             "ece_before": calibration_error(table.values, table.targets),
             "ece_after": calibration_error(scaled, table.targets),
         }
-
-
-def test_other_content_than_temperatures_is_refused(tmp_path):
-    assert read_temperatures(tmp_path) == {}
-    write_json(tmp_path / CALIBRATION, {"sst": "high"})
-    with pytest.raises(RunError, match=r"expected temperatures, found: .*train again"):
-        read_temperatures(tmp_path)

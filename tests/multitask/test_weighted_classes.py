@@ -9,8 +9,6 @@ import torch
 from multitask import RunConfig, task
 from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
-from tasks import build_task
-from tasks.class_weights import with_class_weights
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
 TOPIC = f"topic={REQUESTS}:type=classification,text=message,label=topic"
@@ -64,16 +62,3 @@ def test_weights_of_one_task():
     tasks, _, _ = assemble(config_of(TOPIC, TAGS, class_weights={"tags": "balanced"}))
     assert not tasks["topic"].losses
     assert tasks["tags"].losses
-
-
-def test_a_class_without_examples_gives_finite_losses():
-    targets = np.array([0, 0, 1, 2])  # of five classes
-    found = with_class_weights(build_task("sst"), targets)
-    loss = found.compute_losses(torch.randn(4, 5), (), torch.from_numpy(targets))["sst"]
-    assert loss.isfinite()
-
-
-def test_a_task_of_another_loss_is_refused_where_the_rules_do_not_know_it():
-    own = build_task("qqp", loss="with-contrastive")
-    with pytest.raises(ValueError, match="expected a task that is trained by cross-entropy"):
-        with_class_weights(own, np.array([0, 1]))

@@ -24,7 +24,6 @@ from multitask.config_tasks import build_tasks
 from multitask.loop.telemetry import read_steps
 from multitask.run import complete
 from multitask.settings.config import RunConfig
-from pretrain import pretrain_tasks
 from pretrain.pretrain_tasks import (
     ClassProjection,
     TextProjection,
@@ -201,14 +200,3 @@ def test_neighbours_vote_by_plain_loops():
         votes = np.bincount(classes[others[:10]], minlength=3)
         right += votes.argmax() == classes[row]
     assert neighbour_metrics(vectors, classes)["knn_accuracy"] == pytest.approx(right / 30)
-
-
-def test_neighbours_of_few_and_of_too_many_examples(monkeypatch):
-    same = np.ones((3, 2), np.float32)
-    assert neighbour_metrics(same, np.array([1, 1, 1])) == {"knn_accuracy": 1.0}
-    assert neighbour_metrics(same[:1], np.array([1])) == {"knn_accuracy": 0.0}
-    monkeypatch.setattr(pretrain_tasks, "MAX_EXAMPLES", 3)
-    vectors, classes = np.eye(4, 2, dtype=np.float32) + 0.1, np.array([0, 0, 0, 1])
-    rows = np.sort(np.random.default_rng(0).permutation(4)[:3])
-    some = neighbour_metrics(vectors[rows], classes[rows])
-    assert neighbour_metrics(vectors, classes) == some

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from common.errors import RunError
 from minbert.bi_encoder import BiEncoder
 from multitask.settings.config import RunConfig
 from pretrain.probe import ITERATIONS, STRENGTHS, linear_evaluation, regression
@@ -71,14 +70,3 @@ def test_pairs_and_labelled_tests(pair):
     result, tables = linear_evaluation(config)
     assert result["test"]["mrpc"].keys() == {"accuracy", "f1", "matthews"}
     assert tables["mrpc"]["test"].values.shape == (60, 2)
-
-
-def test_training_examples_of_one_class_and_similarities_are_refused(tmp_path):
-    (tmp_path / "SST-2").mkdir()
-    for split, label in (("train", "1\n"), ("dev", "0\n")):
-        rows = "".join(f"text {i}\t{label}" for i in range(4))
-        (tmp_path / "SST-2" / f"{split}.tsv").write_text(f"sentence\tlabel\n{rows}")
-    with pytest.raises(RunError, match="sst2: expected training examples of two classes"):
-        linear_evaluation(replace(CONFIG, tasks=("sst2",), data=str(tmp_path)))
-    with pytest.raises(RunError, match="sts: expected a task with classes"):
-        linear_evaluation(replace(CONFIG, tasks=("sts",)))

@@ -1,7 +1,5 @@
 """FAMO: the authors' update in PyTorch, drawn objectives, and the step that it needs."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -70,16 +68,6 @@ def test_only_drawn_objectives_change():
         whole.weigh(before, [1, 3]).weights, part.weigh(before, [0, 1]).weights
     )
     assert whole.weigh(before[:1], [2]).weights.tolist() == [1.0]
-
-
-def test_the_state_survives_json():
-    one, other, random = build(3), build(3), np.random.default_rng(2)
-    for _ in range(3):
-        one.after_step(*random.uniform(1, 2, (2, 2)), [0, 2])
-    other.load_state_dict(json.loads(json.dumps(one.state_dict())))
-    for combiner in (one, other):
-        combiner.after_step(np.array([1.0, 2.0, 3.0]), np.array([0.5, 2.0, 2.5]), range(3))
-    np.testing.assert_array_equal(one.logits, other.logits)
 
 
 def test_losses_of_zero_are_possible_and_negative_ones_are_refused():

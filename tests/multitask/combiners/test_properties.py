@@ -13,8 +13,7 @@ from plain import built_in
 from scipy.optimize import minimize_scalar, nnls
 
 from multitask.combiners import Combiner, Setup
-from multitask.combiners.base import ObjectiveError, WithPreference
-from multitask.combiners.epo import maximize
+from multitask.combiners.base import WithPreference
 from multitask.combiners.sum import LinearScalarization
 from multitask.combiners.uncertainty import Uncertainty
 
@@ -248,24 +247,3 @@ def test_a_failed_solver_is_counted_and_the_step_is_the_sum(monkeypatch):
     combined = gramian.solved(np.eye(2), lambda: broken)
     assert combined.weights.tolist() == [1.0, 1.0]
     assert combined.status == "summed, for RuntimeError"
-
-
-def test_the_closed_form_for_two_equals_the_linear_program():
-    """A third objective without slope or bound of its own changes nothing where it cannot help."""
-    random = np.random.default_rng(6)
-    for _ in range(100):
-        slope, matrix = random.normal(size=2), random.normal(size=(2, 2))
-        lower = matrix @ random.dirichlet([1, 1]) - random.uniform(0, 0.5, 2)
-        found = maximize(slope, matrix, lower)
-        wide = np.column_stack([matrix, np.full(2, -1e6)])  # the third breaks every bound
-        expected = maximize(np.append(slope, -1e6), wide, lower)
-        assert found is not None
-        assert expected is not None
-        assert slope @ found == pytest.approx(slope @ expected[:2], abs=1e-4)
-
-
-@pytest.mark.parametrize("name", ["epo", "famo", "uncertainty"])
-def test_combiners_that_read_losses_refuse_negative_ones(name):
-    combiner = make(name, 2)
-    with pytest.raises(ObjectiveError, match=f"combiner {name}: expected losses of zero or more"):
-        combiner.combine(np.eye(2), np.array([2.0, -0.1]), (0, 1))
