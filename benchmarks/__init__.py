@@ -1,1 +1,0 @@
-"""Benchmarks of this toolkit against other libraries, as ratios of one run."""

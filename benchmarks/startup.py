@@ -1,72 +1,68 @@
-"""Time from process start to a result, compared with sentence-transformers.
-
-There are two results: the first training step (all-MiniLM-L6-v2, bundled STS sample, AdamW, batches
-of 16 pairs) and one encoded sentence. Both sides read the same local folder. They run in turns,
-each in its own process, timed by the parent process.
-"""
-
-from __future__ import annotations
+"""Time from process start to a result, beside sentence-transformers, each in its own process."""
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-from benchmarks.timing import in_rounds, seconds_table
+from benchmarks.timing import Figures, figures, in_rounds, timed
 
-RUN = "run.py --mode single --task sts"
-ENCODE = "run.py --mode encode"
+ROOT = str(Path(__file__).parents[1])
 PEER = "sentence-transformers"
-ROOT = Path(__file__).parents[1]
+# The scripts import only what their users would, and end with the first step.
+FIRST_STEP = """
+import os
+from cli import main
+from multitask.loop.trainer import Trainer  # a run imports it, too
+step = Trainer.train_step
+Trainer.train_step = lambda *args: (step(*args), os._exit(0))
+main(["--mode", "single", "--task", "sts", "--output", "run"])
+"""
+FIRST_STEP_OF_PEER = """
+import os
+from datasets import Dataset
+import sentence_transformers as st
+from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
+from minbert.sources import minilm_folder
+from tasks import build_task, data_folder
+examples = build_task("sts").read(data_folder("sample"), "train")
+data = {"first": examples.texts[0], "second": examples.texts[1], "score": examples.targets / 5}
+options = {"per_device_train_batch_size": 16, "optim": "adamw_torch_fused", "max_steps": 1}
+arguments = st.SentenceTransformerTrainingArguments("run", save_strategy="no", **options)
+model, rows = st.SentenceTransformer(str(minilm_folder())), Dataset.from_dict(data)
+st.SentenceTransformerTrainer(model, arguments, rows, loss=CosineSimilarityLoss(model)).train()
+os._exit(0)
+"""
+ENCODE = "--mode encode --input sentence.txt --output sentence.npy"
+ENCODE_WITH_PEER = """
+import numpy as np
+from sentence_transformers import SentenceTransformer
+from minbert.sources import minilm_folder
+model = SentenceTransformer(str(minilm_folder()))
+np.save("sentence.npy", model.encode(open("sentence.txt").read().splitlines()))
+"""
+COMMANDS = {  # arguments of Python, the peer's and ours
+    "first training step": (["-c", FIRST_STEP_OF_PEER], ["-c", FIRST_STEP]),
+    "load and encode one sentence": (["-c", ENCODE_WITH_PEER], [f"{ROOT}/run.py", *ENCODE.split()]),
+}
 
 
-def commands(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """Return group -> side -> command; each command writes its result under `folder`."""
-    sentence = folder / "sentence.txt"
-    sentence.write_text("A cat sleeps on the sofa.\n")
-    target = str(folder / "sentence.npy")
-    script = [sys.executable, "-m", "benchmarks.sides"]
-    return {
-        "first training step": {
-            PEER: [*script, "first_step_of_peer", str(folder / "peer")],
-            RUN: [*script, "first_step", str(folder / "ours")],
-        },
-        "load and encode one sentence": {
-            PEER: [*script, "encode_with_peer", str(sentence), target],
-            ENCODE: [
-                *(sys.executable, "run.py", "--mode", "encode", "--overwrite"),
-                *("--input", str(sentence), "--output", target),
-            ],
-        },
-    }
+def measure(args: argparse.Namespace) -> dict[str, Figures]:
+    """Return seconds and speed-ups over sentence-transformers, by group."""
+    groups = {}
+    for group, (peer, ours) in COMMANDS.items():
+        sides = {PEER: partial(seconds_of, peer), "run.py": partial(seconds_of, ours)}
+        groups[group] = figures(in_rounds(sides, args.repetitions), PEER)
+    return groups
 
 
 def seconds_of(command: list[str]) -> float:
     """Return the seconds from the start of a process to its end; raise if it fails."""
-    quiet = os.environ | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true"}
-    shutil.rmtree(command[-1], ignore_errors=True)  # an earlier repetition's run folder
-    begin = time.perf_counter()
-    ended = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True)
-    seconds = time.perf_counter() - begin
-    if ended.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{ended.stderr}")
-    return seconds
-
-
-def measure(args: argparse.Namespace) -> dict[str, Any]:
-    """Return seconds and speed-ups over sentence-transformers, by group."""
-    with tempfile.TemporaryDirectory() as folder:
-        groups = {
-            group: seconds_table(
-                in_rounds({n: partial(seconds_of, c) for n, c in sides.items()}, args.repetitions),
-                PEER,
-            )
-            for group, sides in commands(Path(folder)).items()
-        }
-    return {"unit": "seconds", "repetitions": args.repetitions, "groups": groups}
+    variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true", "PYTHONPATH": ROOT}
+    run = partial(subprocess.run, env=os.environ | variables, capture_output=True, check=True)
+    with TemporaryDirectory() as folder:
+        Path(folder, "sentence.txt").write_text("A cat sleeps on the sofa.\n")
+        return timed(partial(run, [sys.executable, *command], cwd=folder))
