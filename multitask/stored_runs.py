@@ -103,12 +103,12 @@ class StoredRun:
 
     @property
     def state(self) -> str:
-        """Progress: finished; finished, part of dev (used for its metrics); not finished."""
+        """Progress: finished; finished, part of dev (used for its metrics); unfinished."""
         if self.metrics is not None:
             members = self.metrics.get("members", {}).values()
             some = any(one.get("selected_on_examples") for one in members)
             return "finished, part of dev" if some else "finished"
-        return "not finished"
+        return "unfinished"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def read_run(folder: Path) -> StoredRun:
     place = RunFolder(folder)
     config = place.settings_if_any() or {}
     if not is_run(config):
-        raise RunError(f"{folder}: expected a run with its config.json, found none")
+        raise RunError(f"{folder}: expected a run with a config.json, found none")
     try:
         msgspec.convert(config, Settings)
     except msgspec.ValidationError as error:

@@ -153,7 +153,7 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
         systems((None, one), (None, two))
     assert len(systems(("x", one), ("y", two))) == 2
     (one / "metrics.json").unlink()
-    with pytest.raises(UserError, match="expected a finished run, found not finished"):
+    with pytest.raises(UserError, match="expected a finished run, found unfinished"):
         systems((None, one))
     with pytest.raises(UserError, match="expected a run with its config"):
         read_run(tmp_path / "nowhere")
