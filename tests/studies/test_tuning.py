@@ -62,6 +62,12 @@ def no_data_recorded(monkeypatch):
         monkeypatch.setattr(f"studies.{module}.record_examples", lambda *arguments: None)
 
 
+@pytest.fixture
+def small_grid(monkeypatch):
+    find_study("scl-moo")  # the claims are imported with the whole grid
+    monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
+
+
 def test_the_best_point_on_dev_is_chosen_and_nothing_is_repeated(search, tmp_path):
     one, trained = search
     folders = tmp_path / "results", tmp_path / "runs"
@@ -105,9 +111,9 @@ def test_a_rate_within_the_grid_ends_the_search(search, tmp_path):
     assert point_beyond(higher, results) is None
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_settings_of_stored_cells_stay(reproducing, data, tmp_path, monkeypatch):
     """No rate beyond the grid is tried for them, so that a finished command can be repeated."""
-    monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
     monkeypatch.setattr("studies.tuning.SEEDS", 1)
     monkeypatch.setattr("studies.tuning.BEYOND", 0)
     call = reproducing("scl-moo", "--data", data, "--encoder", "tiny", "--epochs", 1)
@@ -178,8 +184,8 @@ def test_every_point_of_every_grid_is_a_valid_configuration(name, tmp_path):
             assert changed.optimizer.lr == point["lr"]
 
 
-def test_the_command_tunes_then_trains_with_what_it_chose(reproducing, data, tmp_path, monkeypatch):
-    monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
+@pytest.mark.usefixtures("small_grid")
+def test_the_command_tunes_then_trains_with_what_it_chose(reproducing, data, tmp_path):
     call = reproducing("scl-moo", "--data", data, "--encoder", "tiny", "--epochs", 1)
     rows = ("--rows", "few-shot-sst2-50-scl", "--seeds", 1)
     status, said = call(*rows, "--tune", 2)
@@ -236,8 +242,8 @@ def test_a_rate_at_an_end_of_those_tried_is_a_reason_for_the_method_that_is_behi
     assert end_of_grid_reason(results, [one], [], {}, behind) == []
 
 
-def test_stored_cells_are_not_made_stale_by_a_later_choice(reproducing, data, monkeypatch):
-    monkeypatch.setattr("studies.scl_moo.cells.GRID", (0.3,))
+@pytest.mark.usefixtures("small_grid")
+def test_stored_cells_are_not_made_stale_by_a_later_choice(reproducing, data):
     call = reproducing("scl-moo", "--data", data, "--encoder", "tiny", "--epochs", 1)
     rows = ("--rows", "few-shot-sst2-50-ce", "--seeds", 1)
     assert call(*rows)[0] == 0
