@@ -19,7 +19,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         choices=(*CS224N, "glue", *GLUE_SIZES),
-        default=list(CS224N),
         metavar="TASK",
         help=f"tasks: {', '.join(CS224N)}, {', '.join(GLUE_SIZES)}; glue for the last six "
         f"(default: {' '.join(CS224N)})",
@@ -42,7 +41,9 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from tasks.hub import ORIGINS, fetch, to_task_splits, write
     from tasks.text_files import DataError
 
-    names = [n for task in args.tasks for n in (GLUE_SIZES if task == "glue" else (task,))]
+    names = [
+        n for task in args.tasks or CS224N for n in (GLUE_SIZES if task == "glue" else (task,))
+    ]
     names = list(dict.fromkeys(names))
     if args.revision and len(names) > 1:
         parser.error(f"--revision: expected one task, found {', '.join(names)}")

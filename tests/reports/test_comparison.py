@@ -155,7 +155,7 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
     (one / "metrics.json").unlink()
     with pytest.raises(UserError, match="expected a finished run, found unfinished"):
         systems((None, one))
-    with pytest.raises(UserError, match="expected a run with its config"):
+    with pytest.raises(UserError, match="expected a run with a config"):
         read_run(tmp_path / "nowhere")
 
 
