@@ -23,7 +23,7 @@ ALL = "--help-all"
 class Parser(argparse.ArgumentParser):
     """A parser that reports a wrong flag or value in one line and exits with status 2.
 
-    With `everything`, help shows all flags; `outside` are user-defined methods.
+    With `everything`, help shows all flags.
     """
 
     everything = True

@@ -1,4 +1,4 @@
-"""Flags made from the settings of a run and of its methods, and the settings made from flags.
+"""Flags made from the settings of a run and of its methods.
 
 A flag that is not given is None, so that the configuration uses its default. A value of the wrong
 kind is kept as text, so that the configuration reports it as in Python.
@@ -69,7 +69,7 @@ class Flags:
         if bool not in scalars(hint):
             more = {"type": about.get("of_text", path if about.get("path") else reader(hint))}
             more["metavar"] = about.get("metavar") or metavar(hint)
-            if about.get("several") or (takes_several(hint) and "of_text" not in about):
+            if takes_several(hint) and "of_text" not in about:
                 more |= {"nargs": "+", "action": "extend"}
         if default_of(one) is True:
             more["action"] = argparse.BooleanOptionalAction

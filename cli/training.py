@@ -159,12 +159,14 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **more:
 
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings in the file of `--config`, or none without it."""
-    content = read_settings(Path(args.config)) if getattr(args, "config", None) else {}
-    hints = hints_of_fields(RunSettings)
-    for key in content.keys() & {"tasks", "own_tasks", "preset"}:
-        convert(key, hints[key], content[key])
-    return content
+    """Return the settings in the file of `--config`, or none without it; it is read once."""
+    if "from_file" not in args:
+        content = read_settings(Path(args.config)) if getattr(args, "config", None) else {}
+        hints = hints_of_fields(RunSettings)
+        for key in content.keys() & {"tasks", "own_tasks", "preset"}:
+            convert(key, hints[key], content[key])
+        args.from_file = content
+    return dict(args.from_file)
 
 
 def train(config: RunConfig, args: argparse.Namespace) -> int:

@@ -275,8 +275,9 @@ class RunFolder:
         """
         if overwrite or self.run_or_nothing() is None or not self.has_results():
             return False
-        if key := different_key(self.settings(), config.to_json()):
-            line = f"here is a run with another {key}: {self.settings().get(key)!r}"
+        stored = self.settings()
+        if key := different_key(stored, config.to_json()):
+            line = f"here is a run with another {key}: {stored.get(key)!r}"
             advice = f"choose another --output, go on with --config {self.config_file}"
             raise OtherRunError(f"{self.path}: {line}; {advice}, or add --overwrite")
         before = read_json(self.path / "data.json", RunError)
@@ -284,10 +285,11 @@ class RunFolder:
             line = f"the run began with another {key} than there is now"
             advice = "restore it, choose another --output, or add --overwrite"
             raise OtherRunError(f"{self.path}: {line}; {advice}")
-        if self.metrics() is None and not resume:
+        finished = self.metrics() is not None
+        if not finished and not resume:
             advice = "add --resume to go on with it, or --overwrite to start again"
             raise RunError(f"{self.path}: found an unfinished run; {advice}")
-        return self.metrics() is not None
+        return finished
 
     def begin(self, config: Mapping[str, Any], data: Mapping[str, str], overwrite: bool) -> None:
         """Write the configuration and the checksums of the data, over a run that is replaced.
