@@ -109,11 +109,12 @@ def presets() -> list[str]:
     """Return a heading and a table per preset."""
     parts = ["## presets", "Defaults by `--preset NAME`; a setting that is given wins."]
     for name, preset in PRESETS.items():
-        lines = [f"**{name}**: {preset.paper}", "", "| setting | value | of the paper | mode |"]
+        lines = [f"**{name}**: {preset['paper']}", "", "| setting | value | of the paper | mode |"]
         lines.append("|---|---|---|---|")
-        for mode, several in {"": preset.settings, **preset.by_mode}.items():
-            for key, (value, source) in several.items():
-                lines.append(f"| `{key}` | `{value}` | {source} | {mode} |")
+        for mode in ("settings", "single", "multitask", "pretrain"):
+            for key, (value, source) in preset.get(mode, {}).items():
+                of_mode = "" if mode == "settings" else mode
+                lines.append(f"| `{key}` | `{value}` | {source} | {of_mode} |")
         parts.append("\n".join(lines))
     return parts
 

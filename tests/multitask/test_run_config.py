@@ -168,7 +168,7 @@ def test_other_tasks_change_the_mode_and_leave_out_options_of_the_tasks_before()
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_is_a_set_of_defaults(name):
-    mode = "pretrain" if "pretrain" in PRESETS[name].by_mode else "single"
+    mode = "pretrain" if "pretrain" in PRESETS[name] else "single"
     config = RunConfig(mode=mode, tasks=("sst",), preset=name).to_json()
     for key, value in preset_settings(name, mode).items():
         found = config[key]
