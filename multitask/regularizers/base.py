@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
 from multitask.passes import EncoderPass, Part, loss_fault
@@ -124,8 +124,8 @@ def build_regularizers(
 ) -> dict[str, RegularizerState]:
     """Return the regularisers of a run by name; each acts on the tasks in its weights.
 
-    Raise RunError for a task whose outputs cannot be compared example by example, or if `build`
-    returns something else.
+    Raise SettingsError for a task whose outputs cannot be compared example by example, and RunError
+    if `build` returns something else.
     """
     found = {
         one.name: replace(one, weight=one.by_task(tasks)).build(model, seed) for one in methods
@@ -136,8 +136,8 @@ def build_regularizers(
             raise RunError(f"regularizer {name}: {expected}, found {type(regularizer).__name__}")
         for task in regularizer.weights:
             if tasks[task].compares_examples or tasks[task].kind.divergence is None:
-                expected = "a task whose outputs can be compared one by one"
-                raise RunError(f"{name}: expected {expected}, found {task}")
+                line = f"the outputs of {task} cannot be compared; give the weights of other tasks"
+                raise SettingsError(f"{name.replace('-', '_')}_weight: {line}, as TASK=W")
     return found
 
 

@@ -117,7 +117,7 @@ def test_tasks_without_classes_keep_pooling_and_regulariser(run_ok, error_line, 
     stored = config(tmp_path / "run")
     assert (stored["pooling"], stored["regularizers"][0]["weight"]) == ("max", {"sts": 1.0})
     line = error_line(2, *command, "--smart-weight", "sst=1")
-    assert "--smart-weight of sst: not with objective lacon-fusion" in line
+    assert "--smart-weight: the outputs of sst cannot be compared" in line
 
 
 def test_weights_of_regularisers_are_for_all_tasks_or_by_task(run_ok, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from common.errors import RunError
+from common.errors import SettingsError
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
 from multitask.passes import EncoderPass, Part
@@ -184,7 +184,7 @@ def test_smart_works_with_pcgrad_and_micro_batches(make_trainer, variant, norm):
 def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
     trainer = make_trainer(only="sst")
     tasks = {"sst": replace(trainer.tasks["sst"], compares_examples=True)}
-    with pytest.raises(RunError, match="smart: expected a task whose outputs can be compared"):
+    with pytest.raises(SettingsError, match="smart_weight: the outputs of sst cannot be compared"):
         build_regularizers([Smart(1.0)], 0, trainer.model, tasks)
 
 
