@@ -37,6 +37,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ")
         unknown = message.removeprefix("unrecognized arguments: ")
         if unknown != message:
             message += suggestion(unknown.split(" ")[0], self._option_string_actions, 0.8)

@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
-from cli.training import add_drop_leaks, add_use, config_of
+from cli.training import add_use, config_of
 from tasks import CS224N, TASK_NAMES, TASKS
 
 
@@ -20,12 +20,11 @@ def add_flags(parser: Any) -> None:
     classes = [name for name in TASK_NAMES if TASKS[name].predicts == "class"]
     parser.flags = flags = Flags(parser)
     add_task(flags, "task to evaluate", classes)
-    data = ("data", "limit", "dev_limit", "test_limit")
+    data = ("data", "limit", "dev_limit", "test_limit", "drop_leaks")
     flags.add_settings(
         (*data, "seed", "encoder", "pooling", "max_tokens", "init", "precision", "device")
     )
     add_use(flags)
-    add_drop_leaks(flags)
     flags.add_methods("protocol")
     flags.add_task_options([name for name in classes if name not in CS224N])
     flags.add(

@@ -50,8 +50,7 @@ def training_flags(
     add_use(flags)
     flags.add("config", "training", CONFIG, metavar="FILE", type=path)
     known = [one for one in fields(RunSettings) if mode in one.metadata.get("modes", (mode,))]
-    flags.add_settings(one.name for one in known if one.name not in (*ROLES, "drop_leaks"))
-    add_drop_leaks(flags)
+    flags.add_settings(one.name for one in known if one.name not in ROLES)
     for one in known:
         if one.name in ROLES:
             flags.add_methods(one.name, fits if one.name == "objective" else lambda one: True)
@@ -63,14 +62,6 @@ def add_use(flags: Flags) -> None:
     """Add `--use`, whose files are read before the flags are parsed."""
     text = "files with user-defined methods, which get names and flags like built-in methods"
     flags.add("use", "training", text, common=True, **USE)
-
-
-def add_drop_leaks(flags: Flags) -> None:
-    """Add `--drop-leaks`, which may have a value."""
-    about = next(one for one in fields(RunSettings) if one.name == "drop_leaks").metadata
-    flags.keys.add("drop_leaks")
-    values = {"nargs": "?", "const": "all", "metavar": "{all,own}"}
-    flags.add("drop_leaks", "data", about["help"], False, **values)
 
 
 def add_output_flags(flags: Flags) -> None:

@@ -65,8 +65,7 @@ def setting(
 
     `more` are further properties: `modes`, the modes that have the setting, and those of its flag,
     which cli/settings_flags.py reads: `group` of the help, `common` (shown without --help-all),
-    `flag` (False: none, or one that a mode adds), `path` (a file or folder), `of_text` (parses the
-    typed text) and, for options of tasks, `shared`.
+    `flag` (False: none, or one that a mode adds) and, for options of tasks, `shared`.
     """
     metadata = {"help": help, "metavar": metavar, "source": source, **more}
     return field(default=default, default_factory=factory, metadata=metadata)
@@ -173,13 +172,14 @@ def default_of(one: Field[Any]) -> Any:
     return one.default if one.default_factory is MISSING else one.default_factory()
 
 
-def convert(name: str, hint: Any, value: Any) -> Any:
+def convert(name: str, hint: Any, value: Any, strict: bool = True) -> Any:
     """Convert a value to its type; raise SettingsError with one line if that is impossible.
 
     Lists can replace tuples, integers can replace floats, and NumPy numbers can replace Python's.
+    Unless it is `strict`, texts can replace numbers.
     """
     try:
-        return msgspec.convert(plain(value), hint)
+        return msgspec.convert(plain(value), hint, strict=strict)
     except (msgspec.ValidationError, UnicodeError) as error:
         names = f", one of {', '.join(choices)}" if (choices := choices_of(hint)) else ""
         raise SettingsError(f"{name}: {error}{names}, found {short(value)}") from None
@@ -219,15 +219,37 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
+def takes_names(hint: Any) -> bool:
+    """Return whether a setting accepts values by name."""
+    return any(get_origin(one) in (dict, Mapping) for one in alternatives(hint))
+
+
+def takes_several(hint: Any) -> bool:
+    """Return whether a setting accepts several values, or values by name."""
+    return takes_names(hint) or any(get_origin(one) is tuple for one in alternatives(hint))
+
+
+def one_value(hint: Any) -> Any:
+    """Return the type of one value: of an element of a tuple, or of a value of a mapping."""
+    places = {tuple: 0, dict: 1, Mapping: 1}
+    several = [
+        get_args(one)[places[get_origin(one)]] if get_origin(one) in places else one
+        for one in alternatives(hint)
+    ]
+    return Union[tuple(several)]  # noqa: UP007 (of a list of types)
+
+
+def scalars(hint: Any) -> set[Any]:
+    """Return the scalar types of one value of a setting."""
+    several = [alternatives(one) for one in alternatives(one_value(hint))]
+    flat = [one for members in several for one in members]
+    return {get_args(one)[0] if get_origin(one) is Annotated else one for one in flat}
+
+
 def choices_of(hint: Any) -> tuple[str, ...]:
-    """Return the choices of a Literal type, or of the Literal types inside a union or tuple."""
-    names: list[str] = []
-    for one in alternatives(hint):
-        if get_origin(one) is Literal:
-            names += map(str, get_args(one))
-        elif get_origin(one) is tuple:
-            names += choices_of(get_args(one)[0])
-    return tuple(names)
+    """Return the choices of one value of a setting."""
+    literals = [one for one in scalars(hint) if get_origin(one) is Literal]
+    return tuple(str(one) for literal in literals for one in get_args(literal))
 
 
 def short(value: Any) -> str:

@@ -8,8 +8,15 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
-from cli.settings_flags import scalars, takes_names
-from common.settings import Settings, choices_of, default_of, hints_of, methods
+from common.settings import (
+    Settings,
+    choices_of,
+    default_of,
+    hints_of,
+    methods,
+    scalars,
+    takes_names,
+)
 from multitask.settings.methods import ROLES
 from multitask.settings.presets import PRESETS
 from multitask.settings.run_settings import RunSettings

@@ -46,7 +46,7 @@ class TextObjective(PretrainObjective):
 class FileObjective(TextObjective):
     """An objective about texts, without classes, of tasks or of a file instead."""
 
-    text: Name | None = setting(None, help=TEXT, metavar="FILE", path=True)
+    text: Name | None = setting(None, help=TEXT, metavar="FILE")
     text_column: tuple[Name, ...] = setting((), help=COLUMN, metavar="NAME")
 
     @property
@@ -105,7 +105,6 @@ class NLI(ContrastiveObjective, name="nli"):
     nli: Name | None = setting(
         None,
         metavar="FILE",
-        path=True,
         help="CSV or TSV file with columns sent0, sent1, hard_neg, or sentence1, sentence2, "
         "gold_label (entailment, neutral, contradiction)",
     )

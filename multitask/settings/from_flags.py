@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
 from types import MappingProxyType
-from typing import Any, get_origin
+from typing import Any
 
 from common.errors import SettingsError
-from common.settings import Settings, alternatives, default_of, hints_of_fields, methods
+from common.settings import Settings, default_of, hints_of_fields, methods, takes_names
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES, task_classes
 from multitask.settings.run_settings import RunSettings
@@ -23,29 +23,23 @@ def nested(
     another. Raise SettingsError for a flag of a method or a task that the run does not have.
     """
     left = dict(flat)
-    known = {one.name: one for one in fields(RunSettings)}
-    found: dict[str, Any] = {}
-    for role in ROLES:
-        if role == "regularizers":
-            continue
-        before = base.get(role)
-        usual = before.get("name") if isinstance(before, Mapping) else before
-        name = left.pop(role, usual)
-        default = default_of(known[role])
-        cls = methods(ROLES[role]).get(str(name or getattr(default, "name", "")))
-        own = {} if cls is None else taken(left, cls)
-        if role in flat or own:
-            found[role] = {**({"name": name} if name else {}), **own} if own else name
-    found |= regularizers(left, tasks, base)
-    found |= task_options(left, tasks)
-    for key in list(left):
-        if key in known:
-            hint = hints_of_fields(RunSettings)[key]
+    found = regularizers(left, tasks, base) | task_options(left, tasks)
+    for one in fields(RunSettings):
+        key, hint = one.name, hints_of_fields(RunSettings)[one.name]
+        if key in ROLES and key != "regularizers":
+            before = base.get(key)
+            usual = before.get("name") if isinstance(before, Mapping) else before
+            name = left.pop(key, usual)
+            cls = methods(ROLES[key]).get(str(name or getattr(default_of(one), "name", "")))
+            own = {} if cls is None else taken(left, cls)
+            if key in flat or own:
+                found[key] = {**({"name": name} if name else {}), **own} if own else name
+        elif key in left:
             value = left.pop(key)
             by_name = takes_names(hint) and isinstance(value, list)
             found[key] = named_values(key, value, tasks) if by_name else value
     for key in left:
-        raise SettingsError(f"{key}: this run has no method with it; {owners(key)} has it")
+        raise SettingsError(f"{key}: needs {' or '.join(owners(key))}")
     return found
 
 
@@ -60,17 +54,16 @@ def regularizers(
 ) -> dict[str, Any]:
     """Remove the settings of regularisers from `left`; return those that have a weight."""
     found = {one["name"]: dict(one) for one in base.get("regularizers", ())}
-    changed = False
+    before = dict(found)
     for name, cls in methods(ROLES["regularizers"]).items():
         own = taken(left, cls)
         if isinstance(own.get("weight"), list):
             own["weight"] = named_values(f"{cls.prefix}weight", own["weight"], tasks)
         if own:
             found[name] = {"name": name, **found.get(name, {}), **own}
-            changed = True
             if not found[name].get("weight"):
                 raise SettingsError(f"{cls.prefix}{min(own)}: needs {cls.prefix}weight above 0")
-    return {"regularizers": list(found.values())} if changed else {}
+    return {} if found == before else {"regularizers": list(found.values())}
 
 
 def task_options(left: dict[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
@@ -93,17 +86,18 @@ def option_key(task: str, one: Field[Any]) -> str:
     return one.name if one.metadata.get("shared") else f"{task}_{one.name}"
 
 
-def owners(key: str) -> str:
-    """Return the methods and tasks that have a setting, as text."""
+def owners(key: str) -> list[str]:
+    """Return the methods and tasks that have a setting."""
     found = [
-        f"{role} {name}"
-        for role, base in ROLES.items()
-        for name, cls in methods(base).items()
+        f"--{role.replace('_', '-')} {name}"
+        for role, family in ROLES.items()
+        for name, cls in methods(family).items()
         if key in [cls.prefix + one.name for one in fields(cls)]
     ]
-    for name, cls in task_classes().items():
-        found += [f"task {name}" for one in fields(cls) if option_key(name, one) == key]
-    return ", ".join(found)
+    tasks = task_classes().items()
+    return found + [
+        f"task {n}" for n, cls in tasks if key in [option_key(n, f) for f in fields(cls)]
+    ]
 
 
 def named_values(key: str, given: Sequence[tuple[str, Any]], tasks: Sequence[str]) -> Any:
@@ -114,11 +108,6 @@ def named_values(key: str, given: Sequence[tuple[str, Any]], tasks: Sequence[str
     if found.keys() == {""}:
         return found[""]
     return ({} if "" not in found else dict.fromkeys(tasks, found.pop(""))) | found
-
-
-def takes_names(hint: Any) -> bool:
-    """Return whether a setting accepts values by name."""
-    return any(get_origin(one) in (dict, Mapping) for one in alternatives(hint))
 
 
 def changed_by_flags(config: RunConfig, **flat: Any) -> RunConfig:

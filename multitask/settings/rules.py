@@ -75,7 +75,7 @@ def of_losses(c: RunConfig) -> Rules:
     options = {task: c.options_of(task) for task in c.tasks}
     classes = [task for task, one in options.items() if one.has_classes]
     named = f"objective {objective.name}" if objective else ""
-    needs = {named: objective, "class_balanced": c.class_balanced}
+    needs: dict[str, object] = {named: objective, "class_balanced": c.class_balanced}
     needs["label_smoothing"] = c.label_smoothing
     for what, given in needs.items():
         yield given and not classes, f"{what}: needs a task with classes, found {tasks}"
@@ -150,8 +150,8 @@ def of_pretraining(c: RunConfig) -> Rules:
     for task in c.tasks:
         other = objective.of_pairs and task not in SAME_MEANING
         yield other, f"{named}: needs {' or '.join(SAME_MEANING)}, found {task}"
-        one = c.options_of(task)
-        without = not one.has_classes or one.vectors > 1
+        options = c.options_of(task)
+        without = not options.has_classes or options.vectors > 1
         line = f"{named}: needs single texts with classes, not {task}"
         yield objective.of_classes and without, line
     yield from ((True, fault) for fault in objective.length_faults(c.epochs))

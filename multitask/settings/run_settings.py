@@ -55,7 +55,6 @@ class RunSettings(Settings):
         help="folder with the data files; sample is the bundled data",
         metavar="DIR",
         group="data",
-        path=True,
         common=True,
     )
     limit: Limit | Mapping[str, Limit] | None = setting(
@@ -77,61 +76,48 @@ class RunSettings(Settings):
         None,
         group="data",
         help="leave out training examples that are also in dev or test (default: keep them); own: "
-        "in those of the same task; all (or no value): also in those of sst, qqp and sts",
+        "in those of the same task; all: also in those of sst, qqp and sts",
     )
     encoder: Name = setting(
         "minilm",
         metavar="NAME",
-        group="training",
         help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name, "
         "with @revision pinned to a commit or tag",
         common=True,
     )
     pooling: Pooling | None = setting(
         None,
-        group="training",
         help="embedding of a text: mean or maximum of its tokens, or its first token, cls "
         "(default: what the encoder's folder says, else mean)",
     )
     max_tokens: Tokens | None = setting(
-        None, help="limit of a text in tokens (default: the encoder's)", group="training"
+        None, help="limit of a text in tokens (default: the encoder's)"
     )
     init: Name | None = setting(
         None,
         help="start from the weights kept by a run: those of its best epoch, or of the last one if "
         "it was trained with --keep last",
         metavar="RUN",
-        group="training",
-        path=True,
     )
     teacher: tuple[Name, ...] = setting(
         (),
         help="learn from the scores of finished runs, or of an ensemble, on the training examples "
         "(distillation)",
         metavar="RUN",
-        group="training",
-        path=True,
         modes=SUPERVISED,
     )
     freeze_encoder: bool = setting(
-        False,
-        help="train only the heads, and the layers of branches",
-        group="training",
-        modes=SUPERVISED,
+        False, help="train only the heads, and the layers of branches", modes=SUPERVISED
     )
     probe_epochs: NonNegativeInt = setting(
-        0,
-        help="epochs that train only the heads, before the encoder (LP-FT)",
-        group="training",
-        modes=SUPERVISED,
+        0, help="epochs that train only the heads, before the encoder (LP-FT)", modes=SUPERVISED
     )
     class_balanced: bool = setting(
-        False, help="draw batches with equally many examples of each class", group="training"
+        False, help="draw batches with equally many examples of each class"
     )
     label_smoothing: Smoothing | Mapping[str, Smoothing] = setting(
         0.0,
         metavar="W",
-        group="training",
         help="share of the target that cross-entropy spreads over all classes: one for all tasks "
         "with classes, or TASK=W",
         source="Szegedy et al., 2016, section 7",
@@ -139,7 +125,6 @@ class RunSettings(Settings):
     )
     class_weights: Balanced | Mapping[str, Balanced] | None = setting(
         None,
-        group="training",
         help="weight the loss of each class by 1 / n_c, with its number of training examples n_c "
         "(balanced): one for all tasks with classes or several labels, or TASK=NAME",
         source="King and Zeng, 2001",
@@ -148,7 +133,6 @@ class RunSettings(Settings):
     similarity_scale: Positive = setting(
         5.0,
         metavar="X",
-        group="training",
         help="compute the squared error of similarities on labels from 0 to X",
         source="BEES, Figure 1",
         modes=SUPERVISED,
@@ -161,7 +145,7 @@ class RunSettings(Settings):
         modes=("multitask",),
     )
     micro_batch: Count | None = setting(
-        None, group="training", help="examples that go through the model at a time, to save memory"
+        None, help="examples that go through the model at a time, to save memory"
     )
     gradients: Literal["parameters", "representation"] | None = setting(
         None,
@@ -172,22 +156,16 @@ class RunSettings(Settings):
         modes=SUPERVISED,
     )
     epochs: Count = setting(
-        3,
-        help="number of epochs",
-        group="training",
-        common=True,
-        source="Devlin et al., 2019, section 4.1",
+        3, help="number of epochs", common=True, source="Devlin et al., 2019, section 4.1"
     )
     steps_per_epoch: Count | None = setting(
         None,
         help="optimiser steps per epoch (default: as many as one pass over all examples takes; "
         "with round-robin and hybrid, until the smallest task is exhausted)",
-        group="training",
     )
     batch_size: Count = setting(
         16,
         help="examples per batch",
-        group="training",
         common=True,
         source="Devlin et al., 2019, appendix A.3: 16 or 32",
     )
@@ -195,24 +173,18 @@ class RunSettings(Settings):
         1.0,
         help="largest norm of a step's gradient",
         metavar="NORM",
-        group="training",
         source="code of Devlin et al., 2019",
     )
     evaluate_every: Count = setting(
         1,
         help="number of epochs after which dev is scored and a checkpoint written",
-        group="training",
         modes=TRAINING_MODES,
     )
     patience: Count | None = setting(
-        None,
-        help="stop after N epochs without a better dev score",
-        group="training",
-        modes=TRAINING_MODES,
+        None, help="stop after N epochs without a better dev score", modes=TRAINING_MODES
     )
     select_by: MetricName | None = setting(
         None,
-        group="training",
         help="dev metric that selects the best epoch, for tasks that have it (default: the main "
         "metric of each task, such as accuracy of classes and pearson of similarities)",
         modes=SUPERVISED,
@@ -220,31 +192,25 @@ class RunSettings(Settings):
     keep: Literal["best", "last"] = setting(
         "best",
         help="the epoch whose weights are kept: the best on dev, or the last",
-        group="training",
         modes=TRAINING_MODES,
     )
     calibrate: bool = setting(
         False,
         help="fit a temperature of each head on dev after training, which scales its probabilities",
-        group="training",
         source="Guo et al., 2017",
         modes=SUPERVISED,
     )
-    seed: Seed = setting(11711, help="random seed", group="training", common=True)
+    seed: Seed = setting(11711, help="random seed", common=True)
     precision: PrecisionSetting = setting(
         "auto",
         help="precision of the encoder's matrix products; auto: bf16 where the CPU or GPU has "
         "bfloat16 instructions, fp32 elsewhere, for a BiLSTM and for small SMART noise",
-        group="training",
         common=True,
     )
-    device: Device = setting(
-        "auto", help="auto, cpu, cuda or cuda:N", metavar="NAME", group="training"
-    )
+    device: Device = setting("auto", help="auto, cpu, cuda or cuda:N", metavar="NAME")
     preset: Name | None = setting(
         None,
         help=f"settings of a paper: {', '.join(PRESETS)}; an explicit setting wins",
-        group="training",
         common=True,
     )
     sampling: Sampler = setting(
@@ -274,19 +240,16 @@ class RunSettings(Settings):
         None,
         metavar="top-K",
         help="give each task its own last K layers, which begin as copies of the shared ones",
-        group="training",
         modes=SUPERVISED,
     )
     branch_only: tuple[Name, ...] = setting(
-        (), help="tasks with layers of their own (default: all)", group="training", modes=SUPERVISED
+        (), help="tasks with layers of their own (default: all)", modes=SUPERVISED
     )
     regularizers: tuple[Regularizer, ...] = setting(
-        (), help="terms beside the tasks' losses", group="training", modes=SUPERVISED, flag=False
+        (), help="terms beside the tasks' losses", modes=SUPERVISED, flag=False
     )
     protocol: Protocol = setting(
         factory=AllFiles, help="which labelled examples are train, dev and test", group="data"
     )
-    optimizer: Optimizer = setting(factory=AdamW, help="the optimiser", group="training")
-    lr_schedule: LrSchedule = setting(
-        factory=Linear, help="how the learning rates rise and fall", group="training"
-    )
+    optimizer: Optimizer = setting(factory=AdamW, help="the optimiser")
+    lr_schedule: LrSchedule = setting(factory=Linear, help="how the learning rates rise and fall")

@@ -45,7 +45,7 @@ def test_an_objective_builds_the_heads_and_terms_that_it_declares(name):
     ("flags", "expected"),
     [
         (
-            "--objective ls --scl-preference 0.25 --class-balanced",
+            "--objective ls --scl-preference 0.25 0.75 --class-balanced",
             {"name": "ls", "temperature": 0.3, "weight": 0.3, "preference": [0.25, 0.75]},
         ),
         ("--objective ce", None),
@@ -172,11 +172,11 @@ def test_protocols_split_labelled_examples(flags, sizes, run_ok, sst2, tmp_path)
         assert len(lines) == sizes[split] + 1
 
 
-@pytest.mark.parametrize(("of", "removed"), [((), 3), (("all",), 3), (("own",), 1)])
+@pytest.mark.parametrize(("of", "removed"), [("all", 3), ("own", 1)])
 def test_training_examples_in_dev_are_removed(run_ok, sst2, tmp_path, of, removed):
     (tmp_path / "data" / "SST-2" / "dev.tsv").write_text("sentence\tlabel\nWords of number 7!\t1\n")
     rows = ["\tid\tsentence\tsentiment", "0\ta\twords of number 8\t1", "1\tb\tWords of number 9\t1"]
     (tmp_path / "data" / "ids-sst-dev.csv").write_text("\n".join(rows) + "\n")
-    result = run_ok(*sst2, "--output", tmp_path / "run", "--drop-leaks", *of)
+    result = run_ok(*sst2, "--output", tmp_path / "run", "--drop-leaks", of)
     line = f"{removed} training examples removed because they are in dev or test"
     assert line in result.stdout
