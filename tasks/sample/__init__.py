@@ -1,1 +1,1 @@
-"""Small sample data for trying the tasks, made by generate.py."""
+"""Small synthetic data for trying the tasks."""
