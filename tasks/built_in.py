@@ -14,7 +14,7 @@ from torch import nn
 
 from losses import pair_contrastive_loss
 from tasks.base import Loss, Task, output_loss
-from tasks.catalog import DECLARED, MOODS, REVIEWS, STARS, TOPICS
+from tasks.catalog import DECLARED, MOODS, REVIEWS, STARS
 from tasks.heads import (
     CosineSimilarity,
     HiddenClassifier,
@@ -246,7 +246,7 @@ def softmax_task(name: str, classes: int, source: Source, names: tuple[str, ...]
         source=source,
         build_head=partial(SoftmaxClassifier, classes=classes, dropout=DROPOUT),
         output=class_file(
-            name, "Predicted_Label" if names == TOPICS else "Predicted_Sentiment", classes
+            name, "Predicted_Label" if name == "dbpedia" else "Predicted_Sentiment", classes
         ),
     )
 
