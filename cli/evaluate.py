@@ -14,7 +14,7 @@ from pathlib import Path
 from cli.settings_flags import path
 from common.errors import OtherRunError, one_line
 from common.suggestions import suggestion
-from multitask.run_folder import RunFolder, run_of_predictions, stored_run_errors
+from multitask.run_folder import RunFolder, run_of_predictions
 from reports.submissions import FileScore, check_folder, pack, score_table
 from tasks import CS224N, SAMPLE, build_task, data_folder, find_task
 from tasks.base import Task
@@ -102,10 +102,9 @@ def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
     out. Raise OtherRunError for a changed one that --tasks names.
     """
     run = run_of_predictions(Path(args.predictions))
-    stored = run.settings_if_any() or {}
-    with stored_run_errors(run.path):
-        own, auxiliary = stored.get("own_tasks", {}), stored.get("auxiliary", ())
-        found = {name: find_task(name, own) for name in own if name not in auxiliary}
+    stored = run.settings_if_any()
+    own, auxiliary = stored.get("own_tasks", {}), stored.get("auxiliary", ())
+    found = {name: find_task(name, own) for name in own if name not in auxiliary}
     for name, task in list(found.items()):
         files = [task.source.where(Path(), split) for split in task.source.splits]
         gone = [file for file in files if not Path(file).exists()]
@@ -135,7 +134,7 @@ def changed_file(run: RunFolder, task: Task) -> Path | None:
 
 def other_examples(args: argparse.Namespace) -> str | None:
     """Return that the run in --predictions has other examples than the files; None otherwise."""
-    stored = run_of_predictions(Path(args.predictions)).settings_if_any() or {}
+    stored = run_of_predictions(Path(args.predictions)).settings_if_any()
     protocol = stored.get("protocol", {}).get("name", "files")
     found = {"protocol": None if protocol == "files" else protocol}
     found |= {key: stored.get(key) for key in ("dev_limit", "test_limit")}
@@ -148,7 +147,7 @@ def data_of(args: argparse.Namespace) -> str:
     """Return the folder of --data, else that of the run in --predictions, else the sample."""
     if args.data is not None:
         return args.data
-    stored = run_of_predictions(Path(args.predictions)).settings_if_any() or {}
+    stored = run_of_predictions(Path(args.predictions)).settings_if_any()
     return str(stored.get("data", SAMPLE))
 
 

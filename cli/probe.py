@@ -44,7 +44,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from multitask.precision import with_precision
     from multitask.run_folder import RunFolder, default_folder
     from multitask.source_runs import check_encoder_of_init
-    from multitask.stored_runs import check_merged_folder, write_merged_run
+    from multitask.stored_runs import StoredRun, merged_run, write_merged_run
     from pretrain.probe import linear_evaluation
     from reports.tables import text_table
 
@@ -52,11 +52,12 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     folder = Path(args.output or default_folder(config))
     config, precision = with_precision(RunFolder(folder), config, args.overwrite)
     members = [Path(args.init)] if args.init else []
-    check_merged_folder(folder, config.to_json(), members, args.overwrite)
-    if precision is not None:
-        print(precision, flush=True)
-    result, tables = linear_evaluation(config)
-    write_merged_run(folder, config.to_json(), result, tables, file_digests(config))
+    with merged_run(folder, config.to_json(), members, args.overwrite):
+        if precision is not None:
+            print(precision, flush=True)
+        result, tables = linear_evaluation(config)
+        run = StoredRun(folder, config.to_json(), result)
+        write_merged_run(run, tables, file_digests(config))
     found = {split: result[split] for split in ("dev", "test") if split in result}
     rows = [
         [name, metric, *(f"{figures[name][metric]:.4f}" for figures in found.values())]

@@ -80,7 +80,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     precision = choice.precision
     for task in (None, *model.model.branches):  # errors before the first request
         model.encoder(precision, task)
-    run = ServedRun(Path(args.run).resolve().name, RunFolder(Path(args.run)).read_metrics() or {})
+    run = ServedRun(Path(args.run).resolve().name, RunFolder(Path(args.run)).metrics() or {})
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
     # Bound here, so that errors are reported in one line and the port is known.
     with socket.create_server((args.host, args.port)) as listening:

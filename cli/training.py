@@ -145,7 +145,7 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **more:
     if own := {**stored, **tasks.own}:
         given["own_tasks"] = own
     if "init" in flat and "encoder" not in flat:
-        given["encoder"] = RunFolder(Path(flat["init"])).encoder()
+        given["encoder"] = RunFolder(Path(flat["init"])).settings()["encoder"]
     return RunConfig(**{**given, "tasks": tasks.names, **more})
 
 

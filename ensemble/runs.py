@@ -12,10 +12,9 @@ from ensemble.merge import merge
 from multitask.run_folder import RunFolder
 from multitask.stored_runs import (
     StoredRun,
-    check_merged_folder,
     check_same_rows,
+    merged_run,
     read_run,
-    scored_files,
     write_merged_run,
 )
 from tasks import TASK_NAMES, in_order
@@ -130,26 +129,32 @@ def ensemble_runs(
         },
     }
     config |= ({"own_tasks": own} if own else {}) | ({"task_options": options} if options else {})
-    check_merged_folder(folder, config, every, overwrite)
     merged = {}
-    for task, runs in members.items():
-        kind = StoredRun(folder, config, None).task(task).kind
-        splits = read_splits(task, names_of(runs), kind)
-        merged[task] = merge(splits, kind, method, seed)
-    dev = {task: found.metrics for task, found in merged.items()}
-    parts = {
-        task: {
-            "weights": dict(found.weights),
-            "dev": dict(found.members),
-            "reported_examples": found.reported,
-            "selected_on_examples": found.selected_on,
+    with merged_run(folder, config, every, overwrite):
+        for task, runs in members.items():
+            kind = StoredRun(folder, config, None).task(task).kind
+            splits = read_splits(task, names_of(runs), kind)
+            merged[task] = merge(splits, kind, method, seed)
+        dev = {task: found.metrics for task, found in merged.items()}
+        parts = {
+            task: {
+                "weights": dict(found.weights),
+                "dev": dict(found.members),
+                "reported_examples": found.reported,
+                "selected_on_examples": found.selected_on,
+            }
+            for task, found in merged.items()
         }
-        for task, found in merged.items()
-    }
-    result = {"dev": dev | overall(dev), "method": method, "members": parts}
-    tables = {task: found.splits for task, found in merged.items()}
-    write_merged_run(folder, config, result, tables, scored_files(every))
+        result = {"dev": dev | overall(dev), "method": method, "members": parts}
+        tables = {task: found.splits for task, found in merged.items()}
+        write_merged_run(StoredRun(folder, config, result), tables, scored_files(every))
     return result
+
+
+def scored_files(runs: Sequence[Path]) -> dict[str, str]:
+    """Return the checksums of the files of dev and test that runs read, those of the first one."""
+    every = [RunFolder(run).data() for run in reversed(runs)]
+    return {k: one[k] for one in every for k in one if k.endswith((" dev", " test"))}
 
 
 def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:

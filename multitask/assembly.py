@@ -16,7 +16,7 @@ from minbert.device import choose_device, warn_if_slow
 from multitask.config_tasks import build_tasks, pretraining
 from multitask.model import EncoderWithHeads
 from multitask.precision import training_precision
-from multitask.run_folder import RunFolder, stored_run_errors
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.rules import has_class_weights
 from multitask.source_runs import tasks_with_seen_rows
@@ -167,10 +167,9 @@ def load_trained(
         config = config.changed(max_tokens=max_tokens)
     RunFolder(folder).warn_if_unfinished()
     bi_encoder = open_bi_encoder(best, config)
-    with stored_run_errors(folder):
-        tasks = build_tasks(config)
-        model = EncoderWithHeads(bi_encoder, tasks, config.seed, own_layers=config.own_layers)
-        model.load_heads(best)
+    tasks = build_tasks(config)
+    model = EncoderWithHeads(bi_encoder, tasks, config.seed, own_layers=config.own_layers)
+    model.load_heads(best)
     return config, tasks, model.to(choose_device(device))
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from multitask.plan import batches_by_task
 from multitask.run import make_trainer
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.source_runs import check_encoder_of_init, check_source_weights
+from multitask.source_runs import check_encoder_of_init, source_runs
 
 
 def dry_run_rows(config: RunConfig) -> list[list[str]]:
@@ -17,7 +18,8 @@ def dry_run_rows(config: RunConfig) -> list[list[str]]:
     Raise RunError if a run of `init` or `teacher` is missing or has no weights, and SettingsError
     if that of `init` has another encoder.
     """
-    check_source_weights(config)
+    for run in source_runs(config).values():
+        RunFolder(run).weights()
     check_encoder_of_init(config)
     trainer = make_trainer(config, Path(), ask_teachers=False)
     sizes, rows = trainer.plan.work.sizes, []

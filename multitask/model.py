@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from common.errors import SettingsError
+from common.errors import RunError, SettingsError, one_line
 from common.files import BRANCHES, HEADS
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
@@ -236,7 +236,10 @@ class EncoderWithHeads(nn.Module):
     def load_heads(self, folder: Path) -> None:
         """Load only heads and branches."""
         for file, modules in self.files_of_tasks().items():
-            modules.load_state_dict(read_task_modules(modules, folder / file))
+            try:
+                modules.load_state_dict(read_task_modules(modules, folder / file))
+            except RuntimeError as error:
+                raise RunError(f"{folder / file}: {one_line(str(error))}") from error
 
     def load_matching_heads(self, folder: Path, names: Container[str]) -> list[str]:
         """Load these heads of another run if their shapes match; return the loaded names."""

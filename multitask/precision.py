@@ -59,7 +59,7 @@ def stored_precision(folder: RunFolder) -> str | None:
 
     Raise RunError for an unknown one.
     """
-    if (began := folder.settings_if_any()) is None:
+    if not (began := folder.settings_if_any()):
         return None
     found: str = began.get("precision", "fp32")
     if found not in PRECISIONS:

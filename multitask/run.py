@@ -12,7 +12,6 @@ import numpy as np
 
 from common.environment import environment
 from common.errors import RunError, SettingsError
-from common.files import write_json
 from multitask.assembly import assemble
 from multitask.calibration import calibrate, write_temperatures
 from multitask.control import RunControl
@@ -81,14 +80,6 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         return run(config, folder, data, processes, control)
 
 
-def begin_folder(config: RunConfig, folder: Path, data: Mapping[str, str], overwrite: bool) -> None:
-    """Write what the folder of a run has before the first step, and the user's files of methods."""
-    RunFolder(folder).begin(config.to_json(), data, overwrite)
-    for name, file in config.source_files().items():
-        (folder / "code").mkdir(exist_ok=True)
-        (folder / "code" / name).write_bytes(file.read_bytes())
-
-
 def run(
     config: RunConfig,
     folder: Path,
@@ -108,7 +99,10 @@ def run(
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
-            begin_folder(config, folder, data, control.overwrite)
+            RunFolder(folder).begin(config.to_json(), data, control.overwrite)
+            for name, file in config.source_files().items():
+                (folder / "code").mkdir(exist_ok=True)
+                (folder / "code" / name).write_bytes(file.read_bytes())
     with processes.synchronized_errors():
         resumed = control.resume and trainer.resume()
     if len(set(processes.gather(trainer.progress.step))) > 1:
@@ -125,7 +119,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
     config, folder, processes = trainer.config, trainer.folder, trainer.processes
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
-    model.load(RunFolder(folder).weights(config.to_json()))
+    model.load(RunFolder(folder).weights())
     dev_splits = {name: splits[name]["dev"] for name in tasks}
     dev, dev_scores = trainer.best_dev or evaluate(  # missing after a resume
         model, tasks, dev_splits, processes
@@ -156,7 +150,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         write_split(folder, "test", tasks, splits, test_scores)
         if measures:
             write_temperatures(folder, {name: one["temperature"] for name, one in measures.items()})
-        write_json(RunFolder(folder).metrics_file, result)
+        RunFolder(folder).write_metrics(result)
         RunFolder(folder).finish()
     processes.gather(None)  # all processes wait for the complete run
     return result

@@ -12,9 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
-
-import msgspec
+from typing import Any
 
 from common.errors import Notice, OtherRunError, RunError, UserError
 from common.files import (
@@ -24,14 +22,15 @@ from common.files import (
     digest_of_json,
     file_lock,
     is_run,
+    read_intact,
     read_json,
     read_json_if_any,
     read_state,
     remove,
+    with_checksum,
     write_json,
 )
 from multitask.settings.config import RunConfig
-from tasks.metrics import OVERALL_KEYS, metric_error
 from tasks.predictions import scores_name
 
 CHECKPOINT = re.compile(r"(best|last)(?:-([0-9]+))?")
@@ -39,41 +38,9 @@ CALIBRATION = "calibration.json"  # in an exported folder, too
 SOFT_TARGETS = "soft-targets"  # scores of the run for the training examples of its students
 # The configuration is removed last, because it marks the folder as a run.
 PARTS = (
-    *("metrics.json", "predictions", "tensorboard", "code", SOFT_TARGETS, "telemetry.jsonl"),
-    *(CALIBRATION, "data.json", "config.json"),
+    *("predictions", "tensorboard", "code", SOFT_TARGETS, "telemetry.jsonl", CALIBRATION),
+    *("data.json", "config.json"),
 )
-Figures = dict[str, dict[str, float] | float]  # per task, and overall
-
-
-class Epoch(TypedDict):
-    """Dev metrics after an epoch."""
-
-    epoch: int
-    dev: dict[str, Any]
-
-
-class Metrics(TypedDict, total=False):
-    """The content of `metrics.json` of a run or a merge of runs; other keys are not checked."""
-
-    dev: Figures
-    test: dict[str, dict[str, float]]
-    by_class: dict[str, dict[str, dict[str, dict[str, float]]]]
-    history: list[Epoch]
-    members: dict[str, dict[str, Any]]
-    cut_texts: dict[str, tuple[int, int]]
-    calibration: dict[str, dict[str, float]]
-
-
-class TrainedMetrics(Metrics):
-    """What `metrics.json` of a trained run has in any case."""
-
-    best_epoch: int
-    epochs: int
-    steps: int
-    combiner_steps: dict[str, int]
-    training_seconds: float
-    examples_per_second: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -89,6 +56,7 @@ class RunFolder:
 
     @property
     def metrics_file(self) -> Path:
+        """The file of the results, which marks the run as finished."""
         return self.path / "metrics.json"
 
     @property
@@ -108,61 +76,43 @@ class RunFolder:
         """Return the file with a task's probabilities or similarities on a split."""
         return self.predictions / scores_name(task, split)
 
-    def settings_if_any(self) -> dict[str, Any] | None:
-        """Return the content of `config.json`; None without one, RunError if it is invalid."""
-        return read_json(self.config_file, RunError) if self.config_file.exists() else None
+    def data(self) -> dict[str, Any]:
+        """Return the checksums of the settings and of what the run read; empty without any."""
+        return read_json_if_any(self.path / "data.json", RunError)
+
+    def settings_if_any(self) -> dict[str, Any]:
+        """Return the content of `config.json`, empty without one; RunError if it was changed."""
+        found = read_json_if_any(self.config_file, RunError)
+        if "lr" in found:  # settings of methods were beside the others
+            raise RunError(f"{self.config_file}: a run of an earlier version; train it again")
+        if self.data().get("config") not in (None, digest_of_json(found)):
+            line = "damaged or edited; restore it, or choose another --output and train again"
+            raise RunError(f"{self.config_file}: {line}")
+        return found
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of a run or an export; raise RunError without any."""
-        file = self.path / EXPORTED if self.exported else self.config_file
-        if not file.exists():
+        if self.exported:
+            return read_intact(self.path / EXPORTED, RunError)
+        if not (found := self.settings_if_any()):
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
-        content = read_json(file, RunError)
-        if "lr" in content:  # settings of methods were beside the others
-            raise RunError(f"{file}: a run of an earlier version; train it again")
-        return content
+        return found
 
     def config(self) -> RunConfig:
         """Return the configuration of a run or an export."""
-        content, file = self.settings(), self.path / (EXPORTED if self.exported else "config.json")
         try:
-            return RunConfig(**content)
+            return RunConfig(**self.settings())
         except UserError as error:
+            file = self.path / EXPORTED if self.exported else self.config_file
             raise RunError(f"{file}: {error}") from error
 
-    def encoder(self) -> str:
-        """Return the name of the run's initial encoder."""
-        encoder = self.settings().get("encoder")
-        if not isinstance(encoder, str):
-            raise RunError(f"{self.path}: expected a run with an encoder, found {encoder!r:.60}")
-        return encoder
-
-    def read_metrics(self, kind: Any = Metrics) -> dict[str, Any] | None:
-        """Return the metrics of a run or of a merge of runs; None without a `metrics.json`.
-
-        Raise RunError for other content or an impossible figure.
-        """
-        if not self.metrics_file.exists():
-            return None
-        found = read_json(self.metrics_file, RunError)
-        try:
-            checked = msgspec.convert(found, kind)
-        except (msgspec.ValidationError, UnicodeError) as error:
-            raise RunError(f"{self.metrics_file}: {error}; train again with --overwrite") from error
-        for task, figures in found.get("dev", {}).items():
-            if isinstance(figures, float) != (task in OVERALL_KEYS):
-                raise RunError(f"{self.metrics_file}: dev: {task}: found {figures!r}")
-        if wrong := metric_error({k: v for k, v in checked.items() if k in METRICS_OF_TASKS}):
-            raise RunError(f"{self.metrics_file}: {wrong}; train again with --overwrite")
-        return found
-
     def metrics(self) -> dict[str, Any] | None:
-        """Return the metrics of a trained run; None if it is not finished."""
-        return self.read_metrics(TrainedMetrics)
+        """Return the results of a run; None if it is not finished, RunError if they are damaged."""
+        return read_intact(self.metrics_file, RunError) if self.metrics_file.exists() else None
 
-    def data(self) -> dict[str, Any]:
-        """Return the checksums of what the run read; empty if none are stored."""
-        return read_json_if_any(self.path / "data.json", RunError)
+    def write_metrics(self, metrics: Mapping[str, Any]) -> None:
+        """Write the results of a run, which is finished then."""
+        write_json(self.metrics_file, with_checksum(metrics))
 
     # Checkpoints
 
@@ -177,31 +127,17 @@ class RunFolder:
         complete = [one for one in self.checkpoints(kind) if (one / STATE).exists()]
         return complete[-1] if complete else None
 
-    def state(self, checkpoint: Path, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the state of a checkpoint; raise RunError if it is damaged or of another run.
-
-        `config` is by default that in the folder.
-        """
-        state = read_state(checkpoint, RunError)
-        if key := different_key(self.settings() if config is None else config, state["config"]):
-            raise RunError(
-                f"{checkpoint}: expected a checkpoint of {self.config_file}, found another {key}; "
-                "restore one of them, or train again with --overwrite"
-            )
-        return state
-
-    def weights(self, config: Mapping[str, Any] | None = None) -> Path:
+    def weights(self) -> Path:
         """Return the folder with the weights of the best epoch, or of an export.
 
-        Raise RunError if there are none, or if they are damaged or of another run.
+        Raise RunError if there are none, or if they are damaged.
         """
         if self.exported:
             return self.path
-        best = self.newest("best")
-        if best is None:
-            self.settings()  # raises RunError if there is no run at all
+        self.settings()  # raises RunError if there is no run at all
+        if (best := self.newest("best")) is None:
             raise RunError(f"{self.path}: expected a run with the weights in best, found none")
-        self.state(best, config)
+        read_state(best, RunError)
         return best
 
     def weights_checksum(self) -> str:
@@ -225,7 +161,7 @@ class RunFolder:
 
         A folder of other files is refused. What killed processes were writing is deleted.
         """
-        self.run_or_nothing()
+        self.check_ours()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -244,21 +180,17 @@ class RunFolder:
                 if [one.name for one in self.path.glob("*")] == ["run.lock"]:
                     remove(self.path)
 
-    def run_or_nothing(self) -> dict[str, Any] | None:
-        """Return the settings of the run; None if the folder is empty or missing.
-
-        Raise RunError for other files, so that no file of the user is ever overwritten.
-        """
+    def check_ours(self) -> None:
+        """Raise RunError if the folder has files, but no run, so that none is overwritten."""
         stored = self.settings_if_any()
-        if stored is not None and not is_run(stored):
+        if stored and not is_run(stored):
             raise RunError(f"{self.config_file}: expected a run's, found another program's")
-        names = [] if stored is not None else sorted(one.name for one in self.path.glob("*"))
+        names = [] if stored else sorted(one.name for one in self.path.glob("*"))
         if found := next((n for n in names if n != "run.lock" and not n.startswith(".")), None):
             raise RunError(
                 f"{self.path}: expected a new or empty folder, or a run, found {found} without "
                 "a config.json; choose another --output"
             )
-        return stored
 
     def has_results(self) -> bool:
         """Return whether the folder holds metrics, predictions or a checkpoint."""
@@ -273,7 +205,7 @@ class RunFolder:
         Raise OtherRunError if another run is here, and RunError for an unfinished one without
         `resume`. With `overwrite`, and before anything is computed, the folder counts as empty.
         """
-        if overwrite or self.run_or_nothing() is None or not self.has_results():
+        if overwrite or not self.has_results():
             return False
         stored = self.settings()
         if key := different_key(stored, config.to_json()):
@@ -297,27 +229,20 @@ class RunFolder:
         A run that goes on keeps what it has.
         """
         if overwrite or not self.has_results():
-            self.remove()
+            # Only a run's own files and folders go, and not the targets of links.
+            checkpoints = (*self.checkpoints("best"), *self.checkpoints("last"))
+            parts = (self.path / name for name in PARTS)
+            for one in (self.metrics_file, *checkpoints, *parts):
+                remove(one)
             write_json(self.config_file, config)
-            write_json(self.path / "data.json", data)
+            write_json(self.path / "data.json", {**data, "config": digest_of_json(config)})
         self.predictions.mkdir(exist_ok=True)
-
-    def remove(self) -> None:
-        """Delete a run's own files and folders, but not the targets of links."""
-        remove(self.metrics_file)
-        for one in (*self.checkpoints("best"), *self.checkpoints("last")):
-            remove(one)
-        for name in PARTS:
-            remove(self.path / name)
 
     def warn_if_unfinished(self) -> None:
         """Warn the caller's caller if the run has not finished; an export is never unfinished."""
         if not self.exported and not self.metrics_file.exists():
             line = "this run has not finished: its best epoch so far is used; --resume continues it"
             warnings.warn(f"{self.path}: {line}", Notice, stacklevel=3)
-
-
-METRICS_OF_TASKS = ("dev", "test", "by_class", "history", "members", "calibration")
 
 
 def different_key(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
@@ -331,37 +256,10 @@ def run_of_predictions(path: Path) -> RunFolder:
     return RunFolder(folder.parent if folder.name == "predictions" else folder)
 
 
-SETTINGS_ERRORS = (
-    *(RuntimeError, OSError, KeyError, TypeError, ValueError, AttributeError, AssertionError),
-    ZeroDivisionError,
-)
-
-
-@contextmanager
-def stored_run_errors(folder: Path) -> Iterator[None]:
-    """Turn errors that the settings of a stored run of unknown origin cause into a RunError."""
-    try:
-        yield
-    except UserError:
-        raise
-    except SETTINGS_ERRORS as error:
-        found = f"{type(error).__name__}: {error}"
-        raise RunError(f"{folder}: expected a run and its heads, found {found}") from error
-
-
 def default_folder(config: RunConfig) -> Path:
-    """Return `runs/<mode, method, encoder, precision, seed>-<hash>` for a configuration."""
-    names = "-".join(config.tasks) if len(config.tasks) < 6 else f"{len(config.tasks)}-tasks"
-    parts: list[str] = [config.mode]
-    if config.mode in ("single", "probe"):
-        parts += [names]
-    elif config.pretrains and config.objective is not None:
-        parts += [config.objective.name] + [names] * bool(names)
-    else:
-        parts += [config.sampling.name, config.combiner.name]
-    if not config.pretrains and config.objective is not None:
-        parts += [config.objective.name]
-    if config.branch is not None:
-        parts += [config.branch]
-    parts += [Path(config.encoder).name, config.precision, f"seed{config.seed}", config.digest()]
+    """Return `runs/<mode, tasks or method, encoder, seed>-<hash>` for a configuration."""
+    method = [config.sampling.name, config.combiner.name]
+    parts = [config.mode, *(method if config.mode == "multitask" else config.tasks[:5])]
+    parts += [] if config.objective is None else [config.objective.name]
+    parts += [Path(config.encoder).name, f"seed{config.seed}", config.digest()]
     return Path("runs") / "-".join(parts)

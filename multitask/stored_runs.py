@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
-
-import msgspec
+from typing import Any
 
 from common.errors import RunError, UserError
-from common.files import is_run, write_json
+from common.files import is_run
 from common.settings import as_json, default_of, methods
-from multitask.run_folder import CHECKPOINT, RunFolder, stored_run_errors
+from multitask.run_folder import CHECKPOINT, RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
 from tasks import TASKS, OwnTasks, find_task
 from tasks.base import Task
 from tasks.metrics import mean_score
 from tasks.own_types import TYPES
-from tasks.predictions import (
-    Scores,
-    write_prediction_file,
-    write_scores,
-)
-from tasks.task_description import NAME
+from tasks.predictions import Scores, write_prediction_file, write_scores
 
 # Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "device", "output", "members", "method")
-
-
-TaskName = Annotated[str, msgspec.Meta(pattern=f"^{NAME.pattern}$")]  # a part of files' names
-
-
-class Settings(TypedDict, total=False):
-    """The settings of a run or of a merge of runs that readers use."""
-
-    mode: str
-    tasks: list[TaskName]
-    auxiliary: list[TaskName]
-    own_tasks: dict[TaskName, dict[str, Any]]
-    task_options: dict[TaskName, dict[str, Any]]
-    members: dict[TaskName, list[str]]
-    seed: int
-    data: str | None
-    init: str | None
 
 
 @dataclass(frozen=True)
@@ -68,8 +45,7 @@ class StoredRun:
 
     def task(self, name: str) -> Task:
         """Return the task of this name with the description and the outputs of the run."""
-        with stored_run_errors(self.folder):
-            return find_task(name, self.own_tasks, **self.output_options(name))
+        return find_task(name, self.own_tasks, **self.output_options(name))
 
     def output_options(self, task: str) -> dict[str, str]:
         """Return the options of a task that decide the number of its outputs, if they are set."""
@@ -125,22 +101,18 @@ def other_than_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     plain = RunConfig().to_json() | {"precision": "fp32"}  # of a run it is never `auto`
     found: dict[str, Any] = {}
     for key, value in config.items():
-        several = value if key == "regularizers" else [value]
         if key in SHOWN or (key in plain and value == plain[key]):
             continue
-        if key not in ROLES or not all(isinstance(one, Mapping) for one in several):
+        if key not in ROLES or not value:
             found[key] = value
             continue
-        for one in several:
-            cls = methods(ROLES[key]).get(one["name"])
+        for one in value if key == "regularizers" else [value]:
+            name, cls = one["name"], methods(ROLES[key]).get(one["name"])
             usual = {} if cls is None else {f.name: as_json(default_of(f)) for f in fields(cls)}
-            if key != "regularizers" and one["name"] != (plain[key] or {}).get("name"):
-                found[key] = one["name"]
-            found |= {
-                f"{one['name']} {name}": setting
-                for name, setting in one.items()
-                if name != "name" and setting != usual.get(name)
-            }
+            if key != "regularizers" and name != (plain[key] or {}).get("name"):
+                found[key] = name
+            set_ones = {k: v for k, v in one.items() if k != "name" and v != usual.get(k)}
+            found |= {f"{name} {k}": v for k, v in set_ones.items()}
     return found
 
 
@@ -152,7 +124,7 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
         if CHECKPOINT.fullmatch(file.parent.name) or any(one.startswith(".") for one in parts):
             continue
         try:
-            if is_run(RunFolder(file.parent).settings_if_any() or {}):
+            if is_run(RunFolder(file.parent).settings_if_any()):
                 found.append(read_run(file.parent))
         except UserError as error:
             problems.append(str(error))
@@ -161,95 +133,62 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
 
 def read_run(folder: Path) -> StoredRun:
     """Read the run in a folder; raise RunError if there is none."""
-    place = RunFolder(folder)
-    config = place.settings_if_any() or {}
+    config = RunFolder(folder).settings_if_any()
     if not is_run(config):
         raise RunError(f"{folder}: expected a run with a config.json, found none")
-    try:
-        msgspec.convert(config, Settings)
-    except msgspec.ValidationError as error:
-        raise RunError(f"{place.config_file}: {error}; train the run again") from error
-    return StoredRun(folder, config, place.read_metrics())
+    return StoredRun(folder, config, RunFolder(folder).metrics())
 
 
 def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
-    """Raise RunError if the ids of an own task are of different columns, or numbers of other rows.
+    """Raise RunError if an own task has ids of other columns, or row numbers of other files.
 
-    Equal ids would then be those of different examples: ids beside row numbers, or row numbers of
-    files that differ. Folders without a run are not compared, those without checksums only by the
-    column of ids.
+    Equal ids would then be those of different examples. Folders without a run are not compared.
     """
-    first: tuple[Path, str] | None = None
-    column: tuple[Path, str | None] | None = None
-    for run in runs:
-        own = read_run(run).own_tasks.get(task) if RunFolder(run).config_file.exists() else None
-        if own is None:
-            continue
-        column = column or (run, own.get("id"))
-        if own.get("id") != column[1]:
-            mine, theirs = (f"id={one}" if one else "no id" for one in (own.get("id"), column[1]))
-            raise RunError(f"{run}: expected {task} with {theirs}, as {column[0]}, found {mine}")
-        checksum = RunFolder(run).data().get(f"{task} {split}")
-        if own.get("id") is not None or checksum is None:
-            continue
-        first = first or (run, checksum)
-        if checksum != first[1]:
-            raise RunError(
-                f"{run}: expected the {split} file of {task} of {first[0]}, because its examples "
-                "have row numbers in place of ids, found another file; describe the task with id="
-            )
+    found: dict[str | None, Path] = {}
+    for run in map(RunFolder, runs):
+        if own := run.settings_if_any().get("own_tasks", {}).get(task):
+            by_column = f"the column {own['id']}" if own.get("id") else None
+            found.setdefault(by_column or run.data().get(f"{task} {split}"), run.path)
+    if len(found) > 1:
+        first, other, *_ = found.values()
+        line = f"expected the rows of {task} {split} of {first}, found ids of other ones"
+        raise RunError(f"{other}: {line}; describe the task with id=COLUMN, or train again")
 
 
-def scored_files(runs: Iterable[Path]) -> dict[str, str]:
-    """Return the checksums of the files of dev and test that runs read, those of the first one."""
-    found: dict[str, str] = {}
-    for run in runs:
-        for name, checksum in RunFolder(run).data().items():
-            if name.endswith((" dev", " test")):
-                found.setdefault(name, checksum)
-    return found
-
-
-def check_merged_folder(
+@contextmanager
+def merged_run(
     folder: Path, config: Mapping[str, Any], members: Iterable[Path], overwrite: bool
-) -> None:
-    """Raise UserError if the folder is a member's or holds a run not to be replaced.
+) -> Iterator[None]:
+    """Hold the folder of a run that is merged from others, or fitted to one of them.
 
-    Raise RunError if it cannot be written, or another process uses it.
+    Raise UserError if the folder is a member's or holds another run, and RunError if it cannot be
+    written or another process uses it.
     """
-    for member in members:
-        if folder.resolve() == member.resolve():
-            raise UserError(f"{folder}: expected another --output than a member's folder")
-    stored = RunFolder(folder).run_or_nothing()
-    if stored is not None and stored != config and not overwrite:
-        raise UserError(
-            f"{folder}: expected this {config['mode']} or nothing, found another run; choose "
-            "another --output, or add --overwrite"
-        )
+    if folder.resolve() in {one.resolve() for one in members}:
+        raise UserError(f"{folder}: expected another --output than a member's folder")
     with RunFolder(folder).locked():
-        return  # it can be written, and no other process does
+        stored = RunFolder(folder).settings_if_any()
+        if stored and stored != config and not overwrite:
+            line = f"expected this {config['mode']} or nothing, found another run"
+            raise UserError(f"{folder}: {line}; choose another --output, or add --overwrite")
+        yield
 
 
 def write_merged_run(
-    folder: Path,
-    config: Mapping[str, Any],
-    metrics: Mapping[str, Any],
-    tables: Mapping[str, Mapping[str, Scores]],
-    data: Mapping[str, str],
+    run: StoredRun, tables: Mapping[str, Mapping[str, Scores]], data: Mapping[str, str]
 ) -> None:
-    """Write scores by task and split, and metrics. A run there is removed first.
+    """Write a run with its scores by task and split, in place of one that is there.
 
     `data` are the checksums of the files with the scored examples, by name.
     """
-    run = RunFolder(folder)
-    with run.locked():
-        run.begin(config, data, overwrite=True)
-        for task, splits in tables.items():
-            output = StoredRun(folder, config, None).task(task).output
-            for split, table in splits.items():
-                assert table.predictions is not None
-                if output is not None:
-                    file = run.predictions / output.name(split)
-                    write_prediction_file(file, output, table.ids, table.predictions)
-                write_scores(run.scores(task, split), table)
-        write_json(run.metrics_file, metrics)
+    folder = RunFolder(run.folder)
+    folder.begin(run.config, data, overwrite=True)
+    for task, splits in tables.items():
+        output = run.task(task).output
+        for split, table in splits.items():
+            assert table.predictions is not None
+            if output is not None:
+                file = folder.predictions / output.name(split)
+                write_prediction_file(file, output, table.ids, table.predictions)
+            write_scores(folder.scores(task, split), table)
+    folder.write_metrics(run.metrics or {})

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from common.errors import RunError, SettingsError
-from multitask.run_folder import RunFolder, stored_run_errors
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 
 Shares = dict[Path, Fraction]  # runs, and how much their scores count
@@ -43,13 +43,12 @@ def shares_of(folder: Path, task: str) -> Shares:
     if run.exported:
         raise RunError(f"{folder}: expected the folder of a run, found an export")
     stored = run.settings()
-    with stored_run_errors(folder):
-        if stored.get("mode") != "ensemble":
-            return {folder: Fraction(1)} if task in list(stored["tasks"]) else {}
-        members = [member_folder(folder, one) for one in stored["members"].get(task, ())]
-        merged = (run.read_metrics() or {}).get("members", {}).get(task)
+    if stored["mode"] != "ensemble":
+        return {folder: Fraction(1)} if task in stored["tasks"] else {}
+    members = [member_folder(folder, one) for one in stored["members"].get(task, ())]
+    merged = (run.metrics() or {}).get("members", {}).get(task)
     counts = None
-    if merged is not None and "weights" in merged:  # of chosen members; all have dev metrics
+    if merged is not None:  # of chosen members; all have dev metrics
         counts = {**dict.fromkeys(merged.get("dev", ()), 0), **merged["weights"]}
     found: Shares = {}
     for member in members:

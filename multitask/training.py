@@ -49,7 +49,7 @@ class Run:
     def check_unchanged(self) -> None:
         """Raise RunError if the folder has other settings than when it was opened, or none."""
         stored = RunFolder(self.folder).settings_if_any()
-        if stored is None:
+        if not stored:
             raise RunError(f"{self.folder}: expected the run that was opened, found none")
         if stored != self.stored:
             line = "found one with other settings; train each run into a folder of its own"

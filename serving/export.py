@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError, UserError
-from common.files import BRANCHES, EXPORTED, HEADS, atomic_path, write_json
+from common.files import BRANCHES, EXPORTED, HEADS, atomic_path, with_checksum, write_json
 from minbert.config import transformer_config
 from minbert.folder import EMBEDDING
 from multitask.calibration import write_temperatures
@@ -53,7 +53,7 @@ def export(
     chosen = KINDS[kind]
     if chosen.package is not None:
         import_module(chosen.package)  # before the run is read
-    metrics = {**(RunFolder(run).read_metrics() or {}), "examples": example_counts(run, model)}
+    metrics = {**(RunFolder(run).metrics() or {}), "examples": example_counts(run, model)}
     if task is not None or (model.model.branches and not chosen.keeps_branches):
         model, metrics = of_task(model, metrics, task)
     with atomic_path(folder, overwrite) as new:
@@ -120,7 +120,7 @@ def write_settings(model: MultiTaskModel, folder: Path) -> None:
     """Write configuration and calibration, with which `MultiTaskModel.load` opens the folder."""
     # The actual pooling, which the folder of only an encoder does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
-    write_json(folder / EXPORTED, without_paths(config))
+    write_json(folder / EXPORTED, with_checksum(without_paths(config)))
     if model.temperatures:
         write_temperatures(folder, model.temperatures)
 

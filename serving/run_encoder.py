@@ -13,7 +13,7 @@ from minbert.device import choose_device
 from minbert.precision import PrecisionChoice
 from multitask.assembly import load_trained
 from multitask.model import EncoderWithHeads
-from multitask.run_folder import RunFolder, stored_run_errors
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 
 
@@ -26,12 +26,11 @@ def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiE
     """
     folder = RunFolder(run)
     stored = folder.settings()
-    with stored_run_errors(run):
-        own, options = stored.get("own_tasks", {}), stored.get("task_options", {})
-        joint = {
-            name: own.get(name, {}).get("joint") or options.get(name, {}).get("pair") == "joint"
-            for name in stored.get("tasks", ())
-        }
+    own, options = stored["own_tasks"], stored["task_options"]
+    joint = {
+        name: own.get(name, {}).get("joint") or options.get(name, {}).get("pair") == "joint"
+        for name in stored["tasks"]
+    }
     check_embeds_texts(joint, task, f"{run}: ")
     if stored.get("branch") is None:
         check_task(task, (), "--task")

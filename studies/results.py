@@ -13,11 +13,11 @@ from common.errors import UserError
 from common.files import file_lock, write_json
 from common.settings import accepts
 from multitask.config_tasks import without_paths
-from multitask.run_folder import Figures
 from multitask.settings.config import RunConfig
 from multitask.settings.from_flags import changed_by_flags
 from reports.cells import check_config, read_cell, run_of_cell
 
+Figures = dict[str, dict[str, float] | float]  # per task, and overall
 Content = Mapping[str, Any]  # the figures of one run
 RunFunction = Callable[
     [RunConfig, Path], dict[str, Any]

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
-
-import msgspec
+from typing import Any
 
 from multitask.settings.config import RunConfig
-
-
-class Scored(TypedDict):
-    """Dev metrics after an epoch."""
-
-    epoch: int
-    step: int
-    selection_score: float
-    dev: dict[str, Any]
 
 
 @dataclass
@@ -34,15 +23,10 @@ class Progress:
     best_epoch: int = 0
     statuses: dict[str, int] = field(default_factory=dict)  # status of the combiner -> steps
     conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
-    history: list[Scored] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)  # dev metrics after an epoch
     stopped: bool = False  # by a callback
     # Pre-training: dev metrics before the first step.
     before: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Progress:
-        """Return the progress stored as JSON; raise ValueError for other content."""
-        return msgspec.convert(content, cls)
 
     @property
     def scored(self) -> bool:

@@ -16,7 +16,7 @@ from common.environment import now
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
-from multitask.checkpoint import load_last, numbers_of, save, save_last
+from multitask.checkpoint import load_last, save, save_last
 from multitask.combiners import Combined, Setup, build_combiner
 from multitask.combiners.base import stored_state
 from multitask.control import Interrupts, RunControl
@@ -206,7 +206,6 @@ class Trainer:
             figures = {"gradient_norm": norm, "learning_rate_factor": factor}
         if self.progress.step == 1:  # before an epoch is lost
             stored_state(self.combiner, self.config.combiner.name)
-            numbers_of(self.optimizer)
             for name, one in self.regularizers.items():
                 check_tensors(name, one.state_dict())
         self.progress.count(result.combined.status, result.examples)
@@ -241,8 +240,7 @@ class Trainer:
             found = metrics | overall(counted(metrics, self.tasks))
             better = progress.add_score(score, found, keep_last=self.config.keep == "last")
             if better and self.processes.first:
-                state = {"config": self.config.to_json()}
-                save(RunFolder(self.folder), "best", self.model.save, state)
+                save(RunFolder(self.folder), "best", self.model.save, {})
             if self.control.every_epoch:
                 self.save()
         self.processes.gather(None)  # all processes wait for the checkpoint
@@ -269,8 +267,7 @@ class Trainer:
 
     def resume(self) -> bool:
         """Restore the last checkpoint; False without any, RunError if it cannot be used."""
-        folder, config = RunFolder(self.folder), self.config.to_json()
-        found = load_last(folder, config, self.model, self.optimizer)
+        found = load_last(RunFolder(self.folder), self.model, self.optimizer)
         if found is None:
             if self.telemetry.written:  # of a run that ended before its first checkpoint
                 print("no checkpoint to resume from: the run starts again", flush=True)
@@ -281,7 +278,7 @@ class Trainer:
         for name, regularizer in self.regularizers.items():
             regularizer.load_state_dict(tensors.get(name, {}))
         if self.progress.best_epoch:
-            folder.weights(config)  # are there, and intact
+            RunFolder(self.folder).weights()  # are there, and intact
         self.saved_position = self.position
         if self.processes.first:
             self.telemetry.forget_after(self.progress.step)
@@ -295,7 +292,6 @@ class Trainer:
             "combiner": stored_state(self.combiner, self.config.combiner.name),
             "dropout": self.model.dropout_stream.state_dict(),
             "processes": self.processes.count,
-            "config": self.config.to_json(),
             "began": self.began,
         }
 
@@ -304,7 +300,7 @@ class Trainer:
         if state["processes"] != self.processes.count:
             line = f"expected {state['processes']} processes, as at the start of the run"
             raise RunError(f"--resume: {line}, found {self.processes.count}")
-        self.progress = Progress.from_json(state["progress"])
+        self.progress = Progress(**state["progress"])
         self.began = str(state["began"])
         for stream in self.streams:
             number, taken = state["streams"][stream.task]

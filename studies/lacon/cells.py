@@ -271,7 +271,7 @@ def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
     limit = limit_of(config.limit, task)
     train = plain_tasks(config)[task].read(data_folder(config.data), "train", limit)
     assert train.targets is not None
-    metrics = RunFolder(folder).read_metrics() or {}
+    metrics = RunFolder(folder).metrics() or {}
     of_dev, of_test = (metrics["by_class"][split].get(task, {}) for split in ("dev", "test"))
     found["training_counts"] = np.bincount(train.targets, minlength=len(of_dev)).tolist()
     if of_test:
