@@ -117,7 +117,8 @@ def read_intact(file: Path, error_class: type[UserError] = EncoderError) -> dict
     """Read what was written `with_checksum`; raise `error_class` if it is not as it was."""
     content = read_json(file, error_class)
     if content.pop("sha256", None) != digest_of_json(content):
-        raise error_class(f"{file}: damaged or edited; restore it, or write it anew")
+        line = "damaged, edited or of an earlier version; restore it, or train again"
+        raise error_class(f"{file}: {line}")
     return content
 
 

@@ -50,7 +50,10 @@ def save_last(
 
     def write(folder: Path) -> None:
         with atomic_path(folder / TRAINING) as new, new.open("wb") as file:
-            torch.save(states, file)  # into an open file, so that a full disk is an OSError
+            try:
+                torch.save(states, file)
+            except RuntimeError as error:  # after the OSError of a full disk
+                raise error.__context__ or error from None
 
     save(run, "last", write, state)
 

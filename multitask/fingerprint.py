@@ -62,9 +62,9 @@ def fingerprint(config: RunConfig) -> dict[str, str]:
 
 def check_inputs_stay(folder: Path, config: RunConfig) -> None:
     """Raise SettingsError for an input of a run in the folder that the run replaces."""
-    named = {"--encoder": config.encoder, "--init": config.init}
-    inputs = {key: Path(one) for key, one in named.items() if one} | files(config)
-    inputs |= {f"--teacher {one}": Path(one) for one in config.teacher}
+    inputs = {"--encoder": Path(config.encoder)} | files(config)
+    with suppress(RunError):  # as in the fingerprint
+        inputs |= source_runs(config)
     for key, path in inputs.items():
         if path.resolve().is_relative_to(folder.resolve()):
             line = f"expected a path outside of the folder of the run, found {path}"

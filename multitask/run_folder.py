@@ -86,7 +86,7 @@ class RunFolder:
         if "lr" in found:  # settings of methods were beside the others
             raise RunError(f"{self.config_file}: a run of an earlier version; train it again")
         if self.data().get("config") not in (None, digest_of_json(found)):
-            line = "damaged or edited; restore it, or choose another --output and train again"
+            line = "damaged or edited; restore it, or train again with another --output"
             raise RunError(f"{self.config_file}: {line}")
         return found
 
@@ -134,8 +134,8 @@ class RunFolder:
         """
         if self.exported:
             return self.path
-        self.settings()  # raises RunError if there is no run at all
         if (best := self.newest("best")) is None:
+            self.settings()  # raises RunError if there is no run at all
             raise RunError(f"{self.path}: expected a run with the weights in best, found none")
         read_state(best, RunError)
         return best

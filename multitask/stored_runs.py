@@ -54,13 +54,13 @@ class StoredRun:
 
     def main_metric(self, task: str) -> str:
         """Return the main metric of a task."""
-        if task not in TASKS and task not in self.own_tasks:  # of a user's own class
-            found = (self.metrics or {}).get("dev", {}).get(task) or {}
-            known = {one.main_metric for one in TYPES.values()}
-            return next((name for name in found if name in known), "accuracy")
         if own := self.own_tasks.get(task):
             return TYPES[own["type"]].main_metric
-        return TASKS[task].main_metric
+        if task in TASKS:
+            return TASKS[task].main_metric
+        found = (self.metrics or {}).get("dev", {}).get(task, {})  # of a user's own class
+        known = {one.main_metric for one in TYPES.values()}
+        return next((name for name in found if name in known), "accuracy")
 
     @property
     def score(self) -> float | None:
@@ -151,8 +151,8 @@ def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
             found.setdefault(by_column or run.data().get(f"{task} {split}"), run.path)
     if len(found) > 1:
         first, other, *_ = found.values()
-        line = f"expected the rows of {task} {split} of {first}, found ids of other ones"
-        raise RunError(f"{other}: {line}; describe the task with id=COLUMN, or train again")
+        line = f"expected the {split} file of {task} of {first}, with ids from the same column"
+        raise RunError(f"{other}: {line}, found another; describe the task with id=COLUMN")
 
 
 @contextmanager

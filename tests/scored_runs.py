@@ -1,10 +1,11 @@
 """Finished runs on disk, made of random scores."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 
+from common.files import write_json
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from tasks.predictions import Scores, scores_name, write_scores
 
@@ -36,6 +37,6 @@ def scored_run(folder, tasks, skill, seed=11711, order=None, **settings) -> Path
         ids = [f"{task}{row}" for row in rows]
         file = folder / "predictions" / scores_name(task, "dev")
         write_scores(file, Scores(np.array(ids), scores[rows], targets[rows]))
-    (folder / "config.json").write_text(json.dumps(config.to_json()))
-    (folder / "metrics.json").write_text(json.dumps({"dev": {}}))
+    write_json(folder / "config.json", config.to_json())
+    RunFolder(folder).write_metrics({"dev": {}})
     return folder

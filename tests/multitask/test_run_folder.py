@@ -16,11 +16,6 @@ from multitask.settings.config import RunConfig
 
 DATA = {"sts train": "1", "sts dev": "2"}
 CONFIG = RunConfig(mode="single", tasks=("sts",))
-FINISHED = {
-    "dev": {"sts": {"pearson": 0.5}, "overall": 0.5},
-    **{"best_epoch": 1, "epochs": 1, "steps": 2, "combiner_steps": {"summed": 2}},
-    **{"training_seconds": 0.5, "examples_per_second": 8, "seconds": 1.0},
-}
 
 
 def prepare(folder, config=CONFIG, resume=False, overwrite=False):
@@ -38,7 +33,7 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
         for config in (CONFIG, CONFIG.changed(optimizer={"lr": 1e-3}), replace(CONFIG, seed=5))
     }
     assert len(names) == 3
-    assert all(name.startswith("runs/single-sts-minilm-auto-seed") for name in names)
+    assert all(name.startswith("runs/single-sts-minilm-seed") for name in names)
 
 
 def test_the_run_of_predictions_is_found_from_a_file_and_from_its_folder(tmp_path, monkeypatch):
@@ -72,7 +67,7 @@ def test_a_configuration_is_restored_from_its_file_and_others_are_refused(tmp_pa
 
 def test_a_finished_run_stays_as_it_is(tmp_path):
     prepare(tmp_path)
-    write_json(tmp_path / "metrics.json", FINISHED)
+    RunFolder(tmp_path).write_metrics({"dev": {"sts": {"pearson": 0.5}}})
     assert prepare(tmp_path)
     assert prepare(tmp_path, resume=True)
 
@@ -108,7 +103,7 @@ def test_an_incomplete_prediction_file_is_no_result(tmp_path):
 @pytest.mark.parametrize("name", ["encoder", "init"])
 def test_a_run_does_not_overwrite_its_own_sources(tmp_path, name):
     config = replace(CONFIG, **{name: str(tmp_path / "run" / "best")})
-    with pytest.raises(SettingsError, match=f"--{name}: expected a path outside of"):
+    with pytest.raises(SettingsError, match=f"--{name}.*: expected a path outside of"):
         check_inputs_stay(tmp_path / "run", config)
 
 

@@ -18,6 +18,7 @@ from multitask import soft_targets as soft_target_files
 from multitask.loop.evaluation import score_split
 from multitask.regularizers import Distillation, Regularizer
 from multitask.run import make_trainer
+from multitask.run_folder import RunFolder
 from multitask.soft_targets import soft_targets
 from multitask.teachers import teachers_by_task
 from tasks import build_task
@@ -132,7 +133,7 @@ def test_a_student_has_the_scores_of_its_teachers(teacher):
 def test_an_ensemble_stands_for_its_members(teacher, tmp_path):
     runs = [teacher("sst"), teacher("sst", seed=1)]
     members = {"sst": [str(run) for run in runs]}
-    write_json(tmp_path / "config.json", {"mode": "ensemble", "members": members})
+    write_json(tmp_path / "config.json", {"mode": "ensemble", "tasks": ["sst"], "members": members})
     found = soft_targets(student(tmp_path))["sst"].scores
     assert torch.equal(found, soft_targets(student(*runs))["sst"].scores)
 
@@ -146,7 +147,7 @@ def ensemble_of(folder, *members, weights=None):
     if weights:
         parts = {"weights": weights, "dev": {}, "reported_examples": 1, "selected_on_examples": 0}
         metrics = {"dev": {}, "method": "greedy", "members": {"sst": parts}}
-        write_json(folder / "metrics.json", metrics)
+        RunFolder(folder).write_metrics(metrics)
     return folder
 
 

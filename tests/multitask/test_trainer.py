@@ -93,7 +93,7 @@ def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
     best = max(history, key=lambda entry: entry["selection_score"])
     assert trainer.progress.best_epoch == best["epoch"]
     last = {k: v.clone() for k, v in trainer.model.state_dict().items()}
-    folder = RunFolder(trainer.folder).weights(trainer.config.to_json())
+    folder = RunFolder(trainer.folder).weights()
     trainer.model.load(folder)
     one, other = BiEncoder.from_pretrained(folder), trainer.model.bi_encoder
     np.testing.assert_array_equal(one.encode(["a sentence"]), other.encode(["a sentence"]))
