@@ -20,7 +20,7 @@ from tasks.readers import (
     sample_rows,
 )
 from tasks.registry import SAME_MEANING
-from tasks.tables import read_sentences, rows_by_name
+from tasks.tables import columns_of, read_sentences, rows_by_name
 from tasks.text_files import DataError
 
 TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data
@@ -202,17 +202,15 @@ def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndar
     words, or 0, 1, 2 for entailment, neutral and contradiction. Rows with a blank label, - or -1,
     on which annotators did not agree, are skipped. Tab-separated files have no quoting.
     """
-    _, first = next(nli_rows(path, ()), (0, None))
-    if first is None:
-        raise DataError(f"{path}: expected rows under a header line, found none")
-    if set(TRIPLET) <= first.keys():
+    columns = {*columns_of(path, quoted_tabs=False)}
+    if {*TRIPLET} <= columns:
         rows = [tuple(row[name] for name in TRIPLET) for _, row in nli_rows(path, TRIPLET)]
     else:
-        wanted = next((names for names in LABELLED if set(names) <= first.keys()), None)
+        wanted = next((names for names in LABELLED if {*names} <= columns), None)
         if wanted is None:
             raise DataError(
                 f"{path}, line 1: expected columns {', '.join(TRIPLET)} or premise, hypothesis, "
-                f"label; found {', '.join(sorted(first)) or 'none'}"
+                f"label; found {', '.join(sorted(columns)) or 'none'}"
             )
         rows = list(triplets_of_pairs(path, wanted))
     rows = [tuple(map(clean_pair_text, row)) for row in rows]

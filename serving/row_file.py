@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.own_tasks import TEXTS
-from tasks.tables import READERS, rows_by_name
+from tasks.tables import TABLES, rows_by_name, whole_rows
 from tasks.text_files import DataError, Stamp, decoded, decoded_lines, stamp
-from tasks.whole_rows import whole_rows
 
 
 class Row(tuple[str, ...]):
@@ -49,7 +48,7 @@ class RowFile:
                 yield Row(texts, texts, TEXTS[: len(texts)])
         elif self.columns:
             yield from self.rows_of_table(Path(self.file))
-        elif Path(self.file).suffix.lower() in READERS:
+        elif Path(self.file).suffix.lower() in TABLES:
             raise DataError(f"{self.file}: expected --column with the name of its text, found none")
         else:
             for _, line in decoded_lines(Path(self.file)):

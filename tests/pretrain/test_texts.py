@@ -227,7 +227,7 @@ def test_the_limit_draws_triplets(write):
     ("content", "expected"),
     [
         ("a,b\n1,2\n", "line 1: expected columns sent0, sent1, hard_neg or premise"),
-        ("sent0,sent1,hard_neg\n", "expected rows under a header line, found none"),
+        ("sent0,sent1,hard_neg\n", "expected premises with an entailment and a contradiction"),
         ("premise,hypothesis,label\nA,B,0\n", "expected premises with an entailment and a contra"),
         ("sent0,sent1,hard_neg\na,b\n", "line 2: expected 3 comma-separated fields, found 2"),
     ],

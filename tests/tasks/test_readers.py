@@ -190,11 +190,9 @@ def test_texts_are_equal_if_their_letters_marks_and_digits_are(one, other, equal
 
 
 def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path):
-    assert f"found none: {tmp_path / 'nowhere'}" in refused(SST, tmp_path / "nowhere")
-    write_rows("ids-sst-train.csv", SST_HEADER, A)
-    assert "found no" in refused(SST, tmp_path, "dev")
-    file = tmp_path / "ids-sst-train.csv"
-    assert f"expected a data file, found none: {file} is a file" in refused(SST, file)
+    assert "cannot be read: No such file" in refused(SST, tmp_path / "nowhere")
+    file = write_rows("ids-sst-train.csv", SST_HEADER, A)
+    assert "cannot be read: Not a directory" in refused(SST, file)
     (tmp_path / "ids-sst-dev.csv").mkdir()
     assert "expected a regular file, found a folder" in refused(SST, tmp_path, "dev")
 
@@ -226,7 +224,7 @@ def test_wrong_rows_are_refused_with_their_line(rows, expected, write_rows, tmp_
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "expected a header line with id, sentence, sentiment, found none"),
+        (b"", "line 1: expected a column 'id', found none"),
         (HEAD.replace(b"e", b"\xe9"), "line 1: expected UTF-8 text, found byte 0xe9"),
         (HEAD + b"a\tone\t1\nb\t\xe9\t1\n", "line 3: expected UTF-8 text, found byte 0xe9"),
         (HEAD.replace(b"\t", b","), "line 1: expected a"),
