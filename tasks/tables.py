@@ -100,7 +100,10 @@ def columns_of(path: Path, comma: bool | None = None, quoted_tabs: bool = True) 
         return list(next(json_rows(path, ()), (0, (), ()))[1])
     if path.suffix.lower() == PARQUET:
         return list(parquet_table(path).features)
-    return next(csv_reader(path, comma, quoted_tabs), [])
+    try:
+        return next(csv_reader(path, comma, quoted_tabs), [])
+    except csv.Error as error:
+        raise DataError(f"{path}, line 1: expected names of columns, found: {error}") from error
 
 
 def has_columns(path: Path, names: Collection[str], quoted_tabs: bool = True) -> bool:
@@ -228,16 +231,18 @@ def parquet_rows(path: Path, needed: Sequence[str]) -> Rows:
     try:
         for number, row in enumerate(table, 1):
             values = zip(row.values(), classes, strict=True)
-            yield number, header, [class_names(*one) if one[1] else one[0] for one in values]
+            yield number, header, [class_names(one, names) for one, names in values]
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
 
 
-def class_names(value: Any, names: Sequence[str]) -> Any:
-    """Replace numbers of classes, also in a list, by names; another number, such as -1, by ''."""
+def class_names(value: Any, names: Sequence[str] | None) -> Any:
+    """Replace numbers of classes, also in a list, by `names`; another number, such as -1, by ''."""
+    if names is None or value is None:
+        return value
     if isinstance(value, list):
         return [class_names(one, names) for one in value]
-    return value if value is None else names[value] if 0 <= value < len(names) else ""
+    return names[value] if 0 <= value < len(names) else ""
 
 
 def check_columns(where: str, header: Sequence[str], needed: Sequence[str]) -> None:
