@@ -16,8 +16,9 @@ from common.errors import OtherRunError, one_line
 from common.suggestions import suggestion
 from multitask.run_folder import RunFolder, run_of_predictions
 from reports.submissions import FileScore, check_folder, pack, score_table
-from tasks import CS224N, SAMPLE, build_task, data_folder, find_task
+from tasks import CS224N, SAMPLE, build_task, data_folder
 from tasks.base import Task
+from tasks.own_task import own_tasks_of
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +65,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     elif folder.is_file():
         parser.error(f"--predictions: expected a folder, found a file; its folder: {folder.parent}")
     wanted = CS224N if args.zip else args.tasks
-    tasks = {name: build_task(name) for name in CS224N} | own_tasks_of(args)
+    tasks = {name: build_task(name) for name in CS224N} | tasks_of_run(args)
     for name in args.tasks or ():
         if name not in tasks:
             line = f"--tasks: expected some of {', '.join(tasks)}, found {name}"
@@ -95,7 +96,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     return 0
 
 
-def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
+def tasks_of_run(args: argparse.Namespace) -> dict[str, Task]:
     """Return the own tasks of a run that have prediction files; none for another folder.
 
     Print a line for a task whose data are gone, or have changed without ids of rows, and leave it
@@ -103,15 +104,15 @@ def own_tasks_of(args: argparse.Namespace) -> dict[str, Task]:
     """
     run = run_of_predictions(Path(args.predictions))
     stored = run.settings_if_any()
-    own, auxiliary = stored.get("own_tasks", {}), stored.get("auxiliary", ())
-    found = {name: find_task(name, own) for name in own if name not in auxiliary}
+    own, auxiliary = own_tasks_of(stored.get("own_tasks", {})), stored.get("auxiliary", ())
+    found = {name: one.build() for name, one in own.items() if name not in auxiliary}
     for name, task in list(found.items()):
         files = [task.source.where(Path(), split) for split in task.source.splits]
         gone = [file for file in files if not Path(file).exists()]
         if gone and name not in (args.tasks or ()):
             print(one_line(f"{name} is not checked: its file {gone[0]} does not exist"))
             del found[name]
-        elif own[name].get("id") is None and (file := changed_file(run, task)):
+        elif own[name].id is None and (file := changed_file(run, task)):
             line = f"{file} has changed since the run, and its rows have no ids"
             if name in (args.tasks or ()):
                 raise OtherRunError(f"{name}: {line}; train again")

@@ -7,16 +7,8 @@ from typing import Any
 
 from cli.settings_flags import Flags
 from cli.single import COMMON, add_pcgrad
-from cli.task_names import (
-    ChosenTasks,
-    add_own_task,
-    add_table,
-    name_of,
-    resolve_tasks,
-    table_names,
-    task,
-)
-from cli.training import config_of, settings_file, train, training_flags
+from cli.task_names import add_own_task, add_table, completed, table_of, task
+from cli.training import Chosen, config_of, name_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
 
@@ -65,20 +57,18 @@ def add_task_list(
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    tasks = distinct_tasks(args, parser, CS224N)
+    tasks = distinct_tasks(args, CS224N)
     marked = {"auxiliary": tuple(map(name_of, args.auxiliary))} if args.auxiliary else {}
     return train(config_of(args, parser, tasks, mode="multitask", **marked), args)
 
 
-def distinct_tasks(
-    args: argparse.Namespace, parser: argparse.ArgumentParser, default: tuple[str, ...]
-) -> ChosenTasks:
+def distinct_tasks(args: argparse.Namespace, default: tuple[str, ...]) -> Chosen:
     """Return the tasks of `--tasks`, `--task` and `--data-file`, or else those of the file of
     settings, or the `default` ones.
 
     Those of `--auxiliary` are added, if they are not among them.
     """
-    further = [*(args.further or []), *table_names(args)]
+    further = [*(args.further or []), *table_of(args)]
     tasks = args.tasks
     if tasks is None:
         tasks = [] if further else settings_file(args).get("tasks", default)
@@ -86,4 +76,4 @@ def distinct_tasks(
     names = [name_of(one) for one in tasks]
     auxiliary = getattr(args, "auxiliary", None) or []
     tasks += [one for one in auxiliary if name_of(one) not in names]
-    return resolve_tasks(args, parser, tasks)
+    return completed(tasks)

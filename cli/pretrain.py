@@ -10,8 +10,7 @@ import argparse
 from typing import Any
 
 from cli.multitask import add_task_list, distinct_tasks
-from cli.task_names import ChosenTasks
-from cli.training import config_of, settings_file, train, training_flags
+from cli.training import Chosen, config_of, settings_file, train, training_flags
 from common.errors import SettingsError
 from common.settings import methods
 from losses.objectives import PretrainObjective
@@ -39,10 +38,10 @@ def add_flags(parser: Any) -> None:
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
-    return train(config_of(args, parser, chosen_tasks(args, parser), mode="pretrain"), args)
+    return train(config_of(args, parser, chosen_tasks(args), mode="pretrain"), args)
 
 
-def chosen_tasks(args: argparse.Namespace, parser: Any) -> ChosenTasks:
+def chosen_tasks(args: argparse.Namespace) -> Chosen:
     """Return the tasks whose text is used, or none if the text is that of a file."""
     from_file = settings_file(args)
     preset = args.preset or from_file.get("preset")
@@ -57,10 +56,10 @@ def chosen_tasks(args: argparse.Namespace, parser: Any) -> ChosenTasks:
     if args.text or (usual or {}).get("text") or objective.needs_file:
         if args.tasks or args.further:
             raise SettingsError(f"tasks: none beside a file of texts or objective {name}")
-        return ChosenTasks()
+        return ()
     default: tuple[str, ...] = CS224N
     if objective.of_classes:
         default = ("sst",)
     elif objective.of_pairs:
         default = tuple(SAME_MEANING)
-    return distinct_tasks(args, parser, default)
+    return distinct_tasks(args, default)

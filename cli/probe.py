@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
-from cli.training import add_use, config_of
+from cli.training import add_use, config_of, name_of
 from tasks import CS224N, TASK_NAMES, TASKS
 
 
@@ -35,7 +35,7 @@ def add_flags(parser: Any) -> None:
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = only_task(args, parser)
-    (name,) = tasks.names
+    name = name_of(tasks[0])
     config = config_of(args, parser, tasks, mode="probe")
     if not config.options_of(name).has_classes:
         parser.error(f"--task: expected a task with classes, found {name}")

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cli.settings_flags import Flags
-from cli.task_names import FORM, add_own_task, add_table, resolve_tasks, table_names
+from cli.task_names import FORM, add_own_task, add_table, completed, table_of
 from common.errors import UserError, one_line
-from tasks import SAMPLE, TASK_NAMES, OwnTasks, data_folder, find_task
+from tasks import SAMPLE, TASK_NAMES, build_task, data_folder
 from tasks.base import Task
+from tasks.own_task import OwnTask
 from tasks.readers import Examples
 
 SPLITS = ("train", "dev", "test")
@@ -34,15 +35,14 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.tables import text_table
 
-    given = [*TASK_NAMES, *(args.further or []), *table_names(args)]
-    chosen = resolve_tasks(args, parser, given, "--task")
-    for name in chosen.names:
-        if name not in TASK_NAMES and name not in chosen.own:
-            parser.error(f"--task: expected {FORM}, found {name!r}")
+    chosen = completed(dict.fromkeys([*TASK_NAMES, *(args.further or []), *table_of(args)]))
+    for one in chosen:
+        if isinstance(one, str) and one not in TASK_NAMES:
+            parser.error(f"--task: expected {FORM}, found {one!r}")
     folder = data_folder(args.data or SAMPLE)
     if not folder.is_dir():
         raise UserError(f"{folder}: expected a folder with data files, found none")
-    every = [about(name, chosen.own, folder, args.examples) for name in chosen.names]
+    every = [about(one, folder, args.examples) for one in chosen]
     problems = [one.problem for one in every if one.problem is not None]
     print(text_table(["task", "reads", "kind", *SPLITS], [one.row for one in every]))
     print(f"\nexamples found in {folder}; empty if there are no files")
@@ -59,39 +59,31 @@ class AboutTask(NamedTuple):
     problem: str | None
 
 
-def about(name: str, own: OwnTasks, folder: Path, example: bool) -> AboutTask:
+def about(one: str | OwnTask, folder: Path, example: bool) -> AboutTask:
     """Read the files of a task and describe it, with its first `example` if that is requested."""
-    task, problem = find_task(name, own), None
+    task, problem = build_task(one) if isinstance(one, str) else one.build(), None
     found: dict[str, Examples] = {}
     try:
         found = read_splits(task, folder)
     except UserError as error:
-        problem = f"cannot be read: {name}: {error}"
+        problem = f"cannot be read: {task.name}: {error}"
     cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
     reads = f"{task.texts} text{'s' * (task.texts > 1)}"
-    lines = own_lines(task, own, folder, found) if name in own else []
+    lines = [] if isinstance(one, str) else own_lines(one, task, folder, found)
     if example and "train" in found:
         lines.append(first_example(task, found["train"]))
-    row = [name, reads, kind_of(task, own), *cells]
-    return AboutTask(row, [f"{name}: {line}" for line in lines], problem)
+    kind = "similarity" if isinstance(one, str) else str(one.type)
+    if task.kind.columns is not None:
+        kind = f"{task.kind.columns} {'classes' if task.kind.classes else 'labels'}"
+    row = [task.name, reads, kind, *cells]
+    return AboutTask(row, [f"{task.name}: {line}" for line in lines], problem)
 
 
-def kind_of(task: Task, own: OwnTasks) -> str:
-    """Return what a task predicts: the number of classes or labels, or the type of numbers."""
-    if task.kind.labels is not None:
-        return f"{task.kind.labels} labels"
-    if task.kind.classes is not None:
-        return f"{task.kind.classes} classes"
-    return str(own[task.name]["type"]) if task.name in own else "similarity"
-
-
-def own_lines(task: Task, own: OwnTasks, folder: Path, found: Mapping[str, Examples]) -> list[str]:
+def own_lines(own: OwnTask, task: Task, folder: Path, found: Mapping[str, Examples]) -> list[str]:
     """Return what an own task predicts, and notices about the examples found for it."""
     from tasks.data import reading_notices, small_split_notices
-    from tasks.task_description import from_json
-    from tasks.task_inference import description_lines
 
-    lines = [*description_lines(from_json(task.name, own[task.name]))]
+    lines = [*own.lines()]
     for split, examples in found.items():
         lines += reading_notices(task, folder, split, examples)
     return [*lines, *(small_split_notices(task, found) if {"train", "dev"} <= found.keys() else ())]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,17 +22,17 @@ from multitask.settings.from_flags import nested
 from multitask.settings.methods import ROLES
 from multitask.settings.presets import PRESETS, preset_settings, preset_sources
 from multitask.settings.run_settings import RunSettings
+from tasks.own_task import OwnTask
 
 VERBOSE = "report the tensors of the encoder's folder that are not used"
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"
 
 
-@dataclass(frozen=True)
-class ChosenTasks:
-    """The tasks of a command: all names, and the descriptions of the own tasks typed in it."""
+Chosen = tuple[str | OwnTask, ...]  # tasks of a command
 
-    names: tuple[str, ...] = ()
-    own: Mapping[str, Any] = field(default_factory=dict)
+
+def name_of(task: str | OwnTask) -> str:
+    return task if isinstance(task, str) else task.name
 
 
 def training_flags(
@@ -128,7 +128,7 @@ def run_control(args: argparse.Namespace) -> RunControl:
     )
 
 
-def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **more: Any) -> RunConfig:
+def config_of(args: argparse.Namespace, parser: Any, tasks: Chosen, **more: Any) -> RunConfig:
     """Build the configuration from the flags of a mode; raise SettingsError if it is invalid."""
     from_file = settings_file(args)
     if from_file.get("mode", more["mode"]) != more["mode"]:
@@ -140,13 +140,10 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: ChosenTasks, **more:
         flat["combiner"] = "pcgrad"
     preset = flat.get("preset") or from_file.get("preset")
     base = merged(preset_settings(preset, more["mode"]), from_file) if preset else from_file
-    given = merged(from_file, nested(flat, tasks.names, base))
-    stored = {k: v for k, v in given.get("own_tasks", {}).items() if k in tasks.names}
-    if own := {**stored, **tasks.own}:
-        given["own_tasks"] = own
+    given = merged(from_file, nested(flat, [*map(name_of, tasks)], base))
     if "init" in flat and "encoder" not in flat:
         given["encoder"] = RunFolder(Path(flat["init"])).settings()["encoder"]
-    return RunConfig(**{**given, "tasks": tasks.names, **more})
+    return RunConfig(**{**given, "tasks": tasks, **more})
 
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
@@ -154,7 +151,7 @@ def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     if "from_file" not in args:
         content = read_settings(Path(args.config)) if getattr(args, "config", None) else {}
         hints = hints_of_fields(RunSettings)
-        for key in content.keys() & {"tasks", "own_tasks", "preset"}:
+        for key in content.keys() & {"tasks", "preset"}:
             convert(key, hints[key], content[key])
         args.from_file = content
     return dict(args.from_file)

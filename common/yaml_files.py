@@ -9,16 +9,14 @@ from typing import Any
 from common.errors import RunError, UserError
 from common.files import check_regular, read_json
 
-FLOAT, BOOL = "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"
+FLOAT = "tag:yaml.org,2002:float"
 
 
-def read_yaml(
-    file: Path, what: str, error_class: type[UserError], words_are_texts: bool = False
-) -> Any:
+def read_yaml(file: Path, what: str, error_class: type[UserError], texts: bool = False) -> Any:
     """Return the content of a YAML file; raise `error_class` if it is not `what`.
 
-    With `words_are_texts`, yes, no, on, off and 1e5 are texts, as names of classes and columns may
-    be; otherwise the first four are true or false, and 1e5 is a number.
+    With `texts`, all values are texts, as names of classes and columns are: yes, 1e5, and "" for a
+    missing one. Otherwise yes, no, on and off are true or false, and 1e5 is a number.
     """
     import yaml
 
@@ -26,7 +24,7 @@ def read_yaml(
     if not file.exists():
         raise error_class(f"{file}: expected {what} in YAML, found no file")
     try:
-        return yaml.load(file.read_text("utf-8"), loader(words_are_texts))
+        return yaml.load(file.read_text("utf-8"), loader(texts))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise error_class(f"{file}: expected {what} in YAML, found: {error}") from error
 
@@ -44,7 +42,7 @@ def read_settings(file: Path) -> dict[str, Any]:
     return found
 
 
-def loader(words_are_texts: bool) -> Any:
+def loader(texts: bool) -> Any:
     """Return a safe loader of YAML that refuses a key that is given twice."""
     import yaml
 
@@ -56,13 +54,8 @@ def loader(words_are_texts: bool) -> Any:
                 raise yaml.YAMLError(f"expected each key once, found {twice[0]} twice")
             return node
 
-    if words_are_texts:
-        Loader.yaml_implicit_resolvers = {
-            first: [(tag, pattern) for tag, pattern in several if tag != BOOL]
-            for first, several in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-        words = re.compile("(true|True|TRUE|false|False|FALSE)$")
-        Loader.add_implicit_resolver(BOOL, words, list("tTfF"))
+    if texts:
+        Loader.yaml_implicit_resolvers = {}
     else:
         number = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
         Loader.add_implicit_resolver(FLOAT, number, list("-+0123456789"))

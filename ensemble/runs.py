@@ -20,8 +20,8 @@ from multitask.stored_runs import (
 from tasks import TASK_NAMES, in_order
 from tasks.kind import Kind
 from tasks.metrics import overall
+from tasks.own_task import NAME, OwnTask
 from tasks.predictions import Scores, UserError, read_scores_of
-from tasks.task_description import NAME, output_signature
 
 SPLITS = ("dev", "test")
 
@@ -42,15 +42,14 @@ def tasks_of_run(run: Path) -> tuple[str, ...]:
     return found
 
 
-def own_tasks_of(runs: Iterable[Path]) -> dict[str, Mapping[str, Any]]:
+def own_tasks_of(runs: Iterable[Path]) -> dict[str, OwnTask]:
     """Return the own tasks of the runs; raise UserError if definitions differ."""
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, OwnTask] = {}
     for run in runs:
         if not RunFolder(run).config_file.exists():
             continue
-        for name, described in read_run(run).own_tasks.items():
-            known = found.setdefault(name, described)
-            mine, theirs = output_signature(known), output_signature(described)
+        for name, one in read_run(run).own_tasks.items():
+            mine, theirs = found.setdefault(name, one).outputs, one.outputs
             for key in mine:
                 if mine[key] != theirs[key]:
                     raise UserError(
@@ -114,8 +113,7 @@ def ensemble_runs(
     Returns the content of metrics.json. Raises UserError or RunError.
     """
     every = list(dict.fromkeys(run for runs in members.values() for run in runs))
-    own = own_tasks_of(every)
-    own = {name: described for name, described in own.items() if name in members}
+    own = {name: one.to_json() for name, one in own_tasks_of(every).items() if name in members}
     every_option = {task: output_options_of(task, runs) for task, runs in members.items()}
     options = {task: found for task, found in every_option.items() if found}
     config = {

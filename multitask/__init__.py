@@ -8,8 +8,7 @@
 from multitask.callbacks import STOP
 from multitask.settings.config import RunConfig
 from multitask.training import Run, train
-from tasks.own_tasks import task
-from tasks.table_tasks import table_tasks
+from tasks.own_tasks import table_tasks, task
 
 __all__ = [
     "STOP",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -25,8 +25,8 @@ from tasks.base import Task
 from tasks.class_weights import weights_line, with_class_weights
 from tasks.data import Split, Splits
 from tasks.heads import InitializesFromNames
+from tasks.own_task import OwnTask, own_tasks_of
 from tasks.readers import to_number
-from tasks.task_description import output_signature
 
 
 class Assembly(NamedTuple):
@@ -118,14 +118,12 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
     `weights` is the folder of its best epoch, from which the encoder was read.
     """
     stored = RunFolder(Path(str(config.init))).settings()
-    theirs, own = stored.get("own_tasks", {}), config.own_tasks
+    theirs, own = own_tasks_of(stored.get("own_tasks", {})), config.own_tasks
     if seen := tasks_with_seen_rows(config):
         line = f"{config.init}, or a run before it, may have learnt from rows of dev and test"
         print(f"{', '.join(seen)}: scores may be too high, because {line}", flush=True)
     names = [  # a task of this name may have other classes there
-        name
-        for name in model.heads
-        if output_signature(own.get(name, {})) == output_signature(theirs.get(name, {}))
+        name for name in model.heads if head_of(own.get(name)) == head_of(theirs.get(name))
     ]
     heads = model.load_matching_heads(weights, names)
     print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
@@ -135,6 +133,11 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
         branches = model.load_matching_branches(weights, names if same else ())
         line = f"branches initialised from {config.init}: {', '.join(branches) or 'none'}"
         print(line, flush=True)
+
+
+def head_of(task: OwnTask | None) -> Any:
+    """Return what defines the head of an own task; None for a built-in one."""
+    return task and (task.outputs, task.pair)
 
 
 def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:

@@ -13,10 +13,10 @@ from multitask.settings.config import RunConfig
 from multitask.settings.rules import smoothing_of
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
-from tasks.described import FILES
 from tasks.kinds import on_scale, smoothed, with_main_metric
 from tasks.labelled_files import Source
 from tasks.objectives import with_objective
+from tasks.own_task import FILES
 from tasks.protocols import apply_protocol
 from tasks.readers import limit_of
 

@@ -31,7 +31,6 @@ from tasks import data_folder
 from tasks.base import Task
 from tasks.data import SoftTargets, Split, Splits, read_split, tokenized
 from tasks.readers import Examples, limit_of
-from tasks.task_description import output_signature
 
 
 def with_soft_targets(
@@ -172,7 +171,8 @@ def signature(config: RunConfig, task: str) -> Any:
 
     How the texts are encoded may differ: a cross-encoder teaches a bi-encoder.
     """
-    return output_signature({**config.own_tasks.get(task, {}), "joint": False})
+    own = config.own_tasks.get(task)
+    return own and own.outputs
 
 
 def computed(

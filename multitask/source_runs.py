@@ -10,9 +10,10 @@ from common.files import digest
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from multitask.teachers import teachers_by_task
+from tasks.own_task import own_tasks_of
 
-# Keys of an own task's description that decide which rows of its file are dev and test.
-SPLIT_BY = ("dev", "test", "texts", "group", "quotes")
+# Keys of an own task that decide which rows of its file are dev and test.
+SPLIT_BY = ("dev", "test", "text", "group", "quotes")
 
 
 def source_runs(config: RunConfig) -> dict[str, Path]:
@@ -41,13 +42,14 @@ def tasks_with_seen_rows(config: RunConfig) -> list[str]:
     found = []
     for name, now in config.own_tasks.items():
         for run in runs_before(config):
-            for other, before in run.settings_if_any().get("own_tasks", {}).items():
-                file = before["train"]
+            stored_tasks = own_tasks_of(run.settings_if_any().get("own_tasks", {}))
+            for other, before in stored_tasks.items():
+                file = before.train
                 stored = run.data().get(f"{other} train")
-                seen = file in (now.get("dev"), now.get("test"))
-                if not now.get("dev") and file == now["train"]:
+                seen = file in (now.dev, now.test)
+                if now.dev is None and file == now.train:
                     changed = Path(file).is_file() and digest(Path(file)) != stored
-                    seen |= changed or any(now.get(k) != before.get(k) for k in SPLIT_BY)
+                    seen |= changed or any(getattr(now, k) != getattr(before, k) for k in SPLIT_BY)
                 if seen and name not in found:
                     found.append(name)
     return found

@@ -18,8 +18,6 @@ from tasks.data import (
     tokenized,
 )
 from tasks.readers import limit_of
-from tasks.task_description import from_json
-from tasks.task_inference import description_lines
 
 
 def load_splits(
@@ -53,7 +51,7 @@ def notices_of(
     if config.calibrate and not task.auxiliary and task.kind.columns is None:
         yield "not calibrated, as it predicts no class or label"
     if name in config.own_tasks:
-        yield from description_lines(from_json(name, config.own_tasks[name]))
+        yield from config.own_tasks[name].lines()
     if config.test_limit is not None and "test" in splits:
         test = splits["test"].examples
         if len(test) < test.available:

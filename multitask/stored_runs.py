@@ -14,9 +14,10 @@ from common.settings import as_json, default_of, methods
 from multitask.run_folder import CHECKPOINT, RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
-from tasks import TASKS, OwnTasks, find_task
+from tasks import TASKS, build_task
 from tasks.base import Task
 from tasks.metrics import mean_score
+from tasks.own_task import OwnTask, own_tasks_of
 from tasks.own_types import TYPES
 from tasks.predictions import Scores, write_prediction_file, write_scores
 
@@ -33,9 +34,9 @@ class StoredRun:
     metrics: Mapping[str, Any] | None
 
     @property
-    def own_tasks(self) -> OwnTasks:
-        """Descriptions of tasks that are not built in, by name."""
-        return self.config.get("own_tasks", {})
+    def own_tasks(self) -> dict[str, OwnTask]:
+        """The tasks on the user's own files, by name."""
+        return own_tasks_of(self.config.get("own_tasks", {}))
 
     @property
     def main_tasks(self) -> tuple[str, ...]:
@@ -45,7 +46,9 @@ class StoredRun:
 
     def task(self, name: str) -> Task:
         """Return the task of this name with the description and the outputs of the run."""
-        return find_task(name, self.own_tasks, **self.output_options(name))
+        if own := self.own_tasks.get(name):
+            return own.build()
+        return build_task(name, **self.output_options(name))
 
     def output_options(self, task: str) -> dict[str, str]:
         """Return the options of a task that decide the number of its outputs, if they are set."""
@@ -55,7 +58,7 @@ class StoredRun:
     def main_metric(self, task: str) -> str:
         """Return the main metric of a task."""
         if own := self.own_tasks.get(task):
-            return TYPES[own["type"]].main_metric
+            return own.main_metric
         if task in TASKS:
             return TASKS[task].main_metric
         found = (self.metrics or {}).get("dev", {}).get(task, {})  # of a user's own class
@@ -146,8 +149,8 @@ def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
     """
     found: dict[str | None, Path] = {}
     for run in map(RunFolder, runs):
-        if own := run.settings_if_any().get("own_tasks", {}).get(task):
-            by_column = f"the column {own['id']}" if own.get("id") else None
+        if own := own_tasks_of(run.settings_if_any().get("own_tasks", {})).get(task):
+            by_column = f"the column {own.id}" if own.id else None
             found.setdefault(by_column or run.data().get(f"{task} {split}"), run.path)
     if len(found) > 1:
         first, other, *_ = found.values()

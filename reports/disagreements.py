@@ -89,7 +89,8 @@ def dev_examples(systems: Sequence[ScoredSystem], task: Task) -> Examples | None
     if data is None:
         return None
     file = Path(task.source.where(data_folder(str(data)), "dev"))
-    without_ids = [run for run in runs if not run.own_tasks.get(task.name, {}).get("id")]
+    own = [(run, run.own_tasks.get(task.name)) for run in runs]
+    without_ids = [run for run, one in own if one is None or one.id is None]
     if has_changed([RunFolder(run.folder) for run in without_ids], task.name, "dev", file):
         return None
     return dev_if_here(task, data)

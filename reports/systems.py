@@ -86,7 +86,7 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
 
     Multi-task runs also share all their tasks.
     """
-    described = dict(run.own_tasks.get(task, {}))
+    described = dict(run.config.get("own_tasks", {}).get(task, {}))
     described.pop("test_labels", None)  # it follows from the file of test
     files = {split: described.pop(split, None) for split in ("train", "dev", "test")}
     stored = RunFolder(run.folder).data()

@@ -26,11 +26,8 @@ def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiE
     """
     folder = RunFolder(run)
     stored = folder.settings()
-    own, options = stored["own_tasks"], stored["task_options"]
-    joint = {
-        name: own.get(name, {}).get("joint") or options.get(name, {}).get("pair") == "joint"
-        for name in stored["tasks"]
-    }
+    tasks = {**stored["task_options"], **stored["own_tasks"]}
+    joint = {name: tasks.get(name, {}).get("pair") == "joint" for name in stored["tasks"]}
     check_embeds_texts(joint, task, f"{run}: ")
     if stored.get("branch") is None:
         check_task(task, (), "--task")

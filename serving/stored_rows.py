@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tasks.described import checked_description
+from tasks.own_task import OwnTask, own_task
 from tasks.own_tasks import LABEL, TEXTS, store_rows
 from tasks.own_types import TYPES
-from tasks.own_types.base import TaskDescription, check_labels
 from tasks.readers import text_hash
 from tasks.registry import TargetType
 from tasks.splits import deal
-from tasks.task_inference import complete_description
 
 HEAD = "label"  # name of the task
 MARKS = ("|", ";", "/", "~", "^")  # separators of several labels
@@ -52,7 +50,7 @@ def several(marks: np.ndarray, labels: Sequence[Any]) -> Targets:
 
 def stored_task(
     rows: Sequence[tuple[str, ...]], targets: Targets, held: float, seed: int, folder: Path
-) -> TaskDescription:
+) -> OwnTask:
     """Store rows as files in a folder and return a task that reads them.
 
     A share `held` of the rows, drawn by the seed, is dev, a little less if rows with equal texts,
@@ -66,9 +64,9 @@ def stored_task(
         expected, found = ("pairs of", "single") if width == 1 else ("single", "pairs of")
         what = f"{expected} texts, to predict a {targets.predicts}"
         raise ValueError(f"X: expected {what}, found {found} texts")
-    columns, cell = TEXTS[:width], TYPES[kind].cell
+    columns = TEXTS[:width]
     every = [
-        dict(zip((*columns, LABEL), (*row, cell(label, targets.keys)), strict=True))
+        dict(zip((*columns, LABEL), (*row, label), strict=True))
         for row, label in zip(rows, targets.labels, strict=True)
     ]
     description = {"type": kind, "text": list(columns), "label": LABEL, **targets.keys}
@@ -84,6 +82,4 @@ def stored_task(
         raise ValueError(f"X: expected texts with different letters or digits, {found}")
     file = store_rows(folder, "train", train)
     files = {"train": str(file), "dev": str(store_rows(folder, "dev", dev) if count else file)}
-    described = checked_description(HEAD, description | files)
-    check_labels("y", described["labels"])
-    return complete_description(HEAD, described)
+    return own_task(HEAD, description | files).completed()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from tasks.base import Task
 from tasks.catalog import DECLARED
 from tasks.registry import (
     CS224N,
@@ -31,19 +29,6 @@ __all__ = [
     "build_task",
 ]
 SAMPLE = "sample"  # the bundled data, as the name of a folder
-OwnTasks = Mapping[
-    str, Mapping[str, Any]
-]  # name -> a description, as from `TaskDescription.to_json`
-
-
-def find_task(name: str, own: OwnTasks, **options: str) -> Task:
-    """Return the task of this name, from the user's `own` tasks or the built-in ones."""
-    if name in own:
-        from tasks.own_tasks import build_own_task
-        from tasks.task_description import from_json
-
-        return build_own_task(from_json(name, own[name]))
-    return build_task(name, **options)
 
 
 def task_and_term(objective: str) -> tuple[str, str]:

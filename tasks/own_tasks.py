@@ -1,216 +1,153 @@
-"""Tasks on a user's own data: from Python, from lists of texts or from a description of files."""
+"""Own tasks from Python, from a flag or a YAML file, and from a table with several labels.
+
+reviews=reviews.csv:type=classification,text=comment,label=stars
+my=pairs.parquet:type=similarity,text=left,text=right,label=score,low=0,high=5
+reviews=reviews.yaml
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import os
+import re
+import unicodedata
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError
 from common.files import atomic_write_text
 from common.sequences import no_sequence
-from common.settings import hints_of_fields, plain, short
-from common.suggestions import suggestion
-from tasks.base import Task
-from tasks.described import checked_description, parse_description
-from tasks.labelled_files import LabelledFiles, Source
-from tasks.own_types import TYPES, type_of_lists
-from tasks.own_types.base import (
-    MISSING_REPRS,
-    DescriptionError,
-    OwnType,
-    Parts,
-    TaskDescription,
-    check_labels,
-)
-from tasks.own_types.multi_label import check_no_matrix
-from tasks.registry import TASKS, TaskOptions
-from tasks.splits import HashedSource
-from tasks.task_description import from_json, name_fault
-from tasks.task_inference import complete_description
-from tasks.text_files import to_text
+from common.settings import build, plain, short
+from common.yaml_files import read_yaml
+from tasks.own_task import FILES, NAME, OwnTask, own_task
+from tasks.registry import TaskOptions
 
-TEXT = str | None  # type of an option
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
-# Keys of a description that only a task over the user's own file has.
-OF_FILES = ("train", "text", "label", "id", "group", "quotes")
-
-
-@dataclass(frozen=True)
-class OwnTaskOptions:
-    """What `TaskOptions` says about a built-in task, about one of the user's own, as described."""
-
-    name: str
-    described: Mapping[str, Any]
-
-    @property
-    def type(self) -> OwnType:
-        return TYPES[self.described["type"]]
-
-    @property
-    def texts(self) -> int:
-        return len(self.described["texts"])
-
-    @property
-    def objectives(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    @property
-    def has_classes(self) -> bool:
-        return self.type.predicts == "class"
-
-    @property
-    def has_columns(self) -> bool:
-        return self.type.predicts in ("class", "labels")
-
-    @property
-    def joint(self) -> bool:
-        return bool(self.described.get("joint"))
-
-    @property
-    def vectors(self) -> int:
-        return 1 if self.joint else self.texts
-
-    def build(self) -> Task:
-        return build_own_task(from_json(self.name, self.described))
+MISSING_REPRS = ("None", "nan", "<NA>", "NaT")  # of missing labels; the last two are of pandas
+OPTIONS = re.compile(r":(?=[a-z_]+=)")  # the end of the name of a file or a column
+COMMA = re.compile(r"(?<!\\),")  # commas in a value are escaped with a backslash
+YAML = (".yaml", ".yml")
 
 
 def task(
     first: str | Sequence[str] | Sequence[Sequence[str]],
     labels: Sequence[str | int | float | Sequence[str] | None] | None = None,
     *,
-    name: str | None = None,
-    folder: str | Path | None = None,
+    name: str = "own",
+    folder: str | Path = "runs/data",
     **options: Any,
-) -> TaskOptions | TaskDescription:
+) -> TaskOptions:
     """A task for `RunConfig(tasks=...)`.
 
     Args:
         first: the name of a built-in task with its options (`task("sst", head="softmax")`); a
-            description, `NAME=FILE:type=...,text=...,label=...` or `NAME=FILE.yaml`; or a list of
-            n texts or n pairs of texts, with `labels`.
+            description, `NAME=FILE:text=...,label=...,...` or `NAME=FILE.yaml`; or a list of n
+            texts or n pairs of texts, with `labels`.
         labels: n labels: classes, as texts or whole numbers; for the similarity of pairs,
             numbers, at least one of them a float; for the regression of texts, numbers, at least
             one of them with a fraction; or n lists of labels, which may be empty. A missing label,
             None or NaN, is a blank cell of the file; beside whole numbers of pairs, it needs a
             `type`.
-        name: the name of a task from lists; None for `own`.
-        folder: the folder in which lists are stored as a file, named after its checksum; None for
-            `runs/data`. The run reads this file, also when it is resumed.
-        options: options of a built-in task; for lists those keys of a description that are not
-            about columns, such as `type="classification"` for pairs with numbers as labels.
-            `classes` is its key `labels`: `classes=["low", "high"]`.
+        name: the name of a task from lists.
+        folder: the folder in which lists are stored as a file, named after its checksum. The run
+            reads this file, also when it is resumed.
+        options: options of a built-in task, or further keys of a description. For lists, `classes`
+            is its key `labels`: `classes=["low", "high"]`.
 
     Raises:
-        SettingsError, DescriptionError, DataError: with a message of one line.
+        SettingsError, DataError: with a message of one line.
     """
     if not isinstance(first, str):
-        return task_from_lists(
-            first, labels, name or "own", Path(folder or "runs/data").expanduser(), options
-        )
-    for key, value in (("labels", labels), ("name", name), ("folder", folder)):
-        if value is not None:
-            raise SettingsError(f"{key}: expected only for a list of texts, found task {first!r}")
-    if first in TASKS:
-        hints = hints_of_fields(TASKS[first])
-        for key in options.keys() - hints.keys():
-            expected = f"expected options of {', '.join(hints) or 'none'}"
-            raise SettingsError(f"{first}: {expected}, found {key!r}{suggestion(key, hints)}")
-        numbers = {k: str(v) for k, v in options.items() if type(v) is int and hints.get(k) == TEXT}
-        return TASKS[first](**options | numbers)
-    if "=" not in first:
-        line = f"tasks: expected one of {', '.join(TASKS)}, or NAME=FILE, found {first!r}"
-        raise SettingsError(line + suggestion(first, TASKS))
-    if options:
-        line = f"expected inside the description, found {next(iter(options))} outside of it"
-        raise SettingsError(f"options: {line}")
-    return complete_description(first.partition("=")[0], parse_description(first))
+        return task_from_lists(first, labels, name, Path(folder).expanduser(), options)
+    if labels is not None:
+        raise SettingsError(f"labels: only a list of texts has them, found task {first!r}")
+    if "=" in first:
+        return parse(first, options).completed()
+    texts = {key: str(one) if type(one) is int else one for key, one in options.items()}
+    return build("task", TaskOptions, {"name": first, **texts})
 
 
 def task_from_lists(
-    texts: Any, labels: Any, name: str, folder: Path, options: dict[str, Any]
-) -> TaskDescription:
+    texts: Any, labels: Any, name: str, folder: Path, options: Mapping[str, Any]
+) -> OwnTask:
     """Store lists of texts and labels as a file and return a task that reads it."""
-    if wrong := [key for key in OF_FILES if key in options]:
-        raise SettingsError(f"{wrong[0]}: expected none with a list of texts, which has no file")
     pairs = "df[COLUMNS].values.tolist()"
-    rows = [texts_of(row) for row in listed("texts", texts, "a name or a list of texts", pairs)]
-    labels = checked_labels(labels, len(rows))
-    if fault := name_fault(name):
-        raise SettingsError(f"name: {fault}")
-    columns = columns_of_rows(rows)
-    if "classes" in options:
-        options["labels"] = names_of_classes(options.pop("classes"))
-    kind = options.get("type") or type_of_lists(len(columns), labels, options)
-    own = TYPES.get(str(kind), TYPES["classification"])  # an unknown type is refused below
-    stored: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
-    for row, label in zip(stored, labels, strict=True):
-        row[LABEL] = None if label is None else own.cell(label, options)
-    description = {"train": str(store_rows(folder, name, stored)), "type": kind}
-    description |= {"text": list(columns), "label": [LABEL]}
-    return described_lists(name, description | options)
-
-
-def checked_labels(labels: Any, count: int) -> list[Any]:
-    """Return the labels of lists, None for a missing one.
-
-    Raise SettingsError for another number of labels than `count`.
-    """
-    found = listed("labels", () if labels is None else labels)
-    found = [None if repr(label) in MISSING_REPRS else label for label in found]
+    rows = [[one] if isinstance(one, str) else one for one in listed("texts", texts, pairs)]
+    for row in rows:
+        kinds = {type(one) for one in row} if isinstance(row, list | tuple) else {}
+        if kinds != {str} or len(row) not in (1, 2) or len(row) != len(rows[0]):
+            raise SettingsError(f"texts: expected texts or pairs of texts, found {short(row)}")
+    found = [None if repr(one) in MISSING_REPRS else one for one in listed("labels", labels)]
+    if len(found) != len(rows) or not rows:
+        raise SettingsError(f"labels: expected one for each of {len(rows)}, found {len(found)}")
     check_no_matrix(found)
-    if len(found) != count:
-        line = f"expected {count}, one for each text, found {len(found) or 'none'}"
-        raise SettingsError(f"labels: {line}")
-    return found
+    columns, keys = TEXTS[: len(rows[0])], dict(options)
+    if "classes" in keys:
+        classes = keys.pop("classes")
+        keys["labels"] = classes if isinstance(classes, str) else listed("classes", classes)
+    if "type" not in keys:
+        keys["type"] = type_of_lists(len(columns), found, keys)
+    keys = {"text": columns, "label": LABEL, **keys}
+    own_task(name, {"train": name, **keys})  # whose keys are checked before a file is written
+    stored = [
+        dict(zip((*columns, LABEL), (*row, label), strict=True))
+        for row, label in zip(rows, found, strict=True)
+    ]
+    return own_task(name, {"train": str(store_rows(folder, name, stored)), **keys}).completed()
 
 
-def columns_of_rows(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the columns of one or two texts; raise SettingsError for rows with other numbers."""
-    widths = sorted({len(row) for row in rows}) or [1]
-    if len(widths) > 1 or widths[0] not in (1, 2):
-        found = " and ".join(map(str, widths))
-        raise SettingsError(f"texts: expected one or two in each row, found {found}")
-    return TEXTS[: widths[0]]
-
-
-def names_of_classes(classes: Any) -> str | list[Any]:
-    """Return the argument `classes`: a text such as low|high, as in a description, or a list."""
-    return classes if isinstance(classes, str) else [*map(to_text, listed("classes", classes))]
-
-
-def described_lists(name: str, description: Mapping[str, Any]) -> TaskDescription:
-    """Return the complete description of a task from lists; raise DescriptionError."""
-    try:
-        checked = checked_description(name, description)
-        check_labels("classes", checked["labels"])
-        described = complete_description(name, checked)
-        if fault := TYPES[described.type].fault(described):
-            raise DescriptionError(f"{name}: {fault}")
-        return described
-    except DescriptionError as error:  # the key `labels` is the argument `classes`
-        line = str(error).replace(f"{name}: labels:", f"{name}: classes:")
-        raise DescriptionError(line) from error
-
-
-def listed(
-    key: str, given: Any, expected: str = "a list", advice: str = "df[COLUMN].tolist()"
-) -> list[Any]:
+def listed(key: str, given: Any, advice: str = "df[COLUMN].tolist()") -> list[Any]:
     """Return the elements of a list, an array or a column; raise SettingsError for others."""
     found = no_sequence(given, advice)
     if isinstance(given, str) or not isinstance(given, Iterable):
         found = short(given)
     if found is not None:
-        raise SettingsError(f"{key}: expected {expected}, found {found}")
-    return plain(list(given))
+        raise SettingsError(f"{key}: expected a list, found {found}")
+    return plain([*given])
+
+
+def check_no_matrix(labels: Sequence[Any]) -> None:
+    """Raise SettingsError for a matrix of 0 and 1, whose elements would be taken for labels."""
+    rows = [label for label in labels if isinstance(label, list | tuple)]
+    elements = {repr(one) for row in rows for one in row}
+    equal = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
+    if equal and elements <= {"0", "1", "0.0", "1.0", "False", "True", *MISSING_REPRS}:
+        names = "[[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
+        found = f"found a matrix with rows such as {short(rows[0])}: use {names}"
+        raise SettingsError(f"labels: expected lists of the labels that a text has, {found}")
+
+
+def type_of_lists(texts: int, labels: Sequence[Any], keys: Container[str] = ()) -> str:
+    """Return the type of a task from lists, with these further keys of its description.
+
+    It is multi-label for lists of labels, similarity for pairs with numbers, one a float, and
+    regression for single texts with numbers, one with a fraction. Keys of classes make it
+    classification. A missing label is None. Raise SettingsError where they leave the type open.
+    """
+    known = [label for label in labels if label is not None]
+    types = {type(label) for label in known}
+    if types & {list, tuple}:
+        return "multi-label"
+    if "labels" in keys or not types <= {int, float}:
+        return "classification"
+    if any(label % 1 for label in known):
+        return "similarity" if texts == 2 else "regression"
+    if texts == 1 or float not in types:
+        return "classification"
+    if len(known) < len(labels):  # pandas stores whole numbers beside missing ones as floats
+        line = "expected similarity or classification, as some labels of the pairs are missing"
+        raise SettingsError(f"type: {line}, found none")
+    return "similarity"
 
 
 def store_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
     """Store rows as lines of JSON, in a file named after their checksum; return the file."""
-    content = "".join(f"{json.dumps(row)}\n" for row in rows)
+    try:
+        content = "".join(f"{json.dumps(row)}\n" for row in rows)
+    except TypeError as error:
+        raise SettingsError(f"labels: expected texts, numbers or lists, found: {error}") from error
     file = folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.jsonl"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -218,50 +155,94 @@ def store_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Pa
     return file
 
 
-def texts_of(row: Any) -> tuple[str, ...]:
-    """Return a text or a pair of texts as a tuple; raise SettingsError for anything else."""
-    texts = (row,) if isinstance(row, str) else row
-    if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
-        raise SettingsError(f"texts: expected texts or pairs of texts, found {short(row)}")
-    return tuple(texts)
+def table_tasks(
+    file: str | Path,
+    *,
+    text: str | Sequence[str] = (),
+    labels: Sequence[str] | Mapping[str, Any] = (),
+    **options: Any,
+) -> list[OwnTask]:
+    """Tasks for `RunConfig(tasks=...)`, one for each column of labels of a file.
+
+    The rows of a single file are split by a hash: no row, equal text or group is on two sides.
+    Files for dev and test are used as they are.
+
+    Args:
+        file: a table or a folder, as for `task`; or a YAML file with all the keys below.
+        text: the column of the texts; two columns for pairs.
+        labels: the columns of labels, such as `"topic"` or `"tags:type=multi-label,separator=;"`,
+            or `"NAME=COLUMN"` to name the task; or a mapping of columns to keys of a description,
+            such as `{"topic": {}, "stars": {"type": "regression"}}`.
+            Without a type, it is inferred from the column, as docs/own-data.md describes.
+        options: further keys of all tasks: `group`, a column whose equal values stay together;
+            `id`, a column; `dev` and `test`, files that are used as they are; `quotes`.
+
+    Raises:
+        SettingsError, DataError: with a message of one line.
+    """
+    return [one.completed() for one in parse_table(file, text=text, labels=labels, **options)]
 
 
-def build_own_task(described: TaskDescription) -> Task:
-    """Return the task of a description, with the kind and the head of its type."""
-    parts = TYPES[described.type].build(described)
-    return Task(
-        name=described.name,
-        kind=parts.kind,
-        source=source_of(described, parts),
-        build_head=parts.build_head,
-        output=parts.output,
-        joint=described.joint,
-        texts=len(described.texts),
-    )
+def parse_table(file: str | Path, **options: Any) -> list[OwnTask]:
+    """Return the tasks of `table_tasks` before their file is read."""
+    if (found := no_sequence(file, "df.to_csv(FILE, index=False)")) is not None:
+        raise SettingsError(f"file: expected the name of a file or a folder, found {found}")
+    given = {key: one for key, one in options.items() if one not in (None, "", (), [])}
+    given = {**file_keys(str(file)), **given}
+    columns = given.pop("labels", ())
+    columns = [columns] if isinstance(columns, str) else columns
+    if not isinstance(columns, Mapping):
+        columns = dict(map(parse_column, columns))
+    if not columns:
+        raise SettingsError(f"{file}: labels: expected a column or more, found none")
+    tasks = []
+    for column, keys in columns.items():
+        if keys and not isinstance(keys, Mapping):
+            raise SettingsError(f"labels: {column}: expected keys such as type, found {keys!r}")
+        own = {**given, "label": column, **(keys or {})}
+        tasks.append(own_task(own.pop("name", name_of_column(column)), own))
+    return tasks
 
 
-def source_of(described: TaskDescription, parts: Parts) -> Source:
-    """Return the files; without a dev file, the training file is split by `HashedSource`."""
-    files = {"train": described.train, "dev": described.dev, "test": described.test}
-    read = LabelledFiles(
-        # Relative to the working directory, not to --data.
-        files={
-            split: str(Path(file).absolute()) for split, file in files.items() if file is not None
-        },
-        text_columns=described.texts,
-        label_column=described.label,
-        indicators=parts.indicators,
-        separator=described.separator if described.label else None,
-        parse_label=parts.parse_label,
-        clean_text=str.strip,
-        target_type=parts.target_type,
-        id_column=described.id,
-        quoted=described.quotes,
-        comma=None,
-        labelled_test=described.test_labels or described.dev is None,
-        blank=parts.blank,
-        lower_ids=False,
-        skip_blank_texts=True,
-        group_column=described.group,
-    )
-    return read if described.dev is not None else HashedSource(read, described.test is None)
+def parse_column(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the column and the keys in `COLUMN:key=value,...` or `NAME=COLUMN:...`."""
+    column, *options = OPTIONS.split(text, maxsplit=1)
+    name, sign, rest = column.partition("=")
+    named = {"name": name} if sign and NAME.fullmatch(name) else {}
+    return rest if named else column, {**named, **keys_of("".join(options))}
+
+
+def name_of_column(column: str) -> str:
+    """Return a column as a name: in lower case, without accents, other characters as hyphens."""
+    plain_text = unicodedata.normalize("NFKD", column.casefold()).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9_]+", "-", plain_text).strip("-_")[:32]
+
+
+def parse(text: str, further: Mapping[str, Any] | None = None) -> OwnTask:
+    """Return the task in `NAME=FILE:key=value,...` or `NAME=FILE.yaml`, before files are read."""
+    name, _, rest = text.partition("=")
+    file, *options = OPTIONS.split(rest, maxsplit=1)
+    return own_task(name, {**file_keys(file), **keys_of("".join(options)), **(further or {})})
+
+
+def keys_of(options: str) -> dict[str, Any]:
+    """Return the keys and values in `key=value,...`; a repeated key has a list."""
+    found: dict[str, Any] = {}
+    for part in filter(None, COMMA.split(options)):
+        key, _, value = part.replace("\\,", ",").partition("=")
+        if not value:
+            raise SettingsError(f"expected key=value, found {part!r}")
+        found.setdefault(key, []).append(value)
+    return {key: several[0] if len(several) == 1 else several for key, several in found.items()}
+
+
+def file_keys(file: str) -> dict[str, Any]:
+    """Return a data file as `train`, or the keys in a YAML file with paths relative to it."""
+    if not file.endswith(YAML):
+        return {"train": os.path.expanduser(file)}
+    found = read_yaml(Path(file), "a task", SettingsError, texts=True)
+    if not isinstance(found, dict):
+        raise SettingsError(f"{file}: expected keys such as train, text, label, found none")
+    for key in found.keys() & {*FILES}:
+        found[key] = found[key] and str(Path(file).parent / os.path.expanduser(str(found[key])))
+    return {key: one for key, one in found.items() if one != ""}

@@ -30,7 +30,7 @@ class TaskOptions(Settings):
     texts: ClassVar[int] = 1
 
     def __init_subclass__(cls, *, name: str = "", **more: Any) -> None:
-        super().__init_subclass__(name=name, prefix=f"{name}_", **more)
+        super().__init_subclass__(name=name, prefix=name and f"{name}_", **more)
 
     def build(self) -> Task:
         """Return the task with these options."""

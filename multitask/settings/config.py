@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields, replace
 from difflib import get_close_matches
 from typing import Any
 
-from common.errors import SettingsError, UserError
+from common.errors import SettingsError
 from common.settings import Settings, build, convert, default_of, hints_of_fields, short
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
@@ -19,8 +19,7 @@ from multitask.settings.presets import preset_settings
 from multitask.settings.run_settings import RunSettings
 from tasks import TaskOptions
 from tasks.objectives import Balance, Objective
-from tasks.own_tasks import OwnTaskOptions
-from tasks.task_description import TaskDescription, from_json
+from tasks.own_task import OwnTask, own_tasks_of
 
 
 class RunConfig(RunSettings):
@@ -65,8 +64,8 @@ class RunConfig(RunSettings):
             del kept["mode"]
         if "tasks" in settings:
             names = with_tasks(settings)["tasks"]
-            for key in ("task_options", "own_tasks"):
-                kept[key] = {name: one for name, one in kept[key].items() if name in names}
+            options = kept["task_options"].items()
+            kept["task_options"] = {name: one for name, one in options if name in names}
         return RunConfig(**merged(kept, settings))
 
     @property
@@ -131,10 +130,10 @@ class RunConfig(RunSettings):
         epochs = min(1, self.epochs - 1) if found.epochs is None else found.epochs
         return replace(found, epochs=epochs) if epochs else None
 
-    def options_of(self, task: str) -> TaskOptions | OwnTaskOptions:
-        """Return the options of a task, or the same facts about one over the user's own files."""
+    def options_of(self, task: str) -> TaskOptions:
+        """Return a task with its options, or one on the user's own files."""
         if task in self.own_tasks:
-            return OwnTaskOptions(task, self.own_tasks[task])
+            return self.own_tasks[task]
         return task_classes()[task](**self.task_options.get(task, {}))
 
     def methods(self) -> list[Settings]:
@@ -158,14 +157,15 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(tasks, list | tuple):
         raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(tasks)}")
     found = dict(given)
-    options, own = dict(given.get("task_options", {})), dict(given.get("own_tasks", {}))
+    options, own = dict(given.get("task_options", {})), own_tasks_of(given.get("own_tasks", {}))
     names: list[Any] = []
     for one in tasks:
-        if isinstance(one, TaskDescription):
-            own[one.name] = one.to_json()
+        if isinstance(one, OwnTask):
+            own[one.name] = one
         elif isinstance(one, TaskOptions):
             options[one.name] = {f.name: getattr(one, f.name) for f in fields(one)}
-        names.append(one.name if isinstance(one, TaskDescription | TaskOptions) else one)
+        names.append(one.name if isinstance(one, TaskOptions) else one)
+    own = {name: one for name, one in own.items() if name in names}
     for key, value in (("tasks", tuple(names)), ("task_options", options), ("own_tasks", own)):
         if value or key in found:
             found[key] = value
@@ -230,11 +230,4 @@ def checked(key: str, hint: Any, value: Any, default: Any) -> Any:
         if isinstance(value, Mapping) and "name" not in value and default is not None:
             value = {"name": default.name, **value}
         return build(key, ROLES[key], value)
-    found = convert(key, hint, value)
-    if key == "own_tasks":
-        try:
-            for name, content in found.items():
-                from_json(name, content)
-        except UserError as error:
-            raise SettingsError(str(error)) from error
-    return found
+    return value if key == "own_tasks" else convert(key, hint, value)

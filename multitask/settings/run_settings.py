@@ -17,6 +17,7 @@ from multitask.sampling import Joint, RoundRobin, Sampler, Schedule
 from multitask.settings.presets import PRESETS
 from tasks import SAMPLE
 from tasks.metrics import MetricName
+from tasks.own_task import OwnTask
 from tasks.protocols import AllFiles, Protocol
 
 TRAINING_MODES = ("single", "multitask", "pretrain")
@@ -45,9 +46,9 @@ class RunSettings(Settings):
     task_options: Mapping[str, Mapping[str, Any]] = setting(
         factory=dict, help="options by task; on the command line, --TASK-OPTION", flag=False
     )
-    own_tasks: Mapping[str, Mapping[str, Any]] = setting(
+    own_tasks: Mapping[str, OwnTask] = setting(
         factory=dict,
-        help="descriptions by task; on the command line, --data-file or --task NAME=FILE:...",
+        help="own tasks by name; on the command line, --data-file or --task NAME=FILE:...",
         flag=False,
     )
     data: Name = setting(

@@ -50,7 +50,7 @@ def test_an_own_task_is_trained_with_built_in_tasks(moods, tmp_path, run_ok, sma
     assert {line.split(" , ")[1].strip() for line in lines[1:]} <= {"gut", "schlecht", "so lala"}
     assert "holds this run, finished" in run_ok(*command, "--output", folder).stdout
     printed = run_ok(*command, "--output", folder, "--overwrite").stdout
-    assert printed.count("moods: classification of 'Was gesagt wurde', 3 classes") == 1
+    assert printed.count("moods: classification of 'Was gesagt wurde', label 'Wie': 3 classes") == 1
 
 
 def test_auxiliary_tasks_are_added_to_the_others(moods, tmp_path, run_ok):
@@ -140,7 +140,7 @@ def test_mode_tasks_lists_tasks_and_examples(moods, run_ok, small):
     assert rows["sst"][-3:] == ["40", "40", "40"]
     assert "moods: what a" in result.stdout
     assert "\nmoods: scores on 7 dev examples are rough" in result.stdout
-    assert "\nmoods: classification of 'Was gesagt wurde', 3 classes in column 'Wie': gut, " in (
+    assert "\nmoods: classification of 'Was gesagt wurde', label 'Wie': 3 classes: gut, " in (
         result.stdout
     )
 

@@ -14,12 +14,13 @@ RUN = ("--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "2", "--limit"
 def test_a_table_is_listed_with_its_inferred_kinds(run_ok):
     shown = run_ok("--mode", "tasks", *TABLE, "--labels", "topic", URGENCY, "tags", "--examples")
     lines = shown.stdout.splitlines()
-    assert lines[:2] == [
-        "topic: classification: column 'topic' has 5 different values with words",
-        "tags: multi-label: column 'tags' has 6 labels, several in a cell, separated by '|'",
-    ]
     assert "60 rows without label or text skipped" in shown.stdout
-    assert "\nurgency: classification of 'text', 3 classes" in shown.stdout
+    for line in (
+        "topic: classification of 'text', label 'topic': 5 classes: account, billing, delivery",
+        "urgency: classification of 'text', label 'urgency': 3 classes: low, normal, high",
+        "tags: multi-label of 'text', label 'tags': 6 labels: app, damaged",
+    ):
+        assert f"\n{line}" in shown.stdout
     kinds = [line.split()[3:5] for line in lines if line.startswith(("topic  ", "tags  "))]
     assert kinds == [["5", "classes"], ["6", "labels"]]
 
@@ -53,7 +54,7 @@ def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok
     run_ok("--mode", "single", "--data-file", file, *RUN, "--output", tmp_path / "yaml")
     assert prediction_bytes(tmp_path / "yaml") == prediction_bytes(tmp_path / "run")
     line = error_line(2, "--mode", "single", *TABLE, "--labels", "topic", "tags", *RUN)
-    assert "--task, or --labels of --data-file: expected one, found topic, tags" in line
+    assert "--task: expected one, found topic, tags; --labels of --data-file are tasks" in line
 
 
 @pytest.mark.parametrize(
@@ -61,10 +62,18 @@ def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok
     [
         (2, "--labels topic --tasks sst", "--labels: needs --data-file, the table"),
         (2, "--data-file T --text text", "tickets.csv: labels: expected a column or more, found"),
-        (2, "--data-file T --text text --labels topic --task topic", "found topic twice"),
-        (1, "--data-file T --text text --labels text", "column 'text': expected labels that recur"),
+        (2, "--data-file T --text text --labels topic --task topic", "tasks: topic is there twice"),
+        (
+            1,
+            "--data-file T --text topic --labels text",
+            "expected labels that recur",
+        ),
         (1, "--data-file T --text text --labels mood", "expected a column 'mood', found text"),
-        (2, "--data-file T --text text --labels topic:kind=x", "found the key 'kind'"),
+        (
+            2,
+            "--data-file T --text text --labels topic:kind=x",
+            "topic: no key 'kind'; there",
+        ),
     ],
 )
 def test_wrong_flags_of_tables_are_refused_in_one_line(status, flags, line, error_line, tmp_path):

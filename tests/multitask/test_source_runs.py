@@ -6,7 +6,7 @@ from common.files import write_json
 from multitask.fingerprint import digest
 from multitask.settings.config import RunConfig
 from multitask.source_runs import tasks_with_seen_rows
-from tests.tasks.sources import described
+from tasks.own_tasks import task
 
 KEYS = "type=classification,text=text,label=y"
 
@@ -20,7 +20,7 @@ def file(tmp_path):
 
 def run_of(folder, *tasks, init=None):
     """The folder of a run of own tasks, as far as a later run reads it; return its path as text."""
-    own = [described(one) for one in tasks]
+    own = [task(one) for one in tasks]
     folder.mkdir()
     settings = {"mode": "multitask", "own_tasks": {one.name: one.to_json() for one in own}}
     write_json(folder / "config.json", settings | ({"init": init} if init else {}))
@@ -30,8 +30,7 @@ def run_of(folder, *tasks, init=None):
 
 
 def seen(run, *tasks):
-    own = {one.name: one.to_json() for one in map(described, tasks)}
-    config = RunConfig(mode="multitask", tasks=tuple(own), own_tasks=own, init=run, encoder="tiny")
+    config = RunConfig(mode="multitask", tasks=[*map(task, tasks)], init=run, encoder="tiny")
     return tasks_with_seen_rows(config)
 
 

@@ -22,7 +22,9 @@ def test_the_score_of_pre_training_is_that_of_its_objective():
 
 
 def test_the_main_metric_of_an_own_task_is_that_of_its_type():
-    run = StoredRun(Path("run"), {"own_tasks": {"stars": {"type": "regression"}}}, None)
+    stars = {"type": "regression", "train": "f.csv", "text": "t", "label": "y"}
+    stars |= {"mean": 0.0, "deviation": 1.0}
+    run = StoredRun(Path("run"), {"own_tasks": {"stars": stars}}, None)
     assert run.main_metric("stars") == "pearson"
 
 

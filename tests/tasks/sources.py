@@ -1,12 +1,10 @@
-"""Sources of examples that tests invent, and descriptions of own tasks."""
+"""Sources of examples that tests invent."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.described import parse_description
 from tasks.readers import Examples
-from tasks.task_inference import complete_description
 from tasks.text_files import DataError
 
 
@@ -42,9 +40,3 @@ class Given:
 
     def where(self, folder, split):
         return __file__ if split in self.texts else "nowhere"
-
-
-def described(text):
-    """The complete description in `NAME=FILE:...`."""
-    name = text.partition("=")[0]
-    return complete_description(name, parse_description(text))

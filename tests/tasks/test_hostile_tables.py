@@ -9,8 +9,7 @@ from itertools import product
 import pytest
 
 from common.errors import UserError
-from tasks.own_tasks import build_own_task
-from tasks.table_tasks import table_tasks
+from tasks.own_tasks import table_tasks
 
 ROWS = 60
 LABELS = {
@@ -85,7 +84,7 @@ def expected(kind: str, shape: str, column: int) -> list[tuple[str, str]]:
 
 def answer(task, folder) -> list[tuple[str, str]]:
     """The same from the task's three splits."""
-    built, found = build_own_task(task), []
+    built, found = task.build(), []
     for split in built.source.splits:
         examples = built.read(folder, split)
         for text, target in zip(examples.texts[0], examples.targets, strict=True):
@@ -95,7 +94,7 @@ def answer(task, folder) -> list[tuple[str, str]]:
 
 def same(task, found: str, wanted: str) -> bool:
     """Whether a label is that of the cell: as text, as a number, or as a set of labels."""
-    kind = build_own_task(task).kind
+    kind = task.build().kind
     if kind.labels is not None:
         separator = task.separator
         return set(found.split(separator)) == {one.strip() for one in wanted.split(separator)}

@@ -10,7 +10,7 @@ import pytest
 from common.settings import hints_of_fields, methods
 from tasks import build_task
 from tasks.kinds import classification
-from tasks.own_tasks import build_own_task
+from tasks.own_tasks import task as own_task
 from tasks.protocols import (
     CappedClasses,
     FewPerClass,
@@ -22,7 +22,7 @@ from tasks.protocols import (
 )
 from tasks.splits import WithoutLeaks, first_classes
 from tasks.text_files import DataError
-from tests.tasks.sources import Given, Invented, described
+from tests.tasks.sources import Given, Invented
 
 DRAWING = ("few-shot", "capped", "few-a-class", "imbalanced")
 PROTOCOLS = ("files", "held-out", *DRAWING)
@@ -114,7 +114,7 @@ def test_an_own_file_for_test_is_test_if_it_has_labels(name, labels, tmp_path):
         (tmp_path / f"{split}.tsv").write_text(written)
     files = f"{tmp_path}/train.tsv:dev={tmp_path}/dev.tsv,test={tmp_path}/test.tsv"
     columns = "type=classification,text=text,label=label"
-    task = build_own_task(described(f"mine={files},{columns}"))
+    task = own_task(f"mine={files},{columns}").build()
     test = apply_protocol(task, protocol(name), 3).read(FOLDER, "test")
     (origin,) = {text.split()[0] for text in test.texts[0]}
     assert origin == ("test" if labels else "dev")

@@ -10,10 +10,8 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from tasks import find_task
-from tasks.described import parse_description
+from tasks.own_tasks import task
 from tasks.tables import columns_of, read_sentences, rows_by_name, whole_rows
-from tasks.task_inference import complete_description
 from tasks.text_files import DataError
 
 TEXTS = ["A cat sleeps.", "Zoë, who said: “no”", 'a "quoted" word', "日本語 🙂"]
@@ -121,11 +119,11 @@ def data():
 
 
 def description(text):
-    return complete_description("m", parse_description(f"m={text}:{COLUMNS}"))
+    return task(f"m={text}:{COLUMNS}")
 
 
 def read(found, folder, split="train"):
-    return find_task("m", {"m": found.to_json()}).read(folder, split)
+    return found.build().read(folder, split)
 
 
 def test_a_parquet_file(data, tmp_path):

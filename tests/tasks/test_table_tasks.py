@@ -8,13 +8,11 @@ from pathlib import Path
 import datasets
 import pytest
 
-from common.errors import UserError
+from common.errors import SettingsError, UserError
 from multitask import RunConfig, table_tasks, task
-from tasks import find_task
-from tasks.described import DescriptionError
+from tasks.own_task import own_tasks_of
+from tasks.own_tasks import name_of_column, parse_column, parse_table
 from tasks.readers import text_hash
-from tasks.table_tasks import complete_table, make_table, name_of_column
-from tasks.task_description import from_json
 from tasks.text_files import DataError
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
@@ -25,10 +23,6 @@ SPLITS = ("train", "dev", "test")
 
 def tickets(labels=LABELS, **options):
     return table_tasks(TICKETS, labels=labels, **{"text": "text", "group": "customer", **options})
-
-
-def build(own):
-    return find_task(own.name, {own.name: own.to_json()})
 
 
 def rows_of(task, limit=None):
@@ -58,8 +52,8 @@ def test_each_column_of_labels_is_a_task():
     assert found[1].labels == ("low", "normal", "high")
     assert found[2].separator == "|"
     for own in found:
-        stored = json.loads(json.dumps(own.to_json()))
-        assert from_json(own.name, stored) == own
+        stored = json.loads(json.dumps({own.name: own.to_json()}))
+        assert own_tasks_of(stored) == {own.name: own}
     config = RunConfig(tasks=[*found, "sst"])
     assert config.tasks == ("topic", "urgency", "tags", "sst")
     assert list(config.own_tasks) == ["topic", "urgency", "tags"]
@@ -67,7 +61,7 @@ def test_each_column_of_labels_is_a_task():
 
 def test_yaml_a_mapping_and_flags_describe_the_same_table(tmp_path):
     urgency = {"type": "classification", "labels": ["low", "normal", "high"], "name": "how-fast"}
-    labels = {"topic": None, "urgency": urgency, "tags": "multi-label"}
+    labels = {"topic": None, "urgency": urgency, "tags": {"type": "multi-label"}}
     expected = tickets(("topic", "how-fast=" + LABELS[1], "tags:type=multi-label"))
     assert tickets(labels) == expected
     (tmp_path / "tickets.csv").write_bytes(TICKETS.read_bytes())
@@ -87,43 +81,43 @@ def test_columns_become_names_of_tasks():
     assert [name_of_column(one) for one in names] == [
         *("topic", "how-alike-0-10", "grosse", "uber-all_2", "1st-topic", "", "type")
     ]
-    found = make_table("t.csv", ["a"], ["first=1st Topic", "x=y=z", "a:b:type=regression"], {})
-    assert [one[:2] for one in found.labels] == [
-        ("first", "1st Topic"),
-        ("x", "y=z"),
-        ("a-b", "a:b"),
+    written = ("first=1st Topic", "x=y=z", "a:b:type=regression", "B=C")
+    assert [*map(parse_column, written)] == [
+        ("1st Topic", {"name": "first"}),
+        ("y=z", {"name": "x"}),
+        ("a:b", {"type": "regression"}),
+        ("B=C", {}),
     ]
 
 
 @pytest.mark.parametrize(
     ("labels", "options", "line"),
     [
-        (["1st Topic"], {}, "the first a letter, found '1st-topic'; write NAME=1st Topic"),
-        (["type"], {}, "expected another name than type, which is reserved; write NAME=type"),
-        (["topic", "Topic"], {}, "expected different names of tasks, found 'topic' twice"),
-        (["topic", "x=topic"], {}, "expected different columns, found 'topic' twice"),
+        (["1st Topic"], {}, "the first a letter, found '1st-topic'; NAME=... chooses another"),
+        (["type"], {}, "found 'type', which is reserved; NAME=..."),
         ([], {}, "labels: expected a column or more, found none"),
-        (["topic:text=b"], {}, "expected for the whole file, found the key 'text'"),
-        (["topic:shape=b"], {}, "expected one of type, .* found the key 'shape'"),
-        (["topic:type=regression,type=regression"], {}, "type: expected one value, found two"),
-        (["topic"], {"groups": "x"}, "expected keys of train, .*found 'groups'"),
-        ({"topic": 3}, {}, "expected columns with keys such as type, found 'topic': 3"),
+        (["topic:shape=b"], {}, "topic: no key 'shape'; there are type, "),
+        (["topic"], {"groups": "x"}, "topic: no key 'groups'; .*; did you mean group?"),
+        ({"topic": 3}, {}, "topic: expected keys such as type, found 3"),
+        (["topic"], {"group": "topic"}, "column 'topic' is there twice, as text, label or group"),
     ],
 )
 def test_wrong_keys_of_a_table_are_refused(labels, options, line):
-    with pytest.raises(DescriptionError, match=line):
-        make_table("t.csv", ["text"], labels, options)
+    with pytest.raises(SettingsError, match=line):
+        parse_table("t.csv", text=["text"], labels=labels, **options)
 
 
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"labels": ["topic", "text"]}, "column 'text': expected labels that recur, found free"),
-        ({"labels": ["topic", "customer"]}, "group: expected another column than the labels"),
+        (
+            {"text": "topic", "labels": ["text"]},
+            "column 'text': expected labels that recur",
+        ),
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
         ({"group": "mood"}, "expected a column 'mood'"),
-        ({"dev": str(TICKETS)}, "group: expected a single file that is split, found also"),
-        ({"file": "gone.csv"}, "gone.csv: expected a table with topic, found none"),
+        ({"dev": str(TICKETS)}, "group: it splits a single file, found also"),
+        ({"file": "gone.csv"}, "gone.csv: expected the file train of topic, found none"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused_in_one_line(change, line):
@@ -131,7 +125,7 @@ def test_tables_that_do_not_fit_are_refused_in_one_line(change, line):
 
     def read():
         for own in table_tasks(given.pop("file"), **given):
-            build(own).read(HERE, "train")
+            own.build().read(HERE, "train")
 
     with pytest.raises(UserError, match=line) as error:
         read()
@@ -142,7 +136,7 @@ def test_a_row_is_in_the_same_split_for_all_tasks_whatever_its_blanks():
     rows = list(csv.DictReader(TICKETS.open(encoding="utf-8")))
     side: dict[str, str] = {}  # of an id
     for own in tickets():
-        task = build(own)
+        task = own.build()
         found = rows_of(task)
         blank = 0 if own.name == "tags" else 60
         assert sum(map(len, found.values())) == 400 - blank
@@ -166,7 +160,7 @@ def test_a_text_is_in_the_same_split_of_every_file(table):
     part = table(("x", "t", "z"), [(n, f"text {n}", "cd"[n % 2]) for n in range(150)], "p.csv")
     found = {}
     for file, label in ((whole, "y"), (part, "z")):
-        own = build(task(f"m={file}:type=classification,text=t,label={label}"))
+        own = task(f"m={file}:type=classification,text=t,label={label}").build()
         found[file] = {
             text.lower().rstrip("!"): split
             for split in SPLITS
@@ -182,7 +176,7 @@ def test_a_text_is_in_the_same_split_of_every_file(table):
 def test_a_limit_draws_training_rows_and_a_row_without_a_group_is_split_by_its_text(table):
     rows = [(f"text {n}", "ab"[n % 2], "") for n in range(100)]
     text = f"m={table(('t', 'y', 'g'), rows)}:type=classification,text=t,label=y"
-    grouped, plain = (build(task(one)) for one in (f"{text},group=g", text))
+    grouped, plain = (task(one).build() for one in (f"{text},group=g", text))
     assert rows_of(grouped) == rows_of(plain)
     found = plain.read(HERE, "train", 20)
     assert (len(found), found.available) == (20, len(plain.read(HERE, "train")))
@@ -196,7 +190,7 @@ def test_files_for_dev_and_test_are_used_as_they_are(table):
     test = table(("text", "one"), [row[:2] for row in rows[50:]], "test.csv")
     labels = ["one", "two"]
     tasks = [
-        build(own) for own in table_tasks(train, text="text", labels=labels, dev=dev, test=test)
+        own.build() for own in table_tasks(train, text="text", labels=labels, dev=dev, test=test)
     ]
     assert [[len(ids) for ids in rows_of(task).values()] for task in tasks] == [
         [40, 10, 10],
@@ -204,7 +198,7 @@ def test_files_for_dev_and_test_are_used_as_they_are(table):
     ]
     assert [task.read(HERE, "test").targets is None for task in tasks] == [False, True]
     # Without a file for dev, a tenth of train.
-    tasks = [build(own) for own in table_tasks(train, text="text", labels=["one"], test=test)]
+    tasks = [own.build() for own in table_tasks(train, text="text", labels=["one"], test=test)]
     found = rows_of(tasks[0])
     assert sorted(found["train"] + found["dev"], key=int) == [str(n) for n in range(1, 41)]
     assert 0 < len(found["dev"]) < 10
@@ -216,7 +210,7 @@ def test_a_folder_is_a_table(table, tmp_path):
     for name in ("train.csv", "validation.csv"):
         table(("text", "y"), rows, name)
     (own,) = table_tasks(tmp_path, text="text", labels=["y"])
-    assert rows_of(build(own)) == {
+    assert rows_of(own.build()) == {
         split: [str(n) for n in range(1, 31)] for split in ("train", "dev")
     }
 
@@ -226,16 +220,6 @@ def test_a_single_task_may_have_groups():
     own = task(f"{text},group=customer")
     assert own == tickets(labels=["topic"])[0]
     assert task(text) == replace(own, group=None)
-    with pytest.raises(DescriptionError, match="group: expected a single file that is split"):
-        task(f"{text},group=customer,dev={TICKETS}")
-
-
-def test_lists_of_labels_are_inferred(tmp_path):
-    rows = [{"text": f"row {n}", "tags": ["a", "b"][: n % 3]} for n in range(30)]
-    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (found,) = table_tasks(tmp_path / "t.jsonl", text="text", labels=["tags"])
-    assert (found.type, found.labels) == ("multi-label", ("a", "b"))
-    assert sum(map(len, rows_of(build(found)).values())) == 30
 
 
 def test_a_column_of_lists_without_two_labels_in_a_cell_is_multi_label(tmp_path):
@@ -245,9 +229,8 @@ def test_a_column_of_lists_without_two_labels_in_a_cell_is_multi_label(tmp_path)
     )
     datasets.Dataset.from_list(rows).to_parquet(tmp_path / "t.parquet")
     for name in ("t.jsonl", "t.parquet"):
-        described, lines = complete_table(make_table(str(tmp_path / name), ["text"], ["tags"], {}))
-        assert [(one.type, one.labels) for one in described] == [("multi-label", ("a", "b"))]
-        assert lines == ["tags: multi-label: column 'tags' has lists with 2 different labels"]
+        (found,) = table_tasks(tmp_path / name, text="text", labels=["tags"])
+        assert (found.type, found.labels) == ("multi-label", ("a", "b"))
     rows = [{"text": f"row {n}", "tags": [n / 7, n / 9]} for n in range(1, 30)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(DataError, match="expected labels that recur"):
