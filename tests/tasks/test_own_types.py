@@ -99,7 +99,7 @@ def test_lists_of_labels_become_cells(tmp_path):
     for labels, more, line in (
         ([["a|b"]], {}, r"without '\|', not blank, found 'a\|b'"),
         ([[{}]], {}, "labels without"),
-        ([["a"]], {"type": "classification"}, "line 1: expected text or a number in 'label', found"),
+        ([["a"]], {"type": "classification"}, "line 1: expected text or a number in 'label'"),
     ):
         with pytest.raises(UserError, match=line):
             task(["x"], labels, folder=tmp_path, **more)
