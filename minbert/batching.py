@@ -200,20 +200,16 @@ def pack(texts: Sequence[TokenLists], rows: np.ndarray) -> Batch:
     )
 
 
-def sorted_batches(
-    lengths: np.ndarray, max_tokens: int, max_rows: int | None = None
-) -> list[np.ndarray]:
+def sorted_batches(lengths: np.ndarray, max_tokens: int) -> list[np.ndarray]:
     """Split all rows, longest first, into batches of at most `max_tokens` cells, for inference.
 
     Cells are rows times the longest row's tokens; a row with more tokens is a batch of its own.
-    `max_rows`, if given, limits the rows, too. With the longest first, a lack of memory shows at
-    once, and the time left is not underestimated.
+    With the longest first, a lack of memory shows at once, and the time left is not underestimated.
     """
     order = np.argsort(-lengths, kind="stable")
     batches, begin = [], 0
     while begin < len(order):
         size = max(1, max_tokens // max(1, int(lengths[order[begin]])))
-        size = size if max_rows is None else min(size, max_rows)
         batches.append(order[begin : begin + size])
         begin += size
     return batches

@@ -30,7 +30,7 @@ from minbert.folder import (
 )
 from minbert.pooling import POOLINGS, Pool
 from minbert.precision import PrecisionChoice, choose_precision, in_bfloat16, weights_state
-from minbert.sentences import check_column, check_texts, size_of, windows
+from minbert.sentences import characters, check_column, check_texts, windows
 from minbert.sources import find_folder
 from minbert.threads import in_threads
 from minbert.tokenizer import Tokenizer, warn_of_truncation
@@ -138,7 +138,6 @@ class BiEncoder(nn.Module):
         precision: str = "fp32",
         normalize: bool | None = None,
         progress: bool = False,
-        batch_size: int | None = None,
     ) -> np.ndarray:
         """Encode sentences as `numpy.float32 (n, H)`, in order; an empty list gives (0, H).
 
@@ -149,27 +148,25 @@ class BiEncoder(nn.Module):
                 instructions, else fp32.
             normalize: whether to scale to unit length; None for the setting of the model's folder.
             progress: whether to show a progress bar with sentences/s.
-            batch_size: at most so many sentences in a pass; None for as many as fit a number of
-                tokens that suits the device, which is also the limit of a larger `batch_size`.
 
         Raises:
             TypeError: for a value that is not a string, such as None or NaN, with its index, and
                 for a wrong `normalize`, and for a generator, which has no length.
-            ValueError: for another precision, or a `batch_size` that is not a whole number from 1.
+            ValueError: for another precision.
             EncoderError: for a precision that this encoder does not have.
 
         Warns:
             common.errors.Notice: with the number of sentences that were cut to
                 `tokenizer.max_tokens`.
         """
-        check_column(sentences, batch_size)
+        check_column(sentences)
         if not isinstance(sentences, Sized):
             found = type(sentences).__name__
             raise TypeError(f"sentences: expected a list, found a {found}: use encode_stream")
         result = np.empty((len(sentences), self.width), np.float32)
         begin, cut = 0, 0
         total = len(sentences) if progress else None
-        windows = self.encode_windows(sentences, precision, normalize, total, batch_size)
+        windows = self.encode_windows(sentences, precision, normalize, total)
         for window, shortened in windows:
             result[begin : begin + len(window)] = window
             begin, cut = begin + len(window), cut + shortened
@@ -200,17 +197,16 @@ class BiEncoder(nn.Module):
         precision: str = "fp32",
         normalize: bool | None = None,
         total: int | None = None,
-        batch_size: int | None = None,
     ) -> Iterator[tuple[np.ndarray, int]]:
         """Yield each window's embeddings and the number of its sentences cut to the limit."""
-        check_column(sentences, batch_size)
+        check_column(sentences)
         if not isinstance(normalize, bool | np.bool_ | None):
             raise TypeError(f"normalize: expected True or False, found {normalize!r:.40}")
         encoder = self.encoder_in(precision)
         normalize = self.normalize if normalize is None else normalize
         with bar("encode", "sentence", total) as progress:
             done = 0
-            for texts in windows(sentences, WINDOW, size_of):
+            for texts in windows(sentences, WINDOW, lambda text: characters([text])):
                 check_texts(texts, done)
                 done += len(texts)
                 tokens = self.tokenizer(texts)
@@ -219,7 +215,6 @@ class BiEncoder(nn.Module):
                     tokens,
                     normalize=normalize,
                     count=progress.update,
-                    batch_size=batch_size,
                 )
                 yield window, int(tokens.truncated.sum())
 
@@ -257,13 +252,11 @@ class BiEncoder(nn.Module):
         count: Callable[[int], object] | None = None,
         pool: Pool | None = None,
         width: int | None = None,
-        batch_size: int | None = None,
     ) -> np.ndarray:
         """Encode the tokens of n sentences as `numpy.float32 (n, H)`, in order.
 
         `count` is called with the number of sentences of each pass, for a progress bar. `pool`,
-        with this output `width`, replaces the model's pooling. `batch_size` limits the sentences of
-        a pass.
+        with this output `width`, replaces the model's pooling.
         """
         size = len(tokens), width or self.width
         result = torch.empty(size, device=self.device, dtype=torch.float32)
@@ -282,7 +275,7 @@ class BiEncoder(nn.Module):
         training = encoder.training
         encoder.eval()
         try:
-            batches = sorted_batches(tokens.lengths, most, batch_size)
+            batches = sorted_batches(tokens.lengths, most)
             for done in in_threads(encode_rows, batches, threads):
                 if count is not None:
                     count(done)

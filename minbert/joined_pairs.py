@@ -1,4 +1,4 @@
-"""Two long texts in one sequence, with the tokens that Hugging Face's `tokenizers` would give.
+"""Two texts in one sequence, with the tokens that Hugging Face's `tokenizers` would give.
 
 The library keeps every combination of the parts that it cuts off the two texts, so that its memory
 grows with the product of their lengths. Here it grows with the sum.
@@ -7,8 +7,6 @@ grows with the product of their lengths. Here it grows with the sum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -24,45 +22,28 @@ class PairTokens(NamedTuple):
     overflowing: bool
 
 
-@dataclass(frozen=True)
 class PairTemplate:
-    """The parts of a pair in one sequence: side, ids and segments.
+    """The special tokens of a tokenizer around two texts, found in an example without truncation.
 
-    The side is 0 or 1 for a text, in this example one letter, and None for special tokens.
+    `parts` are (side, ids, segments): side 0 or 1 for a text, and None for special tokens.
     """
 
-    parts: Sequence[tuple[int | None, list[int], list[int]]]
-
-    @classmethod
-    def of(cls, backend: tokenizers.Tokenizer) -> PairTemplate:
-        """Return the template of a tokenizer that does not truncate."""
+    def __init__(self, backend: tokenizers.Tokenizer) -> None:
         example = backend.encode("a", "a")
         tokens = zip(example.sequence_ids, example.ids, example.type_ids, strict=True)
-        parts = []
-        for side, group in groupby(tokens, key=itemgetter(0)):
-            _, ids, types = zip(*group, strict=True)
-            parts.append((side, [*ids], [*types]))
-        return cls(parts)
+        parts = [(side, list(group)) for side, group in groupby(tokens, key=itemgetter(0))]
+        self.parts = [(side, *map(list, zip(*group, strict=True))) for side, group in parts]
+        self.special = example.special_tokens_mask.count(1)
 
-    @cached_property
-    def special(self) -> int:
-        """Number of special tokens."""
-        return sum(len(ids) for side, ids, _ in self.parts if side is None)
-
-    def fits(self, max_tokens: int) -> bool:
-        """Return whether `join` does as the library: each text once, beside fewer special tokens.
-
-        A template without its texts is of a tokenizer that has no token for the letter.
-        """
-        sides = sorted(side for side, _, _ in self.parts if side is not None)
-        return sides == [0, 1] and self.special < max_tokens
-
-    def join(self, texts: Sequence[Sequence[int]], max_tokens: int) -> PairTokens:
-        """Join the ids of two texts, without special tokens, and cut them to `max_tokens`."""
-        lengths = [len(text) for text in texts]
+    def join(
+        self, first: tokenizers.Encoding, second: tokenizers.Encoding, max_tokens: int
+    ) -> PairTokens:
+        """Join two texts without special tokens, each cut to `max_tokens`, and cut the pair."""
+        texts = first.ids, second.ids
+        lengths = [len(one) + sum(map(len, one.overflowing)) for one in (first, second)]
         kept = longest_first(lengths, max_tokens - self.special)
         pair = PairTokens([], [], kept != lengths)
-        for side, ids, types in self.parts:
+        for side, _, ids, types in self.parts:
             several = ids if side is None else texts[side][: kept[side]]
             pair.ids.extend(several)
             pair.type_ids.extend(types if side is None else types[:1] * len(several))
@@ -77,6 +58,6 @@ def longest_first(lengths: Sequence[int], room: int) -> list[int]:
     """
     if sum(lengths) <= room:
         return [*lengths]
-    shorter = min(min(lengths), room // 2)
+    shorter = min(*lengths, room // 2)
     kept = [shorter, room - shorter]
     return kept[::-1] if lengths[0] > lengths[1] else kept

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,9 @@ from common.errors import Notice
 from common.files import atomic_write_text
 from minbert.batching import TokenLists, offsets_of
 from minbert.joined_pairs import PairTemplate, PairTokens
-from minbert.sentences import check_texts, portions
+from minbert.sentences import check_texts
 
 CHUNK = 2048  # texts tokenised at once; limits the memory of the library's result objects
-# Characters per token that are tokenised of a text of any length, if so many tokens come of them.
-AMPLE = 32
-LONG_PAIR = 4  # pairs of more than so many characters per token of the limit use `joined`
 
 
 class Tokenizer:
@@ -40,9 +36,9 @@ class Tokenizer:
     ) -> None:
         backend.no_padding()
         backend.no_truncation()
-        self.pair_template = PairTemplate.of(backend)
+        self.pair_template = PairTemplate(backend)
         self.backend, self.max_tokens, self.lower = backend, max_tokens, lower
-        self.settings = settings or {}
+        self.settings = settings or {}  # of `tokenizer_config.json`
         names = self.settings.get("model_input_names") or ("token_type_ids",)
         self.has_segments = "token_type_ids" in names
         backend.enable_truncation(max_tokens)
@@ -62,12 +58,9 @@ class Tokenizer:
             raise ValueError(f"pairs: expected {len(texts)} of them, found {len(pairs)}")
         ids, segments = [np.zeros(0, np.int32)], [np.zeros(0, np.int8)]
         lengths, truncated = list[int](), list[bool]()
-        for some in portions(CHUNK, texts, pairs):
-            inputs = self.cased(texts[some])
-            if pairs is None:
-                chunk = self.heads(inputs)
-            else:
-                chunk = self.pairs(inputs, self.cased(pairs[some]))
+        for begin in range(0, len(texts), CHUNK):
+            rows = slice(begin, begin + CHUNK)
+            chunk = self.encoded(texts[rows], None if pairs is None else pairs[rows])
             ids.append(np.concatenate([np.array(one.ids, np.int32) for one in chunk]))
             lengths += [len(one.ids) for one in chunk]
             truncated += [bool(one.overflowing) for one in chunk]
@@ -81,37 +74,23 @@ class Tokenizer:
             segments=None if pairs is None or not len(texts) else np.concatenate(segments),
         )
 
-    def heads(self, texts: Sequence[str]) -> list[Any]:
-        """Encode cased texts; of a very long one only the beginning, if it fills the limit."""
-        most = AMPLE * self.max_tokens
-        begins = [beginning(text, most) for text in texts]
-        found = self.backend.encode_batch_fast(begins)
-        for number, (text, begin) in enumerate(zip(texts, begins, strict=True)):
-            if len(begin) < len(text) and not found[number].overflowing:
-                found[number] = self.backend.encode_batch_fast([text])[0]
-        return found
-
-    def pairs(self, firsts: Sequence[str], seconds: Sequence[str]) -> list[Any]:
-        """Encode pairs of cased texts, each in one sequence."""
-        both = list(zip(firsts, seconds, strict=True))
-        if not self.pair_template.fits(self.max_tokens):
-            return list(self.backend.encode_batch_fast(both))
-        most = LONG_PAIR * self.max_tokens
-        short = [len(first) + len(second) <= most for first, second in both]
-        found = iter(self.backend.encode_batch_fast(list(compress(both, short))))
-        return [
-            next(found) if is_short else self.joined(*pair)
-            for pair, is_short in zip(both, short, strict=True)
+    def encoded(
+        self, texts: Sequence[str], pairs: Sequence[str] | None
+    ) -> Sequence[tokenizers.Encoding | PairTokens]:
+        """Return the tokens of texts, or of pairs of texts, each in one sequence."""
+        columns = [texts] if pairs is None else [texts, pairs]
+        found = [
+            self.backend.encode_batch_fast(
+                [text.lower() for text in column] if self.lower else list(column),
+                add_special_tokens=pairs is None,
+            )
+            for column in columns
         ]
-
-    def joined(self, first: str, second: str) -> PairTokens:
-        """Encode a pair of long texts like the library, in less memory."""
-        found = self.backend.encode_batch_fast([first, second], add_special_tokens=False)
-        texts = [[*one.ids, *(i for part in one.overflowing for i in part.ids)] for one in found]
-        return self.pair_template.join(texts, self.max_tokens)
-
-    def cased(self, texts: Sequence[str]) -> list[str]:
-        return [text.lower() for text in texts] if self.lower else list(texts)
+        if pairs is None:
+            return found[0]
+        return [
+            self.pair_template.join(*pair, self.max_tokens) for pair in zip(*found, strict=True)
+        ]
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` and `tokenizer_config.json`, which transformers opens."""
@@ -121,17 +100,6 @@ class Tokenizer:
         atomic_write_text(folder / "tokenizer.json", content)
         settings = self.settings | {"model_max_length": self.max_tokens}
         atomic_write_text(folder / "tokenizer_config.json", json.dumps(settings, indent=2))
-
-
-def beginning(text: str, characters: int) -> str:
-    """Return about the first `characters` of a text of twice as many, up to a white space.
-
-    Its tokens are the first ones of the text, because no token has a white space inside.
-    """
-    if len(text) <= 2 * characters:
-        return text
-    end = max(text.rfind(" ", 0, characters), text.rfind("\n", 0, characters))
-    return text[:end].rstrip() or text
 
 
 def truncation(cut: int, total: int, texts: str, max_tokens: int) -> str:

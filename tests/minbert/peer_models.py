@@ -104,6 +104,7 @@ def save(folder, kind="BertModel", lower=True, single_file=True, **changes):
         write_wordpiece(folder, lower)
     else:
         write_bpe(folder, single_file)
+        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "RobertaTokenizer"}')
     return model
 
 

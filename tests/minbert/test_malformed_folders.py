@@ -43,7 +43,6 @@ FILES = [
         settings(truncation_side="left"),
         "truncation_side right, found left",
     ),
-    ("added_tokens.json", b'{"new": 3}', "the added token 'new' with id 3, found "),
     (WEIGHTS, lambda content: content[:5000], f"{WEIGHTS}: the weights cannot be read"),
 ]
 
