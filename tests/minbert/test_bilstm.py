@@ -1,6 +1,5 @@
 """The BiLSTM against PyTorch's padded LSTM; word vocabularies, vectors, invalid files."""
 
-import gzip
 import json
 
 import numpy as np
@@ -107,10 +106,9 @@ def test_words_are_initialised_from_vectors(vectors, tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"the 1 2\ncat 1 2 3\n", "line 2: expected 2 numbers, found 3"),
-        (b"the 1,5 2\n", "line 1: expected a word and its numbers, found '1,5 2'"),
+        (b"the 1 2\ncat 1\n", "line 2: expected a word and 2 numbers"),
+        (b"the 1,5 2\n", "line 1: expected a word and 2 numbers"),
         (b"other 1 2\n", "expected vectors of some of the words, found none"),
-        (gzip.compress(b"the 1 2\n", mtime=0), "word vectors as text, found a packed file"),
     ],
 )
 def test_invalid_vector_files_are_refused(tmp_path, content, expected):
@@ -118,19 +116,17 @@ def test_invalid_vector_files_are_refused(tmp_path, content, expected):
     file.write_bytes(content)
     with pytest.raises(EncoderError, match=expected):
         read_vectors(file, ["the", "cat"])
-    with pytest.raises(EncoderError, match="expected word vectors"):
-        read_vectors(tmp_path / "nowhere.txt", ["the"])
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("\ufeffthe 1 2\ncat 3 4\nthe 9 9\n", {"the": [1, 2], "cat": [3, 4]}),
+        ("the 1 2\ncat 3 4\nthe 9 9\n", {"the": [1, 2], "cat": [3, 4]}),
         ("the\t1\t2\r\ncat 3 4\r\n", {"the": [1, 2], "cat": [3, 4]}),
         ("the 1 2 3\n. . . 0.3 0.4 0.5\n. 4 5 6\n", {"the": [1, 2, 3], ".": [4, 5, 6]}),
         ("2 3\n2 1 1 1\ncat 1 2 3\n", {"2": [1, 1, 1], "cat": [1, 2, 3]}),
     ],
-    ids=["a mark and a word twice", "tabs", "several words with a vector", "word2vec's first line"],
+    ids=["a word twice", "tabs", "several words with a vector", "word2vec's first line"],
 )
 def test_vectors_are_read_from_files_of_other_forms(tmp_path, content, expected):
     file = tmp_path / "vectors.txt"

@@ -62,8 +62,7 @@ def hub(monkeypatch, bert_original):
         ("./no/such", ["unknown encoder"]),
         ("~/no-such", ["unknown encoder"]),
         ("some/../../bert", ["unknown encoder"]),
-        ("some/bert@", ["expected a branch, tag or commit after @"]),
-        ("some/bert@../../x", ["expected a branch, tag or commit after @"]),
+        ("some/bert@../../x", ["unknown encoder"]),
     ],
 )
 def test_invalid_names_are_refused_without_a_request(hub, name, parts):
@@ -84,8 +83,8 @@ def test_a_local_folder_is_used_directly(bert_original, monkeypatch):
 
 def test_without_a_network_the_error_names_offline_encoders(offline):
     for name in ("someone/something", "roberta-base"):
-        expect_error(name, name, "Hugging Face hub", "could not be reached", "minilm")
-    expect_error("what is/this", "what is/this", "not a valid hub id")
+        expect_error(name, name, "Hugging Face hub", "Cannot find", "minilm")
+    expect_error("what is/this", "what is/this", "Repo id must use")
 
 
 class UnreachableError(Exception):
@@ -121,12 +120,10 @@ def test_cached_downloads_need_no_network(hub, monkeypatch, bert_original):
     assert find_folder("someone/something") == bert_original
 
 
-def test_without_network_and_cache_an_error_of_the_http_client_is_one_line(monkeypatch, tmp_path):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr("huggingface_hub.model_info", unreachable)
-    expect_error("someone/something", "someone/something", "could not be reached")
+def test_an_error_of_the_http_client_is_one_line(monkeypatch):
+    for name in ("model_info", "snapshot_download"):
+        monkeypatch.setattr(f"huggingface_hub.{name}", unreachable)
+    expect_error("someone/something", "someone/something", "Name or service not known")
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,15 @@ def test_a_pretraining_checkpoint_loses_prefix_and_head(tmp_path, kind, prefix, 
     assert extra in model.skipped_tensors
 
 
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.model.", "0.auto_model."])
+def test_prefixes_of_other_models_and_their_heads_are_left_out(bert_folder, prefix):
+    plain = weights(bert_folder)
+    heads = {f"{name}.weight": torch.zeros(2) for name in ("classifier", "qa_outputs", "mlp.dense")}
+    change(bert_folder, {f"{prefix}{name}": one for name, one in (plain | heads).items()})
+    model = assert_loads_as(bert_folder, plain)
+    assert {f"{prefix}{name}" for name in heads} <= set(model.skipped_tensors)
+
+
 def test_old_names_gamma_and_beta_are_read_and_position_ids_left_out(bert_folder):
     plain = weights(bert_folder)
     old = {
