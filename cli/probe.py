@@ -40,10 +40,9 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if not config.options_of(name).has_classes:
         parser.error(f"--task: expected a task with classes, found {name}")
 
-    from multitask.fingerprint import file_digests
+    from multitask.fingerprint import check_encoder_of_init, file_digests
     from multitask.precision import with_precision
     from multitask.run_folder import RunFolder, default_folder
-    from multitask.source_runs import check_encoder_of_init
     from multitask.stored_runs import StoredRun, merged_run, write_merged_run
     from pretrain.probe import linear_evaluation
     from reports.tables import text_table

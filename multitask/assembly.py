@@ -14,12 +14,12 @@ from minbert.bilstm import BiLSTM
 from minbert.config import PRECISIONS, transformer_config
 from minbert.device import choose_device, warn_if_slow
 from multitask.config_tasks import build_tasks, pretraining
+from multitask.fingerprint import tasks_with_seen_rows
 from multitask.model import EncoderWithHeads
 from multitask.precision import training_precision
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.rules import has_class_weights
-from multitask.source_runs import tasks_with_seen_rows
 from multitask.splits import load_splits
 from tasks.base import Task
 from tasks.class_weights import weights_line, with_class_weights

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from multitask.fingerprint import check_encoder_of_init, source_runs
 from multitask.plan import batches_by_task
 from multitask.run import make_trainer
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.source_runs import check_encoder_of_init, source_runs
 
 
 def dry_run_rows(config: RunConfig) -> list[list[str]]:

@@ -16,7 +16,7 @@ from multitask.assembly import assemble
 from multitask.calibration import calibrate, write_temperatures
 from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
-from multitask.fingerprint import check_inputs_stay, fingerprint
+from multitask.fingerprint import check_encoder_of_init, check_inputs_stay, fingerprint
 from multitask.loop.evaluation import (
     counted,
     evaluate,
@@ -31,7 +31,6 @@ from multitask.precision import with_precision
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from multitask.soft_targets import soft_targets, with_soft_targets
-from multitask.source_runs import check_encoder_of_init
 from multitask.torch_state import independent_of_caller
 from tasks.base import Task
 from tasks.data import Splits

@@ -66,28 +66,31 @@ class StoredRun:
         return next((name for name in found if name in known), "accuracy")
 
     @property
+    def main_scores(self) -> dict[tuple[str, str], float]:
+        """The main dev metric of each task that has it, by task (or objective) and metric."""
+        dev = (self.metrics or {}).get("dev", {})
+        names = {task: self.main_metric(task) for task in dev if isinstance(dev[task], Mapping)}
+        return {one: dev[one[0]][one[1]] for one in names.items() if one[1] in dev[one[0]]}
+
+    @property
     def score(self) -> float | None:
         """The `mean_score` of the tasks' main dev metrics, whatever the run's own `select_by`.
 
         Auxiliary tasks do not count. None without any metric.
         """
-        dev, auxiliary = (self.metrics or {}).get("dev", {}), self.config.get("auxiliary", ())
-        names = {  # of pre-training, the objective's
-            task: self.main_metric(task)
-            for task, found in dev.items()
-            if isinstance(found, Mapping) and task not in auxiliary
-        }
-        values = {task: dev[task][m] for task, m in names.items() if m in dev[task]}
-        return mean_score(values, {task: names[task] for task in values}) if values else None
+        auxiliary = self.config.get("auxiliary", ())
+        found = {one: v for one, v in self.main_scores.items() if one[0] not in auxiliary}
+        values = {task: value for (task, _), value in found.items()}
+        return mean_score(values, dict(found.keys())) if values else None
 
     @property
     def state(self) -> str:
         """Progress: finished; finished, part of dev (used for its metrics); unfinished."""
-        if self.metrics is not None:
-            members = self.metrics.get("members", {}).values()
-            some = any(one.get("selected_on_examples") for one in members)
-            return "finished, part of dev" if some else "finished"
-        return "unfinished"
+        if self.metrics is None:
+            return "unfinished"
+        members = self.metrics.get("members", {}).values()
+        some = any(one["selected_on_examples"] for one in members)
+        return "finished, part of dev" if some else "finished"
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -55,11 +55,7 @@ def columns_of(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
 
     Own tasks with the same name may have different types, and hence several pairs.
     """
-    found = set(LEADERBOARD.items())
-    for run in runs:
-        dev = (run.metrics or {}).get("dev", {})
-        every = [(task, run.main_metric(task)) for task in dev if isinstance(dev[task], Mapping)]
-        found.update((task, metric) for task, metric in every if metric in dev[task])
+    found = set(LEADERBOARD.items()).union(*(run.main_scores for run in runs))
     names = in_order(sorted(task for task, _ in found))
     return sorted(found, key=lambda column: (names.index(column[0]), column[1]))
 

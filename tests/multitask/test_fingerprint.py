@@ -2,10 +2,9 @@
 
 import pytest
 
-from common.files import write_json
-from multitask.fingerprint import digest
+from common.files import digest, write_json
+from multitask.fingerprint import tasks_with_seen_rows
 from multitask.settings.config import RunConfig
-from multitask.source_runs import tasks_with_seen_rows
 from tasks.own_tasks import task
 
 KEYS = "type=classification,text=text,label=y"
