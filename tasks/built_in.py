@@ -1,7 +1,4 @@
-"""The built-in tasks: those in CS224N's files, and those of the catalog's tables.
-
-Reviews are read row by row, and only the rows in use are held in memory.
-"""
+"""The built-in tasks: those in CS224N's files, and those of the catalog's tables."""
 
 from __future__ import annotations
 

@@ -1,29 +1,20 @@
-"""Sources of a task's examples: files of texts and labels, read row by row."""
+"""Sources of a task's examples: files of texts and labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from tasks.readers import Examples, Limit, label_fault, text_hash
+from tasks.readers import Examples, Limit
 from tasks.tables import rows_by_name
 from tasks.text_files import DataError
 
 Label = float | tuple[float, ...]  # a class, a number, or 0 or 1 for each of several labels
 NO_AGREEMENT = "-"  # of annotators, in SNLI and similar data sets
-
-
-class Row(NamedTuple):
-    """One example of a file; `group` is empty without a column of groups."""
-
-    id: str
-    texts: list[str]
-    target: Label | None
-    group: str = ""
 
 
 class Source(Protocol):
@@ -82,79 +73,70 @@ class LabelledFiles:
     group_column: str | None = None
 
     @property
-    def label_columns(self) -> tuple[str, ...]:
-        return self.indicators or ((self.label_column,) if self.label_column else ())
-
-    @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self.files)
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        return self.select(folder, split).sample(limit)
-
-    def select(self, folder: Path, split: str, places: np.ndarray | None = None) -> Examples:
-        """Return the examples at these positions in the file, or all; hold no others in memory."""
-        file, rows = self.file(folder, split), self.rows(folder, split)
-        kind = self.target_type if self.labelled(split) else None
-        return collect_examples(file, rows, len(self.text_columns), kind, places)
-
-    def labelled(self, split: str) -> bool:
-        return split != "test" or self.labelled_test
-
-    def allows_commas(self, path: Path) -> bool | None:
-        """Return whether the fields of a file may be separated by commas, as for `has_commas`."""
-        return path.name in (self.other_files or {}).values() or self.comma
-
-    def hashes(self, folder: Path, split: str) -> np.ndarray:
-        """Return a 64-bit hash of each example's group, or of its texts if it has none.
-
-        The examples are not held in memory.
-        """
-        rows = filter(None, self.rows(folder, split))
-        return np.fromiter(
-            (text_hash([row.group] if row.group else row.texts) for row in rows), np.uint64
-        )
-
-    def rows(self, folder: Path, split: str) -> Iterator[Row | None]:
-        """Yield each row, None for one that is skipped; raise DataError with file and line."""
-        path = self.file(folder, split)
-        labelled = self.labelled(split)
-        labels = self.label_columns if labelled else ()
-        group_column = self.group_column if split == "train" else None
-        columns = (self.id_column, *self.text_columns, *labels, group_column)
-        needed = [name for name in columns if name is not None]
-        lines: dict[str, int] = {}  # id -> line
-        comma = self.allows_commas(path)
+        path, labelled = self.file(folder, split), split != "test" or self.labelled_test
+        labels: tuple[str, ...] = ()
+        if labelled:
+            labels = self.indicators or ((self.label_column,) if self.label_column else ())
+        group = self.group_column if split == "train" else None
+        columns = [name for name in (self.id_column, *self.text_columns, *labels, group) if name]
+        comma = path.name in (self.other_files or {}).values() or self.comma
         lists = dict.fromkeys(labels, self.separator) if self.separator else {}
-        rows = rows_by_name(path, needed, comma, self.quoted, self.header, lists)
+        rows = rows_by_name(path, columns, comma, self.quoted, self.header, lists)
+        lines: dict[str, int] = {}  # id -> line
+        ids: list[str] = []
+        texts: tuple[list[str], ...] = tuple([] for _ in self.text_columns)
+        targets: list[Label | None] = []
+        groups: list[str] = []
+        blank = 0
         for number, (line, row) in enumerate(rows, 1):
-            identity = str(number)
-            if self.id_column:
-                identity = row[self.id_column].strip()
-                identity = identity.lower() if self.lower_ids else identity
-                check_id(identity, path, line, lines)
-            target = None
-            if labelled:
+            try:
+                identity = self.identity(row, line, lines) if self.id_column else str(number)
                 cells = [row[name].strip() for name in labels]
-                if any(cell in self.blank for cell in cells):
-                    yield None
-                    continue
-                target = self.target(cells, f"{path}, line {line}")
-            texts = [self.clean_text(row[name]) for name in self.text_columns]
-            if labelled and self.skip_blank_texts and not all(texts):
-                yield None
+                unlabelled = any(cell in self.blank for cell in cells)
+                target = self.target(labels, cells) if labelled and not unlabelled else None
+            except ValueError as error:
+                raise DataError(f"{path}, line {line}: {error}") from error
+            cleaned = [self.clean_text(row[name]) for name in self.text_columns]
+            if unlabelled or (labelled and self.skip_blank_texts and not all(cleaned)):
+                blank += 1
                 continue
-            group = row[group_column].strip() if group_column else ""
-            yield Row(identity, texts, target, group)
+            ids.append(identity)
+            targets.append(target)
+            groups.append(row[group].strip() if group else "")
+            for column, text in zip(texts, cleaned, strict=True):
+                column.append(text)
+        if not ids:
+            found = f"found {blank} rows without label or text"
+            raise DataError(f"{path}: expected at least one example, {found}")
+        array: Any = np.array(targets, self.target_type) if labelled else None
+        return Examples(ids, texts, array, blank, groups=groups if group else None).sample(limit)
 
-    def target(self, cells: Sequence[str], where: str) -> Label:
-        """Return the number or numbers of a row's labels; raise DataError for an invalid label."""
+    def identity(self, row: Mapping[str, str], line: int, lines: dict[str, int]) -> str:
+        """Return the id of a row, and note its line.
+
+        Raise ValueError for an id that was there, or that would break the prediction file.
+        """
+        assert self.id_column is not None
+        found = row[self.id_column].strip()
+        found = found.lower() if self.lower_ids else found
+        if not found or not found.isprintable() or " , " in found:
+            raise ValueError(f"expected an id without ' , ' and line breaks, found {found!r}")
+        if (first := lines.setdefault(found, line)) != line:
+            raise ValueError(f"expected unique ids, found {found!r} again (first in line {first})")
+        return found
+
+    def target(self, labels: Sequence[str], cells: Sequence[str]) -> Label:
+        """Return the number or numbers of a row's labels; raise ValueError for an invalid label."""
         found = []
-        for name, cell in zip(self.label_columns, cells, strict=True):
+        for name, cell in zip(labels, cells, strict=True):
             try:
                 found.append(self.parse_label(cell))
             except ValueError as error:
-                raise DataError(f"{where}: {name}: {label_fault(error, cell)}") from error
+                raise ValueError(f"{name}: {error}, found {cell!r}") from error
         return tuple(found) if self.indicators else found[0]
 
     def file(self, folder: Path, split: str) -> Path:
@@ -167,52 +149,6 @@ class LabelledFiles:
 
     def where(self, folder: Path, split: str) -> str:
         return str(self.file(folder, split))
-
-
-def check_id(identity: str, path: Path, line: int, lines: dict[str, int]) -> None:
-    """Raise DataError for an id that is already in `lines` or would break the prediction file."""
-    if not identity:
-        raise DataError(f"{path}, line {line}: expected an id, found a blank field")
-    if not identity.isprintable() or " , " in identity:
-        raise DataError(
-            f"{path}, line {line}: expected an id without ' , ' and line breaks, found {identity!r}"
-        )
-    if identity in lines:
-        raise DataError(
-            f"{path}, line {line}: expected unique ids, "
-            f"found {identity!r} again (first in line {lines[identity]})"
-        )
-    lines[identity] = line
-
-
-def collect_examples(
-    path: Path,
-    rows: Iterable[Row | None],
-    columns: int,
-    target_type: type | None,
-    wanted: np.ndarray | None = None,
-) -> Examples:
-    """Return the rows of a file as examples, all or those at the positions `wanted`.
-
-    `columns` is the number of texts; `target_type` is None for a file without labels.
-    """
-    chosen = None if wanted is None else set(wanted.tolist())
-    ids: list[str] = []
-    texts: tuple[list[str], ...] = tuple([] for _ in range(columns))
-    targets: list[Label | None] = []
-    blank = 0
-    for place, row in enumerate(rows):
-        if row is None:
-            blank += 1
-        elif chosen is None or place - blank in chosen:
-            ids.append(row.id)
-            targets.append(row.target)
-            for column, text in zip(texts, row.texts, strict=True):
-                column.append(text)
-    if not ids:
-        found = f"{blank} rows without label or text" if blank else "only a header line"
-        raise DataError(f"{path}: expected at least one example, found {found}")
-    return Examples(ids, texts, np.array(targets, target_type) if target_type else None, blank)
 
 
 def innermost(source: Source) -> Source:

@@ -6,14 +6,11 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from common.suggestions import suggestion
-
-ONE_OF_THREE = 0.6  # minimum similarity of a label: one letter of three is wrong
 Limit = int | float | None  # number of examples, or a share below 1; None for all
 Limits = int | float | Mapping[str, int | float] | None  # of every task, or by task
 
@@ -25,8 +22,8 @@ class Examples:
     `texts` holds one list of n strings per text column. `targets` (n, ...) holds int64 classes,
     float32 scores or other inputs of a task's losses; it is None in a test file without labels.
     `blank_rows` counts the rows skipped for a blank label or text, `leaked` those removed because
-    they are also in dev or test. `available` counts the examples before a limit. `notices` are
-    lines to print about how the examples were made.
+    they are also in dev or test. `drawn_from` counts the examples before a limit. `groups` are the
+    values of a column of groups, which may be blank.
     """
 
     ids: list[str]
@@ -34,7 +31,8 @@ class Examples:
     targets: np.ndarray | None
     blank_rows: int = 0
     leaked: int = 0
-    drawn_from: int | None = None  # number of examples before a limit
+    drawn_from: int | None = None
+    groups: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -57,6 +55,7 @@ class Examples:
             ids=[self.ids[row] for row in rows],
             texts=tuple([column[row] for row in rows] for column in self.texts),
             targets=None if self.targets is None else self.targets[rows],
+            groups=None if self.groups is None else [self.groups[row] for row in rows],
         )
 
 
@@ -105,30 +104,12 @@ def class_label(classes: int) -> Callable[[str], float]:
     return parse
 
 
-class UnknownLabelError(ValueError):
-    """A label that is not one of `names`; the message says what was expected.
-
-    `label` is the label if the field has several.
-    """
-
-    def __init__(self, names: Iterable[str], label: str | None = None) -> None:
-        self.names, self.label = tuple(names), label
-        super().__init__(f"expected {', '.join(self.names)}")
-
-
-def label_fault(error: ValueError, label: str) -> str:
-    """Return what a parser of labels expected and found, and the label that was meant."""
-    label = getattr(error, "label", None) or label
-    known = () if to_number(label) is not None else getattr(error, "names", ())
-    return f"{error}, found {label!r}{suggestion(label, known, ONE_OF_THREE)}"
-
-
 def named_label(names: tuple[str, ...]) -> Callable[[str], float]:
     """Return a parser of labels by name, numbered in this order."""
 
     def parse(label: str) -> float:
         if label not in names:
-            raise UnknownLabelError(names)
+            raise ValueError(f"expected {', '.join(names)}")
         return names.index(label)
 
     return parse
@@ -139,7 +120,7 @@ def spelled_label(classes: Mapping[str, int]) -> Callable[[str], float]:
 
     def parse(label: str) -> float:
         if label.lower() not in classes:
-            raise UnknownLabelError(classes)
+            raise ValueError(f"expected {', '.join(classes)}")
         return classes[label.lower()]
 
     return parse

@@ -15,11 +15,6 @@ from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import Examples, Limit, amount, normalise_text, text_hash
 from tasks.text_files import DataError
 
-FEW_DIFFERENT_TEXTS = (
-    "expected rows with different texts for each part, found equal texts in too many rows; remove "
-    "repeated rows"
-)
-
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
 
 # (examples of the source's split, the new split, its files for messages) -> its examples.
@@ -134,85 +129,77 @@ def keys(examples: Examples) -> list[frozenset[str]]:
 
 
 @dataclass(frozen=True)
-class PartedSource:
-    """A tenth of the training file, at most 10,000 examples, is dev; test is another file or share.
+class SplitFile:
+    """Splits of a training file, the same for every run; test may be another file.
 
-    The split does not depend on a run's random seed, and keeps examples with equal texts together.
-    The file is read twice and only the split's rows are held: files may be larger than memory.
+    Examples of the same group, or else with equal texts, are in the same split.
     """
 
     source: LabelledFiles
-    test: float | None = None
+    test: float | bool | None = None
     splits: tuple[str, ...] = ("train", "dev", "test")
 
-    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        if split == "test" and self.test is None:
-            return self.source.read(folder, "test", limit)
-        known = self.source.hashes(folder, "train")
-        count, where = len(known), self.source.where(folder, "train")
-        order = np.random.default_rng(0).permutation(count)
-        held, tested = held_out_sizes(count, self.test)
-        if tested + held >= count:
-            raise DataError(f"{where}: expected more examples to split, found {count}")
-        rows = dict(zip(("train", "test", "dev"), deal(known, order, (tested, held)), strict=True))
-        if not len(rows[split]):
-            raise DataError(f"{where}: {FEW_DIFFERENT_TEXTS}")
-        return read_part(self.source, folder, split, rows[split], limit)
-
-    def where(self, folder: Path, split: str) -> str:
-        own = split == "test" and self.test is None
-        return self.source.where(folder, "test" if own else "train")
-
-
-@dataclass(frozen=True)
-class HashedSource:
-    """Each row of the training file is train, dev or test by a hash of its group, or of its texts.
-
-    A tenth is dev, and with `test` another tenth is test; otherwise test is a file. So a row, a
-    text and a group are in one split of all tasks and of all files. The file is read twice and only
-    the split's rows are held: files may be larger than memory.
-    """
-
-    source: LabelledFiles
-    test: bool
-    splits: tuple[str, ...] = ("train", "dev", "test")
+    def parts(self, known: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the rows of each split, given a hash of each example, in a random order."""
+        raise NotImplementedError
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         if split == "test" and not self.test:
             return self.source.read(folder, "test", limit)
-        known = self.source.hashes(folder, "train")
-        tenths = np.array([*["train"] * 8, "dev", "test" if self.test else "train"])
-        part = tenths[known % 10]
-        order = np.random.default_rng(0).permutation(len(known))
-        drawn = order[part[order] == split]
-        if not len(drawn):
-            found = f"found none for {split} among {len(known):,} labelled rows"
-            cure = "add rows, or name files for dev and test"
-            raise DataError(
-                f"{self.where(folder, split)}: expected rows for each split, {found}; {cure}"
-            )
-        return read_part(self.source, folder, split, drawn, limit)
+        examples = self.source.read(folder, "train")
+        parts = self.parts(hashes(examples))
+        check_parts(parts, len(examples), self.where(folder, "train"))
+        rows = parts[split]
+        if split != "train":  # blank rows are reported once
+            return replace(examples.select(np.sort(rows)), blank_rows=0, groups=None)
+        drawn = rows[: amount(len(rows), limit)]
+        before = None if len(drawn) == len(rows) else len(rows)
+        return replace(examples.select(np.sort(drawn)), drawn_from=before, groups=None)
 
     def where(self, folder: Path, split: str) -> str:
-        own = split == "test" and not self.test
-        return self.source.where(folder, "test" if own else "train")
+        return self.source.where(folder, "train" if split != "test" or self.test else "test")
 
 
-def read_part(
-    source: LabelledFiles, folder: Path, split: str, rows: np.ndarray, limit: Limit
-) -> Examples:
-    """Return the examples in these rows of the training file, the first ones within a limit."""
-    wanted = rows[: amount(len(rows), limit)] if split == "train" else rows
-    found = source.select(folder, "train", np.sort(wanted))
-    if split != "train":
-        return replace(found, blank_rows=0)  # reported once
-    return found if len(wanted) == len(rows) else replace(found, drawn_from=len(rows))
+class PartedSource(SplitFile):
+    """A tenth, at most 10,000 examples, is dev; `test` is a share of the file, None if another."""
+
+    def parts(self, known: np.ndarray) -> dict[str, np.ndarray]:
+        held = min(MOST_DEV, max(1, round(DEV * len(known))))
+        tested = max(1, round(self.test * len(known))) if self.test else 0
+        order = np.random.default_rng(0).permutation(len(known))
+        names = ("train", "test", "dev") if self.test else ("train", "dev")
+        sizes = (tested, held) if self.test else (held,)
+        return dict(zip(names, deal(known, order, sizes), strict=True))
 
 
-def held_out_sizes(count: int, test: float | None) -> tuple[int, int]:
-    """Return the sizes of dev, and of test if it is a share of the same `count` examples."""
-    tested = max(1, round(test * count)) if test else 0
-    return min(MOST_DEV, max(1, round(DEV * count))), tested
+class HashedSource(SplitFile):
+    """The hash of a row says its split: a tenth is dev, and with `test` another tenth is test.
+
+    So a row, a text and a group are in the same split of all tasks and of all files.
+    """
+
+    def parts(self, known: np.ndarray) -> dict[str, np.ndarray]:
+        tenths = np.array([*["train"] * 8, "dev", "test" if self.test else "train"])
+        order = np.random.default_rng(0).permutation(len(known))
+        part = tenths[known % 10][order]
+        return {split: order[part == split] for split in np.unique(tenths)}
+
+
+def hashes(examples: Examples) -> np.ndarray:
+    """Return a 64-bit hash of each example's group, or of its texts if it has none."""
+    every = zip(*examples.texts, strict=True)
+    groups = examples.groups or [""] * len(examples)
+    several = ([group] if group else texts for group, texts in zip(groups, every, strict=True))
+    return np.fromiter(map(text_hash, several), np.uint64, len(examples))
+
+
+def check_parts(parts: Mapping[str, np.ndarray], count: int, where: str) -> None:
+    """Raise DataError if there are no rows for one of the splits."""
+    for split, rows in parts.items():
+        if not len(rows):
+            expected = f"expected more examples with different texts, found none for {split}"
+            cure = "add rows, or name files for dev and test"
+            raise DataError(f"{where}: {expected} among {count:,}; {cure}")
 
 
 def deal(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
@@ -241,10 +228,8 @@ def random_split(examples: Examples, count: int, where: str) -> tuple[Examples, 
     """
     if not 0 < count < len(examples):
         raise DataError(f"{where}: expected at least two examples to split, found {len(examples)}")
-    known = np.array([text_hash(texts) for texts in zip(*examples.texts, strict=True)], np.uint64)
     order = np.random.default_rng(0).permutation(len(examples))
-    others, drawn = deal(known, order, (count,))
-    if not len(drawn):
-        raise DataError(f"{where}: {FEW_DIFFERENT_TEXTS}")
+    others, drawn = deal(hashes(examples), order, (count,))
+    check_parts({"one of two parts": drawn}, len(examples), where)
     first, rest = (examples.select(np.sort(rows)) for rows in (drawn, others))
     return replace(first, blank_rows=0), rest  # blank labels are reported once

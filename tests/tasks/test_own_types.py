@@ -71,11 +71,11 @@ def test_several_labels_have_a_sigmoid_each(rest):
     assert next(iter(own.kind.measure(logits.sigmoid().numpy(), targets.numpy()))) == "micro_f1"
 
 
-def test_a_misspelt_label_among_others_gets_a_suggestion(tmp_path):
+def test_a_misspelt_label_among_others_is_refused(tmp_path):
     for one, last in (("train", "noise"), ("dev", "noise; heatin")):
         (tmp_path / f"{one}.csv").write_text(f"t,y\na,heating;noise\nb,\nc,{last}\n")
     own = task(f"m={tmp_path}:type=multi-label,text=t,label=y,separator=;").build()
-    line = "dev.csv, line 4: y: expected heating, noise, found 'heatin'; did you mean heating"
+    line = "dev.csv, line 4: y: expected labels of heating, noise, found 'noise; heatin'"
     with pytest.raises(DataError, match=line):
         own.read(tmp_path, "dev")
 

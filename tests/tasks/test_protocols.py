@@ -173,7 +173,7 @@ def test_equal_texts_are_in_one_split():
     dev, test = (source.read(FOLDER, split) for split in ("dev", "test"))
     assert (len(dev), len(test)) == (12, 12)
     assert not set(dev.texts[0]) & set(test.texts[0])
-    with pytest.raises(DataError, match="expected rows with different texts for each part"):
+    with pytest.raises(DataError, match="expected more examples with different texts, found none"):
         draw(HeldOutTenth(), Given({"train": (["A.", "a", "a "],)})).read(FOLDER, "dev")
 
 

@@ -141,17 +141,14 @@ def test_labels_can_be_given_in_an_order_of_their_own(file):
         own.read(file.parent, "train")
 
 
-@pytest.mark.parametrize(
-    ("label", "meant"), [("negatve", "negative"), ("Neutral", "neutral"), ("yas", "yes"), ("2", "")]
-)
-def test_a_misspelt_label_of_dev_gets_a_suggestion(label, meant, tmp_path):
+@pytest.mark.parametrize("label", ["negatve", "Neutral", "2"])
+def test_a_misspelt_label_of_dev_is_refused(label, tmp_path):
     names = ("negative", "neutral", "yes", "20")
     rows = "".join(f"text {name},{name}\n" for name in names)
     for one, wrong in (("train", ""), ("dev", f"a text,{label}\n")):
         (tmp_path / f"{one}.csv").write_text(f"text,mood\n{rows}{wrong}", "utf-8")
     found = task(f"m={tmp_path}:type=classification,text=text,label=mood")
-    end = f"; did you mean {meant}\\?$" if meant else "$"
-    line = f"dev.csv, line 6: mood: expected .*, yes, found '{label}'{end}"
+    line = f"dev.csv, line 6: mood: expected .*, yes, found '{label}'$"
     with pytest.raises(DataError, match=line):
         found.build().read(tmp_path, "dev")
 
