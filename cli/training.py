@@ -142,7 +142,7 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: Chosen, **more: Any)
     base = merged(preset_settings(preset, more["mode"]), from_file) if preset else from_file
     given = merged(from_file, nested(flat, [*map(name_of, tasks)], base))
     if "init" in flat and "encoder" not in flat:
-        given["encoder"] = RunFolder(Path(flat["init"])).settings()["encoder"]
+        given["encoder"] = RunFolder(Path(flat["init"])).encoder()
     return RunConfig(**{**given, "tasks": tasks, **more})
 
 

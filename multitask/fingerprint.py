@@ -94,7 +94,7 @@ def check_encoder_of_init(config: RunConfig) -> None:
     """Raise SettingsError if the run in `init` has another encoder."""
     if config.init is None:
         return
-    if config.encoder != (brought := RunFolder(Path(config.init)).settings()["encoder"]):
+    if config.encoder != (brought := RunFolder(Path(config.init)).encoder()):
         line = f"expected {brought}, the encoder of init, found {config.encoder}"
         raise SettingsError(f"encoder: {line}")
 

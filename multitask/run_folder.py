@@ -94,7 +94,7 @@ class RunFolder:
         """Return the settings of a run or an export; raise RunError without any."""
         if self.exported:
             return read_intact(self.path / EXPORTED, RunError)
-        if not (found := self.settings_if_any()):
+        if not is_run(found := self.settings_if_any()):
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
         return found
 
@@ -105,6 +105,12 @@ class RunFolder:
         except UserError as error:
             file = self.path / EXPORTED if self.exported else self.config_file
             raise RunError(f"{file}: {error}") from error
+
+    def encoder(self) -> str:
+        """Return the name of the run's initial encoder; raise RunError for an ensemble."""
+        if "encoder" not in (found := self.settings()):
+            raise RunError(f"{self.path}: expected a run with an encoder, found an {found['mode']}")
+        return str(found["encoder"])
 
     def metrics(self) -> dict[str, Any] | None:
         """Return the results of a run; None if it is not finished, RunError if they are damaged."""

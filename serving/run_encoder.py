@@ -25,7 +25,7 @@ def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiE
     task that has only learnt to read pairs as one sequence.
     """
     folder = RunFolder(run)
-    stored = folder.settings()
+    stored, weights = folder.settings(), folder.weights()
     tasks = {**stored["task_options"], **stored["own_tasks"]}
     joint = {name: tasks.get(name, {}).get("pair") == "joint" for name in stored["tasks"]}
     check_embeds_texts(joint, task, f"{run}: ")
@@ -33,7 +33,7 @@ def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiE
         check_task(task, (), "--task")
         pooling = config.pooling or stored.get("pooling")
         limit = config.max_tokens or stored.get("max_tokens")
-        model = BiEncoder.from_pretrained(folder.weights(), pooling, limit)
+        model = BiEncoder.from_pretrained(weights, pooling, limit)
         folder.warn_if_unfinished()
         return model.to(choose_device(config.device))
     _, _, trained = load_trained(run, config.device, config.max_tokens)

@@ -151,11 +151,17 @@ def test_the_folder_of_a_running_process_is_left_unchanged(interrupted, finished
     assert before.items() <= tree(folder).items()
 
 
-def test_init_needs_a_complete_run_and_its_encoder(tmp_path, run_copy, small, error_line):
+def test_init_needs_a_complete_run_and_its_encoder(tmp_path, run_copy, small, error_line, run_ok):
     start = (*SST, "--data", small, "--output", tmp_path / "run", "--init")
     for name in (tmp_path, tmp_path / "nope"):
         assert f"{name}: expected a run with a config.json" in error_line(1, *start, name)
     folder, _ = run_copy
+    merged = tmp_path / "merged"
+    run_ok("--mode", "ensemble", "--runs", folder, "--output", merged)
+    for one in (folder / "best", merged):
+        assert f"{one}: expected a run with" in error_line(1, *start, one)
+        encode = ("--mode", "encode", "--input", __file__, "--output", tmp_path / "a.npy")
+        assert f"{one}: expected a run with" in error_line(1, *encode, "--run", one)
     line = error_line(2, *start, folder, "--encoder", "minilm")
     assert "--encoder: expected tiny, the encoder of init, found minilm" in line
     (folder / "best" / "heads.safetensors").unlink()
