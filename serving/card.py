@@ -16,7 +16,6 @@ from reports.tables import Table, markdown_table, shown
 from serving.export_kinds import KINDS
 from serving.head_formulas import reason_without
 from serving.model import MultiTaskModel
-from tasks.own_task import FILES
 
 QQP_CAVEAT = (
     "The encoder all-MiniLM-L6-v2 was trained on duplicates of Quora's questions: its scores on "
@@ -144,7 +143,7 @@ def data(config: RunConfig) -> list[list[str]]:
     title = f"data of {', '.join(built_in)}" if config.own_tasks else "data"
     rows = [[title, Path(config.data).name]] if built_in else []
     for name, one in config.own_tasks.items():
-        files = [Path(file).name for key in FILES if (file := getattr(one, key))]
+        files = [Path(file).name for file in one.files.values()]
         rows.append([f"data of {name}", ", ".join([*dict.fromkeys(files), str(one.type)])])
     return rows
 

@@ -18,7 +18,7 @@ from common.suggestions import suggestion
 from common.text import first_names
 from tasks.base import Task
 from tasks.label_kinds import infer_type
-from tasks.labelled_files import LabelledFiles, Source
+from tasks.labelled_files import LabelledFiles
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import SEPARATOR, TYPES, OwnType, TypeName
 from tasks.registry import TASK_NAMES, Pair, TargetType, TaskOptions
@@ -27,6 +27,7 @@ from tasks.tables import has_columns, list_columns, rows_by_name
 from tasks.text_files import DataError, to_text
 
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
+Separator = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$")]
 FILES = ("train", "dev", "test")
 IN_FOLDER = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
@@ -57,7 +58,7 @@ class OwnTask(TaskOptions):
     labels: tuple[str, ...] = ()  # the classes in the order of their numbers
     low: Bound | None = None  # of the similarities
     high: Bound | None = None
-    separator: Annotated[str, Meta(min_length=1)] | None = None  # of several labels in a cell
+    separator: Separator | None = None  # of several labels in a cell
     blank: Literal["none", "unknown"] = "none"  # a blank cell has no label, or is skipped
     pair: Pair = "bi"
     quotes: bool = True  # False: ordinary characters between tabs
@@ -104,16 +105,12 @@ class OwnTask(TaskOptions):
             yield f"labels: expected two or more, at most {MOST_LABELS:,}, found {found}"
         for label in repeated(self.labels):
             yield f"labels: expected each once, found {label!r} twice"
-        # Prediction files have a row in each line, with ' , ' between id and label.
-        separator = self.separator if self.predicts == "labels" else None
-        for label in (*self.labels, *([separator] if separator else [])):
-            if not label or " , " in label or any(map(is_unsafe, label)):
-                found = short(label)
-                yield f"labels: expected none with ' , ' or line breaks, not blank, found {found}"
+        # A row of a prediction file is a line with ' , ' between id and label.
+        marks = (" , ", *([self.separator] if self.separator and self.predicts == "labels" else []))
         for label in self.labels:
-            if separator and separator in label:
-                cure = "separator= names another"
-                yield f"labels: expected none with {separator!r}, found {label!r}; {cure}"
+            if not label or any(map(is_unsafe, label)) or any(one in label for one in marks):
+                names = " or ".join(map(repr, marks))
+                yield f"labels: expected none with {names}, or blank, found {short(label)}"
 
     @property
     def own(self) -> OwnType:
@@ -131,6 +128,12 @@ class OwnTask(TaskOptions):
     @property
     def texts(self) -> int:  # type: ignore[override]
         return len(self.text)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Return the files of the splits that have one."""
+        every = {split: getattr(self, split) for split in FILES}
+        return {split: file for split, file in every.items() if file is not None}
 
     @property
     def outputs(self) -> dict[str, Any]:
@@ -156,13 +159,12 @@ class OwnTask(TaskOptions):
         Raise DataError, with file and line, for files that cannot be read.
         """
         found = self if self.dev or self.test else replace(self, **files_in(self.train))
-        for split in FILES:
-            file = getattr(found, split)
-            if file is not None and not Path(file).exists():
+        for split, file in found.files.items():
+            if not Path(file).exists():
                 raise DataError(f"{file}: expected the file {split} of {self.name}, found none")
         try:
             if found.lacks and next(found.cells(), None) is None:
-                raise ValueError(f"{self.name}: expected labels, found none")
+                raise ValueError("expected labels, found none")
             if found.type is None:
                 found = replace(found, **found.inferred())
             if found.lacks:
@@ -170,7 +172,8 @@ class OwnTask(TaskOptions):
         except DataError:
             raise
         except ValueError as error:
-            raise DataError(f"{found.train}: {error}") from error
+            name = "" if isinstance(error, SettingsError) else f"{self.name}: "
+            raise DataError(f"{found.train}: {name}{error}") from error
         if found.test is None:
             return found
         return replace(found, test_labels=has_columns(Path(found.test), found.label, found.quotes))
@@ -181,10 +184,7 @@ class OwnTask(TaskOptions):
             return {"type": "multi-label"}
         lists = bool(list_columns(Path(self.train), self.label))
         cells = Counter(cell for _, cell in self.cells())
-        try:
-            return infer_type(cells, self.texts, lists)
-        except ValueError as error:
-            raise ValueError(f"column {self.label[0]!r}: {error}") from error
+        return infer_type(cells, self.texts, lists)
 
     def cells(self) -> Iterator[tuple[int, str]]:
         """Yield (line, cell) of the labels of train that are not blank; lists are joined."""
@@ -202,7 +202,8 @@ class OwnTask(TaskOptions):
         if self.labels:
             what = f"{len(self.labels)} {'classes' if self.has_classes else 'labels'}: "
             what += first_names(self.labels, 10)
-            what += f"; f1 is that of {self.labels[1]}" if len(self.labels) == 2 else ""
+            if self.has_classes and len(self.labels) == 2:
+                what += f"; f1 is that of {self.labels[1]}"
         else:
             what = ", ".join(f"{key} {getattr(self, key):.4g}" for key in self.own.read)
         yield f"{self.type} of {texts}, label {columns}: {what}"
@@ -214,15 +215,10 @@ class OwnTask(TaskOptions):
 
     def build(self) -> Task:
         parts = self.own.parts(self)
-        columns = len(self.label) > 1
-        several = self.predicts == "labels"
+        columns, several = len(self.label) > 1, self.predicts == "labels"
         files = LabelledFiles(
             # Relative to the working directory, not to --data.
-            files={
-                split: str(Path(file).absolute())
-                for split in FILES
-                if (file := getattr(self, split)) is not None
-            },
+            files={split: str(Path(file).absolute()) for split, file in self.files.items()},
             text_columns=self.text,
             label_column=None if columns else self.label[0],
             indicators=self.label if columns else (),
@@ -239,24 +235,15 @@ class OwnTask(TaskOptions):
             skip_blank_texts=True,
             group_column=self.group,
         )
-        source: Source = files
-        if self.dev is None:
-            source = HashedSource(files, self.test is None)
-        return Task(
-            name=self.name,
-            kind=parts.kind,
-            source=source,
-            build_head=parts.build_head,
-            output=parts.output,
-            joint=self.joint,
-            texts=self.texts,
-        )
+        source = HashedSource(files, self.test is None) if self.dev is None else files
+        head, output = parts.build_head, parts.output
+        return Task(self.name, parts.kind, source, head, output, joint=self.joint, texts=self.texts)
 
 
 def as_typed(key: str, value: Any) -> Any:
     """Return a value of a flag or a YAML file, or of Python, as the class has it."""
-    if key == "quotes":
-        return {"yes": True, "no": False}.get(value, value)
+    if key == "quotes" and value in ("yes", "no"):
+        return value == "yes"
     if key in ("text", "label", "labels"):
         if isinstance(value, str):
             value = value.split("|") if key == "labels" else [value]
@@ -289,11 +276,7 @@ def own_task(name: str, given: Any) -> OwnTask:
 
 
 def files_in(place: str) -> dict[str, str]:
-    """Return the files of a folder by split; a file is returned as train.
-
-    A folder has `train.csv`, and `dev.csv` or `validation.csv` and `test.csv`, with any ending of
-    `ENDINGS`.
-    """
+    """Return the files of a folder, such as `train.csv`, by split; a file is train."""
     folder = Path(place)
     if not folder.is_dir():
         return {"train": place}

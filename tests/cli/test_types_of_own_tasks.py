@@ -40,9 +40,3 @@ def test_a_run_prints_weights_and_the_figures_of_each_class(trained):
     for split, found in figures.items():
         f1 = [one["f1"] for one in found["tags"].values()]
         assert metrics(run)[split]["tags"]["macro_f1"] == pytest.approx(sum(f1) / 8)
-
-
-def test_modes_that_need_one_class_refuse_several_labels(error_line):
-    for command in (("single", "--objective", "scl"), ("probe",)):
-        line = error_line(2, "--mode", *command, "--task", TAGS)
-        assert "a task with classes, found tags" in line

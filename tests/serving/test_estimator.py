@@ -262,7 +262,7 @@ TWO = (["a", "b"], ["x", "y"])
         ({}, ["a", "b"], None, "SentenceClassifier requires y to be passed"),
         ({}, ["a", "b"], ["x", pd.NA], "y: expected labels of one type, found texts and <NA>"),
         ({}, ["a", "b"], [["x"], ["z", None]], "y: expected labels .*, found texts and None"),
-        ({}, ["a", "b"], [["x"], [""]], "labels: expected none with .*, not blank, found ''"),
+        ({}, ["a", "b"], [["x"], [""]], "labels: expected none with .* blank, found ''"),
         ({"epochs": 0}, *TWO, "epochs: Expected `int` >= 1"),
         ({"settings": {"epoch": 3}}, *TWO, "epoch"),
         ({"settings": [("seed", 1)]}, *TWO, "settings: expected a mapping"),

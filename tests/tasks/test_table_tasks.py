@@ -112,7 +112,7 @@ def test_wrong_keys_of_a_table_are_refused(labels, options, line):
     [
         (
             {"text": "topic", "labels": ["text"]},
-            "column 'text': expected labels that recur",
+            "tickets.csv: text: expected labels that recur",
         ),
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
         ({"group": "mood"}, "expected a column 'mood'"),
@@ -181,38 +181,6 @@ def test_a_limit_draws_training_rows_and_a_row_without_a_group_is_split_by_its_t
     found = plain.read(HERE, "train", 20)
     assert (len(found), found.available) == (20, len(plain.read(HERE, "train")))
     assert set(found.ids) <= set(plain.read(HERE, "train").ids)
-
-
-def test_files_for_dev_and_test_are_used_as_they_are(table):
-    rows = [(f"text {n}", "ab"[n % 2], "xyz"[n % 3]) for n in range(60)]
-    train = table(("text", "one", "two"), rows[:40])
-    dev = table(("text", "one", "two"), [*rows[40:50], ("more", "", "x")], "dev.csv")
-    test = table(("text", "one"), [row[:2] for row in rows[50:]], "test.csv")
-    labels = ["one", "two"]
-    tasks = [
-        own.build() for own in table_tasks(train, text="text", labels=labels, dev=dev, test=test)
-    ]
-    assert [[len(ids) for ids in rows_of(task).values()] for task in tasks] == [
-        [40, 10, 10],
-        [40, 11, 10],
-    ]
-    assert [task.read(HERE, "test").targets is None for task in tasks] == [False, True]
-    # Without a file for dev, a tenth of train.
-    tasks = [own.build() for own in table_tasks(train, text="text", labels=["one"], test=test)]
-    found = rows_of(tasks[0])
-    assert sorted(found["train"] + found["dev"], key=int) == [str(n) for n in range(1, 41)]
-    assert 0 < len(found["dev"]) < 10
-    assert len(found["test"]) == 10
-
-
-def test_a_folder_is_a_table(table, tmp_path):
-    rows = [(f"text {n}", "ab"[n % 2]) for n in range(30)]
-    for name in ("train.csv", "validation.csv"):
-        table(("text", "y"), rows, name)
-    (own,) = table_tasks(tmp_path, text="text", labels=["y"])
-    assert rows_of(own.build()) == {
-        split: [str(n) for n in range(1, 31)] for split in ("train", "dev")
-    }
 
 
 def test_a_single_task_may_have_groups():
