@@ -152,12 +152,13 @@ class RunFolder:
 
     def finish(self) -> None:
         """Name the best weights `best`, and delete the checkpoints from which a run resumes."""
-        *others, best = [None, *self.checkpoints("best")]
-        if best is not None and best.name != "best" and (best / STATE).exists():
+        best = self.newest("best")
+        if best is not None and best.name != "best":
             remove(self.path / "best")
             best.rename(self.path / "best")
-        for one in (*filter(None, others), *self.checkpoints("last")):
-            remove(one)
+        for one in (*self.checkpoints("best"), *self.checkpoints("last")):
+            if one.name != "best":
+                remove(one)
 
     # Before and after training
 
