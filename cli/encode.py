@@ -8,6 +8,8 @@ The row of an empty text is NaN; a line gives the number of these rows.
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -66,49 +68,45 @@ def add_flags(parser: Any) -> None:
 def main(args: argparse.Namespace, parser: Any) -> int:
     from tasks.tables import read_sentences
 
-    check_run(args, parser)
-    config = RunConfig(**parser.flags.given(args))
-    source, target = Path(args.input), Path(args.output)
-    check_output_file(args, parser, (".npy",))
-    with if_interrupted(f"{target} was not written"):
-        # A first pass over the file counts the sentences and finds errors early.
-        total = sum(1 for _ in read_sentences(source, args.column))
-        if not total:
-            raise UserError(f"{source}: expected at least one sentence, found none")
-        shown = encode(args, config, parser, total)
-    print(f"{shown}: {target}")
-    return 0
-
-
-def check_run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """Check that the encoder is that of a run or another one."""
     if args.run and args.encoder:
         parser.error("--run and --encoder: expected at most one of them")
     for name in ("task", "use"):
         if getattr(args, name) and not args.run:
             parser.error(f"--{name}: expected --run RUN, found none")
+    check_output_file(args, parser, (".npy",))
+    config = RunConfig(**parser.flags.given(args))
+    with if_interrupted(f"{args.output} was not written"):
+        # A first pass over the file counts the sentences and finds errors early.
+        total = sum(1 for _ in read_sentences(Path(args.input), args.column))
+        if not total:
+            raise UserError(f"{args.input}: expected at least one sentence, found none")
+        print(f"{encode(args, config, total)}: {args.output}")
+    return 0
 
 
-def encode(args: argparse.Namespace, config: RunConfig, parser: Any, total: int) -> str:
-    """Write the array of `total` sentences; return a line with the speed."""
+def encode(args: argparse.Namespace, config: RunConfig, total: int) -> str:
+    """Write the array of `total` sentences; return a line with its size and the speed."""
     with ThreadPoolExecutor(1) as meanwhile:
         if not args.run:  # check the weights' hash while PyTorch is imported
             meanwhile.submit(find_folder, config.encoder)
         from minbert.device import choose_device, warn_if_slow
         from multitask.assembly import open_bi_encoder, report_skipped
-        from serving.encode_file import encode_file
-        from serving.run_encoder import encoder_of_run, report_precision
+        from serving.encode_file import encode_file, encoder_of_run
 
-    warn_if_slow(config.precision, choose_device(config.device))
+    device = choose_device(config.device)
+    warn_if_slow(config.precision, device)
     if args.run:
         model = encoder_of_run(Path(args.run), config, args.task)
     else:
-        model = open_bi_encoder(config.encoder, config).to(choose_device(config.device))
+        model = open_bi_encoder(config.encoder, config).to(device)
     if args.verbose:
         report_skipped(model)
     precision = model.choose_precision(config.precision)
-    source, normalize = Path(args.input), args.normalize
+    given = Path(args.input), args.column, total
+    begin = time.perf_counter()
     with atomic_path(Path(args.output)) as new:
-        line = encode_file(model, source, args.column, total, new, precision.precision, normalize)
-    report_precision(config.precision, precision)
-    return line
+        encode_file(model, *given, new, precision.precision, args.normalize)
+    rate = total / (time.perf_counter() - begin)
+    if config.precision == "auto":
+        print(precision, file=sys.stderr, flush=True)
+    return f"{total:,} x {model.width}, {rate:,.0f} sentences/s"

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from cli.settings_flags import USE, USE_AGAIN, path
-from serving.export_kinds import DEFAULT, KINDS
+
+FORMATS = {
+    "sentence-transformers": "SentenceTransformer(DIR) returns the same embeddings",
+    "transformers": "AutoModel and AutoTokenizer open it",
+    "onnx": "also model.onnx, from ids and mask to embeddings, and heads.onnx, to scores",
+}
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -19,15 +24,15 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name}", type=path, required=True, metavar="DIR", help=about)
     parser.add_argument(
         "--format",
-        choices=tuple(KINDS),
-        default=DEFAULT,
-        help="; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
-        + f" (default: {DEFAULT})",
+        choices=tuple(FORMATS),
+        default="sentence-transformers",
+        help="; ".join(f"{name}: {what}" for name, what in FORMATS.items())
+        + " (default: sentence-transformers)",
     )
     parser.add_argument(
         "--task",
         metavar="TASK",
-        help="task of a run with branches: export its head, and the encoder with its layers",
+        help="export only this head, and the encoder with its layers in a run with branches",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing export")
     parser.add_argument("--use", help=USE_AGAIN, **USE)

@@ -13,15 +13,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from cli.output_file import check_output_file
-from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
-from common.settings import Name
+from cli.settings_flags import USE, USE_AGAIN, Flags, path
+from common.errors import UserError
 from multitask.settings.config import RunConfig
-from serving.prediction_table import PredictionOptions
 
 
 def add_flags(parser: Any) -> None:
@@ -65,16 +64,6 @@ def add_flags(parser: Any) -> None:
     )
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--probabilities", action="store_true", help="add one column per class")
-    files.add_argument(
-        "--glue",
-        type=typed(Name),
-        nargs="?",
-        const="index",
-        metavar="INDEX",
-        help="write a submission file for GLUE's leaderboard with the index of each test row, "
-        "from the column INDEX (default: index; QQP has id), and the label predicted for one "
-        "of --tasks; implies --quotes no",
-    )
     parser.flags = flags = Flags(parser, defaults={"max_tokens": "that of the run"})
     flags.add_settings(("max_tokens", "precision", "device"))
     flags.add("use", "training", USE_AGAIN, **USE)
@@ -82,50 +71,41 @@ def add_flags(parser: Any) -> None:
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     from common.files import atomic_path
-    from serving.prediction_writer import write_predictions
-    from serving.row_file import RowFile
+    from serving.model import MultiTaskModel
+    from serving.predict_file import predict_rows, read_rows
 
-    check_flags(args, parser)
-    machine = RunConfig(**parser.flags.given(args))
-    quoted = args.quotes != "no" and not args.glue
-    source = RowFile(args.input, tuple(args.column or ()), args.glue, quoted)
-    write = partial(write_predictions, args.run, source)
-    how = options_of(args), machine
-    if not args.output:
-        write(sys.stdout, *how)
-        return 0
-    check_output_file(args, parser, (".tsv",) if args.glue else (".csv", ".tsv"))
-    target, begin = Path(args.output), time.perf_counter()
-    with atomic_path(target) as new, new.open("x", encoding="utf-8", newline="") as file:
-        written = write(file, *how)
-    rate = written.rows / (time.perf_counter() - written.loaded)
-    loading = f"{written.loaded - begin:.1f} s of loading"
-    print(f"{written.rows:,} rows, {rate:,.0f} rows/s after {loading}: {target}")
-    return 0
-
-
-def check_flags(args: argparse.Namespace, parser: Any) -> None:
-    """End with a line about flags that contradict each other, or need another one."""
     if args.column and not args.input:
         parser.error("--column: expected --input FILE, found standard input")
     if args.column and len(args.column) > 2:
         parser.error(f"--column: expected one or two, found {len(args.column)}")
-    if args.glue and not (args.column and args.output):
-        parser.error("--glue: expected --input, --column and --output")
-    if args.glue and args.quotes == "yes":
-        parser.error("--glue: expected --quotes no, which it implies, found yes")
-    if args.glue and args.probabilities:
-        parser.error("--glue and --probabilities: expected at most one of them")
     if args.overwrite and not args.output:
         parser.error("--overwrite: expected --output FILE, found none")
-
-
-def options_of(args: argparse.Namespace) -> PredictionOptions:
-    """Return the options of the output; its separator follows from the ending of its file."""
-    comma = Path(args.output or "").suffix.lower() == ".csv"
-    return PredictionOptions(
-        args.tasks,
-        glue=bool(args.glue),
-        probabilities=args.probabilities,
-        separator="," if comma else "\t",
-    )
+    if args.output:
+        check_output_file(args, parser, (".csv", ".tsv"))
+    machine = RunConfig(**parser.flags.given(args))
+    source = Path(args.input) if args.input else None
+    rows = read_rows(source, args.column or (), args.quotes != "no")
+    first = next(rows, None)  # reports faulty input before the model is loaded
+    if first is None and args.input:
+        raise UserError(f"{args.input}: expected rows to predict, found none")
+    rows = chain([first] if first else [], rows)
+    model = MultiTaskModel.load(args.run, machine.device, machine.max_tokens)
+    precision = model.model.bi_encoder.choose_precision(machine.precision)
+    how: dict[str, Any] = {
+        "tasks": args.tasks,
+        "precision": precision.precision,
+        "probabilities": args.probabilities,
+        "reasons": source is not None,
+    }
+    if args.output:
+        target, begin = Path(args.output), time.perf_counter()
+        how["separator"] = "," if target.suffix.lower() == ".csv" else "\t"
+        with atomic_path(target) as new, new.open("x", encoding="utf-8", newline="") as file:
+            count = predict_rows(model, rows, file, **how)
+        rate = count / (time.perf_counter() - begin)
+        print(f"{count:,} rows, {rate:,.0f} rows/s: {target}")
+    else:
+        predict_rows(model, rows, sys.stdout, **how)
+    if machine.precision == "auto":
+        print(precision, file=sys.stderr, flush=True)
+    return 0

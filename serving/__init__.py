@@ -1,4 +1,4 @@
-"""Use of trained models: prediction, embeddings, export and a server; estimators.
+"""Use of trained models: prediction, embeddings, export, a server, and an estimator.
 
 >>> from serving import MultiTaskModel
 >>> model = MultiTaskModel.load("runs/my-run")
@@ -9,12 +9,12 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serving.estimator import SentenceClassifier, SentenceRegressor
+    from serving.estimator import SentenceClassifier
     from serving.model import MultiTaskModel
     from serving.prediction import Prediction
 
-__all__ = ["MultiTaskModel", "Prediction", "SentenceClassifier", "SentenceRegressor"]
-PLACES = {"MultiTaskModel": "model", "Prediction": "prediction"}
+__all__ = ["MultiTaskModel", "Prediction", "SentenceClassifier"]
+PLACES = {"MultiTaskModel": "model", "Prediction": "prediction", "SentenceClassifier": "estimator"}
 
 
 def __getattr__(name: str) -> Any:
@@ -23,4 +23,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'serving' has no attribute {name!r}")
-    return getattr(import_module(f"serving.{PLACES.get(name, 'estimator')}"), name)
+    return getattr(import_module(f"serving.{PLACES[name]}"), name)

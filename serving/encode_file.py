@@ -1,9 +1,7 @@
-"""Embedding a file of sentences into an array on disk, window by window."""
+"""Embeddings of the sentences of a file, written as an array window by window."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +9,12 @@ import numpy as np
 
 from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
-from serving.empty_texts import is_empty, warn_of_empty_texts
+from minbert.device import choose_device
+from multitask.assembly import open_bi_encoder
+from multitask.run_folder import RunFolder
+from multitask.settings.config import RunConfig
+from serving.model import MultiTaskModel
+from serving.prediction import is_empty, warn_of_empty_texts
 from tasks.tables import read_sentences
 
 
@@ -23,35 +26,46 @@ def encode_file(
     target: Path,
     precision: str = "fp32",
     normalize: bool | None = None,
-) -> str:
-    """Write the embeddings of `total` sentences to `target`; return a line with the speed.
+) -> None:
+    """Write the embeddings of the `total` sentences of a file to a .npy file.
 
-    The rows of empty texts are NaN, and are counted in a Notice. Raise UserError if the
-    file has another number of sentences.
+    The rows of empty texts are NaN, and are counted in a Notice.
     """
-    array = np.lib.format.open_memmap(target, "w+", np.float32, (total, model.width))
-    if hasattr(os, "posix_fallocate"):  # a full disk raises OSError here, not a crash later
-        with target.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, target.stat().st_size)
-    sentences = read_sentences(source, column)
     marks: list[bool] = []  # of the texts of a window, which are read before it is encoded
 
     def marked() -> Iterator[str]:
-        for sentence in sentences:
+        for sentence in read_sentences(source, column):
             marks.append(is_empty(sentence))
             yield sentence
 
-    done, empty, begin = 0, 0, time.perf_counter()
-    for window in model.encode_stream(marked(), precision, normalize, total):
-        if done + len(window) > total:
-            break
-        window[np.array(marks)] = np.nan
-        array[done : done + len(window)] = window
-        done, empty = done + len(window), empty + sum(marks)
-        marks.clear()
-    if done != total or next(sentences, None) is not None:
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (total, model.width)}
+    done, empty = 0, 0
+    with target.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, shape)
+        for window in model.encode_stream(marked(), precision, normalize, total):
+            window[np.array(marks)] = np.nan
+            file.write(window.astype("<f4", copy=False).tobytes())
+            done, empty = done + len(window), empty + sum(marks)
+            marks.clear()
+    if done != total:
         raise UserError(f"{source}: expected {total} sentences, found the file changed meanwhile")
     warn_of_empty_texts(empty, done, "NaN in place of an embedding")
-    array.flush()
-    seconds = time.perf_counter() - begin
-    return f"{total:,} x {model.width}, {total / seconds:,.0f} sentences/s"
+
+
+def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiEncoder:
+    """Return the encoder that a run has kept, or an export, with the layers of `task`.
+
+    `config` has the device, and may have a pooling and a limit of tokens in place of the run's.
+    Warn and raise RunError as `MultiTaskModel.bi_encoder_of` does.
+    """
+    folder = RunFolder(run)
+    if not folder.config().pretrains:
+        trained = MultiTaskModel.load(run, config.device, config.max_tokens)
+        model = trained.bi_encoder_of(task)
+        model.pooling = config.pooling or model.pooling
+        return model
+    folder.warn_if_unfinished()
+    limit = config.max_tokens or folder.config().max_tokens
+    pooling = config.pooling or folder.config().pooling
+    model = open_bi_encoder(folder.weights(), config.changed(max_tokens=limit, pooling=pooling))
+    return model.to(choose_device(config.device))

@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+import copy
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from common.errors import RunError
+from common.errors import Notice, RunError
 from common.sequences import no_sequence
-from common.settings import short
 from common.suggestions import suggestion
-from minbert.batching import TokenLists
-from minbert.bi_encoder import WINDOW
-from minbert.precision import autocast, weights_state
-from minbert.sentences import characters, check_texts, windows
+from minbert.batching import TokenLists, concatenated
+from minbert.bi_encoder import WINDOW, BiEncoder
+from minbert.device import choose_device
+from minbert.precision import autocast
+from minbert.sentences import check_texts
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import load_trained
 from multitask.calibration import read_temperatures
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from multitask.settings.config import RunConfig
-from serving.empty_texts import is_empty, warn_of_empty_texts
-from serving.joint_encoding import embed_tasks
-from serving.prediction import Prediction, count_cut, count_empty, joined, prediction
-from serving.run_encoder import bi_encoder_of, check_embeds_texts, check_task, of_one_task
+from serving.prediction import (
+    Prediction,
+    is_empty,
+    joined,
+    prediction,
+    rows_with,
+    warn_of_empty_texts,
+)
 from tasks.base import Task
 from tasks.labelled_files import files_of
 
 Columns = Sequence[Sequence[str]]  # one or two columns of n texts
-Texts = Sequence[str] | Sequence[tuple[str, str]]
-Row = TypeVar("Row", bound=tuple[str, ...])  # the one or two texts of a row
+Encoders = Mapping[str | None, nn.Module]  # of tasks with own layers; the shared one under None
 
 
 class MultiTaskModel:
@@ -57,8 +61,6 @@ class MultiTaskModel:
         self.model, self.config = model.eval(), config
         self.temperatures = temperatures or {}
         self.tasks_by_name = build_tasks(config) if tasks is None else tasks
-        self.encoders: dict[tuple[str, str | None], nn.Module] = {}
-        self.copied: tuple[object, ...] | None = None  # the weights that `encoders` are copies of
 
     @classmethod
     def load(
@@ -82,22 +84,17 @@ class MultiTaskModel:
         config, tasks, model = load_trained(folder, device, max_tokens)
         return cls(model, config, read_temperatures(folder), tasks)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle weights and settings; the best device is chosen anew where they are loaded."""
+        return unpickled, (copy.deepcopy(self.model).cpu(), self.config, self.temperatures)
+
     @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(self.tasks_by_name)
 
-    @property
-    def joint(self) -> dict[str, bool]:
-        """Return whether each task reads pairs as one sequence."""
-        return {name: task.joint for name, task in self.tasks_by_name.items()}
-
-    def readers(self, columns: int) -> list[str]:
-        """Return the tasks for rows of `columns` texts; single-text tasks read the first text."""
-        return [name for name, task in self.tasks_by_name.items() if task.texts <= columns]
-
     def predict(
         self,
-        texts: Texts,
+        texts: Sequence[str] | Sequence[Sequence[str]],
         tasks: Sequence[str] | None = None,
         precision: str = "fp32",
     ) -> dict[str, Prediction]:
@@ -113,187 +110,73 @@ class MultiTaskModel:
             TypeError, ValueError: if `texts` are not all texts or all pairs.
 
         Warns:
-            common.errors.Notice: if rows are longer than the encoder's limit and
-                are cut to it; the message gives their number.
-            common.errors.Notice: if rows have an empty text; so does that.
+            common.errors.Notice: with the number of rows that are longer than the encoder's limit
+                and are cut to it, and of those that have an empty text.
         """
-        if isinstance(texts, str):
-            raise TypeError("texts: expected a list of texts or pairs, found one string")
-        if found := no_sequence(texts, "df[COLUMNS].values.tolist()"):
-            raise TypeError(f"texts: expected a list of texts or pairs, found {found}")
-        single = (str, int, float, type(None))  # the last three are refused below, with their row
-        pairs = []
-        for number, row in enumerate(texts):
-            if found := no_sequence(row, "tuple(row)"):
-                line = f"found {found} at index {number}, counted from 0"
-                raise TypeError(f"texts: expected texts or pairs, {line}")
-            pairs.append((row,) if isinstance(row, single) else tuple(row))
-        width = len(pairs[0]) if pairs else 1
-        for number, pair in enumerate(pairs):
-            for text in pair:
-                check_texts([text], number)
-        if width not in (1, 2):
-            raise ValueError(f"texts: expected texts or pairs, found {width} texts in a row")
-        if any(len(row) != width for row in pairs):
-            raise ValueError("texts: expected only texts or only pairs, found both")
-        columns = [[row[place] for row in pairs] for place in range(width)]
-        names = self.chosen(tasks, width)
-        self.renew_copies(precision)
-        parts = []
-        for begin in range(0, max(1, len(pairs)), WINDOW):
-            window = [column[begin : begin + WINDOW] for column in columns]
-            parts.append(self.predict_window(window, names, precision))
+        wrong = no_sequence(texts, "df[COLUMNS].values.tolist()")
+        if wrong := "one string" if isinstance(texts, str) else wrong:
+            raise TypeError(f"texts: expected a list of texts or pairs, found {wrong}")
+        several = tuple | list | np.ndarray
+        rows = [tuple(row) if isinstance(row, several) else (row,) for row in texts]
+        widths = {len(row) for row in rows} or {1}
+        if len(widths) > 1 or not widths <= {1, 2}:
+            found = " and ".join(map(str, sorted(widths)))
+            raise ValueError(f"texts: expected only texts or only pairs, found {found} in a row")
+        columns: Columns = list(zip(*rows, strict=True)) or [[]]
+        for column in columns:
+            check_texts(column)
+        names, encoders = self.chosen(tasks, len(columns)), self.encoders(precision)
+        parts = [
+            self.predict_window([one[begin : begin + WINDOW] for one in columns], names, encoders)
+            for begin in range(0, max(1, len(rows)), WINDOW)
+        ]
         result = {name: joined([found[name] for found in parts]) for name in names}
-        cut, empty = count_cut(result), count_empty(result)
-        warn_of_truncation(cut, len(pairs), "rows", self.model.bi_encoder.tokenizer.max_tokens)
-        warn_of_empty_texts(empty, len(pairs))
+        empty, cut = (int(rows_with(mark, result.values()).sum()) for mark in ("empty", "cut"))
+        warn_of_truncation(cut, len(rows), "rows", self.model.bi_encoder.tokenizer.max_tokens)
+        warn_of_empty_texts(empty, len(rows))
         return result
 
-    def encode(
-        self,
-        sentences: Sequence[str],
-        precision: str = "fp32",
-        normalize: bool | None = None,
-        task: str | None = None,
-    ) -> np.ndarray:
-        """Return embeddings (n, H) in float32; see `BiEncoder.encode`.
+    def chosen(self, tasks: Sequence[str] | None, texts: int) -> list[str]:
+        """Return the tasks for rows of `texts` texts: the requested ones, or all that fit.
 
-        The encoder is the one of `task`. Warn with a Notice if the run has branches
-        and `task` is None. Raise RunError as `check_embeds_texts` does.
+        Raise RunError for an unknown task, and for one that needs pairs.
         """
-        self.check_embeds_texts(task)
-        model = bi_encoder_of(self.model, task, "task")
-        return model.encode(sentences, precision, normalize)
-
-    def check_embeds_texts(self, task: str | None = None) -> None:
-        """Raise RunError for a task that is not in a run with branches, or one without texts."""
-        check_task(task, self.model.selectable_tasks, "task")
-        check_embeds_texts(self.joint, task)
-
-    def embeds_texts(self) -> bool:
-        """Return whether the encoder of any task has learnt to embed single texts."""
-        return not all(self.joint.values())
-
-    def of_task(self, task: str) -> MultiTaskModel:
-        """Return a model of one task, whose encoder has the layers of its own.
-
-        Raise RunError for a task that is not in the run.
-        """
-        shared = bi_encoder_of(self.model, task, "task")
-        config = of_one_task(self.config, task)
-        tasks = build_tasks(config)
-        model = EncoderWithHeads(shared, tasks, config.seed)
-        model.heads[task] = self.model.heads[task]
-        kept = {name: one for name, one in self.temperatures.items() if name == task}
-        return MultiTaskModel(model, config, kept, tasks)
-
-    def predict_stream(
-        self,
-        rows: Iterable[Row],
-        tasks: Sequence[str] | None = None,
-        precision: str = "fp32",
-        count: Callable[[int], object] | None = None,
-        size: Callable[[Row], int] = characters,
-    ) -> Iterator[tuple[list[Row], dict[str, Prediction]]]:
-        """Yield windows of a few thousand rows with their predictions, for a stream of any length.
-
-        Only one window is held in memory; it has fewer rows if they are large, where `size` gives
-        the characters of a row. `count` is called with the number of rows of each window, for a
-        progress bar. The warnings of `predict` are issued after the last row.
-        """
-        done, cut, empty = 0, 0, 0
-        self.renew_copies(precision)
-        for window in windows(rows, WINDOW, size):
-            for number, row in enumerate(window, done + 1):
-                if isinstance(row, str):
-                    raise TypeError(
-                        f"row {number}: expected a tuple of texts, found one string; write (text,)"
-                    )
-                if what := no_sequence(row, "tuple(row)"):
-                    raise TypeError(f"row {number}: expected a tuple of texts, found {what}")
-                if len(row) != len(window[0]):
-                    raise RunError(
-                        f"row {number}: expected as many texts as in the rows before, "
-                        f"{len(window[0])}, found {len(row)}"
-                    )
-                if len(row) not in (1, 2):
-                    raise ValueError(
-                        f"row {number}: expected a text or a pair, found {len(row)} texts"
-                    )
-                for text in row:
-                    if not isinstance(text, str):
-                        found = short(text)
-                        raise TypeError(f"row {number}: expected strings, found {found}")
-            columns = list(zip(*window, strict=True))
-            names = self.chosen(tasks, len(columns))
-            found = self.predict_window(columns, names, precision)
-            done += len(window)
-            cut, empty = cut + count_cut(found), empty + count_empty(found)
-            if count is not None:
-                count(len(window))
-            yield window, found
-            del window, columns, found  # before the next window is read
-        warn_of_truncation(cut, done, "rows", self.model.bi_encoder.tokenizer.max_tokens)
-        warn_of_empty_texts(empty, done)
-
-    def chosen(self, tasks: Sequence[str] | None, columns: int) -> list[str]:
-        """Return the requested tasks; raise RunError for an unknown or unsuitable one."""
         if isinstance(tasks, str):
             raise TypeError(f"tasks: expected a list of names, found one string {tasks!r}")
-        able, wanted = self.readers(columns), list(tasks or ())
-        if tasks is not None and not wanted:
-            raise RunError(f"tasks: expected some of {', '.join(self.tasks)}, or None, found none")
+        able = [name for name, task in self.tasks_by_name.items() if task.texts <= texts]
+        wanted = list(dict.fromkeys(tasks or able))
         for name in wanted:
-            if name not in self.tasks_by_name:
-                meant = suggestion(name, self.tasks)
-                raise RunError(f"expected tasks of {', '.join(self.tasks)}, found {name}{meant}")
-            if name not in able:
-                raise RunError(f"{name}: expected pairs of texts, found single ones")
-        if not able:
-            raise RunError(f"{', '.join(self.tasks)}: expected pairs of texts, found single ones")
-        return wanted or able
+            self.check_known(name)
+        if not wanted or not {*wanted} <= {*able}:
+            names = [name for name in wanted or self.tasks if name not in able]
+            raise RunError(f"{', '.join(names)}: expected pairs of texts, found single ones")
+        return wanted
+
+    def check_known(self, task: str) -> None:
+        """Raise RunError for a task that is not in the run."""
+        if task not in self.tasks_by_name:
+            meant = suggestion(task, self.tasks)
+            raise RunError(f"task: expected one of {', '.join(self.tasks)}, found {task}{meant}")
+
+    def encoders(self, precision: str = "fp32") -> Encoders:
+        """Return the encoder in a precision: the shared one, and that of each task with layers."""
+        shared = self.model.bi_encoder.encoder_in(precision)
+        names = (None, *self.model.branches)
+        return {name: self.model.encoder_of(name, shared) for name in names}
 
     def predict_window(
-        self,
-        columns: Columns,
-        names: Sequence[str],
-        precision: str,
+        self, columns: Columns, names: Sequence[str], encoders: Encoders
     ) -> dict[str, Prediction]:
-        """Return the predictions for all rows by task."""
+        """Return the predictions by task of n rows, all at once."""
         tokens = self.tokens(columns, names)
-        rows = list(zip(*columns, strict=True))
-        return self.predictions(rows, tokens, self.scores(tokens, precision))
-
-    @torch.inference_mode()
-    def scores(
-        self, tokens: Mapping[str, Sequence[TokenLists]], precision: str = "fp32"
-    ) -> dict[str, np.ndarray]:
-        """Return the scores (n, C) or (n,) by task, from the tokens of each task's texts."""
-        heads = self.model.heads
-        with autocast(self.model.bi_encoder.device, "fp32"):  # whatever the caller has chosen
-            vectors = embed_tasks(self.model, partial(self.encoder, precision), tokens)
-            scores = {
-                name: self.tasks_by_name[name].scores(heads[name], vectors[name]) for name in tokens
-            }
-        return {name: one.float().cpu().numpy() for name, one in scores.items()}
-
-    def predictions(
-        self,
-        rows: Sequence[Sequence[str]],
-        tokens: Mapping[str, Sequence[TokenLists]],
-        scores: Mapping[str, np.ndarray],
-    ) -> dict[str, Prediction]:
-        """Return the predictions by task of rows of texts, from their tokens and scores."""
-        blank = [
-            np.array([is_empty(text) for text in column]) for column in zip(*rows, strict=True)
-        ]
+        scores = self.scores(tokens, encoders)
+        blank = [np.array([is_empty(text) for text in column], bool) for column in columns]
         found = {}
-        for name, several in tokens.items():
+        for name in names:
             task = self.tasks_by_name[name]
-            empty = np.any(blank[: task.texts], axis=0) if rows else np.zeros(0, bool)
-            cut = np.any([one.truncated for one in several], axis=0)
-            temperature = self.temperatures.get(name)
-            found[name] = prediction(task, scores[name], empty, cut, temperature)
+            empty = np.any(blank[: task.texts], axis=0)
+            cut = np.any([one.truncated for one in tokens[name]], axis=0)
+            found[name] = prediction(task, scores[name], empty, cut, self.temperatures.get(name))
         return found
 
     def tokens(self, columns: Columns, names: Sequence[str]) -> dict[str, list[TokenLists]]:
@@ -304,8 +187,8 @@ class MultiTaskModel:
         known: dict[Any, TokenLists] = {}  # cleaning, columns -> tokens
 
         def of_task(task: Task) -> list[TokenLists]:
-            clean, texts = files_of(task.source).clean_text, range(min(task.texts, len(columns)))
-            places = [(0, 1)] if task.joint else [(place,) for place in texts]
+            clean = files_of(task.source).clean_text
+            places = [(0, 1)] if task.joint else [(place,) for place in range(task.texts)]
             for read in places:
                 if (clean, read) not in known:
                     cleaned = [[clean(text) for text in columns[place]] for place in read]
@@ -314,21 +197,103 @@ class MultiTaskModel:
 
         return {name: of_task(self.tasks_by_name[name]) for name in names}
 
-    def renew_copies(self, precision: str) -> None:
-        """Forget the copies of the encoder in other precisions if a weight has changed."""
-        precision = self.model.bi_encoder.choose_precision(precision).precision
-        if precision != "fp32" and (state := weights_state(self.model)) != self.copied:
-            self.encoders.clear()
-            self.copied = state
+    @torch.inference_mode()
+    def scores(
+        self, tokens: Mapping[str, Sequence[TokenLists]], encoders: Encoders
+    ) -> dict[str, np.ndarray]:
+        """Return the scores (n, C) or (n,) by task, from the tokens of each task's texts.
 
-    def encoder(self, precision: str, task: str | None = None) -> nn.Module:
-        """Return the encoder in a precision, with the own layers of a task if it has any.
-
-        A copy is kept until `renew_copies` finds a change. That reads all weights and takes longer
-        than one text, so it is done once per call of `predict` and `predict_stream`.
+        Tasks with the same encoder and pooling share a pass, which encodes equal texts once.
         """
-        key = precision, task if task is not None and task in self.model.branches else None
-        if key not in self.encoders:
-            shared = self.model.bi_encoder.encoder_in(precision)
-            self.encoders[key] = self.model.encoder_of(key[1], shared)
-        return self.encoders[key]
+        model, found = self.model, {}
+        passes: dict[tuple[str | None, bool], list[str]] = {}
+        for name in tokens:
+            own = name in model.branches or model.pooling_of(name) is not None
+            key = name if own else None, self.tasks_by_name[name].joint
+            passes.setdefault(key, []).append(name)
+        for (own_of, _), names in passes.items():
+            every = concatenated([one for name in names for one in tokens[name]])
+            rows, which = every.distinct()
+            vectors = model.bi_encoder.encode_window(
+                encoders.get(own_of, encoders[None]),
+                every.select(rows),
+                pool=model.pooling_of(own_of),
+                width=model.embedding_width(own_of),
+            )
+            lengths = [len(one) for name in names for one in tokens[name]]
+            spread = torch.from_numpy(vectors[which]).to(model.bi_encoder.device)
+            parts = iter(spread.split(lengths))
+            with autocast(model.bi_encoder.device, "fp32"):  # whatever the caller has chosen
+                for name in names:
+                    embeddings = tuple(next(parts) for _ in tokens[name])
+                    scores = self.tasks_by_name[name].scores(model.heads[name], embeddings)
+                    found[name] = scores.float().cpu().numpy()
+        return found
+
+    def encode(
+        self,
+        sentences: Sequence[str],
+        precision: str = "fp32",
+        normalize: bool | None = None,
+        task: str | None = None,
+    ) -> np.ndarray:
+        """Return embeddings (n, H) in float32; see `BiEncoder.encode` and `bi_encoder_of`."""
+        return self.bi_encoder_of(task).encode(sentences, precision, normalize)
+
+    def bi_encoder_of(self, task: str | None = None) -> BiEncoder:
+        """Return the encoder, with the own layers of a task if it has any.
+
+        Raise RunError as `check_embeds_texts` does. Warn with a Notice for None if tasks have own
+        layers.
+        """
+        self.check_embeds_texts(task)
+        if task is None and self.model.branches:
+            names = ", ".join(self.model.branches)
+            line = f"embeddings of the shared encoder, without a branch; task chooses one: {names}"
+            warnings.warn(line, Notice, stacklevel=3)
+        return self.model.bi_encoder_of(task)
+
+    def check_embeds_texts(self, task: str | None = None) -> None:
+        """Raise RunError for an unknown task, and for an encoder that reads only joint pairs."""
+        if task is not None:
+            self.check_known(task)
+        if not self.embeds_texts(task):
+            line = "expected a run that embeds single texts, found only pairs in one sequence"
+            raise RunError(f"{line}: {task or ', '.join(self.tasks)}")
+
+    def embeds_texts(self, task: str | None = None) -> bool:
+        """Return whether the encoder of a task, or of any, has learnt to embed single texts."""
+        several = self.tasks if task is None or task not in self.model.branches else (task,)
+        return not all(self.tasks_by_name[name].joint for name in several)
+
+    def of_task(self, task: str) -> MultiTaskModel:
+        """Return a model of one task, whose encoder has the layers of its own.
+
+        Raise RunError for a task that is not in the run.
+        """
+        self.check_known(task)
+        config = of_one_task(self.config, task)
+        tasks = build_tasks(config)
+        model = EncoderWithHeads(self.model.bi_encoder_of(task), tasks, config.seed)
+        model.heads[task] = self.model.heads[task]
+        kept = {name: one for name, one in self.temperatures.items() if name == task}
+        return MultiTaskModel(model, config, kept, tasks)
+
+
+def unpickled(
+    model: EncoderWithHeads, config: RunConfig, temperatures: Mapping[str, float]
+) -> MultiTaskModel:
+    return MultiTaskModel(model.to(choose_device("auto")), config, temperatures)
+
+
+def of_one_task(config: RunConfig, task: str) -> RunConfig:
+    """Return the configuration of a run, reduced to one of its tasks and without branches."""
+    # The metric that selects an epoch may be one of another task.
+    one = {"tasks": (task,), "branch": None, "branch_only": (), "auxiliary": (), "select_by": None}
+    by_task = {
+        key: {task: value[task]} if task in value else {}
+        for key in ("limit", "label_smoothing", "class_weights")
+        if isinstance(value := getattr(config, key), Mapping)
+    }
+    methods = {"combiner": "sum", "sampling": "round-robin", "schedule": "joint"}
+    return config.changed(**one, **by_task, **methods, regularizers=(), teacher=())

@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from minbert.bi_encoder import BiEncoder
 from minbert.folder import save_encoder
-from serving.head_formulas import exported_heads, shown_scores
 from serving.model import MultiTaskModel
+from tasks.base import Task
+from tasks.heads import PoolsTokens
 
 OUTPUTS = ["embeddings", "pooled"]  # the second ones are never normalised
 INPUTS = ["input_ids", "attention_mask"]
@@ -35,10 +37,8 @@ class PooledModel(nn.Module):
             pooled = hidden[:, 0]
         elif self.pooling == "max":
             pooled = hidden.masked_fill(mask == 0, torch.finfo(hidden.dtype).min).amax(1)
-        elif self.pooling == "mean":
-            pooled = (hidden * mask).sum(1) / mask.sum(1)
         else:
-            raise ValueError(f"pooling: expected mean, cls or max, found {self.pooling!r}")
+            pooled = (hidden * mask).sum(1) / mask.sum(1)
         return F.normalize(pooled) if self.normalize else pooled.clone(), pooled
 
 
@@ -55,6 +55,23 @@ class ExportedHeads(nn.Module):
             shown_scores(task, task.scores(head, texts[: task.texts]))
             for task, head in zip(self.tasks, self.heads, strict=True)
         )
+
+
+def reason_without(model: MultiTaskModel, name: str) -> str | None:
+    """Return why a head does not read the embeddings of single texts; None if it does."""
+    if isinstance(model.model.heads[name], PoolsTokens):
+        return "pools the tokens itself"
+    if model.tasks_by_name[name].joint:
+        return "reads both texts of a pair as one sequence"
+    return None
+
+
+def shown_scores(task: Task, scores: Tensor) -> Tensor:
+    """Return scores in the units of the task's files: probabilities, or numbers on their scale."""
+    if task.kind.columns is not None or task.output is None:
+        return scores
+    zero, one = (float(task.output.show(np.float32(value))) for value in (0.0, 1.0))
+    return scores if (zero, one) == (0.0, 1.0) else scores * (one - zero) + zero
 
 
 def write_onnx(model: BiEncoder, file: Path) -> None:
@@ -82,7 +99,7 @@ def write_heads(model: MultiTaskModel, file: Path) -> None:
     Its inputs are `first` (B, H), and `second` (B, H) if a task has pairs; its outputs are
     `TASK.probabilities` (B, C), or `TASK.values` (B,) in the units of the task's files.
     """
-    names = exported_heads(model)
+    names = [name for name in model.tasks if reason_without(model, name) is None]
     if not names:
         return
     tasks = [model.tasks_by_name[name] for name in names]

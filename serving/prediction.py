@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from common.errors import Notice
 from tasks.base import Task
 from tasks.calibration import scaled
+
+EMPTY_TEXT = "empty text"  # why a row has no prediction
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Prediction:
     of the classes in `class_names`, or None for similarities. `empty` (n,) is true for rows with an
     empty text that the head reads: their label is empty, and their value and probabilities mean
     nothing. `cut` (n,) is true for rows with a text that is longer than the limit: the head has
-    read only a part of it, by default its beginning.
+    read only its beginning.
     """
 
     task: str
@@ -38,7 +42,7 @@ def prediction(
     scores: np.ndarray,
     empty: np.ndarray,
     cut: np.ndarray,
-    temperature: float | None = None,
+    temperature: float | None,
 ) -> Prediction:
     """Convert scores (n, C) or (n,) to values and labels; rows that are `empty` have no label.
 
@@ -60,22 +64,28 @@ def prediction(
     return Prediction(task.name, values, labels, empty, cut, names, shares)
 
 
-def count_empty(found: Mapping[str, Prediction]) -> int:
-    """Return the number of rows with an empty text that a head reads."""
-    return int(np.sum(np.any([one.empty for one in found.values()], axis=0)))
-
-
-def count_cut(found: Mapping[str, Prediction]) -> int:
-    """Return the number of rows with a text of which a head reads only a part."""
-    return int(np.sum(np.any([one.cut for one in found.values()], axis=0)))
-
-
 def joined(parts: Sequence[Prediction]) -> Prediction:
     """Concatenate the predictions of all windows."""
-    first = parts[0]
     arrays: dict[str, Any] = {
         field.name: np.concatenate([getattr(one, field.name) for one in parts])
-        for field in fields(first)
-        if isinstance(getattr(first, field.name), np.ndarray)
+        for field in fields(Prediction)
+        if isinstance(getattr(parts[0], field.name), np.ndarray)
     }
-    return replace(first, labels=[label for one in parts for label in one.labels], **arrays)
+    return replace(parts[0], labels=[label for one in parts for label in one.labels], **arrays)
+
+
+def rows_with(mark: str, several: Iterable[Prediction]) -> np.ndarray:
+    """Return for each row (n,) whether it is `empty` or `cut` for any head."""
+    return np.asarray(np.any([getattr(one, mark) for one in several], axis=0))
+
+
+def is_empty(text: str) -> bool:
+    """Return whether a text has no character but white space."""
+    return not text.strip()
+
+
+def warn_of_empty_texts(empty: int, total: int, result: str = "no prediction from it") -> None:
+    """Warn the caller's caller if rows have an empty text; `result` is what they have instead."""
+    if empty:
+        line = f"{empty:,} of {total:,} rows have an empty text, and {result}"
+        warnings.warn(line, Notice, stacklevel=3)

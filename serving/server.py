@@ -1,98 +1,255 @@
-"""An HTTP server with limits: connections, and time of a request."""
+"""A server of a run's heads: a page and a JSON interface, whose requests share passes."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import socket
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import h11
 import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-ACCEPTED = 64  # length of the queue of connections that wait to be accepted
-UNFINISHED = (h11.IDLE, h11.SEND_BODY)  # states of a client whose request is not complete
-RESPONSE = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+from common.errors import RunError, UserError
+from serving.card import scores, settings
+from serving.model import MultiTaskModel
+from serving.prediction import EMPTY_TEXT, Prediction, is_empty
+from tasks.base import Task
+
+PAGE = Path(__file__).with_name("page.html")
+SECONDS = 10.0  # for a client to send a request, and to take its answer
+CONNECTIONS = 64  # at most
+BYTES = 8 * 1024**2  # of a request, at most: the longest batch in JSON with escaped emoji
+
+Text = Annotated[str, Field(max_length=5000)] | None  # null is an empty text
 
 
-@dataclass
-class ConnectionLimits:
-    """The maximum number of connections, and of seconds for the headers and body of a request.
+class PredictRequest(BaseModel):
+    """Rows of one or two texts each, and the tasks; without these, all that can read them."""
 
-    `reported` is true after a refused connection was logged, until all connections have ended.
+    model_config = ConfigDict(extra="forbid")
+    rows: list[Annotated[list[Text], Field(min_length=1, max_length=2)]] = Field(
+        min_length=1, max_length=64
+    )
+    tasks: list[str] | None = None
+
+
+class EncodeRequest(BaseModel):
+    """Texts to embed; `normalize` for unit length, and a task of a run with branches."""
+
+    model_config = ConfigDict(extra="forbid")
+    texts: list[Text] = Field(min_length=1, max_length=64)
+    normalize: bool | None = None
+    task: str | None = None
+
+
+class Batcher:
+    """Answers requests in one pass at a time: `run(rows, *kind)` for all that wait for this kind.
+
+    What arrives during a pass shares the next one of its kind. An error of a pass is raised for
+    each of its requests.
     """
 
-    connections: int = 64
-    seconds: float = 10.0
-    reported: bool = False
+    def __init__(self) -> None:
+        self.waiting: dict[Any, list[tuple[Sequence[Any], asyncio.Future[list[Any]]]]] = {}
+        self.pass_lock = asyncio.Lock()
+
+    async def __call__(
+        self, run: Callable[..., list[Any]], rows: Sequence[Any], *kind: Any
+    ) -> list[Any]:
+        """Return an answer for each row of a request."""
+        answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        self.waiting.setdefault((run, kind), []).append((rows, answer))
+        async with self.pass_lock:
+            if not answer.done():  # no pass has taken it along
+                await asyncio.shield(self.answer_all(run, kind))  # others wait for it, too
+        return await answer
+
+    async def answer_all(self, run: Callable[..., list[Any]], kind: Any) -> None:
+        batch = self.waiting.pop((run, kind))
+        try:
+            every = [row for rows, _ in batch for row in rows]
+            found = iter(await run_in_threadpool(run, every, *kind))
+            for rows, answer in batch:
+                part = [next(found) for _ in rows]
+                if not answer.done():
+                    answer.set_result(part)
+        except Exception as error:
+            for _, answer in batch:
+                if not answer.done():
+                    answer.set_exception(error)
 
 
-class LimitedProtocol(H11Protocol):
-    """uvicorn's HTTP protocol with a deadline for each request and a limit on connections.
+def make_app(
+    model: MultiTaskModel,
+    run: str = "a run",
+    metrics: Mapping[str, Any] | None = None,
+    hosts: Sequence[str] = ("127.0.0.1", "localhost"),
+    precision: str = "fp32",
+) -> FastAPI:
+    """Build the application: the page at `/`, and its JSON interface, described at `/openapi.json`.
 
-    uvicorn itself waits forever for the rest of a request: its `limit_concurrency` counts only
-    connections that have sent a request, `timeout_keep_alive` applies only after a response.
+    `run` and its `metrics` are shown on the page. Only requests for `hosts` are accepted, so that
+    pages of other sites cannot send any.
+    """
+    app = FastAPI(title="Predictions for sentences", docs_url=None, redoc_url=None)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    batcher, encoders, shared = Batcher(), model.encoders(precision), model.model.bi_encoder
+
+    def predicted(rows: Sequence[Sequence[str]], *names: str) -> list[dict[str, Any]]:
+        found = model.predict_window(list(zip(*rows, strict=True)), names, encoders)
+        return [
+            {name: answer(model.tasks_by_name[name], one, row) for name, one in found.items()}
+            for row in range(len(rows))
+        ]
+
+    def embedded(texts: Sequence[str], task: str | None, normalize: bool) -> list[Any]:
+        tokens = shared.tokenizer(texts)
+        encoder = encoders.get(task, encoders[None])
+        vectors = shared.encode_window(encoder, tokens, normalize=normalize).tolist()
+        return list(zip(vectors, tokens.truncated.tolist(), strict=True))
+
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(PAGE)
+
+    @app.get("/about")
+    def describe() -> dict[str, Any]:
+        """Return the run's name, settings and scores, and its tasks."""
+        return about(model, run, metrics or {})
+
+    @app.post("/predict")
+    async def predict(request: PredictRequest) -> dict[str, Any]:
+        """Return the answers by task for each of at most 64 rows, in their order."""
+        if len({len(row) for row in request.rows}) > 1:
+            raise RunError("rows: expected only texts or only pairs, found both")
+        names = model.chosen(request.tasks, len(request.rows[0]))
+        read = max(model.tasks_by_name[name].texts for name in names)
+        rows = [[text or "" for text in row[:read]] for row in request.rows]
+        return {"rows": await batcher(predicted, rows, *names)}
+
+    @app.post("/encode")
+    async def encode(request: EncodeRequest) -> dict[str, Any]:
+        """Return the embeddings of at most 64 texts, in their order."""
+        model.check_embeds_texts(request.task)
+        unit = shared.normalize if request.normalize is None else request.normalize
+        texts = [text or "" for text in request.texts]
+        found = await batcher(embedded, texts, request.task, unit)
+        vectors = [None if is_empty(t) else v for t, (v, _) in zip(texts, found, strict=True)]
+        return {"embeddings": vectors, "cut": [cut for _, cut in found]}
+
+    @app.middleware("http")
+    async def limit(request: Request, call_next: Callable[[Request], Any]) -> Response:
+        length = request.headers.get("content-length", "0")
+        if int(length) > BYTES or "transfer-encoding" in request.headers:  # of unknown length
+            return JSONResponse({"detail": f"expected a Content-Length up to {BYTES}"}, 413)
+        response: Response = await call_next(request)
+        return response
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part != "body")
+        return JSONResponse({"detail": f"{place or 'request'}: {first['msg']}"}, 422)
+
+    @app.exception_handler(UserError)
+    async def unusable(_: Request, error: UserError) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, 422)
+
+    return app
+
+
+def about(model: MultiTaskModel, run: str, metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page shows: the run, its settings and scores, and its tasks."""
+    encoder = Path(model.config.encoder).name
+    return {
+        "run": run,
+        "settings": [["encoder", encoder], ["tasks", " ".join(model.tasks)], *settings(model)],
+        "scores": scores(metrics) if "dev" in metrics else [],
+        "tasks": [{"name": n, "texts": task.texts} for n, task in model.tasks_by_name.items()],
+        "max_tokens": model.model.bi_encoder.tokenizer.max_tokens,
+    }
+
+
+def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
+    """Return one prediction: label, value, the scale of similarities, the shares of classes.
+
+    `cut` says that a text is longer than the limit, and that only a part of it was read.
+    For an empty text that the task reads, label and value are None, and `reason` says why.
+    """
+    output, scale = task.output, None
+    if output is not None and output.scale is not None:
+        scale = [float(output.show(end)) for end in output.scale]
+    if found.empty[row]:
+        nothing: dict[str, Any] = {"label": None, "value": None, "classes": [], "cut": False}
+        return {**nothing, "scale": scale, "reason": EMPTY_TEXT}
+    shares = [] if found.probabilities is None else found.probabilities[row].tolist()
+    classes = [{"name": n, "share": s} for n, s in zip(found.class_names, shares, strict=True)]
+    return {
+        "label": found.labels[row],
+        "value": found.values[row].tolist(),  # one per label of a task with several labels
+        "scale": scale,
+        "classes": classes,
+        "cut": bool(found.cut[row]),
+        "reason": None,
+    }
+
+
+class DeadlineProtocol(H11Protocol):
+    """uvicorn's HTTP protocol with a deadline for sending a request, and for taking its answer.
+
+    uvicorn itself waits forever for the rest of a request, and for a client that does not read.
     """
 
-    def __init__(self, limits: ConnectionLimits, **uvicorns: Any) -> None:
-        super().__init__(**uvicorns)
-        self.limits = limits
-        self.deadline: asyncio.TimerHandle | None = None
+    timer: asyncio.TimerHandle | None = None
+
+    def at_deadline(self, end: Callable[[], None]) -> None:
+        """Call a function when the time from now on is over, in place of the one before."""
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = self.loop.call_later(SECONDS, end)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        if len(self.connections) >= self.limits.connections:
-            self.transport = transport
-            self.refuse("503 Service Unavailable")
-            if not self.limits.reported:
-                self.limits.reported = True
-                logging.getLogger("uvicorn.error").warning(
-                    "%d connections are open: new ones are refused until one ends",
-                    self.limits.connections,
-                )
-            return
-        # asyncio does this only for sockets that name TCP, which those of create_server do not:
-        # the second packet of an answer would wait 40 ms for the client's acknowledgement.
-        connection = transport.get_extra_info("socket")
-        if connection.family in (socket.AF_INET, socket.AF_INET6):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
-        self.expect_request()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self.forget_deadline()
-        if not self.connections:
-            self.limits.reported = False
+        self.at_deadline(self.end_unfinished)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self.expect_request()
+        if not self.flow.write_paused:
+            self.at_deadline(self.end_unfinished)
 
-    def expect_request(self) -> None:
-        """Start the deadline for the next complete request."""
-        self.forget_deadline()
-        self.deadline = self.loop.call_later(self.limits.seconds, self.check_request)
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.at_deadline(self.transport.abort)
 
-    def check_request(self) -> None:
-        if self.conn.their_state in UNFINISHED and not self.transport.is_closing():
-            self.refuse("408 Request Timeout")
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.at_deadline(self.end_unfinished)
 
-    def forget_deadline(self) -> None:
-        if self.deadline is not None:
-            self.deadline.cancel()
-            self.deadline = None
+    def end_unfinished(self) -> None:
+        """End a connection without a complete request."""
+        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+            if not self.transport.is_closing():
+                line = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n"
+                self.transport.write(line + b"\r\n")
+                self.transport.close()
+            self.at_deadline(self.transport.abort)  # of a client that does not take the line
 
-    def refuse(self, status: str) -> None:
-        self.transport.write(RESPONSE.format(status).encode())
-        self.transport.close()
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.timer is not None:
+            self.timer.cancel()
 
 
-def server_of(app: Any, limits: ConnectionLimits | None = None) -> uvicorn.Server:
+def server_of(app: Any) -> uvicorn.Server:
     """Return a server for an application; its `run(sockets=[...])` starts it."""
-    protocol = partial(LimitedProtocol, limits or ConnectionLimits())
-    # No WebSockets: the application has none, and they would not be counted.
-    config = uvicorn.Config(app, http=protocol, ws="none", backlog=ACCEPTED, log_level="warning")
-    return uvicorn.Server(config)
+    limits: dict[str, Any] = {"limit_concurrency": CONNECTIONS, "http": DeadlineProtocol}
+    # No WebSockets: the application has none, and they would have no deadline.
+    return uvicorn.Server(uvicorn.Config(app, ws="none", log_level="warning", **limits))

@@ -16,7 +16,6 @@ from minbert import BiEncoder
 TEXTS = [f"sentence {i} " + "word " * (i % 17) for i in range(100)]
 ENCODE = ("--mode", "encode", "--encoder", "tiny")
 SENTENCES = ["A cat sleeps.", "The sun is up.", "A cat is asleep.", "It rains.", "The sun is up!"]
-PAIR_HEADER = ["cosine", "row", "other row", "sentence", "other sentence"]
 
 
 def write_lines(file, lines):
@@ -110,6 +109,13 @@ def test_an_interrupt_and_a_file_that_grows_leave_no_array(run, text, encode, mo
         assert result.returncode == status
         assert expected in result.stderr.splitlines()[-1]  # after a progress bar
         assert [path.name for path in text.parent.iterdir()] == ["a.txt"]
+
+
+def test_an_array_of_several_windows_is_whole(run_ok, tmp_path, encode, monkeypatch):
+    monkeypatch.setattr("minbert.bi_encoder.WINDOW", 7)
+    run_ok(*encode)
+    expected = BiEncoder.from_pretrained("tiny").encode(TEXTS)
+    assert np.array_equal(np.load(tmp_path / "a.npy", mmap_mode="r"), expected)
 
 
 PEAK = """

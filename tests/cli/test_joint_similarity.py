@@ -60,7 +60,6 @@ def test_other_modes_read_the_run(joint, own, tmp_path, run_ok):
     run_ok("--mode", "evaluate", "--predictions", again, "--tasks", "sts")
     run_ok("--mode", "export", "--run", joint, "--output", tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text()
-    assert "The head of sts and of own reads both texts of a pair as one sequence." in card
     assert "The encoder was not trained to embed single texts." in card
     assert ".encode(" not in card
     pairs = [("A cat sleeps.", "The sun is up.")]

@@ -225,7 +225,6 @@ def test_truncated_texts_are_counted_by_task_and_split(lengthy, tmp_path, run_ok
     run_ok("--mode", "export", "--run", folder, "--output", tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| longest text | 128 tokens |" in card
-    assert "| longer training texts, cut | sts 0 of 80, lengthy 3 of 30 |" in card
     assert "| data of lengthy | learn.csv, check.csv, classification |" in card
     assert str(tmp_path) not in card
 

@@ -1,4 +1,4 @@
-"""Mode predict: lines, files with columns, and GLUE's format; and mode serve."""
+"""Mode predict: lines, and files with columns; and mode serve."""
 
 import csv
 import io
@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 from run_files import ROOT
-
-from serving import MultiTaskModel
 
 
 @pytest.fixture
@@ -51,7 +49,7 @@ def test_new_texts_are_cut_as_in_training_or_as_asked(cwd, run_ok):
     ("text", "expected"),
     [
         (b"a\tb\tc\n", "line 1: expected one text, or two with a tab"),
-        (b"a\nb\tc\n", "row 2: expected as many texts as in the rows before, 1, found 2"),
+        (b"a\nb\tc\n", "standard input, line 2: expected 1 as before, found 2"),
         (b"a\nb\xff\n", "standard input, line 2: expected UTF-8 text, found byte 0xff"),
     ],
 )
@@ -110,105 +108,36 @@ def test_rows_with_an_empty_text_have_no_prediction_and_are_counted(predict, run
     assert empty[2] == of_pairs  # sst reads the first text only
     line = "2 of 3 rows have an empty text, and no prediction from it"
     assert line in result.stderr
-    run_ok(*given, "--tasks", "sts", "--output", "out.tsv")
-    Path("t.tsv").write_text("index\ta\tb\n1\t\tx\n")
-    command = (*predict, "--input", "t.tsv", "--column", "a", "b", "--tasks", "sts", "--glue")
-    run_ok(*command, "--output", "glue.tsv")
-    assert float(read(Path("glue.tsv").read_text())[1][1]) >= 0  # leaderboards want a value
 
 
-def test_a_submission_has_the_indices_and_labels_of_glue(predict, run_ok, tmp_path):
-    folder = tmp_path / "glue" / "RTE"
-    folder.mkdir(parents=True)
-    labels = ("entailment", "not_entailment")
-    rows = [f'{n}\ta "cat {n}\tcats\t{labels[n % 2]}' for n in range(12)]
-    for split in ("train", "dev"):
-        lines = ["index\tsentence1\tsentence2\tlabel", *rows]
-        (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+def test_quotes_may_be_plain_text(predict, run_ok):
     Path("test.tsv").write_text('index\tsentence1\tsentence2\n7\tso "he\tsaid\n3\tx\ty\n')
-    train = ("--mode", "single", "--task", "rte", "--data", tmp_path, "--encoder", "tiny")
-    run_ok(*train, "--epochs", "1", "--output", "rte")
-    rte = (*predict[:3], "rte", "--input", "test.tsv", "--column", "sentence1", "sentence2")
-    run_ok(*rte, "--glue", "--output", "RTE.tsv")
-    run_ok(*rte, "--quotes", "no", "--output", "table.tsv")
-    predicted = [row[3].replace(" ", "_") for row in read(Path("table.tsv").read_text())[1:]]
-    assert set(predicted) <= set(labels)
-    expected = [["index", "prediction"], ["7", predicted[0]], ["3", predicted[1]]]
-    assert read(Path("RTE.tsv").read_text()) == expected
-
-
-@pytest.mark.parametrize(("task", "index"), [("qqp", "id"), ("sts", "index")])
-def test_a_submission_has_numbers_of_classes_or_similarities(task, index, predict, run_ok):
-    Path("test.tsv").write_text(f"{index}\ta\tb\n5\tx\ty\n")
-    command = (*predict, "--input", "test.tsv", "--column", "a", "b", "--tasks", task)
-    run_ok(*command, "--glue", index, "--output", "out.tsv")
-    header, (number, value) = read(Path("out.tsv").read_text())
-    assert (header, number) == (["index", "prediction"], "5")
-    assert value in ("0", "1") if task == "qqp" else 0 <= float(value) <= 5
+    command = (*predict, "--input", "test.tsv", "--column", "sentence1", "sentence2")
+    run_ok(*command, "--tasks", "qqp", "--quotes", "no", "--output", "table.tsv")
+    rows = read(Path("table.tsv").read_text())
+    assert [row[:3] for row in rows[1:]] == [["7", 'so "he', "said"], ["3", "x", "y"]]
 
 
 # Wrong flags and files
-
-GLUE = "--input t.tsv --column a --glue"
-PAIRS = f"{GLUE} --output out.tsv".replace("--column a", "--column a b")
-STS = f"{PAIRS} --tasks sts"
 
 
 @pytest.mark.parametrize(
     ("flags", "status", "expected"),
     [
-        ("--input x.csv", 1, "expected --column"),
+        ("--input x.csv", 1, "expected the name of a column (--column"),
         ("--input s.txt --tasks sts", 1, "sts: expected pairs of texts"),
         ("--input s.txt --column a b c", 2, "expected one or two, found 3"),
-        (GLUE, 2, "--glue: expected --input, --column and --output"),
-        (f"{GLUE} --output out.tsv --probabilities", 2, "expected at most one"),
-        (PAIRS, 1, "--glue: expected one task, found sst"),
-        (f"{GLUE} --output out.tsv --tasks sst", 1, "expected a task of cola, sst2"),
-        (f"{STS} --glue a", 1, "t.tsv, line 2: a: expected a unique whole number"),
-        (STS, 1, "t.tsv, line 3: index: expected a unique whole number, found '4'"),
-        (f"{STS} --input none.tsv", 1, "none.tsv: expected rows to predict"),
+        ("--input none.tsv --column a --output out.tsv", 1, "none.tsv: expected rows"),
     ],
 )
 def test_wrong_flags_and_files_are_refused(predict, error_line, flags, status, expected):
     for name, text in {
         "s.txt": "A cat sleeps.\n",
-        "t.tsv": "index\ta\tb\n4\tx\ty\n4\tz\ty\n",
         "none.tsv": "index\ta\tb\n",
     }.items():
         Path(name).write_text(text)
     assert expected in error_line(status, *predict, *flags.split())
     assert not list(Path().glob("out.*"))
-
-
-@pytest.mark.parametrize(
-    ("header", "row", "flags"),
-    [
-        ("", "text {0}\n", ""),
-        ("a\tstars\n", "text {0}\t1\n", "--column a --tasks sst"),
-        ("a\tb\tindex\n", "text {0}\tother {0}\t{0}\n", "--column a b --tasks sts --glue"),
-    ],
-    ids=["lines", "columns", "indices"],
-)
-@pytest.mark.parametrize("times", [0, 2])
-def test_a_file_that_changes_is_refused(
-    predict, run, tmp_path, monkeypatch, header, row, flags, times
-):
-    source = tmp_path / ("s.tsv" if header else "s.txt")
-    rows = "".join(row.format(i) for i in range(3000))  # more than a buffer holds
-    source.write_text(header + rows)
-    predict_window = MultiTaskModel.predict_window
-
-    def changing(*args):
-        source.write_text(header + rows * times)
-        return predict_window(*args)
-
-    monkeypatch.setattr("serving.model.WINDOW", 10)
-    monkeypatch.setattr(MultiTaskModel, "predict_window", changing)
-    result = run(*predict, "--input", source, *flags.split(), "--output", "out.tsv")
-    assert result.returncode == 1
-    line = f"run.py: {source}: expected the same file to the end, found it changed"
-    assert result.stderr.splitlines()[-1] == line
-    assert [file.name for file in tmp_path.iterdir()] == [source.name]
 
 
 @pytest.mark.slow

@@ -5,17 +5,13 @@ import io
 import json
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from minbert.precision import PrecisionChoice
-from multitask.settings.config import RunConfig
-from serving import MultiTaskModel
+from serving.predict_file import predict_rows, read_rows
 from serving.prediction import Prediction
-from serving.prediction_table import PredictionOptions
-from serving.prediction_writer import write_predictions
-from serving.row_file import RowFile
 
 LONG = "a film to love " * 60
 
@@ -95,49 +91,40 @@ def test_columns_of_parquet_files_may_have_any_type(predict):
 
 
 class FakeModel:
-    """A model whose predictions cost nothing, but whose windows are those of a real one."""
+    """A model whose predictions cost nothing."""
 
-    predict_stream = MultiTaskModel.predict_stream
-    renew_copies = MultiTaskModel.renew_copies
-
-    class model:  # noqa: N801
-        class bi_encoder:  # noqa: N801
-            class tokenizer:  # noqa: N801
-                max_tokens = 10
-
-            @staticmethod
-            def choose_precision(requested):
-                return PrecisionChoice("fp32", "a test")
+    def __init__(self, tokenizer):
+        self.model = SimpleNamespace(bi_encoder=SimpleNamespace(tokenizer=tokenizer))
 
     def chosen(self, tasks, columns):
         return ["sst"]
 
-    def predict_window(self, columns, names, precision):
+    def encoders(self, precision):
+        return {}
+
+    def predict_window(self, columns, names, encoders):
         n = len(columns[0])
         none = np.zeros(n, bool)
         return {"sst": Prediction("sst", np.zeros(n), ["x"] * n, none, none)}
 
 
-@pytest.fixture
-def fake(monkeypatch):
-    monkeypatch.setattr("serving.model.MultiTaskModel.load", lambda *a, **b: FakeModel())
-
-
-def write(source):
-    with open("out.tsv", "w") as file:
-        return write_predictions(
-            "run", RowFile(source, ("text",)), file, PredictionOptions(), RunConfig()
-        )
-
-
-def test_large_rows_make_small_windows(cwd, fake, monkeypatch):
+def test_large_rows_make_small_windows(cwd, monkeypatch):
     monkeypatch.setattr("minbert.sentences.HELD", 1 << 20)
     Path("in.csv").write_text("text,more\n" + f"a film,{'x' * 200_000}\n" * 100)
+    model = FakeModel(SimpleNamespace(max_tokens=10))
     tracemalloc.start()
     try:
-        assert write("in.csv")[0] == 100
+        with open("out.tsv", "w") as file:
+            assert predict_rows(model, read_rows(Path("in.csv"), ["text"]), file) == 100
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 8 << 20  # of 20 MB
     assert Path("out.tsv").stat().st_size > 20_000_000
+
+
+def test_windows_give_the_same_rows(predict, monkeypatch):
+    Path("in.csv").write_text("text\n" + "".join(f"film {n}\n" for n in range(10)))
+    whole = predict("in.csv")
+    monkeypatch.setattr("serving.predict_file.WINDOW", 4)
+    assert predict("in.csv") == whole

@@ -4,20 +4,20 @@ import json
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.errors import EncoderError, Notice, RunError, SettingsError
+from common.errors import EncoderError, Notice, RunError, UserError
 from minbert.bi_encoder import BiEncoder
-from minbert.encoder import Layer
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from multitask.soft_targets import computed
 from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export
-from serving.joined_passes import EmbeddingRequest, answers
-from serving.run_encoder import of_one_task
+from serving.model import of_one_task
+from serving.server import make_app
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -46,48 +46,14 @@ def partly(tmp_path_factory):
     return train_here(folder, "qqp", "sts", "--branch", "top-1", "--branch-only", "sts")
 
 
-@pytest.fixture
-def passes(monkeypatch):
-    """The number of tokens of each call of a layer."""
-    seen = []
-    forward = Layer.forward
-
-    def counted(self, hidden, *more):
-        seen.append(len(hidden))
-        return forward(self, hidden, *more)
-
-    monkeypatch.setattr(Layer, "forward", counted)
-    return seen
-
-
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_tasks_that_read_the_same_texts_share_the_layers_below_their_branches(
-    branched, partly, passes, precision
-):
+def test_tasks_together_have_the_predictions_of_each_alone(branched, partly, precision):
     for folder in (branched, partly):
         model = MultiTaskModel.load(folder)
-        alone = {task: model.predict(PAIRS, [task], precision)[task] for task in ("qqp", "sts")}
-        assert len(passes) == 4
-        passes.clear()
         together = model.predict(PAIRS, ["qqp", "sts"], precision)
-        assert len(passes) == 3, "the first layer is computed once"
-        passes.clear()
-        for task, found in alone.items():
-            assert np.array_equal(together[task].values, found.values)
-
-
-def test_an_export_in_one_folder_has_all_branches(branched, partly, tmp_path):
-    for run in (branched, partly):
-        folder = tmp_path / run.parent.name
-        assert export(run, folder, "minbert") == []
-        found, model = MultiTaskModel.load(folder), MultiTaskModel.load(run)
-        assert found.tasks == model.tasks
-        for task, one in model.predict(PAIRS).items():
-            assert np.array_equal(found.predict(PAIRS)[task].values, one.values)
-        for task in model.tasks:
-            assert np.array_equal(found.encode(TEXTS, task=task), model.encode(TEXTS, task=task))
-        card = (folder / "README.md").read_text("utf-8")
-        assert 'MultiTaskModel.load("DIR").encode(["A cat sleeps."])' in card
+        for task, found in together.items():
+            alone = model.predict(PAIRS, [task], precision)[task]
+            assert np.array_equal(alone.values, found.values)
 
 
 def test_an_export_of_a_task_has_the_layers_that_it_uses(partly, tmp_path):
@@ -136,11 +102,6 @@ def test_embeddings_are_those_of_a_task_or_of_the_shared_encoder(branched, recwa
         model.encode(TEXTS, task="cola")
 
 
-def test_a_run_without_branches_takes_no_task(model):
-    with pytest.raises(RunError, match="task: expected none for a run without branches, found sst"):
-        model.encode(TEXTS, task="sst")
-
-
 def test_an_export_of_a_task_has_its_head_and_scores_only(branched, tmp_path):
     model = MultiTaskModel.load(branched)
     for task in ("sst", "sts"):
@@ -159,21 +120,20 @@ def test_an_export_of_a_task_has_its_head_and_scores_only(branched, tmp_path):
 
 
 def test_an_encoder_is_not_saved_over_a_run_or_an_export(branched, tmp_path):
-    export(branched, tmp_path / "all", "minbert")
-    for folder in (branched, tmp_path / "all"):
+    export(branched, tmp_path / "sst", "transformers", task="sst")
+    for folder in (branched, tmp_path / "sst"):
         with pytest.raises(EncoderError, match=r"found a run|without a run or the heads of"):
             BiEncoder.from_pretrained("tiny").save_pretrained(folder)
 
 
-def test_exports_without_a_task_of_the_run_are_refused(branched, trained, tmp_path):
+def test_exports_without_a_task_of_the_run_are_refused(branched, tmp_path):
     cases = [
-        (branched, None, "task: expected the task whose layers are exported, sst, qqp, sts, found"),
-        (branched, "cola", "task: expected one of sst, qqp, sts, found cola"),
-        (trained, "sst", "task: expected none for a run without branches, found sst"),
+        (None, "task: a run with branches needs the task to export, one of sst, qqp, sts"),
+        ("cola", "task: expected one of sst, qqp, sts, found cola"),
     ]
-    for run, task, line in cases:
-        with pytest.raises((RunError, SettingsError)) as caught:
-            export(run, tmp_path / "out", "transformers", task=task)
+    for task, line in cases:
+        with pytest.raises(UserError) as caught:
+            export(branched, tmp_path / "out", "transformers", task=task)
         assert line in str(caught.value)
         assert not (tmp_path / "out").exists()
 
@@ -205,13 +165,10 @@ def test_the_configuration_of_one_task_is_that_of_a_run():
         assert RunConfig(**one.to_json()) == one
 
 
-@pytest.mark.filterwarnings("ignore::common.errors.Notice")
-def test_joined_requests_for_embeddings_have_the_layers_of_their_task(branched):
+def test_requests_for_embeddings_have_the_layers_of_their_task(branched):
     model = MultiTaskModel.load(branched)
-    tokens = model.model.bi_encoder.tokenizer(TEXTS)
-    asked = [("sst", False), (None, True), ("sts", True), ("sst", True)]
-    found = answers(model, [EmbeddingRequest(tokens, unit, task) for task, unit in asked])
-    for vectors, (task, unit) in zip(found, asked, strict=True):
-        expected = model.encode(TEXTS, normalize=unit, task=task)
-        assert_near(vectors, expected, terms_of(model))
-    assert not np.allclose(found[1], found[2], atol=1e-3)
+    client = TestClient(make_app(model), base_url="http://localhost")
+    for task in ("sst", "sts"):
+        found = client.post("/encode", json={"texts": TEXTS, "task": task}).json()
+        expected = model.encode(TEXTS, task=task)
+        assert_near(np.array(found["embeddings"]), expected, terms_of(model))

@@ -1,5 +1,7 @@
 """Predictions of MultiTaskModel equal those of its run."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -52,15 +54,13 @@ def test_each_distinct_text_is_encoded_once(model, monkeypatch):
     assert seen == [2]
 
 
-def test_a_stream_is_the_same_in_windows(model, monkeypatch):
-    monkeypatch.setattr("serving.model.WINDOW", 4)
+def test_windows_give_the_same_predictions(model, monkeypatch):
     pairs = list(zip(*dev("sts").texts, strict=True))[:10]
-    windows = list(model.predict_stream(iter(pairs)))
-    assert [len(rows) for rows, _ in windows] == [4, 4, 2]
-    values = np.concatenate([found["sts"].values for _, found in windows])
-    assert_near(values, model.predict(pairs)["sts"].values, model_terms(model))
-    with pytest.raises(RunError, match="row 2: expected as many texts as in the rows before"):
-        list(model.predict_stream(iter([("a", "b"), ("c",)])))
+    whole = model.predict(pairs)
+    monkeypatch.setattr("serving.model.WINDOW", 4)
+    for name, found in model.predict(pairs).items():
+        assert_near(found.values, whole[name].values, model_terms(model))
+        assert len(found.labels) == 10
 
 
 def test_empty_input_and_bfloat16(model):
@@ -73,16 +73,16 @@ def test_empty_input_and_bfloat16(model):
 
 
 INVALID = [
-    (["a"], {"tasks": ["mnli"]}, "expected tasks of sst, qqp, sts, own, found mnli"),
+    (["a"], {"tasks": ["mnli"]}, "task: expected one of sst, qqp, sts, own, found mnli"),
     (["a"], {"tasks": ["qqp"]}, "qqp: expected pairs of texts, found single ones"),
-    (["a"], {"tasks": []}, "tasks: expected some of sst, qqp, sts, own, or None"),
-    ("a", {}, "found one string"),
+    ("a", {}, "expected a list of texts or pairs, found one string"),
     ({"a": 1}, {}, "expected a list of texts or pairs, found a"),
     (DataFrame({"one": ["a"], "two": ["b"]}), {}, "expected a list of texts or pairs, found a"),
-    ([("a", "b"), {"a", "b"}], {}, "found a set at index 1, counted from 0"),
+    ([("a", "b"), {"a", "b"}], {}, "only texts or only pairs, found 1 and 2 in a row"),
+    ([("a", "b", "c")], {}, "only texts or only pairs, found 3 in a row"),
     (["a", float("nan")], {}, "expected strings, found nan at index 1"),
     ([("a", None)], {}, "expected strings, found None at index 0"),
-    (["a", ("b", "c")], {}, "found both"),
+    (["a", ("b", "c")], {}, "only texts or only pairs, found 1 and 2 in a row"),
     (["a"], {"precision": "fp8"}, "precision"),
 ]
 
@@ -93,14 +93,7 @@ def test_invalid_requests_are_refused(model, rows, options, line):
         model.predict(rows, **options)
 
 
-def test_invalid_rows_of_a_stream_and_folders_are_refused(model, tmp_path):
-    for rows, line in (
-        (["ab", "cd"], "row 1: expected a tuple of texts, found one string"),
-        ([("a", "b", "c")], "row 1: expected a text or a pair, found 3 texts"),
-        ([("a",), (None,)], "row 2: expected strings, found None"),
-    ):
-        with pytest.raises((TypeError, ValueError), match=line):
-            list(model.predict_stream(rows))
+def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(RunError, match=r"expected a run with a config\.json"):
         MultiTaskModel.load(tmp_path)
 
@@ -117,21 +110,18 @@ def test_the_callers_default_type_does_not_count(model):
     assert embeddings.dtype == np.float32
 
 
-def test_copies_follow_a_change_of_the_weights(trained):
+def test_a_change_of_the_weights_counts_at_once_and_a_model_is_pickled(trained):
     model, pairs = MultiTaskModel.load(trained), [("a film to love", "a film to hate")]
 
-    def scores():
-        (window,) = model.predict_stream(iter(pairs), ["sts"], precision="bf16")
-        once = model.predict(pairs, ["sts"], precision="bf16")["sts"].values
-        assert np.array_equal(window[1]["sts"].values, once)
-        return once
+    def scores(model):
+        return model.predict(pairs, ["sts"], precision="bf16")["sts"].values
 
-    first, copy = scores(), model.encoder("bf16")
-    assert np.array_equal(scores(), first)
-    assert model.encoder("bf16") is copy
+    first = scores(model)
+    copied = pickle.loads(pickle.dumps(model))
     with torch.no_grad():
         model.model.encoder.embeddings.word.weight.data.mul_(-3)
-    assert not np.array_equal(scores(), first)
+    assert not np.array_equal(scores(model), first)
+    assert np.array_equal(scores(copied), first)
 
 
 def test_a_head_that_pools_tokens_itself(tmp_path):
@@ -152,10 +142,9 @@ def test_truncated_rows_are_counted_in_one_warning(model, monkeypatch):
     # The first is too long for the head of joint pairs only.
     rows = [(half, half), ("a", "b"), ("a", longer), (longer, longer), ("a", "b")]
     expected = f"3 of 5 rows are longer than {limit} tokens and were cut"
-    for predict in (model.predict, lambda rows: list(model.predict_stream(iter(rows)))):
-        with pytest.warns(Notice) as caught:
-            predict(rows)
-        assert [str(one.message) for one in caught] == [expected]
-        assert caught[0].filename == __file__
+    with pytest.warns(Notice) as caught:
+        model.predict(rows)
+    assert [str(one.message) for one in caught] == [expected]
+    assert caught[0].filename == __file__
     with pytest.warns(Notice, match="1 of 5 rows is longer"):
         model.predict(rows, ["sst"])
