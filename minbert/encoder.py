@@ -6,9 +6,6 @@ padding, apart from a few rows if the kernels require T to be rounded up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -116,13 +113,6 @@ class Layer(nn.Module):
         return self.output_norm(self.dropout.add(hidden, output))
 
 
-class Begin(NamedTuple):
-    """The number of layers that a batch has passed, and its states (T, H) after them."""
-
-    layers: int
-    hidden: Tensor
-
-
 class Encoder(TokenEncoder):
     """Encoder of tokens into hidden states (T, H) of the last layer."""
 
@@ -134,23 +124,14 @@ class Encoder(TokenEncoder):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the hidden states (T, H)."""
-        for hidden in self.states(batch):
-            last = hidden
-        return last
-
-    def states(self, batch: Batch, begin: Begin | None = None) -> Iterator[Tensor]:
-        """Yield the hidden states (T, H) after each layer, as they are computed.
-
-        With `begin` only those after later layers, from states that are already known.
-        """
         self.begin_pass(batch)
-        done, hidden = begin or Begin(0, self.embeddings(batch))
+        hidden = self.embeddings(batch)
         layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies
             hidden = F.pad(hidden, (0, 0, 0, more))
-        for layer in self.layers[done:]:
+        for layer in self.layers:
             hidden = layer(hidden, layout)
-            yield hidden[: batch.tokens] if more else hidden
+        return hidden[: batch.tokens] if more else hidden
 
 
 def random_encoder(config: EncoderConfig, seed: int = 0) -> Encoder:

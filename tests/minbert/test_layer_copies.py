@@ -1,9 +1,8 @@
-"""Last layers of single tasks in place of shared ones, and encoders that share their first ones."""
+"""Last layers of single tasks in place of shared ones."""
 
-import pytest
 import torch
 
-from minbert.layer_copies import BranchedEncoder, branch, copied_layers, shared_layers
+from minbert.layer_copies import branch, copied_layers
 from minbert.precision import in_bfloat16
 
 
@@ -43,21 +42,3 @@ def test_copies_are_converted_with_their_encoder(encoder, batch):
     assert {one.dtype for one in half.parameters()} == {torch.bfloat16}
     assert {one.dtype for one in own.parameters()} == {torch.float32}
     assert torch.equal(half(batch), in_bfloat16(own)(batch))
-
-
-def test_branches_compute_their_shared_layers_once_and_the_same(encoder, batch):
-    several = [encoder, branched(encoder, 1, seed=1), branched(encoder, 1)]
-    expected = torch.cat([one(batch) for one in several], 1)
-    calls = []
-    encoder.layers[0].register_forward_hook(lambda *_: calls.append(1))
-    assert torch.equal(BranchedEncoder(several)(batch), expected)
-    assert len(calls) == 1
-
-
-def test_the_first_own_layer_ends_the_shared_part(encoder):
-    top, whole = branched(encoder, 1), branched(encoder, 2)
-    assert shared_layers([encoder, top]) == 1
-    assert shared_layers([top, whole]) == 0
-    assert shared_layers([encoder, encoder]) == 2
-    with pytest.raises(ValueError, match="expected the same first layer in all"):
-        BranchedEncoder([top, whole])
