@@ -47,6 +47,8 @@ def encode_file(
             file.write(window.astype("<f4", copy=False).tobytes())
             done, empty = done + len(window), empty + sum(marks)
             marks.clear()
+            if done > total:
+                break
     if done != total:
         raise UserError(f"{source}: expected {total} sentences, found the file changed meanwhile")
     warn_of_empty_texts(empty, done, "NaN in place of an embedding")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -31,20 +31,18 @@ BYTES = 8 * 1024**2  # of a request, at most: the longest batch in JSON with esc
 Text = Annotated[str, Field(max_length=5000)] | None  # null is an empty text
 
 
-class PredictRequest(BaseModel):
+class PredictRequest(BaseModel, extra="forbid"):
     """Rows of one or two texts each, and the tasks; without these, all that can read them."""
 
-    model_config = ConfigDict(extra="forbid")
     rows: list[Annotated[list[Text], Field(min_length=1, max_length=2)]] = Field(
         min_length=1, max_length=64
     )
     tasks: list[str] | None = None
 
 
-class EncodeRequest(BaseModel):
+class EncodeRequest(BaseModel, extra="forbid"):
     """Texts to embed; `normalize` for unit length, and a task of a run with branches."""
 
-    model_config = ConfigDict(extra="forbid")
     texts: list[Text] = Field(min_length=1, max_length=64)
     normalize: bool | None = None
     task: str | None = None
@@ -121,9 +119,16 @@ def make_app(
         return FileResponse(PAGE)
 
     @app.get("/about")
-    def describe() -> dict[str, Any]:
+    def about() -> dict[str, Any]:
         """Return the run's name, settings and scores, and its tasks."""
-        return about(model, run, metrics or {})
+        encoder = Path(model.config.encoder).name
+        return {
+            "run": run,
+            "settings": [["encoder", encoder], ["tasks", " ".join(model.tasks)], *settings(model)],
+            "scores": scores(metrics) if metrics and "dev" in metrics else [],
+            "tasks": [{"name": n, "texts": task.texts} for n, task in model.tasks_by_name.items()],
+            "max_tokens": shared.tokenizer.max_tokens,
+        }
 
     @app.post("/predict")
     async def predict(request: PredictRequest) -> dict[str, Any]:
@@ -146,12 +151,13 @@ def make_app(
         return {"embeddings": vectors, "cut": [cut for _, cut in found]}
 
     @app.middleware("http")
-    async def limit(request: Request, call_next: Callable[[Request], Any]) -> Response:
+    async def limit(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
         length = request.headers.get("content-length", "0")
         if int(length) > BYTES or "transfer-encoding" in request.headers:  # of unknown length
             return JSONResponse({"detail": f"expected a Content-Length up to {BYTES}"}, 413)
-        response: Response = await call_next(request)
-        return response
+        return await call_next(request)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -164,18 +170,6 @@ def make_app(
         return JSONResponse({"detail": str(error)}, 422)
 
     return app
-
-
-def about(model: MultiTaskModel, run: str, metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page shows: the run, its settings and scores, and its tasks."""
-    encoder = Path(model.config.encoder).name
-    return {
-        "run": run,
-        "settings": [["encoder", encoder], ["tasks", " ".join(model.tasks)], *settings(model)],
-        "scores": scores(metrics) if "dev" in metrics else [],
-        "tasks": [{"name": n, "texts": task.texts} for n, task in model.tasks_by_name.items()],
-        "max_tokens": model.model.bi_encoder.tokenizer.max_tokens,
-    }
 
 
 def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def test_columns_of_json_lines_may_have_any_type(predict, capsys):
     header, *found = predict("in.jsonl")
     assert header == [*VALUES, "text", "sst", "reason"]
     assert found[0][:8] == [*SHOWN, "fine"]
-    assert found[1][:8] == ["\\ud800", *[""] * 6, "dull"]
+    assert found[1][:8] == ["?", *[""] * 6, "dull"]
     assert found[2][:8] == [*[""] * 7, "5"]
     line = "1 of 3 rows have fields that the first row lacks; they are not in the output"
     assert line in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Runs whose tasks have layers of their own: one folder, and one pass below the branches."""
+"""Runs whose tasks have layers of their own."""
 
 import json
 
@@ -8,15 +8,12 @@ from fastapi.testclient import TestClient
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.errors import EncoderError, Notice, RunError, UserError
+from common.errors import Notice, RunError, UserError
 from minbert.bi_encoder import BiEncoder
-from multitask.config_tasks import build_tasks
-from multitask.settings.config import RunConfig
 from multitask.soft_targets import computed
 from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export
-from serving.model import of_one_task
 from serving.server import make_app
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
@@ -119,13 +116,6 @@ def test_an_export_of_a_task_has_its_head_and_scores_only(branched, tmp_path):
         assert "| qqp |" not in card
 
 
-def test_an_encoder_is_not_saved_over_a_run_or_an_export(branched, tmp_path):
-    export(branched, tmp_path / "sst", "transformers", task="sst")
-    for folder in (branched, tmp_path / "sst"):
-        with pytest.raises(EncoderError, match=r"found a run|without a run or the heads of"):
-            BiEncoder.from_pretrained("tiny").save_pretrained(folder)
-
-
 def test_exports_without_a_task_of_the_run_are_refused(branched, tmp_path):
     cases = [
         (None, "task: a run with branches needs the task to export, one of sst, qqp, sts"),
@@ -147,22 +137,6 @@ def test_a_teacher_with_branches_teaches_with_that_of_the_task(branched):
     assert_near(found["scores"], kept, terms_of(model))
     expected = model.encode(examples.texts[0], task="sts", normalize=False)
     assert np.array_equal(found["embeddings"][:, 0], expected.astype(np.float16))
-
-
-def test_the_configuration_of_one_task_is_that_of_a_run():
-    config = RunConfig(
-        tasks=("sst", "qqp", "sts"), branch="top-1", branch_only=("sts",), auxiliary=("qqp",),
-        combiner={"name": "epo", "preference": (1, 2, 3)}, select_by="pearson",
-        regularizers=[{"name": "smart", "weight": {"sts": 1.0}}], limit={"qqp": 9},
-        sampling={"name": "hybrid", "first_task": "qqp"},
-        task_options={"qqp": {"pair": "joint"}, "sts": {"head": "cosine"}},
-    )  # fmt: skip
-    for task in config.tasks:
-        one = of_one_task(config, task)
-        assert (one.tasks, one.branch, set(one.task_options) <= {task}) == ((task,), None, True)
-        assert one.main_tasks == (task,)
-        assert list(build_tasks(one)) == [task]
-        assert RunConfig(**one.to_json()) == one
 
 
 def test_requests_for_embeddings_have_the_layers_of_their_task(branched):

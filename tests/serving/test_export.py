@@ -7,12 +7,12 @@ import pytest
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.errors import UserError
+from common.errors import EncoderError, UserError
 from minbert.bi_encoder import BiEncoder
 from multitask.settings.config import RunConfig
 from serving import MultiTaskModel
 from serving.encode_file import encoder_of_run
-from serving.export import export
+from serving.export import export, write
 
 TEXTS = ["A cat sleeps.", "The sun is up, and it will not go down.", "no", "Größe? 🙂 " * 20]
 
@@ -56,25 +56,18 @@ def test_transformers_gives_the_same_hidden_states(exported, model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_onnx_runtime_gives_the_same_embeddings(model, trained, tmp_path, pooling, monkeypatch):
+def test_onnx_runtime_gives_the_same_embeddings(trained, tmp_path, pooling):
     from onnxruntime import InferenceSession
     from transformers import AutoTokenizer
 
-    load = MultiTaskModel.load
-
-    def pooled(*args, **use):
-        loaded = load(*args, **use)
-        loaded.model.bi_encoder.pooling = pooling
-        return loaded
-
-    monkeypatch.setattr(MultiTaskModel, "load", pooled)
-    export(trained, tmp_path / "onnx", "onnx")
-    inputs = AutoTokenizer.from_pretrained(tmp_path / "onnx")(
-        TEXTS, padding=True, return_tensors="np"
-    )
+    loaded = MultiTaskModel.load(trained)
+    loaded.model.bi_encoder.pooling = pooling
+    write(loaded, {}, tmp_path, "onnx")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    inputs = tokenizer(TEXTS, padding=True, return_tensors="np")
     inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
-    found, pooled = InferenceSession(tmp_path / "onnx" / "model.onnx").run(None, inputs)
-    ours = BiEncoder.from_pretrained(tmp_path / "onnx")
+    found, pooled = InferenceSession(tmp_path / "model.onnx").run(None, inputs)
+    ours = BiEncoder.from_pretrained(tmp_path)
     assert_near(found, ours.encode(TEXTS), terms(ours))
     assert_near(pooled, ours.encode(TEXTS, normalize=False), terms(ours))
 
@@ -118,17 +111,14 @@ def test_the_card_has_data_scores_and_limits_without_local_paths(exported, train
 
 
 def test_the_card_says_how_the_weights_were_chosen(exported, tmp_path):
-    run = tmp_path / "run"
     flags = ["--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1"]
     flags += ["--dev-limit", "30", "--keep", "last", "--class-weights", "balanced"]
-    assert cli.main([*flags, "--output", str(run)]) == 0
-    export(run, tmp_path / "out", "transformers")
+    assert cli.main([*flags, "--output", str(tmp_path / "run")]) == 0
+    export(tmp_path / "run", tmp_path / "out", "transformers")
     text = (tmp_path / "out" / "README.md").read_text()
-    shown = {"dev limit": 30, "keep": "last", "class weights": "balanced"}
-    for name, value in shown.items():
-        assert f"| {name} | {value} |" in text
-    assert "of the last epoch; no epoch was chosen" in text
-    assert "best epoch" not in text
+    rows = "| dev limit | 30 |", "| keep | last |", "| class weights | balanced |"
+    for part in (*rows, "of the last epoch; no epoch was chosen"):
+        assert part in text
     other = (exported("sentence-transformers") / "README.md").read_text()
     assert "The best epoch was chosen on the dev examples" in other
     assert "| keep |" not in other
@@ -146,6 +136,12 @@ def test_other_content_is_not_replaced(exported, trained, tmp_path):
     for place, found in ((mine, "notes.txt"), (mine / "notes.txt", "a file"), (trained, "best")):
         with pytest.raises(UserError, match=f"expected a new folder or an export, found {found}"):
             export(trained, place, "transformers", overwrite=True)
+
+
+def test_an_encoder_is_not_saved_over_a_run_or_an_export(exported, trained):
+    for folder in (trained, exported("transformers")):
+        with pytest.raises(EncoderError, match=r"found a run|without a run or the heads of"):
+            BiEncoder.from_pretrained("tiny").save_pretrained(folder)
 
 
 def test_a_full_disk_leaves_no_partial_export(trained, tmp_path, monkeypatch):

@@ -21,24 +21,12 @@ ALIKE = f"alike={OWN}/alike.csv:type=similarity,text=One guest says,text=Another
 ALIKE += ",label=How alike (0-10),low=-2,high=10"
 PAIRS = f"both={REQUESTS},text=tags,type=classification,label=urgency"
 REPLIES = f"{OWN}/replies.csv:text=better"
+NUMBER = "type=regression,label=minutes"
+BASELINES = task("sst", head="softmax"), task("qqp", head="concat"), task("sts", head="cosine")
 RUNS = {  # name -> tasks and further settings
     "default": ((task("sst"), task("qqp"), task("sts"), ALIKE, PAIRS), {}),
-    "baselines": (
-        (
-            task("sst", head="softmax"),
-            task("qqp", head="concat"),
-            task("sts", head="cosine"),
-            f"tags={REQUESTS},type=multi-label,label=tags",
-        ),
-        {},
-    ),
-    "numbers": (
-        (
-            f"minutes={REPLIES},type=regression,label=minutes",
-            f"two={REPLIES},text=worse,type=regression,label=minutes",
-        ),
-        {},
-    ),
+    "baselines": ((*BASELINES, f"tags={REQUESTS},type=multi-label,label=tags"), {}),
+    "numbers": ((f"one={REPLIES},{NUMBER}", f"two={REPLIES},text=worse,{NUMBER}"), {}),
     "two views": (("sst", "qqp"), {"objective": "cl"}),
 }
 TEXTS = ["A film to love, isn't it?", "Too long.", "no"]

@@ -42,21 +42,25 @@ def predicted(client, *rows, **more):
 # Answers
 
 
-def test_answers_are_the_predictions_of_the_model(client, model):
-    rows = [ROW, ["a sun", "the sun"]]
-    found = predicted(client, *rows)
-    for name, ours in model.predict([tuple(row) for row in rows]).items():
+def check_rows(model, rows, found):
+    """Each row has the predictions of the model for it, up to rounding."""
+    for name, ours in model.predict(rows).items():
         answers = [row[name] for row in found]
         assert [one["label"] for one in answers] == ours.labels or name == "sts"
         values = np.array([one["value"] for one in answers])
         assert_near(values, ours.values, model_terms(model))
         if ours.probabilities is not None:
-            shares = [[c["share"] for c in one["classes"]] for one in answers]
-            assert_near(np.array(shares), ours.probabilities, model_terms(model))
+            shares = np.array([[c["share"] for c in one["classes"]] for one in answers])
+            assert_near(shares, ours.probabilities, model_terms(model))
+
+
+def test_answers_are_the_predictions_of_the_model(client, model):
+    rows = [ROW, ["a sun", "the sun"]]
+    found = predicted(client, *rows)
+    check_rows(model, [tuple(row) for row in rows], found)
     assert found[0]["sts"]["scale"] == [0.0, 5.0]
     (single,) = predicted(client, ["a cat"], tasks=["sst"])
-    assert single.keys() == {"sst"}
-    assert single["sst"]["label"] == found[0]["sst"]["label"]
+    check_rows(model, ["a cat"], [single])
 
 
 @pytest.mark.parametrize("empty", ["", " \n", None])
@@ -195,8 +199,7 @@ def test_fifty_clients_at_the_same_time_get_their_own_answers(model, app, monkey
         word = ("film", "cat", "sun", "play")[number % 4]
         texts = [f"a {word} to love {number} {'very ' * (number % 5)}", f"no {word}"]
         asked = [
-            ("/predict", {"rows": [texts[:1]], "tasks": ["sst"]}),
-            ("/predict", {"rows": [texts, texts[::-1]], "tasks": ["qqp", "sts"]}),
+            ("/predict", {"rows": [texts, texts[::-1]]}),
             ("/encode", {"texts": texts}),
             ("/predict", {"rows": [[texts[0], "x" * 5001]]}),
         ]
@@ -224,22 +227,13 @@ def test_fifty_clients_at_the_same_time_get_their_own_answers(model, app, monkey
     ):
         patch.setattr(model, "predict_window", counted)
         results = list(pool.map(one_client, range(CLIENTS)))
-    assert sum(rows_of_passes) == 3 * CLIENTS
-    assert len(rows_of_passes) < 2 * CLIENTS
+    assert sum(rows_of_passes) == 2 * CLIENTS
+    assert len(rows_of_passes) < CLIENTS
     for texts, found in results:
-        assert [status for status, _ in found] == [200, 200, 200, 422]
-        sst, rows, vectors = (content for _, content in found[:3])
-        alone = model.predict(texts[:1], ["sst"])["sst"]
-        assert sst["rows"][0]["sst"]["label"] == alone.labels[0]
-        shares = [one["share"] for one in sst["rows"][0]["sst"]["classes"]]
-        assert_near(np.array(shares), alone.probabilities[0], model_terms(model))
-        pairs = model.predict([tuple(texts), tuple(texts[::-1])], ["qqp", "sts"])
-        for row, answer in enumerate(rows["rows"]):
-            assert answer["qqp"]["label"] == pairs["qqp"].labels[row]
-            assert_near(
-                np.array(answer["sts"]["value"]), pairs["sts"].values[row], model_terms(model)
-            )
-        assert_near(np.array(vectors["embeddings"]), model.encode(texts), model_terms(model))
+        assert [status for status, _ in found] == [200, 200, 422]
+        check_rows(model, [tuple(texts), tuple(texts[::-1])], found[0][1]["rows"])
+        vectors = np.array(found[1][1]["embeddings"])
+        assert_near(vectors, model.encode(texts), model_terms(model))
 
 
 # Deadlines
