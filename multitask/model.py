@@ -99,11 +99,6 @@ class EncoderWithHeads(nn.Module):
         return self.encoder.stream
 
     @property
-    def selectable_tasks(self) -> tuple[str, ...]:
-        """The tasks whose encoders may differ: all tasks, if one of them has own layers."""
-        return tuple(self.heads) if self.branches else ()
-
-    @property
     def unused_layers(self) -> nn.ModuleList:
         """The shared layers in place of which every task has a layer of its own."""
         own = self.branches.values() if len(self.branches) == len(self.heads) else ()

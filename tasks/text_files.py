@@ -17,7 +17,6 @@ class DataError(UserError):
 
 
 Lines = Iterator[tuple[int, str]]  # line number from 1, text with the line break
-Stamp = tuple[int, int]  # size and time of a file
 
 
 def decoded_lines(path: Path) -> Lines:
@@ -52,9 +51,3 @@ def to_text(value: Any) -> Any:
     ):
         value = int(value)
     return str(value) if isinstance(value, int | float | Decimal | date | time) else value
-
-
-def stamp(path: Path) -> Stamp:
-    """Return size and time of a data file, which change with its content."""
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns

@@ -78,7 +78,6 @@ INVALID = [
     ("a", {}, "expected a list of texts or pairs, found one string"),
     ({"a": 1}, {}, "expected a list of texts or pairs, found a"),
     (DataFrame({"one": ["a"], "two": ["b"]}), {}, "expected a list of texts or pairs, found a"),
-    ([("a", "b"), {"a", "b"}], {}, "only texts or only pairs, found 1 and 2 in a row"),
     ([("a", "b", "c")], {}, "only texts or only pairs, found 3 in a row"),
     (["a", float("nan")], {}, "expected strings, found nan at index 1"),
     ([("a", None)], {}, "expected strings, found None at index 0"),
@@ -91,11 +90,6 @@ INVALID = [
 def test_invalid_requests_are_refused(model, rows, options, line):
     with pytest.raises((RunError, TypeError, ValueError), match=line):
         model.predict(rows, **options)
-
-
-def test_a_folder_without_a_run_is_refused(tmp_path):
-    with pytest.raises(RunError, match=r"expected a run with a config\.json"):
-        MultiTaskModel.load(tmp_path)
 
 
 def test_the_callers_default_type_does_not_count(model):
