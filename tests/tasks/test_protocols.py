@@ -158,7 +158,7 @@ TINY = {"train": (1, 0, 0), "dev": (1, 0, 0)}
         (FewShots(3), TINY, "test", "expected at least two examples to split"),
         (HeldOutTenth(), TINY, "dev", "expected at least two examples to split"),
         (FewPerClass(60), MANY, "train", "expected 120 examples of class bad, half of them for"),
-        (CappedClasses(5), TINY, "dev", "expected a class with two or more examples to split"),
+        (CappedClasses(5), TINY, "dev", "expected a class with two or more examples, found"),
     ],
 )
 def test_too_few_examples_are_reported(one, counts, split, expected):
