@@ -78,29 +78,19 @@ def mae(predictions: np.ndarray, targets: np.ndarray) -> float:
 
 # Those that may select the best epoch; an error has no worst value to scale it by.
 MetricName = Literal[
-    "accuracy",
-    "f1",
-    "micro_f1",
-    "macro_f1",
-    "matthews",
-    "pearson",
-    "spearman",
-]
+    "accuracy", "f1", "micro_f1", "macro_f1", "matthews", "pearson", "spearman"
+]  # fmt: skip
 
 
 class Metric(NamedTuple):
-    """A function of predictions and targets with values from `worst` to `best`.
-
-    Of an error the best value, 0, is the smallest, and the worst is infinite.
-    """
+    """A function of predictions and targets with values from `worst` to 1; an error is infinite."""
 
     score: Callable[[np.ndarray, np.ndarray], float]
     worst: float
-    best: float = 1.0
 
     @property
     def is_error(self) -> bool:
-        return self.best < self.worst
+        return np.isinf(self.worst)
 
 
 METRICS: dict[str, Metric] = {
@@ -111,20 +101,10 @@ METRICS: dict[str, Metric] = {
     "matthews": Metric(matthews, -1.0),
     "pearson": Metric(pearson, -1.0),
     "spearman": Metric(spearman, -1.0),
-    "mae": Metric(mae, np.inf, 0.0),
+    "mae": Metric(mae, np.inf),
 }
-
-
 OVERALL = "overall"
 OVERALL_KEYS = (OVERALL, "overall_plain_mean")  # of `overall`
-# Worst values of further figures.
-FURTHER = {**dict(zip(OVERALL_KEYS, (0.0, -1 / 3), strict=True)), "f1_by_class": 0.0}
-FURTHER |= {"precision": 0.0, "recall": 0.0, "knn_accuracy": 0.0}
-RANGES: dict[str, tuple[float, float]] = {
-    **{name: (min(one.worst, one.best), max(one.worst, one.best)) for name, one in METRICS.items()},
-    **{name: (worst, 1.0) for name, worst in FURTHER.items()},
-}
-ROUNDING = 1e-6
 
 
 def is_error(metric: str) -> bool:
@@ -135,28 +115,6 @@ def is_error(metric: str) -> bool:
 def worst_value(metric: str) -> float:
     """Return the worst value of a metric; 0 for a name that is not in `METRICS`."""
     return METRICS[metric].worst if metric in METRICS else 0.0
-
-
-def metric_error(found: Any, name: str = "") -> str | None:
-    """Return a message about the first invalid value in a run's metrics, from JSON, or None.
-
-    Numbers must be finite. A metric, or each number in its list, is from its worst to its best
-    value.
-    """
-    if isinstance(found, Mapping | list):
-        items = found.items() if isinstance(found, Mapping) else [(name, one) for one in found]
-        return next((wrong for key, one in items if (wrong := metric_error(one, key))), None)
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return None
-    if not np.isfinite(found):
-        return f"{name}: expected a finite number, found {found}"
-    if name not in RANGES:
-        return None
-    low, high = RANGES[name]
-    if not low - ROUNDING <= found <= high + ROUNDING:
-        end = f"to {high:g}" if np.isfinite(high) else "on"
-        return f"{name}: expected a number from {low:.3g} {end}, found {found:g}"
-    return None
 
 
 def metric_function(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]:

@@ -16,16 +16,6 @@ from common.files import atomic_write_text
 from tasks.kind import Kind
 from tasks.labelled_files import Label
 
-FURTHER_ARRAYS = ("targets", "predictions", "selected_on")
-# NumPy's dtype kinds and numbers of axes of the arrays in a file of scores.
-ARRAYS = {
-    "ids": ("U", (1,)),
-    "probabilities": ("f", (1, 2)),
-    "targets": ("fiu", (1, 2)),
-    "predictions": ("fiu", (1, 2)),
-    "selected_on": ("b", (1,)),
-}
-KINDS = {"U": "text", "f": "numbers", "b": "truth values"}
 LARGEST = 1e100  # similarity, so that its square is finite
 NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
@@ -121,39 +111,23 @@ def write_prediction_file(
 
 def write_scores(path: Path, scores: Scores) -> None:
     """Write `ids`, `probabilities` (N, C) or similarities (N,), float32, and optional arrays."""
-    arrays = {
-        "ids": np.array(scores.ids, dtype=np.str_),
-        "probabilities": scores.values.astype(np.float32),
-    }
-    for name in FURTHER_ARRAYS:
-        if (array := getattr(scores, name)) is not None:
-            arrays[name] = array
-    write_arrays(path, arrays)
+    arrays = {name: array for name, array in vars(scores).items() if array is not None}
+    ids, values = np.array(arrays.pop("ids"), np.str_), arrays.pop("values").astype(np.float32)
+    write_arrays(path, {"ids": ids, "probabilities": values, **arrays})
 
 
 def read_scores(path: Path) -> Scores:
     """Read a file of `write_scores`; raise UserError for any other file."""
-    arrays = read_arrays(path, "a run's probabilities", UserError)
-    for name in ("ids", "probabilities"):
-        if name not in arrays:
-            raise UserError(f"{path}: expected an array {name!r}, found none")
-    for name, array in arrays.items():
-        kinds, axes = ARRAYS.get(name, ("", ()))
-        if name in ARRAYS and (array.dtype.kind not in kinds or array.ndim not in axes):
-            raise UserError(
-                f"{path}: {name}: expected {' or '.join(map(str, axes))} axes of "
-                f"{KINDS[kinds[0]]}, found {array.ndim} of {array.dtype}"
-            )
-    further = {name: arrays.get(name) for name in FURTHER_ARRAYS}
-    found = Scores(arrays["ids"], arrays["probabilities"], **further)
-    for name, array in arrays.items():
-        if len(array) != len(found.ids):
-            raise UserError(
-                f"{path}: {name}: expected {len(found.ids)} rows, one per id, found {len(array)}"
-            )
-    if not np.isfinite(found.values).all():
-        row = int(np.flatnonzero(~np.isfinite(found.values).reshape(len(found.ids), -1).all(1))[0])
-        raise UserError(f"{path}: expected finite values, found others at id {found.ids[row]}")
+    what = "a run's probabilities"
+    arrays = read_arrays(path, what, UserError)
+    try:
+        found = Scores(values=arrays.pop("probabilities"), **arrays)
+        several = [one for one in vars(found).values() if one is not None]
+        good = np.isfinite(found.values).all() and {len(one) for one in several} == {found.ids.size}
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{path}: expected {what}, found other arrays: {error}") from error
+    if not good:
+        raise UserError(f"{path}: expected a finite value for each id, found others")
     if len(set(found.ids.tolist())) < len(found.ids):
         raise UserError(f"{path}: expected each id once, found some twice")
     return found
@@ -164,26 +138,21 @@ def read_scores_of(path: Path, kind: Kind) -> Scores:
 
     Raises UserError for values of another shape, and for invalid targets or predictions.
     """
-    found, classes, several = read_scores(path), kind.columns, kind.labels is not None
+    found, columns, several = read_scores(path), kind.columns, kind.labels is not None
     shape = found.values.shape[1:]
-    if shape != (() if classes is None else (classes,)):
-        expected = "similarities" if classes is None else f"probabilities of {classes} classes"
+    if shape != (() if columns is None else (columns,)):
+        expected = "similarities" if columns is None else f"probabilities of {columns} classes"
         other = f"probabilities of {shape[0]} classes" if shape else "similarities"
         raise UserError(f"{path}: expected {expected}, found {other}")
     for name in ("targets", "predictions"):
         values = getattr(found, name)
         if values is None:
             continue
-        if values.shape != (found.values.shape if several else found.ids.shape):
-            axes = 2 if several else 1
-            raise UserError(f"{path}: {name}: expected {axes} axes, found {values.ndim}")
-        good = np.isfinite(values)
-        if classes is not None:
-            good &= np.isin(values, np.arange(classes))
-        if not good.all():
-            what = "finite numbers" if classes is None else f"classes from 0 to {classes - 1}"
-            strange = values[~good][0]
-            raise UserError(f"{path}: {name}: expected {what}, found {strange}")
+        allowed = np.arange(2 if several else columns or 0)
+        good = np.isfinite(values) if columns is None else np.isin(values, allowed)
+        if values.ndim != 1 + several or not good.all():
+            what = "finite numbers" if columns is None else f"classes from 0 to {allowed[-1]}"
+            raise UserError(f"{path}: {name}: expected {what}, found others")
     return found
 
 

@@ -42,14 +42,6 @@ def kept(one: Cell, results: Path) -> list[int]:
 # Impossible cells
 
 
-@pytest.mark.parametrize("figure", [float("nan"), float("inf"), 1.5, -1.5])
-@pytest.mark.parametrize("split", ["dev", "test"])
-def test_impossible_figures_are_refused_with_their_file(tmp_path, split, figure):
-    keep(ONE, tmp_path, figures={split: {"sts": {"pearson": figure}}})
-    with pytest.raises(UserError, match=r"one\.json: pearson: expected a .*number.*; delete it"):
-        kept(ONE, tmp_path)
-
-
 @pytest.mark.parametrize("content", [{"seeds": {}}, {"config": {}}, {"config": {}, "seeds": [1]}])
 def test_a_file_that_is_not_a_cell_is_refused(tmp_path, content):
     write_json(tmp_path / "one.json", content)

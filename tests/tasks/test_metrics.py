@@ -18,7 +18,6 @@ from tasks.metrics import (
     f1,
     is_error,
     mae,
-    metric_error,
     overall,
     overall_score,
     pearson,
@@ -67,10 +66,6 @@ def test_figures_by_class_count_examples(several, seed):
             "support": support,
         }
         assert found[name] == pytest.approx(expected)
-    assert metric_error(found) is None
-    assert (
-        metric_error({"a": {"recall": 1.5}}) == "recall: expected a number from 0 to 1, found 1.5"
-    )
 
 
 def test_f1_without_any_positive_is_0_without_a_warning(recwarn):
@@ -118,26 +113,6 @@ def test_overall_score_equals_the_golden_values(case):
     mean = pytest.approx((sst + qqp + sts) / 3)
     assert overall(metrics) == {"overall": found, "overall_plain_mean": mean}
     assert overall({"sst": {"accuracy": sst}}) == {}
-
-
-@pytest.mark.parametrize(
-    ("found", "expected"),
-    [
-        ({"dev": {"sst": {"accuracy": 1.0}, "overall": 0.5}, "steps": 3000, "x": None}, None),
-        ({"dev": {"sts": {"pearson": -1.0, "spearman": 1.0 + 1e-9}}}, None),
-        ({"dev": {"sst": {"accuracy": 1.7}}}, "accuracy: expected a number from 0 to 1, found 1.7"),
-        ({"dev": {"overall_plain_mean": 2}}, "overall_plain_mean: expected a number from -0.333"),
-        ({"seeds": {"1": {"mrr": [0.5, {"f1": -0.5}]}}}, "f1: expected a number from 0 to 1"),
-        ({"losses": [1.0, float("nan")]}, "losses: expected a finite number, found nan"),
-        ({"t": {"mae": 150.0}}, None),
-        ({"t": {"mae": -0.1}}, "mae: expected a number from 0 on, found -0.1"),
-        ({"t": {"mae": math.inf}}, "mae: expected a finite number"),
-        ({"t": {"knn_accuracy": 1.5}}, "knn_accuracy: expected a number from 0 to 1"),
-    ],
-)
-def test_what_no_figure_can_be(found, expected):
-    wrong = metric_error(found)
-    assert wrong is None if expected is None else expected in wrong
 
 
 @given(st.lists(st.tuples(FIGURES, FIGURES), min_size=1, max_size=20))
