@@ -62,5 +62,4 @@ def notices_of(
         yield from cut_notices(task, split, loaded, tokenizer)
     if name in config.own_tasks and config.dev_limit is None:
         examples = {split: loaded.examples for split, loaded in splits.items()}
-        limited = len(examples["train"]) < examples["train"].available
-        yield from small_split_notices(task, examples, limited)
+        yield from small_split_notices(task, examples)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,13 +136,8 @@ def cut_notices(task: Task, split: str, found: Split, tokenizer: Tokenizer) -> I
         yield truncation(cut, texts, kind, tokenizer.max_tokens)
 
 
-def small_split_notices(
-    task: Task, splits: Mapping[str, Examples], limited: bool = False
-) -> Iterator[str]:
-    """Yield what makes the scores of small files uncertain: few dev examples, rare classes.
-
-    `limited`: the training examples are only a part of those of the file.
-    """
+def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
+    """Yield that the scores of few dev examples are rough, and which classes cannot be learnt."""
     train, dev = splits["train"].targets, splits["dev"].targets
     assert train is not None, "train has labels"
     assert dev is not None, "dev has labels"
@@ -152,22 +146,12 @@ def small_split_notices(
         points = f": one of them is {100 / len(dev):.1f} points" if share else ""
         yield f"scores on {len(dev)} dev examples are rough{points}"
     if task.kind.columns is not None:
-        what, count = "classes", partial(np.bincount, minlength=task.kind.columns)
-        end = ", so that no score shows how well they are found"
-        if task.kind.labels is not None:  # its false positives count
-            what, count, end = "labels", partial(np.sum, axis=0), ""
-        seen = dict(zip(task.kind.names, zip(count(train), count(dev), strict=True), strict=True))
-        rare = [] if limited else [title for title, n in seen.items() if sum(n) == 1]
-        others = {title: n for title, n in seen.items() if title not in rare}
-        untaught = [title for title, (n, _) in others.items() if not n]
-        unseen = [title for title, (_, n) in others.items() if not n]
-        if rare:
-            yield f"{what} with one example only, to be merged with others: {first_names(rare)}"
-        if untaught:
-            cause = " under the limit" if limited else ""
-            yield f"{what} without a training example{cause}: {first_names(untaught)}"
-        if unseen:
-            yield f"{what} without a dev example{end}: {first_names(unseen)}"
+        several = task.kind.labels is not None
+        counts = train.sum(0) if several else np.bincount(train, minlength=task.kind.columns)
+        names = [name for name, n in zip(task.kind.names, counts, strict=True) if not n]
+        if names:
+            what = "labels" if several else "classes"
+            yield f"{what} without a training example: {first_names(names)}"
 
 
 def fingerprint(splits: Splits) -> str:
