@@ -6,9 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from common.errors import RunError
 from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
 from multitask.combiners.epo import EPO, epo_weights
 from multitask.combiners.famo import FAMO
@@ -22,31 +19,10 @@ from multitask.combiners.gramian import (
     UPGrad,
 )
 from multitask.combiners.mgda import MGDA
-from multitask.combiners.nested import Nested, pull_push_weights
+from multitask.combiners.nested import Nested, nested, pull_push_weights
 from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
 from multitask.combiners.sum import LinearScalarization, Sum
 from multitask.combiners.uncertainty import Uncertainty
-from tasks import task_and_term
-from tasks.objectives import Balance
-
-
-def build_combiner(combiner: Combiner, setup: Setup, balance: Balance | None) -> CombinerState:
-    """Return the combiner of a run, or a nested one if tasks balance their own objectives."""
-    if balance is None:
-        return built(combiner, setup)
-    tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in setup.objectives))
-    return Nested(setup, built(combiner, replace(setup, objectives=tasks)), balance)
-
-
-def built(combiner: Combiner, setup: Setup) -> CombinerState:
-    """Return a combiner of one run; raise RunError if `build` returns something else."""
-    found = combiner.build(setup)
-    for part in ("combine", "needs_rows", "state_dict", "load_state_dict"):
-        if not hasattr(found, part):
-            expected = f"expected build to return a CombinerState, with {part}"
-            raise RunError(f"combiner {combiner.name}: {expected}, found {type(found).__name__}")
-    return found
-
 
 __all__ = [
     "EPO",
@@ -68,8 +44,8 @@ __all__ = [
     "Sum",
     "UPGrad",
     "Uncertainty",
-    "build_combiner",
     "epo_weights",
+    "nested",
     "pcgrad_weights",
     "pull_push_weights",
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -175,26 +175,6 @@ def has_text_keys(value: Any) -> bool:
     if isinstance(value, dict):
         return all(isinstance(key, str) and has_text_keys(one) for key, one in value.items())
     return not isinstance(value, list | tuple) or all(map(has_text_keys, value))
-
-
-def checked(
-    combine: Callable[[], Combined], indices: Mapping[str, int], m: int, alone: bool = False
-) -> Combined:
-    """Return what `combine` finds for m objectives; `indices` are those of the run, by name.
-
-    With `alone`, the status says that there was only one objective. Raise
-    RunError for anything but m finite weights; an ObjectiveError gets the objective's name.
-    """
-    try:
-        found = combine()
-    except ObjectiveError as error:
-        raise error.of(next(n for n, index in indices.items() if index == error.index)) from error
-    if not isinstance(found, Combined):
-        line = f"expected a Combined of weights, found {type(found).__name__}"
-        raise RunError(f"combiner: {line}")
-    if found.weights.shape != (m,) or not np.isfinite(found.weights).all():
-        raise RunError(f"combiner: expected {m} finite weights, found {found.weights.tolist()}")
-    return replace(found, status=ALONE) if alone else found
 
 
 def preferences(preference: Sequence[float] | None, drawn: Sequence[int]) -> np.ndarray:

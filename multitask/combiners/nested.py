@@ -7,11 +7,12 @@ contrastive ones. Another combiner then sees one mixture per task. Only the Gram
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, CombinerState, Setup
+from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
 from multitask.combiners.epo import epo_solution
 from tasks import PULL_PUSH, task_and_term
 from tasks.objectives import Balance
@@ -50,6 +51,12 @@ def pull_push_weights(balance: Balance, gram: np.ndarray, losses: np.ndarray) ->
     else:  # a batch of one class, or one example per class: use the preference
         found, status = np.array(balance.preference), "pull or push undefined"
     return Combined(np.array([1, *(share * found)]), status)
+
+
+def nested(combiner: Combiner, setup: Setup, balance: Balance) -> Nested:
+    """Return a combiner of tasks that balance their own objectives."""
+    tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in setup.objectives))
+    return Nested(setup, combiner.build(replace(setup, objectives=tasks)), balance)
 
 
 class Nested:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from common.errors import NotFiniteError, RunError
 from multitask.combiners import Combined, CombinerState
-from multitask.combiners.base import ComparesLosses, WeighsLosses, checked
+from multitask.combiners.base import ALONE, ComparesLosses, ObjectiveError, WeighsLosses
 from multitask.gram_matrices import whole_gram
 from multitask.loop.gradients import GradientRows, check_finite
 from multitask.loop.step_losses import StepLosses
@@ -192,14 +192,25 @@ class StepGradient:
         return self.checked(lambda: combine(gram, losses, drawn), len(drawn))
 
     def checked(self, combine: Callable[[], Combined], m: int) -> Combined:
-        """Return the checked result of the combiner for m objectives."""
-        alone = m == 1 and not self.config.combiner.for_one_objective
-        found = checked(combine, self.objective_index, m, alone)
-        if not self.combiner.needs_rows and (found.weights != 1).any():
-            name, weights = self.config.combiner.name, found.weights.tolist()
-            line = f"expected weights of 1 without needs_rows, found {weights}"
-            raise RunError(f"combiner {name}: {line}")
-        return found
+        """Return the weights of the combiner for m objectives, which may be a user's.
+
+        A step with one objective has a status that says so. Raise RunError for anything but m
+        finite weights; an ObjectiveError gets the objective's name.
+        """
+        names, own = list(self.objective_index), self.config.combiner
+        try:
+            found = combine()
+        except ObjectiveError as error:
+            raise error.of(names[error.index]) from error
+        weights = getattr(found, "weights", None)
+        ones = self.combiner.needs_rows or np.all(weights == 1)
+        if not isinstance(found, Combined) or not ones or found.weights.shape != (m,):
+            line = f"expected a Combined of {m} weights, all 1 without needs_rows, found {found}"
+            raise RunError(f"combiner {own.name}: {line}")
+        if not np.isfinite(found.weights).all():
+            raise RunError(f"combiner {own.name}: expected finite weights, found {found}")
+        alone = m == 1 and not own.for_one_objective
+        return replace(found, status=ALONE) if alone else found
 
     def after_step(self, batches: Batches, step: int, result: StepResult) -> None:
         """Show a combiner that compares losses those of a step's batches after the step.

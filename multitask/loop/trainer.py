@@ -17,7 +17,7 @@ from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
 from multitask.checkpoint import load_last, save, save_last
-from multitask.combiners import Combined, Setup, build_combiner
+from multitask.combiners import Combined, CombinerState, Setup, nested
 from multitask.combiners.base import stored_state
 from multitask.control import Interrupts, RunControl
 from multitask.distributed import Processes
@@ -62,8 +62,11 @@ class Trainer:
         self.plan = build_plan(config, list(map(len, train)), [one.available for one in train])
         self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
-        self.combiner = build_combiner(
-            config.combiner, Setup(objectives, config.seed), config.balance
+        setup, balance = Setup(objectives, config.seed), config.balance
+        self.combiner: CombinerState = (
+            config.combiner.build(setup)
+            if balance is None
+            else nested(config.combiner, setup, balance)
         )
         losses = StepLosses(model, tasks, splits, self.regularizers, config, processes)
         self.gradient = StepGradient(losses, self.combiner)
