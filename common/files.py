@@ -108,35 +108,25 @@ def write_json(file: Path, content: Mapping[str, Any]) -> None:
     atomic_write_text(file, json.dumps(content, indent=2) + "\n")
 
 
-def with_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with the checksum of its content, which `read_intact` compares."""
-    return {**content, "sha256": digest_of_json(content)}
-
-
-def read_intact(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
-    """Read what was written `with_checksum`; raise `error_class` if it is not as it was."""
-    content = read_json(file, error_class)
-    if content.pop("sha256", None) != digest_of_json(content):
-        line = "damaged, edited or of an earlier version; restore it, or train again"
-        raise error_class(f"{file}: {line}")
-    return content
-
-
 def complete_folder(folder: Path, state: Mapping[str, Any]) -> None:
     """Flush the files in a folder and write their checksums and `state`, which make it complete."""
     paths = sorted(folder.rglob("*"))
     files = {str(one.relative_to(folder)): digest(one) for one in paths if one.is_file()}
-    write_json(folder / STATE, with_checksum({"files": files, "state": state}))
+    content = {"files": files, "state": state}
+    write_json(folder / STATE, {**content, "sha256": digest_of_json(content)})
     for path in (*paths, folder / STATE, folder, folder.parent):
         sync(path)
 
 
 def read_state(folder: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
     """Return the state of a complete folder; raise `error_class` if one of its files changed."""
-    content = read_intact(folder / STATE, error_class)
-    for name, checksum in content["files"].items():
+    content = read_json(folder / STATE, error_class)
+    changed = None if content.pop("sha256", None) == digest_of_json(content) else STATE
+    for name, checksum in content["files"].items() if changed is None else ():
         if not (folder / name).is_file() or digest(folder / name) != checksum:
-            raise error_class(f"{folder / name}: damaged or missing; restore it, or train again")
+            changed = name
+    if changed is not None:
+        raise error_class(f"{folder / changed}: damaged or missing; restore it, or train again")
     state: dict[str, Any] = content["state"]
     return state
 

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from common.errors import RunError
-from common.files import read_json_if_any, write_json
-from multitask.run_folder import CALIBRATION
+from common.files import write_json
+from multitask.run_folder import CALIBRATION, RunFolder
 from tasks.base import Task
 from tasks.calibration import (
     calibration_error,
@@ -54,6 +54,6 @@ def read_temperatures(folder: Path) -> dict[str, float]:
     """
     file = folder / CALIBRATION
     try:
-        return msgspec.convert(read_json_if_any(file, RunError), dict[str, float])
+        return msgspec.convert(RunFolder(folder).read(CALIBRATION), dict[str, float])
     except msgspec.ValidationError as error:
         raise RunError(f"{file}: expected temperatures, found: {error}; train again") from error

@@ -22,12 +22,10 @@ from common.files import (
     digest_of_json,
     file_lock,
     is_run,
-    read_intact,
     read_json,
     read_json_if_any,
     read_state,
     remove,
-    with_checksum,
     write_json,
 )
 from multitask.settings.config import RunConfig
@@ -39,8 +37,9 @@ SOFT_TARGETS = "soft-targets"  # scores of the run for the training examples of 
 # The configuration is removed last, because it marks the folder as a run.
 PARTS = (
     *("predictions", "tensorboard", "code", SOFT_TARGETS, "telemetry.jsonl", CALIBRATION),
-    *("data.json", "config.json"),
+    *("data.json", STATE, "config.json"),
 )
+CHECKED = ("config.json", "data.json", "metrics.json", CALIBRATION)  # by state.json
 
 
 @dataclass(frozen=True)
@@ -76,24 +75,35 @@ class RunFolder:
         """Return the file with a task's probabilities or similarities on a split."""
         return self.predictions / scores_name(task, split)
 
+    def read(self, name: str) -> dict[str, Any]:
+        """Return the content of a JSON file, empty without one; RunError if it was changed."""
+        found = read_json_if_any(self.path / name, RunError)
+        files = read_json_if_any(self.path / STATE, RunError).get("files", {})
+        if found and files.get(name) not in (None, digest(self.path / name)):
+            line = "changed since it was written; restore it, or train again with --overwrite"
+            raise RunError(f"{self.path / name}: {line}")
+        return found
+
+    def write_state(self) -> None:
+        """Write the checksums of the JSON files, with which `read` compares them."""
+        files = [self.path / name for name in CHECKED if (self.path / name).exists()]
+        write_json(self.path / STATE, {"files": {one.name: digest(one) for one in files}})
+
     def data(self) -> dict[str, Any]:
-        """Return the checksums of the settings and of what the run read; empty without any."""
-        return read_json_if_any(self.path / "data.json", RunError)
+        """Return the checksums of what the run read; empty without any."""
+        return self.read("data.json")
 
     def settings_if_any(self) -> dict[str, Any]:
         """Return the content of `config.json`, empty without one; RunError if it was changed."""
-        found = read_json_if_any(self.config_file, RunError)
+        found = self.read("config.json")
         if "lr" in found:  # settings of methods were beside the others
             raise RunError(f"{self.config_file}: a run of an earlier version; train it again")
-        if self.data().get("config") not in (None, digest_of_json(found)):
-            line = "damaged or edited; restore it, or train again with another --output"
-            raise RunError(f"{self.config_file}: {line}")
         return found
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of a run or an export; raise RunError without any."""
         if self.exported:
-            return read_intact(self.path / EXPORTED, RunError)
+            return read_json(self.path / EXPORTED, RunError)
         if not is_run(found := self.settings_if_any()):
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
         return found
@@ -114,11 +124,12 @@ class RunFolder:
 
     def metrics(self) -> dict[str, Any] | None:
         """Return the results of a run; None if it is not finished, RunError if they are damaged."""
-        return read_intact(self.metrics_file, RunError) if self.metrics_file.exists() else None
+        return self.read("metrics.json") if self.metrics_file.exists() else None
 
     def write_metrics(self, metrics: Mapping[str, Any]) -> None:
         """Write the results of a run, which is finished then."""
-        write_json(self.metrics_file, with_checksum(metrics))
+        write_json(self.metrics_file, metrics)
+        self.write_state()
 
     # Checkpoints
 
@@ -189,7 +200,7 @@ class RunFolder:
 
     def check_ours(self) -> None:
         """Raise RunError if the folder has files, but no run, so that none is overwritten."""
-        stored = self.settings_if_any()
+        stored = read_json_if_any(self.config_file, RunError)
         if stored and not is_run(stored):
             raise RunError(f"{self.config_file}: expected a run's, found another program's")
         names = [] if stored else sorted(one.name for one in self.path.glob("*"))
@@ -242,7 +253,8 @@ class RunFolder:
             for one in (self.metrics_file, *checkpoints, *parts):
                 remove(one)
             write_json(self.config_file, config)
-            write_json(self.path / "data.json", {**data, "config": digest_of_json(config)})
+            write_json(self.path / "data.json", data)
+            self.write_state()
         self.predictions.mkdir(exist_ok=True)
 
     def warn_if_unfinished(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError, UserError
-from common.files import EXPORTED, atomic_path, with_checksum, write_json
+from common.files import EXPORTED, atomic_path, write_json
 from minbert.config import transformer_config
 from minbert.folder import save_encoder, write_embedding, write_limit
 from multitask.calibration import write_temperatures
@@ -88,6 +88,6 @@ def write_settings(model: MultiTaskModel, folder: Path) -> None:
     """Write configuration and calibration, with which `MultiTaskModel.load` opens the folder."""
     # The actual pooling, which the folder of only an encoder does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
-    write_json(folder / EXPORTED, with_checksum(without_paths(config)))
+    write_json(folder / EXPORTED, without_paths(config))
     if model.temperatures:
         write_temperatures(folder, model.temperatures)
