@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.errors import EncoderError
+from common.errors import EncoderError, SettingsError
 from common.progress import bar
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
 from minbert.bilstm import BiLSTM
-from minbert.config import PRECISIONS, EncoderConfig
+from minbert.config import PRECISIONS, EncoderConfig, transformer_config
 from minbert.encoder import random_encoder
 from minbert.folder import (
     AnyEncoder,
@@ -29,7 +28,7 @@ from minbert.folder import (
     write_sentence_settings,
 )
 from minbert.pooling import POOLINGS, Pool
-from minbert.precision import PrecisionChoice, choose_precision, in_bfloat16, weights_state
+from minbert.precision import PrecisionChoice, autocast, choose_precision
 from minbert.sentences import characters, check_column, check_texts, windows
 from minbert.sources import find_folder
 from minbert.threads import in_threads
@@ -59,7 +58,6 @@ class BiEncoder(nn.Module):
         self.encoder, self.tokenizer = encoder, tokenizer
         self.pooling, self.normalize = pooling, normalize
         self.skipped_tensors = tuple(skipped_tensors)
-        self.copies: dict[str, tuple[object, nn.Module]] = {}  # of the encoder, by precision
 
     @classmethod
     def from_pretrained(
@@ -118,12 +116,8 @@ class BiEncoder(nn.Module):
 
         `pool` replaces the model's pooling and determines the width.
         """
-        return self.pooled(self.encoder, batch, pool)
-
-    def pooled(self, encoder: nn.Module, batch: Batch, pool: Pool | None = None) -> Tensor:
-        """Return embeddings (S, H) from the model's encoder or a copy in another precision."""
         batch = batch.to(self.device)
-        hidden = encoder(batch).float()  # (T, H)
+        hidden = self.encoder(batch).float()  # (T, H)
         with torch.autocast(self.device.type, enabled=False):
             return (pool or POOLINGS[self.pooling])(hidden, batch)
 
@@ -143,17 +137,15 @@ class BiEncoder(nn.Module):
 
         Args:
             sentences: a list, a column of pandas, an array or another sequence of strings.
-            precision: `fp32`, or `bf16` for an encoder completely in bfloat16, whose pooling and
-                normalisation stay in float32; `auto` is bf16 where the device has bfloat16
-                instructions, else fp32.
+            precision: `fp32`, or `bf16` for matrix products in bfloat16; `auto` is bf16 where the
+                device has bfloat16 instructions, else fp32.
             normalize: whether to scale to unit length; None for the setting of the model's folder.
             progress: whether to show a progress bar with sentences/s.
 
         Raises:
             TypeError: for a value that is not a string, such as None or NaN, with its index, and
-                for a wrong `normalize`, and for a generator, which has no length.
-            ValueError: for another precision.
-            EncoderError: for a precision that this encoder does not have.
+                and for a generator, which has no length.
+            SettingsError: for another precision, and for bf16 with a BiLSTM.
 
         Warns:
             common.errors.Notice: with the number of sentences that were cut to
@@ -164,13 +156,10 @@ class BiEncoder(nn.Module):
             found = type(sentences).__name__
             raise TypeError(f"sentences: expected a list, found a {found}: use encode_stream")
         result = np.empty((len(sentences), self.width), np.float32)
-        begin, cut = 0, 0
-        total = len(sentences) if progress else None
-        windows = self.encode_windows(sentences, precision, normalize, total)
-        for window, shortened in windows:
-            result[begin : begin + len(window)] = window
-            begin, cut = begin + len(window), cut + shortened
-        warn_of_truncation(cut, begin, "sentences", self.tokenizer.max_tokens)
+        done, total = 0, len(sentences) if progress else None
+        for window in self.encode_stream(sentences, precision, normalize, total):
+            result[done : done + len(window)] = window
+            done += len(window)
         return result
 
     def encode_stream(
@@ -185,68 +174,37 @@ class BiEncoder(nn.Module):
         A window is a few thousand sentences in order; only one is held in memory. `total`, the
         number of sentences, enables a progress bar. Warns like `encode`, after the last window.
         """
-        done, cut = 0, 0
-        for window, shortened in self.encode_windows(sentences, precision, normalize, total):
-            done, cut = done + len(window), cut + shortened
-            yield window
-        warn_of_truncation(cut, done, "sentences", self.tokenizer.max_tokens)
-
-    def encode_windows(
-        self,
-        sentences: Iterable[str],
-        precision: str = "fp32",
-        normalize: bool | None = None,
-        total: int | None = None,
-    ) -> Iterator[tuple[np.ndarray, int]]:
-        """Yield each window's embeddings and the number of its sentences cut to the limit."""
         check_column(sentences)
-        if not isinstance(normalize, bool | np.bool_ | None):
-            raise TypeError(f"normalize: expected True or False, found {normalize!r:.40}")
-        encoder = self.encoder_in(precision)
         normalize = self.normalize if normalize is None else normalize
+        done, cut = 0, 0
         with bar("encode", "sentence", total) as progress:
-            done = 0
             for texts in windows(sentences, WINDOW, lambda text: characters([text])):
                 check_texts(texts, done)
-                done += len(texts)
                 tokens = self.tokenizer(texts)
-                window = self.encode_window(
-                    encoder,
-                    tokens,
-                    normalize=normalize,
-                    count=progress.update,
+                done, cut = done + len(texts), cut + int(tokens.truncated.sum())
+                yield self.encode_window(
+                    tokens, precision, normalize=normalize, count=progress.update
                 )
-                yield window, int(tokens.truncated.sum())
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the copies of the encoder out of copies and pickles of the model."""
-        return {**self.__dict__, "copies": {}}
+        warn_of_truncation(cut, done, "sentences", self.tokenizer.max_tokens)
 
     def choose_precision(self, precision: str) -> PrecisionChoice:
-        """Return the precision for `auto` on the model's device, or the requested one."""
-        return choose_precision(precision, self.device, isinstance(self.encoder, BiLSTM))
+        """Return the precision for `auto` on the model's device, or the requested one.
 
-    def encoder_in(self, precision: str) -> nn.Module:
-        """Return the encoder in a precision of `encode`: itself, or a copy of its present weights.
-
-        The copy is kept and made anew when a weight has changed.
+        Raise SettingsError for one that is unknown or that a BiLSTM does not have.
         """
-        precision = self.choose_precision(precision).precision
-        if precision not in PRECISIONS:
+        found = choose_precision(precision, self.device, isinstance(self.encoder, BiLSTM))
+        if found.precision not in PRECISIONS:
             known = ", ".join(("auto", *PRECISIONS))
-            raise ValueError(f"precision: expected one of {known}, found {precision!r}")
-        if precision == "fp32":
-            return self.encoder
-        state = weights_state(self.encoder)
-        if self.copies.get(precision, (None, None))[0] != state:
-            self.copies[precision] = state, in_bfloat16(self.encoder)
-        return self.copies[precision][1]
+            raise SettingsError(f"precision: expected one of {known}, found {precision!r}")
+        if found.precision == "bf16":
+            transformer_config("precision bf16", self.encoder.config)
+        return found
 
     @torch.inference_mode()
     def encode_window(
         self,
-        encoder: nn.Module,
         tokens: TokenLists,
+        precision: str = "fp32",
         *,
         normalize: bool = False,
         count: Callable[[int], object] | None = None,
@@ -258,13 +216,14 @@ class BiEncoder(nn.Module):
         `count` is called with the number of sentences of each pass, for a progress bar. `pool`,
         with this output `width`, replaces the model's pooling.
         """
+        precision = self.choose_precision(precision).precision
         size = len(tokens), width or self.width
         result = torch.empty(size, device=self.device, dtype=torch.float32)
 
         def encode_rows(rows: np.ndarray) -> int:
-            # Both are settings of a thread. The precision is that of `encoder`.
-            with torch.inference_mode(), torch.autocast(self.device.type, enabled=False):
-                embeddings = self.pooled(encoder, pack([tokens], rows), pool)
+            # Both are settings of a thread.
+            with torch.inference_mode(), autocast(self.device, precision):
+                embeddings = self.embed(pack([tokens], rows), pool)
                 result[to_device(torch.from_numpy(rows), self.device)] = embeddings
             return len(rows)
 
@@ -272,15 +231,15 @@ class BiEncoder(nn.Module):
         most = batch_tokens(self.device)
         if threads > 1:  # divide few tokens among the threads
             most = min(most, max(LEAST_TOKENS, -(-int(tokens.lengths.sum()) // threads)))
-        training = encoder.training
-        encoder.eval()
+        training = self.encoder.training
+        self.encoder.eval()
         try:
             batches = sorted_batches(tokens.lengths, most)
             for done in in_threads(encode_rows, batches, threads):
                 if count is not None:
                     count(done)
         finally:
-            encoder.train(training)
+            self.encoder.train(training)
         return (F.normalize(result) if normalize else result).cpu().numpy()
 
     def save_pretrained(self, folder: str | Path) -> None:

@@ -23,7 +23,6 @@ def warn_if_slow(precision: str, device: torch.device) -> None:
     """Print a note if bfloat16 is requested but not faster."""
     if precision == "bf16" and device.type == "cpu" and not has_bfloat16():
         print(
-            "note: this CPU has no bfloat16 instructions; bf16 is computed with rounded fp32 "
-            "products here and is no faster than --precision fp32",
+            "note: this CPU has no bfloat16 instructions; use --precision fp32, which is faster",
             flush=True,
         )

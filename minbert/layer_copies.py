@@ -16,13 +16,7 @@ def copied_layers(encoder: Encoder | BiLSTM, count: int) -> nn.ModuleList:
 
 
 def branch(encoder: Encoder, layers: nn.ModuleList) -> Encoder:
-    """Return an encoder with these last layers, which shares everything else with `encoder`.
-
-    If the weights of `encoder` have another type, the layers are copied in that type.
-    """
-    dtype = encoder.embeddings.word.weight.dtype
-    if next(layers.parameters()).dtype != dtype:
-        layers = copy.deepcopy(layers).to(dtype).requires_grad_(False).eval()
+    """Return an encoder with these last layers, which shares everything else with `encoder`."""
     result = copy.copy(encoder)
     result._modules = dict(encoder._modules)  # the copy would have the same dictionary
     result.layers = nn.ModuleList([*encoder.layers[: -len(layers)], *layers])

@@ -50,21 +50,12 @@ class Linear(nn.Module):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "none") -> Tensor:
-    """Compute f(x W^T + b): x (T, in), weight (out, in), bias (out,) or None -> (T, out).
-
-    On a CPU without bfloat16 instructions, bfloat16 layers use float32 products of the rounded
-    numbers, which are three times faster than PyTorch's.
-    """
-    product: Callable[..., Tensor] = F.linear
-    if x.device.type == "cpu":
-        if is_bfloat16(x) and not has_bfloat16():
-            product = rounded
-        elif uses_onednn(x.dtype) and not torch.is_autocast_enabled("cpu"):
-            if not torch.is_grad_enabled():
-                return onednn(x, weight, bias, activation)
-            if x.dtype == torch.float32:
-                product = partial(Product.apply, onednn)
-    return ACTIVATIONS[activation](product(x, weight, bias))
+    """Compute f(x W^T + b): x (T, in), weight (out, in), bias (out,) or None -> (T, out)."""
+    if x.device.type == "cpu" and x.dtype == torch.float32 and not autocasts() and uses_onednn():
+        if not torch.is_grad_enabled():
+            return onednn(x, weight, bias, activation)
+        return ACTIVATIONS[activation](Product.apply(x, weight, bias))
+    return ACTIVATIONS[activation](F.linear(x, weight, bias))
 
 
 def shape_multiples(x: Tensor) -> tuple[int, int]:
@@ -74,15 +65,12 @@ def shape_multiples(x: Tensor) -> tuple[int, int]:
     shape. With rounding, few kernels serve all batches: a training step with 16 short sentences is
     1.2 times as fast.
     """
-    rounds = x.device.type == "cpu" and is_bfloat16(x) and has_bfloat16()
-    return (64, 8) if rounds else (1, 1)
+    return (64, 8) if x.device.type == "cpu" and autocasts() and has_bfloat16() else (1, 1)
 
 
-def is_bfloat16(x: Tensor) -> bool:
-    """Return whether products with `x`, a tensor on the CPU, use bfloat16."""
-    half = torch.bfloat16
-    autocast = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == half
-    return x.dtype == half or autocast
+def autocasts() -> bool:
+    """Return whether products on the CPU use bfloat16 now."""
+    return torch.is_autocast_enabled("cpu")
 
 
 @cache
@@ -91,25 +79,12 @@ def has_bfloat16() -> bool:
     return bfloat16_of(torch.cpu.get_capabilities()) != "emulated"
 
 
-def uses_onednn(dtype: torch.dtype) -> bool:
-    """Return whether products of this type are oneDNN's: of float32 only where it is faster."""
-    return has_onednn(dtype) and (dtype == torch.bfloat16 or not is_intel())
-
-
 @cache
-def is_intel() -> bool:
-    return "Intel" in str(torch.cpu.get_capabilities().get("cpu_name"))
-
-
-@cache
-def has_onednn(dtype: torch.dtype) -> bool:
-    """Return whether this PyTorch has oneDNN's product of this type here.
-
-    Besides the CPU, it depends on the instruction sets that oneDNN may use (ONEDNN_MAX_CPU_ISA).
-    """
-    if dtype not in (torch.float32, torch.bfloat16):
+def uses_onednn() -> bool:
+    """Return whether float32 products are oneDNN's: where it is there, except on Intel's CPUs."""
+    if "Intel" in str(torch.cpu.get_capabilities().get("cpu_name")):
         return False
-    numbers = torch.zeros(2, 2, dtype=dtype, device="cpu")
+    numbers = torch.zeros(2, 2, device="cpu")
     try:
         return torch.backends.mkldnn.is_available() and onednn(numbers, numbers) is not None
     except (AttributeError, RuntimeError):  # no op, or no kernel for it
@@ -128,38 +103,17 @@ class Product(torch.autograd.Function):
     """Product x W^T + b whose backward pass uses the same kernel; oneDNN's private op has none."""
 
     @staticmethod
-    def forward(
-        ctx: Any, kernel: Callable[..., Tensor], x: Tensor, weight: Tensor, bias: Tensor | None
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        ctx.kernel = kernel
-        return kernel(x, weight, bias)
+        return onednn(x, weight, bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        _, wants_x, wants_weight, wants_bias = ctx.needs_input_grad
+        wants_x, wants_weight, wants_bias = ctx.needs_input_grad
         return (
-            None,
-            ctx.kernel(grad, weight.t()) if wants_x else None,
-            ctx.kernel(grad.t(), x.t()) if wants_weight else None,
-            grad.float().sum(0).to(grad.dtype) if wants_bias else None,
+            onednn(grad, weight.t()) if wants_x else None,
+            onednn(grad.t(), x.t()) if wants_weight else None,
+            grad.sum(0) if wants_bias else None,
         )
-
-
-def rounded(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Compute the bfloat16 linear layer with products in float32.
-
-    The product of two bfloat16 numbers is exact in float32, and bfloat16 instructions also sum in
-    float32. The results differ only by the order of the sum.
-    """
-    half = torch.bfloat16
-    with torch.autocast("cpu", enabled=False):
-        bias = None if bias is None else bias.to(half)
-        return Product.apply(widened, x.to(half), weight.to(half), bias)
-
-
-def widened(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute x W^T + b in float32 and round it to the type of `x`."""
-    return F.linear(x.float(), weight.float(), None if bias is None else bias.float()).to(x.dtype)

@@ -1,15 +1,11 @@
-"""Precisions: their choice, autocast in training, converted copies in inference."""
+"""Precision: float32, or matrix products in bfloat16 by `torch.autocast`."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
 
-from common.errors import EncoderError
-from minbert.encoder import Encoder
-from minbert.folder import AnyEncoder
 from minbert.linear import has_bfloat16
 
 
@@ -58,39 +54,3 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
     """
     used = precision == "bf16"
     return torch.autocast(device.type, torch.bfloat16, enabled=used, cache_enabled=False)
-
-
-def in_bfloat16(encoder: AnyEncoder) -> Encoder:
-    """Copy the encoder with all weights in bfloat16; raise EncoderError for a BiLSTM."""
-    if not isinstance(encoder, Encoder):
-        raise EncoderError("bf16: expected a transformer, found a BiLSTM; use fp32 for it")
-    state = {name: value.detach().bfloat16() for name, value in encoder.state_dict().items()}
-    with torch.device("meta"):
-        half = Encoder(encoder.config)
-    half.load_state_dict(state, assign=True)
-    return half.requires_grad_(False).eval()
-
-
-def weights_state(encoder: nn.Module) -> tuple[object, ...]:
-    """Return device and checksum of each weight, on which a copy of the encoder depends."""
-    tensors = [(name, p.detach()) for name, p in encoder.named_parameters()]
-    return tuple((name, str(one.device), tensor_checksum(one)) for name, one in tensors)
-
-
-def tensor_checksum(tensor: Tensor) -> int:
-    """Return a number that changes with a number of a tensor.
-
-    The bits of the numbers are added as integers, each row with a factor of its own, so that an
-    exchange of rows changes it, too. Changes of several numbers can cancel each other, such as new
-    signs of a whole row or an exchange of columns; training makes no such changes. It is much
-    faster than a cryptographic hash, and with integers of two numbers each, ten times as fast as
-    with those of one, which would have to be converted.
-    """
-    if not tensor.numel():
-        return 0
-    rows = torch.atleast_1d(tensor.float())
-    bits = rows.contiguous().view(torch.int32).view(len(rows), -1)
-    if bits.shape[1] % 2 == 0:
-        bits = bits.view(torch.int64)
-    factors = torch.arange(1, 2 * len(bits), 2, device=bits.device)
-    return int((bits.sum(1) * factors).sum())

@@ -71,27 +71,14 @@ class EncoderWithHeads(nn.Module):
         """The shared encoder."""
         return self.bi_encoder.encoder
 
-    def encoder_of(self, task: str | None, encoder: nn.Module | None = None) -> nn.Module:
-        """Return the shared encoder, or `encoder`, its copy in another precision, for a task.
-
-        It has the task's own last layers, if there are any.
-        """
-        shared = encoder or self.encoder
-        if task is None or task not in self.branches:
-            return shared
-        layers = self.branches[task]
-        assert isinstance(shared, Encoder)
-        assert isinstance(layers, nn.ModuleList)
-        return branch(shared, layers)
-
     def bi_encoder_of(self, task: str | None) -> BiEncoder:
         """Return the bi-encoder with the own layers of a task; the shared one for None."""
-        shared = self.bi_encoder
         if task is None or task not in self.branches:
-            return shared
-        encoder = self.encoder_of(task)
-        assert isinstance(encoder, Encoder)
-        return shared.with_encoder(encoder)
+            return self.bi_encoder
+        layers, shared = self.branches[task], self.encoder
+        assert isinstance(shared, Encoder)
+        assert isinstance(layers, nn.ModuleList)
+        return self.bi_encoder.with_encoder(branch(shared, layers))
 
     @property
     def dropout_stream(self) -> DropoutStream:
@@ -152,14 +139,14 @@ class EncoderWithHeads(nn.Module):
         has the own layers of `task`, if there are any.
         """
         only_heads = self.trains_only_heads
-        encoder = self.encoder_of(task)
+        bi_encoder = self.bi_encoder_of(task)
         if self.training and only_heads:  # for the dropout of heads; the encoder begins no pass
             self.dropout_stream.next_pass()
         with (
             autocast(self.bi_encoder.device, self.precision),
             torch.set_grad_enabled(torch.is_grad_enabled() and not only_heads),
         ):
-            return batch.split(self.bi_encoder.pooled(encoder, batch, self.pooling_of(task)))
+            return batch.split(bi_encoder.embed(batch, self.pooling_of(task)))
 
     def sections(self) -> dict[str, list[nn.Parameter]]:
         """Return the shared parameters by the part of the encoder, from the input to the output.

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from common.errors import Notice, RunError
 from common.sequences import no_sequence
@@ -38,7 +37,6 @@ from tasks.base import Task
 from tasks.labelled_files import files_of
 
 Columns = Sequence[Sequence[str]]  # one or two columns of n texts
-Encoders = Mapping[str | None, nn.Module]  # of tasks with own layers; the shared one under None
 
 
 class MultiTaskModel:
@@ -125,9 +123,9 @@ class MultiTaskModel:
         columns: Columns = list(zip(*rows, strict=True)) or [[]]
         for column in columns:
             check_texts(column)
-        names, encoders = self.chosen(tasks, len(columns)), self.encoders(precision)
+        names = self.chosen(tasks, len(columns))
         parts = [
-            self.predict_window([one[begin : begin + WINDOW] for one in columns], names, encoders)
+            self.predict_window([one[begin : begin + WINDOW] for one in columns], names, precision)
             for begin in range(0, max(1, len(rows)), WINDOW)
         ]
         result = {name: joined([found[name] for found in parts]) for name in names}
@@ -158,18 +156,12 @@ class MultiTaskModel:
             meant = suggestion(task, self.tasks)
             raise RunError(f"task: expected one of {', '.join(self.tasks)}, found {task}{meant}")
 
-    def encoders(self, precision: str = "fp32") -> Encoders:
-        """Return the encoder in a precision: the shared one, and that of each task with layers."""
-        shared = self.model.bi_encoder.encoder_in(precision)
-        names = (None, *self.model.branches)
-        return {name: self.model.encoder_of(name, shared) for name in names}
-
     def predict_window(
-        self, columns: Columns, names: Sequence[str], encoders: Encoders
+        self, columns: Columns, names: Sequence[str], precision: str = "fp32"
     ) -> dict[str, Prediction]:
         """Return the predictions by task of n rows, all at once."""
         tokens = self.tokens(columns, names)
-        scores = self.scores(tokens, encoders)
+        scores = self.scores(tokens, precision)
         blank = [np.array([is_empty(text) for text in column], bool) for column in columns]
         found = {}
         for name in names:
@@ -199,7 +191,7 @@ class MultiTaskModel:
 
     @torch.inference_mode()
     def scores(
-        self, tokens: Mapping[str, Sequence[TokenLists]], encoders: Encoders
+        self, tokens: Mapping[str, Sequence[TokenLists]], precision: str = "fp32"
     ) -> dict[str, np.ndarray]:
         """Return the scores (n, C) or (n,) by task, from the tokens of each task's texts.
 
@@ -214,9 +206,9 @@ class MultiTaskModel:
         for (own_of, _), names in passes.items():
             every = concatenated([one for name in names for one in tokens[name]])
             rows, which = every.distinct()
-            vectors = model.bi_encoder.encode_window(
-                encoders.get(own_of, encoders[None]),
+            vectors = model.bi_encoder_of(own_of).encode_window(
                 every.select(rows),
+                precision,
                 pool=model.pooling_of(own_of),
                 width=model.embedding_width(own_of),
             )

@@ -81,14 +81,14 @@ def predict_rows(
     column. With `reasons`, the last column says why a prediction is missing, or is one from a part
     of a text. Warn of empty and of cut texts as `MultiTaskModel.predict` does.
     """
-    writer, encoders = row_writer(file, separator), model.encoders(precision)
+    writer = row_writer(file, separator)
     done, empty, cut = 0, 0, 0
     total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:
         for window in windows(rows, WINDOW, lambda row: row.characters):
             columns = list(zip(*(row.texts for row in window), strict=True))
             names = model.chosen(tasks, len(columns))
-            found = model.predict_window(columns, names, encoders)
+            found = model.predict_window(columns, names, precision)
             marks = {mark: rows_with(mark, found.values()) for mark in ("empty", "cut")}
             lines: list[Sequence[Any]] = []
             if not done:

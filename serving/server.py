@@ -99,19 +99,18 @@ def make_app(
     """
     app = FastAPI(title="Predictions for sentences", docs_url=None, redoc_url=None)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-    batcher, encoders, shared = Batcher(), model.encoders(precision), model.model.bi_encoder
+    batcher, shared = Batcher(), model.model.bi_encoder
 
     def predicted(rows: Sequence[Sequence[str]], *names: str) -> list[dict[str, Any]]:
-        found = model.predict_window(list(zip(*rows, strict=True)), names, encoders)
+        found = model.predict_window(list(zip(*rows, strict=True)), names, precision)
         return [
             {name: answer(model.tasks_by_name[name], one, row) for name, one in found.items()}
             for row in range(len(rows))
         ]
 
     def embedded(texts: Sequence[str], task: str | None, normalize: bool) -> list[Any]:
-        tokens = shared.tokenizer(texts)
-        encoder = encoders.get(task, encoders[None])
-        vectors = shared.encode_window(encoder, tokens, normalize=normalize).tolist()
+        tokens, encoder = shared.tokenizer(texts), model.model.bi_encoder_of(task)
+        vectors = encoder.encode_window(tokens, precision, normalize=normalize).tolist()
         return list(zip(vectors, tokens.truncated.tolist(), strict=True))
 
     @app.get("/", include_in_schema=False)

@@ -123,7 +123,7 @@ import sys
 from pathlib import Path
 from cli import main
 from minbert import BiEncoder
-peak, pooled = 0, BiEncoder.pooled
+peak, pooled = 0, BiEncoder.embed
 def measured(*args):
     global peak
     result = pooled(*args)
@@ -131,7 +131,7 @@ def measured(*args):
     sizes = {line.split(":")[0]: line.split()[1] for line in lines if "kB" in line}
     peak = max(peak, int(sizes["RssAnon"]))
     return result
-BiEncoder.pooled = measured  # called once per batch
+BiEncoder.embed = measured  # called once per batch
 assert main(sys.argv[1:]) == 0
 print("peak", peak // 1024)
 """

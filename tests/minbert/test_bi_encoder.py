@@ -9,7 +9,7 @@ import pytest
 import torch
 from tolerances import assert_near, encoder_terms
 
-from common.errors import EncoderError, Notice
+from common.errors import EncoderError, Notice, SettingsError
 from minbert import BiEncoder, bi_encoder
 from minbert.pooling import POOLINGS
 from minbert.sources import find_folder
@@ -64,7 +64,7 @@ def test_minilm_equals_sentence_transformers(minilm):
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_copy_in_bfloat16_stays_close_and_leaves_the_encoder_as_it_was(bert_original, pooling):
+def test_bfloat16_stays_close_and_leaves_the_encoder_as_it_was(bert_original, pooling):
     model = BiEncoder.from_pretrained(bert_original, pooling=pooling)
     full = model.encode(peer_models.SENTENCES)
     model.train()
@@ -72,7 +72,7 @@ def test_a_copy_in_bfloat16_stays_close_and_leaves_the_encoder_as_it_was(bert_or
     assert half.dtype == np.float32
     assert not np.array_equal(full, half)
     assert cosines(full, half).min() >= 0.999
-    assert model.training, "it is a copy that is rounded"
+    assert model.training
     np.testing.assert_array_equal(model.encode(peer_models.SENTENCES), full)
 
 
@@ -164,10 +164,8 @@ def test_wrong_arguments_are_refused(tiny):
         tiny.encode("one string")
     with pytest.raises(TypeError, match="expected a list, found a generator: use encode_stream"):
         tiny.encode(text for text in TEXTS)
-    with pytest.raises(TypeError, match="normalize: expected True or False, found"):
-        tiny.encode(TEXTS, normalize="no")
     with pytest.raises(
-        ValueError, match="precision: expected one of auto, fp32, bf16, found 'fp16'"
+        SettingsError, match="precision: expected one of auto, fp32, bf16, found 'fp16'"
     ):
         tiny.encode(["a"], precision="fp16")
     with pytest.raises(EncoderError, match="pooling: expected one of mean, cls, max, found 'sum'"):
@@ -225,7 +223,6 @@ def test_truncated_sentences_are_counted_in_one_warning(tiny, monkeypatch):
         with pytest.warns(Notice) as caught:
             encode([longer, "a", "", whole, longer + "y"])
         assert [str(one.message) for one in caught] == [expected]
-        assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tiny.encode([whole, "a"])

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from common.errors import EncoderError
+from common.errors import EncoderError, SettingsError
 from minbert import BiEncoder
 from minbert.batching import Batch, pack
 from minbert.bilstm import random_bilstm
@@ -155,5 +155,5 @@ def test_a_bilstm_trains_in_a_multi_task_run(folder, tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         cli.main(["--mode", "single", "--task", "sst", *flags])
     assert "--precision bf16: expected a transformer" in capsys.readouterr().err
-    with pytest.raises(EncoderError, match="bf16: expected a transformer"):
+    with pytest.raises(SettingsError, match="bf16: expected a transformer"):
         BiEncoder.from_pretrained(folder).encode(["a"], precision="bf16")

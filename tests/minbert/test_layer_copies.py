@@ -3,7 +3,6 @@
 import torch
 
 from minbert.layer_copies import branch, copied_layers
-from minbert.precision import in_bfloat16
 
 
 def branched(encoder, count, seed=None):
@@ -34,11 +33,3 @@ def test_copies_are_used_in_place_of_the_shared_layers(encoder, batch):
         encoder.layers[1].up.weight.zero_()
     assert torch.equal(own(batch), before)
     assert not torch.equal(encoder(batch), before)
-
-
-def test_copies_are_converted_with_their_encoder(encoder, batch):
-    own = branched(encoder, 1, seed=1)
-    half = branch(in_bfloat16(encoder), own.layers[1:])
-    assert {one.dtype for one in half.parameters()} == {torch.bfloat16}
-    assert {one.dtype for one in own.parameters()} == {torch.float32}
-    assert torch.equal(half(batch), in_bfloat16(own)(batch))
