@@ -23,7 +23,7 @@ from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import SEPARATOR, TYPES, OwnType, TypeName
 from tasks.registry import TASK_NAMES, Pair, TargetType, TaskOptions
 from tasks.splits import HashedSource
-from tasks.tables import has_columns, list_columns, rows_by_name
+from tasks.tables import columns_of, holds_lists, rows_by_name
 from tasks.text_files import DataError, to_text
 
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
@@ -176,13 +176,14 @@ class OwnTask(TaskOptions):
             raise DataError(f"{found.train}: {name}{error}") from error
         if found.test is None:
             return found
-        return replace(found, test_labels=has_columns(Path(found.test), found.label, found.quotes))
+        columns = columns_of(Path(found.test), found.quotes)
+        return replace(found, test_labels={*found.label} <= {*columns})
 
     def inferred(self) -> dict[str, str]:
         """Return the type that follows from the labels."""
         if len(self.label) > 1 or self.separator is not None:
             return {"type": "multi-label"}
-        lists = bool(list_columns(Path(self.train), self.label))
+        lists = holds_lists(Path(self.train), self.label[0])
         cells = Counter(cell for _, cell in self.cells())
         return infer_type(cells, self.texts, lists)
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from common.errors import Notice
 from common.files import check_regular
 from tasks.text_files import DataError, decoded_lines, to_text
 
 JSON_LINES, PARQUET = (".json", ".jsonl"), ".parquet"
 TABLES = (".csv", ".tsv", *JSON_LINES, PARQUET)
-Rows = Iterator[tuple[int, Sequence[str], Sequence[Any]]]  # line from 1, columns, values
+Rows = Iterator[tuple[int, dict[str, Any]]]  # line from 1, values by column
 
 # The csv module's limit of 131,072 characters is too small for long texts. Without a limit, an open
 # quote would include the rest of a file of any size.
@@ -54,10 +52,16 @@ def rows_by_name(
     by the separator of their column. Raise DataError with file and line for a bad row.
     """
     lists = lists or {}
-    for line, header, values in table_rows(path, needed, comma, quoted_tabs, names):
-        row = dict(zip(header, values, strict=True))
+    header, rows = open_table(path, comma, quoted_tabs, names)
+    check_columns(path, header, needed)
+    for line, row in rows:
         try:
-            found = {name: field(name, row[name], lists.get(name)) for name in needed}
+            found = {
+                name: value
+                if isinstance(value := row.get(name), str)
+                else field(row, name, lists.get(name))
+                for name in needed
+            }
         except ValueError as error:
             raise DataError(f"{path}, line {line}: {error}") from error
         yield line, found
@@ -65,114 +69,86 @@ def rows_by_name(
 
 def whole_rows(
     path: Path, needed: Sequence[str], quoted_tabs: bool = True
-) -> Iterator[tuple[Sequence[str], list[str]]]:
+) -> Iterator[tuple[list[str], list[str]]]:
     """Yield the columns and all fields of each row; those of `needed` columns as `rows_by_name`.
 
     Other fields may have any type: lists and the like are written as JSON. The columns of JSON
-    Lines are the keys of the first object; a Notice counts the rows with further keys.
+    Lines are the keys of the first object; a missing key is an empty field.
     """
-    header: Sequence[str] = ()
-    total = further = 0
-    for line, names, values in table_rows(path, needed, quoted_tabs=quoted_tabs):
-        header, total = header or names, total + 1
-        if names is not header and names != header:
-            row = dict(zip(names, values, strict=True))
-            values, further = (
-                [row.get(name) for name in header],
-                further + (not row.keys() <= {*header}),
-            )
+    header, rows = open_table(path, quoted_tabs=quoted_tabs)
+    check_columns(path, header, [*needed, *header])
+    for line, row in rows:
         try:
-            fields = [
-                field(name, value) if name in needed else shown(value)
-                for name, value in zip(header, values, strict=True)
-            ]
+            fields = [field(row, n) if n in needed else shown(row.get(n)) for n in header]
         except ValueError as error:
             raise DataError(f"{path}, line {line}: {error}") from error
         yield header, fields
-    if further:
-        found = f"{further:,} of {total:,} rows have fields that the first row lacks"
-        warnings.warn(f"{found}; they are not in the output", Notice, stacklevel=2)
 
 
-def columns_of(path: Path, comma: bool | None = None, quoted_tabs: bool = True) -> list[str]:
+def columns_of(path: Path, quoted_tabs: bool = True) -> list[str]:
     """Return the names of a file's columns; for JSON Lines, the keys of the first object."""
-    if path.suffix.lower() in JSON_LINES:
-        return list(next(json_rows(path, ()), (0, (), ()))[1])
-    if path.suffix.lower() == PARQUET:
-        return list(parquet_table(path).features)
-    try:
-        return next(csv_reader(path, comma, quoted_tabs), [])
-    except csv.Error as error:
-        raise DataError(f"{path}, line 1: expected names of columns, found: {error}") from error
+    return open_table(path, quoted_tabs=quoted_tabs)[0]
 
 
-def has_columns(path: Path, names: Collection[str], quoted_tabs: bool = True) -> bool:
-    """Return whether a file has these columns."""
-    return {*names} <= {*columns_of(path, quoted_tabs=quoted_tabs)}
+def holds_lists(path: Path, column: str) -> bool:
+    """Return whether the first value of a column that is not null is a list."""
+    values = (row.get(column) for _, row in open_table(path)[1])
+    return isinstance(next((value for value in values if value is not None), None), list)
 
 
-def list_columns(path: Path, columns: Collection[str]) -> set[str]:
-    """Return those of the columns whose first value that is not null is a list."""
-    first: dict[str, Any] = {}
-    for _, header, values in table_rows(path, ()):
-        for name, value in zip(header, values, strict=True):
-            if name in columns and value is not None:
-                first.setdefault(name, value)
-        if first.keys() >= {*columns}:
-            break
-    return {name for name, value in first.items() if isinstance(value, list)}
-
-
-def table_rows(
+def open_table(
     path: Path,
-    needed: Sequence[str],
     comma: bool | None = None,
     quoted_tabs: bool = True,
     names: Sequence[str] | None = None,
-) -> Rows:
-    """Return the rows of a file of any format; the arguments are those of `rows_by_name`."""
-    if path.suffix.lower() in JSON_LINES:
-        return json_rows(path, needed)
+) -> tuple[list[str], Rows]:
+    """Return the columns of a file of any format, and its rows; arguments as for `rows_by_name`."""
     if path.suffix.lower() == PARQUET:
-        return parquet_rows(path, needed)
-    return csv_rows(path, needed, comma, quoted_tabs, names)
+        return open_parquet(path)
+    if path.suffix.lower() not in JSON_LINES:
+        return open_csv(path, comma, quoted_tabs, names)
+    rows = json_rows(path)
+    first = next(rows, None)
+    return ([], rows) if first is None else ([*first[1]], chain([first], rows))
 
 
-def csv_rows(
-    path: Path,
-    needed: Sequence[str],
-    comma: bool | None,
-    quoted_tabs: bool,
-    names: Sequence[str] | None,
-) -> Rows:
-    reader, begin = csv_reader(path, comma, quoted_tabs, names is None), 1
-    kind = "comma-separated" if reader.dialect.delimiter == "," else "tab-separated"
-    try:
-        header = list(names) if names else next(reader)
-        check_columns(f"{path}, line 1", header, needed)
-        begin = reader.line_num + 1
-        for fields in reader:
-            if fields:  # a blank line is no row
-                if len(fields) != len(header):
-                    line = f"expected {len(header)} {kind} fields, found {len(fields)}"
-                    raise DataError(f"{path}, line {begin}: {line}")
-                yield begin, header, fields
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{path}, line {begin}: expected {kind} fields, found: {error}") from error
-
-
-def csv_reader(path: Path, comma: bool | None, quoted_tabs: bool, has_header: bool = True) -> Any:
-    """Return a `csv.reader` of a file."""
+def open_csv(
+    path: Path, comma: bool | None, quoted_tabs: bool, names: Sequence[str] | None
+) -> tuple[list[str], Rows]:
     lines = csv_lines(path)
     first = next(lines, "")
-    comma = has_commas(path, first, comma) if has_header else comma
-    return csv.reader(
+    comma = has_commas(path, first, comma) if names is None else comma
+    reader = csv.reader(
         chain([first], lines),
         delimiter="," if comma else "\t",
         quoting=csv.QUOTE_MINIMAL if comma or quoted_tabs else csv.QUOTE_NONE,
         strict=True,
     )
+    kind = "comma-separated" if comma else "tab-separated"
+
+    def rows_of_fields() -> Iterator[tuple[int, list[str]]]:
+        while True:
+            begin = reader.line_num + 1
+            try:
+                fields = next(reader, None)
+            except csv.Error as error:
+                line = f"expected {kind} fields, found: {error}"
+                raise DataError(f"{path}, line {begin}: {line}") from error
+            if fields is None:
+                return
+            if fields:  # a blank line is no row
+                yield begin, fields
+
+    def rows_by_column() -> Rows:
+        for line, fields in found:
+            if len(fields) != len(header):
+                expected = f"expected {len(header)} {kind} fields, found {len(fields)}"
+                raise DataError(f"{path}, line {line}: {expected}")
+            yield line, dict(zip(header, fields, strict=True))
+
+    found = rows_of_fields()
+    header = list(names or next(found, (1, []))[1])
+    return header, rows_by_column()
 
 
 def csv_lines(path: Path) -> Iterator[str]:
@@ -193,7 +169,7 @@ def has_commas(path: Path, header: str, allowed: bool | None) -> bool:
     return allowed and "\t" not in header
 
 
-def json_rows(path: Path, needed: Sequence[str]) -> Rows:
+def json_rows(path: Path) -> Rows:
     for line, text in decoded_lines(path):
         if not text.strip():
             continue
@@ -206,55 +182,53 @@ def json_rows(path: Path, needed: Sequence[str]) -> Rows:
         if not isinstance(row, dict):
             found = f"expected a JSON object in each line, found {type(row).__name__}"
             raise DataError(f"{path}, line {line}: {found}")
-        check_columns(f"{path}, line {line}", [*row], needed)
-        yield line, [*row], [*row.values()]
+        yield line, row
 
 
-def parquet_table(path: Path) -> Any:
-    """Return a file as an `IterableDataset` of the library datasets."""
+def open_parquet(path: Path) -> tuple[list[str], Rows]:
     from datasets import Dataset
 
     check_regular(path, DataError)
     try:
-        return Dataset.from_parquet(str(path), streaming=True)
+        table = Dataset.from_parquet(str(path), streaming=True)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
+    classes = {
+        name: names
+        for name, one in table.features.items()
+        if (names := getattr(getattr(one, "feature", one), "names", None))
+    }
+
+    def rows() -> Rows:
+        try:
+            for number, row in enumerate(table, 1):
+                yield number, row | {n: class_name(row[n], names) for n, names in classes.items()}
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: cannot be read: {error}") from error
+
+    return list(table.features), rows()
 
 
-def parquet_rows(path: Path, needed: Sequence[str]) -> Rows:
-    table = parquet_table(path)
-    header = list(table.features)
-    check_columns(str(path), header, needed)
-    classes = [
-        getattr(getattr(one, "feature", one), "names", None) for one in table.features.values()
-    ]
-    try:
-        for number, row in enumerate(table, 1):
-            values = zip(row.values(), classes, strict=True)
-            yield number, header, [class_names(one, names) for one, names in values]
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-
-
-def class_names(value: Any, names: Sequence[str] | None) -> Any:
-    """Replace numbers of classes, also in a list, by `names`; another number, such as -1, by ''."""
-    if names is None or value is None:
-        return value
+def class_name(value: Any, names: Sequence[str]) -> Any:
+    """Return the name of a class by its number, '' for another number; also for lists of them."""
     if isinstance(value, list):
-        return [class_names(one, names) for one in value]
-    return names[value] if 0 <= value < len(names) else ""
+        return [class_name(one, names) for one in value]
+    return names[value] if value in range(len(names)) else ""
 
 
-def check_columns(where: str, header: Sequence[str], needed: Sequence[str]) -> None:
+def check_columns(path: Path, header: Sequence[str], needed: Sequence[str]) -> None:
     """Raise DataError if a header lacks a needed column, or has it twice."""
     for name in needed:
         if header.count(name) != 1:
             found = "it twice" if name in header else ", ".join(filter(None, header)) or "none"
-            raise DataError(f"{where}: expected a column {name!r}, found {found}")
+            raise DataError(f"{path}, line 1: expected a column {name!r}, found {found}")
 
 
-def field(name: str, value: Any, separator: str | None = None) -> str:
+def field(row: Mapping[str, Any], name: str, separator: str | None = None) -> str:
     """Return a value as text, a list only with a separator; raise ValueError for other types."""
+    if name not in row:
+        raise ValueError(f"expected a key {name!r}, found {', '.join(row)}")
+    value = row[name]
     if separator and isinstance(value, list):
         parts = [to_text(one) for one in value]
         for one in parts:

@@ -60,6 +60,11 @@ def test_a_field_of_json_lines(tmp_path):
     assert list(read_sentences(file, "text")) == [*TEXTS, "a\nb"]
 
 
+def test_all_fields_of_a_row_need_different_names(tmp_path):
+    with pytest.raises(DataError, match="expected a column 'a', found it twice"):
+        list(whole_rows(write(tmp_path / "a.csv", "text,a,a\nb,1,2\n"), ["text"]))
+
+
 def test_half_of_a_surrogate_pair_is_replaced(tmp_path):
     file = write(tmp_path / "a.jsonl", r'{"text": "\ud83d\ude42 \ud83d x"}')
     assert list(read_sentences(file, "text")) == ["🙂 ? x"]
