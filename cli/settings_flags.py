@@ -68,8 +68,12 @@ class Flags:
         self.keys.add(key)
         more: dict[str, Any] = {"action": "store_true"}
         if bool not in scalars(hint):
-            more = {"type": typed(hint), "metavar": about.get("metavar") or metavar(hint)}
-            if takes_several(hint):
+            of_text = about.get("of_text")
+            more = {
+                "type": of_text or typed(hint),
+                "metavar": about.get("metavar") or metavar(hint),
+            }
+            if takes_several(hint) and of_text is None:
                 more |= {"nargs": "+", "action": "extend"}
         if default is True:
             more["action"] = argparse.BooleanOptionalAction

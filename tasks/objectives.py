@@ -6,7 +6,7 @@ They are computed in contrastive.py, lacon.py and label_attention.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from common.errors import UserError
 from common.settings import (
@@ -92,6 +92,15 @@ SOURCE = "Moukafih et al., 2022, section 4.1"
 TEMPERATURE_HELP = "temperature, which divides the cosines"
 
 
+def parse_preference(text: str) -> Any:
+    """Convert `0.1` on the command line to (0.1, 0.9); return any other text unchanged."""
+    try:
+        pull = float(text)
+    except ValueError:
+        return text
+    return pull, 1 - pull
+
+
 class WithContrast(Objective, prefix="scl_"):
     """Cross-entropy with contrastive terms."""
 
@@ -117,9 +126,10 @@ class WithPullPush(WithContrast):
 
     preference: tuple[Fraction, Fraction] = setting(
         PREFERENCE,
-        help="preferences for pull and push, which add up to 1",
-        source=SOURCE,
+        help="preference for pull, on the command line one number from 0 to 1; push has the rest "
+        f"(default: 0.1, {SOURCE})",
         metavar="R",
+        of_text=parse_preference,
     )
 
     def faults(self) -> Iterator[str]:

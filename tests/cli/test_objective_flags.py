@@ -45,7 +45,7 @@ def test_an_objective_builds_the_heads_and_terms_that_it_declares(name):
     ("flags", "expected"),
     [
         (
-            "--objective ls --scl-preference 0.25 0.75 --class-balanced",
+            "--objective ls --scl-preference 0.25 --class-balanced",
             {"name": "ls", "temperature": 0.3, "weight": 0.3, "preference": [0.25, 0.75]},
         ),
         ("--objective ce", None),
