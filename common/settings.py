@@ -65,8 +65,8 @@ def setting(
 
     `more` are further properties: `modes`, the modes that have the setting, and those of its flag,
     which cli/settings_flags.py reads: `group` of the help, `common` (shown without --help-all),
-    `flag` (False: none, or one that a mode adds), `of_text` (parses the typed text) and, for options
-    of tasks, `shared`.
+    `flag` (False: none, or one that a mode adds), `of_text` (parses its text) and, for options of
+    tasks, `shared`.
     """
     metadata = {"help": help, "metavar": metavar, "source": source, **more}
     return field(default=default, default_factory=factory, metadata=metadata)
