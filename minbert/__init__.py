@@ -1,4 +1,16 @@
-"""A from-scratch BERT encoder and the bi-encoder for sentence embeddings built on it."""
+"""A from-scratch BERT encoder and the bi-encoder for sentence embeddings built on it.
+
+To read it in an evening, in this order:
+
+1. `encoder.py`: `Layer.forward`, six lines; then its attention block, the embeddings, the encoder.
+2. `batching.py`: token ids, length buckets, and batches packed without padding.
+3. `attention.py`: softmax(q k^T / sqrt(D)) v of packed tokens. `linear.py`: the matrix products.
+4. `pooling.py`: one embedding per sentence. `bi_encoder.py`: `embed` to train, `encode` to use.
+5. `tokenizer.py`, `joined_pairs.py`, `tokenizer_files.py`: from text to token ids.
+6. `config.py`, `weights.py`, `folder.py`, `sources.py`: folders of Hugging Face, and their names.
+7. `precision.py`, `device.py`, `threads.py`, `sentences.py`: where and how `encode` computes.
+8. `layer_copies.py`: own upper layers of a task. `bilstm.py`, `words.py`: the other encoder.
+"""
 
 import os
 from typing import TYPE_CHECKING, Any

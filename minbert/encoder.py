@@ -17,39 +17,37 @@ from minbert.dropout import Dropout, DropoutStream
 from minbert.linear import Linear, shape_multiples
 
 
-class TokenEncoder(nn.Module):
-    """Base class of encoders, which turn a batch of T tokens into states (T, H).
+class Layer(nn.Module):
+    """Attention and feed-forward, each followed by a residual connection and a layer norm."""
 
-    All dropout layers draw from `stream`. In training each call begins a new pass of the stream.
-    """
-
-    def __init__(self, max_tokens: int) -> None:
+    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
         super().__init__()
-        self.max_tokens, self.stream = max_tokens, DropoutStream()
+        self.attention = SelfAttention(config, stream)
+        self.attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.up = Linear(config.hidden_size, config.intermediate_size, config.activation)
+        self.down = Linear(config.intermediate_size, config.hidden_size)
+        self.output_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.dropout = Dropout(config.hidden_dropout, stream)
 
-    def begin_pass(self, batch: Batch) -> None:
-        """Begin a forward pass; raise ValueError for a sequence that is too long."""
-        if batch.longest > self.max_tokens:
-            raise ValueError(
-                f"sequence: expected at most {self.max_tokens} tokens, found {batch.longest}"
-            )
-        if self.training:
-            self.stream.next_pass()
-
-
-def empty_embedding(rows: int, width: int) -> nn.Embedding:
-    """Return an embedding with uninitialised weights.
-
-    PyTorch's initialisation would be overwritten, and on the meta device it loads the compiler.
-    """
-    return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
+    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
+        attended = self.attention(hidden, layout)  # (T, H)
+        hidden = self.attention_norm(self.dropout.add(hidden, attended))
+        output = self.down(self.up(hidden))  # through (T, 4H)
+        return self.output_norm(self.dropout.add(hidden, output))
 
 
-def add_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
-    """Add the batch's adversarial noise to vectors (T, H) if its `noise_place` is `place`."""
-    if batch.noise is None or batch.noise_place != place:
-        return vectors
-    return vectors + batch.noise
+class SelfAttention(nn.Module):
+    """Multi-head attention of each token to the tokens of its own sequence."""
+
+    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
+        super().__init__()
+        self.qkv = Linear(config.hidden_size, 3 * config.hidden_size)
+        self.output = Linear(config.hidden_size, config.hidden_size)
+        self.dropout = Dropout(config.attention_dropout, stream)
+
+    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
+        qkv = self.qkv(hidden)  # (T, 3H)
+        return self.output(attend(qkv, layout, self.dropout))  # (T, H)
 
 
 class Embeddings(nn.Module):
@@ -80,37 +78,39 @@ class Embeddings(nn.Module):
         return self.norm(words + types + positions)
 
 
-class SelfAttention(nn.Module):
-    """Multi-head attention of each token to the tokens of its own sequence."""
+def add_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
+    """Add the batch's adversarial noise to vectors (T, H) if its `noise_place` is `place`."""
+    if batch.noise is None or batch.noise_place != place:
+        return vectors
+    return vectors + batch.noise
 
-    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
+
+def empty_embedding(rows: int, width: int) -> nn.Embedding:
+    """Return an embedding with uninitialised weights.
+
+    PyTorch's initialisation would be overwritten, and on the meta device it loads the compiler.
+    """
+    return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
+
+
+class TokenEncoder(nn.Module):
+    """Base class of encoders, which turn a batch of T tokens into states (T, H).
+
+    All dropout layers draw from `stream`. In training each call begins a new pass of the stream.
+    """
+
+    def __init__(self, max_tokens: int) -> None:
         super().__init__()
-        self.qkv = Linear(config.hidden_size, 3 * config.hidden_size)
-        self.output = Linear(config.hidden_size, config.hidden_size)
-        self.dropout = Dropout(config.attention_dropout, stream)
+        self.max_tokens, self.stream = max_tokens, DropoutStream()
 
-    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
-        qkv = self.qkv(hidden)  # (T, 3H)
-        return self.output(attend(qkv, layout, self.dropout))  # (T, H)
-
-
-class Layer(nn.Module):
-    """Attention and feed-forward, each followed by a residual connection and a layer norm."""
-
-    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
-        super().__init__()
-        self.attention = SelfAttention(config, stream)
-        self.attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.up = Linear(config.hidden_size, config.intermediate_size, config.activation)
-        self.down = Linear(config.intermediate_size, config.hidden_size)
-        self.output_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.dropout = Dropout(config.hidden_dropout, stream)
-
-    def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
-        attended = self.attention(hidden, layout)  # (T, H)
-        hidden = self.attention_norm(self.dropout.add(hidden, attended))
-        output = self.down(self.up(hidden))  # through (T, 4H)
-        return self.output_norm(self.dropout.add(hidden, output))
+    def begin_pass(self, batch: Batch) -> None:
+        """Begin a forward pass; raise ValueError for a sequence that is too long."""
+        if batch.longest > self.max_tokens:
+            raise ValueError(
+                f"sequence: expected at most {self.max_tokens} tokens, found {batch.longest}"
+            )
+        if self.training:
+            self.stream.next_pass()
 
 
 class Encoder(TokenEncoder):

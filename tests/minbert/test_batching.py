@@ -103,12 +103,6 @@ def test_bucketed_batches_are_random_and_alike_in_length():
     assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.2  # order of batches is random
 
 
-def test_no_rows_give_no_batches():
-    nothing = np.zeros(0, np.int64)
-    assert sorted_batches(nothing, 4) == []
-    assert bucketed_batches(nothing, 4, np.random.default_rng(0)) == []
-
-
 LENGTHS = [3, 1, 7, 2]
 NAIVE = {
     "mean": lambda states: states.sum(0) / len(states),

@@ -98,14 +98,6 @@ def test_windows_and_batches_do_not_change_the_embeddings(tiny, monkeypatch, win
     assert np.array_equal(np.concatenate(parts), tiny.encode(TEXTS))
 
 
-def test_a_stream_is_read_one_window_at_a_time(tiny, monkeypatch):
-    monkeypatch.setattr(bi_encoder, "WINDOW", 10)
-    read = []
-    stream = tiny.encode_stream(read.append(text) or text for text in TEXTS)
-    next(stream)
-    assert len(read) == 10
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lower", [True, False])
 def test_transformers_and_we_find_the_same_model_in_a_saved_folder(tmp_path, kind, lower):

@@ -22,14 +22,6 @@ SHAPE = {
 }
 
 
-@pytest.mark.parametrize("model_type", PEERS)
-def test_every_field_is_read_and_written_under_its_name(model_type):
-    content = {"model_type": model_type} | SHAPE
-    written = config_to_transformers(config_from_transformers(content))
-    assert {key: written[key] for key in content} == content
-    assert config_from_transformers(written) == config_from_transformers(content)
-
-
 @pytest.mark.parametrize("model_type", ["bert", "roberta"])
 def test_absent_keys_have_the_defaults_of_transformers(model_type):
     import transformers

@@ -96,36 +96,18 @@ def test_a_wrong_tensor_is_refused_by_its_name(bert_folder, change, expected, pi
     assert expected in message
 
 
-@pytest.mark.parametrize(
-    ("index", "expected"),
-    [
-        ({"weight_map": {"a": "missing.safetensors"}}, "missing.safetensors: the weights cannot"),
-        ([], "the weights cannot be read"),
-    ],
-)
-def test_malformed_shards_are_refused(bert_folder, index, expected):
-    (bert_folder / WEIGHTS).rename(bert_folder / "a.safetensors")
-    (bert_folder / f"{WEIGHTS}.index.json").write_text(json.dumps(index))
-    assert expected in refusal(bert_folder)
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"garbage", "a pickle that is damaged or would run code"),
-        ([1, 2], "expected a dict of tensors, found other content"),
-        ({"epoch": 3}, "expected a dict of tensors, found other content"),
-    ],
-    ids=str,
-)
-def test_a_malformed_pickle_is_refused(bert_folder, content, expected):
+@pytest.mark.parametrize("index", [{"weight_map": {"a": "missing.safetensors"}}, []])
+def test_malformed_shards_are_refused(bert_folder, index):
     (bert_folder / WEIGHTS).unlink()
-    file = bert_folder / "pytorch_model.bin"
-    if isinstance(content, bytes):
-        file.write_bytes(content)
-    else:
-        torch.save(content, file)
-    assert expected in refusal(bert_folder)
+    (bert_folder / f"{WEIGHTS}.index.json").write_text(json.dumps(index))
+    assert "the weights cannot be read" in refusal(bert_folder)
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"epoch": 3}], ids=str)
+def test_a_pickle_of_other_content_is_refused(bert_folder, content):
+    (bert_folder / WEIGHTS).unlink()
+    torch.save(content, bert_folder / "pytorch_model.bin")
+    assert "expected a dict of tensors, found other content" in refusal(bert_folder)
 
 
 def test_code_in_a_pickle_is_refused_and_not_run(bert_folder, tmp_path):

@@ -1,6 +1,5 @@
 """Names, folders and hub ids of encoders; errors are one line."""
 
-import builtins
 from types import SimpleNamespace
 
 import pytest
@@ -138,15 +137,3 @@ def test_minilm_is_refused_without_its_package_or_its_weights(
 ):
     monkeypatch.setattr(sources, setting, value)
     expect_error("minilm", expected)
-
-
-def test_tiny_needs_no_package_and_no_network(offline, monkeypatch):
-    real = builtins.__import__
-
-    def refuse(name, *rest, **named):
-        assert name.partition(".")[0] not in ("transformers", "huggingface_hub", "requests")
-        return real(name, *rest, **named)
-
-    monkeypatch.setattr(sources, "MINILM_PACKAGE", "no_such_package")
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    assert BiEncoder.from_pretrained("tiny").encode(["a cat"]).shape == (1, 32)

@@ -1,7 +1,6 @@
 """Passes in threads of one core each."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -29,21 +28,6 @@ def test_results_are_in_order_and_threads_have_one_core(two_cores):
     assert threading.get_ident() not in {thread for _, _, thread in found}
     assert list(in_threads(run, [7], 2)) == [(7, 2, threading.get_ident())]
     assert list(in_threads(run, [7, 8], 1))[1] == (8, 2, threading.get_ident())
-
-
-def test_an_error_ends_the_passes_that_have_not_begun(two_cores):
-    begun = []
-
-    def run(item):
-        begun.append(item)
-        if item == 3:
-            raise ValueError("three")
-        time.sleep(0.001)  # the error is seen meanwhile
-
-    with pytest.raises(ValueError, match="three"):
-        list(in_threads(run, range(10_000), 2))
-    assert len(begun) < 10_000
-    assert torch.get_num_threads() == 2
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

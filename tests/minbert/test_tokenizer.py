@@ -84,16 +84,6 @@ def test_settings_beside_tokenizer_json_count_as_in_transformers(folder, setting
     assert saved["input_ids"] == expected["input_ids"]
 
 
-def test_two_texts_are_joined_and_cut_as_transformers_does(folder):
-    peer_models.write_wordpiece(folder)
-    peer = peer_tokenizer(folder, lower=True)
-    pairs = TEXTS[::-1]
-    expected = peer(TEXTS, pairs, truncation=True, max_length=30)
-    ours = load_tokenizer(folder, "bert", 30)(TEXTS, pairs)
-    assert rows(ours) == expected["input_ids"]
-    assert ours.segments.tolist() == [x for row in expected["token_type_ids"] for x in row]
-
-
 def test_byte_level_bpe_from_two_files_equals_the_single_file(tmp_path, folder):
     from transformers import RobertaTokenizer
 
@@ -130,16 +120,6 @@ def test_lower_is_applied_before_the_tokenizer(folder):
     plain, lowered = (load_tokenizer(folder, "bert", 30, lower) for lower in (False, True))
     assert rows(lowered(["The Cat"])) == rows(plain(["the cat"]))
     assert rows(lowered(["The"], ["Cat"])) == rows(plain(["the"], ["cat"]))
-
-
-def test_more_texts_than_a_chunk_and_none_at_all(folder, monkeypatch):
-    peer_models.write_wordpiece(folder)
-    tokenizer = load_tokenizer(folder, "bert", 30)
-    expected = rows(tokenizer(TEXTS)), tokenizer(TEXTS, TEXTS).segments.tolist()
-    monkeypatch.setattr("minbert.tokenizer.CHUNK", 4)
-    assert (rows(tokenizer(TEXTS)), tokenizer(TEXTS, TEXTS).segments.tolist()) == expected
-    nothing = tokenizer([])
-    assert (len(nothing), nothing.ids.tolist(), nothing.offsets.tolist()) == (0, [], [0])
 
 
 @pytest.mark.parametrize(
