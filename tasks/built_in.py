@@ -68,15 +68,12 @@ def course_files(
     clean_text: Callable[[str], str],
     target_type: type = np.int64,
 ) -> LabelledFiles:
-    """Return the files of a task with the names of CS224N, or else those of Göttingen's course.
-
-    Fields are separated by tabs or, in Göttingen's files since 2025, by commas.
-    """
+    """Return the files of a task with the names of CS224N, or else those of Göttingen's course."""
     return LabelledFiles(
         files=split_files(stem),
-        other_files=split_files(other_stem) if other_stem else None,
+        other_files=(split_files(other_stem),) if other_stem else (),
         text_columns=texts,
-        label_column=label,
+        label_columns=(label,),
         parse_label=parse_label,
         clean_text=clean_text,
         target_type=target_type,
@@ -167,21 +164,18 @@ def declared_task(name: str, pair: str = "bi", classes: str | None = None) -> Ta
     names = declared.names
     if not names and not any(label.isdigit() for label in declared.labels):
         names = tuple(label.replace("_", " ") for label in declared.labels)
-    csv = declared.train.endswith(".csv")
+    places = {split: f"{declared.folder}/{getattr(declared, split)}" for split in ("train", "dev")}
     files = LabelledFiles(
-        files={
-            split: f"{declared.folder}/{getattr(declared, split)}" for split in ("train", "dev")
-        },
+        files={split: f"glue/{file}" for split, file in places.items()},
+        other_files=(places,),
         text_columns=declared.texts,
-        label_column=declared.label,
+        label_columns=(declared.label,),
         parse_label=named_label(declared.labels),
         clean_text=str.strip,
         target_type=np.int64,
-        places=("glue", "."),
         id_column=None,
-        quoted=csv,
+        quoted=declared.train.endswith(".csv"),
         header=declared.header,
-        comma=csv,
     )
     return Task(
         name=name,
@@ -209,13 +203,12 @@ def review_task(name: str, classes: str | None = None) -> Task:
     files = LabelledFiles(
         files={"train": published.train} | ({"test": str(published.test)} if own_test else {}),
         text_columns=published.texts,
-        label_column=published.label,
+        label_columns=(published.label,),
         parse_label=spelled_label(published.labels),
         clean_text=clean_review,
         target_type=np.int64,
         id_column=None,
         header=published.header,
-        comma=True,
         labelled_test=True,
     )
     source: Source = PartedSource(files, None if own_test else float(published.test))

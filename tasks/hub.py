@@ -110,7 +110,7 @@ def cs224n_lines(name: str, source: LabelledFiles, split: str, rows: Rows) -> st
     number = int if name == "sst" else float  # others' labels have a decimal point
     file = io.StringIO()
     writer = row_writer(file, "\t")
-    header = ["", "id", *source.text_columns, source.label_column]
+    header = ["", "id", *source.text_columns, *source.label_columns]
     writer.writerow(header if labelled else header[:-1])
     for place, (*texts, label) in enumerate(rows):
         key = hashlib.sha256(f"{split} {place} {texts}".encode()).hexdigest()[:25]
@@ -123,7 +123,7 @@ def cs224n_lines(name: str, source: LabelledFiles, split: str, rows: Rows) -> st
 def glue_lines(name: str, source: LabelledFiles, split: str, rows: Rows) -> str:
     """Return lines in GLUE's own layout: tab-separated, without quotes."""
     labels = DECLARED[name].labels
-    columns = (*source.text_columns, str(source.label_column))
+    columns = (*source.text_columns, *source.label_columns)
     header = source.header or columns
     lines = [] if source.header else ["\t".join(header)]
     for *texts, label in rows:

@@ -42,33 +42,29 @@ class Source(Protocol):
 class LabelledFiles:
     """One file per split, with one or two texts and a label in each row; `test` may have no labels.
 
-    The files are in the first of the `places` in the data folder that has any of them. If none has,
-    the files may also have the names in `other_files`, with tabs or commas. Without an `id_column`
-    the row number, from 1, is the id. `header` names the columns of files without a
-    header line. With `comma` fields may also be separated by commas; None: as in a user's files.
+    If none of the `files` is in the data folder, they may have the names of one of `other_files`.
+    Without an `id_column` the row number, from 1, is the id. `header` names the columns of files
+    without a header line.
 
-    Labels are in the `label_column`, or in one of the `indicators` for each of several labels,
-    which `parse_label` reads one by one. With a `separator`, a label in JSONL or Parquet may also
-    be a list. Rows of train with the same value in the `group_column` belong together.
+    `parse_label` reads a label. With several `label_columns`, each has one of several labels. With
+    a `separator`, a label in JSONL or Parquet may also be a list. Rows of train with the same value
+    in the `group_column` belong together.
     """
 
     files: Mapping[str, str]
     text_columns: tuple[str, ...]
-    label_column: str | None
+    label_columns: tuple[str, ...]
     parse_label: Callable[[str], Any]  # -> Label
     clean_text: Callable[[str], str]
     target_type: type
-    places: tuple[str, ...] = (".",)
-    other_files: Mapping[str, str] | None = None
+    other_files: tuple[Mapping[str, str], ...] = ()
     id_column: str | None = "id"
     quoted: bool = True
     header: tuple[str, ...] | None = None
-    comma: bool | None = False
     labelled_test: bool = False
     blank: tuple[str, ...] = ("", NO_AGREEMENT)  # labels that mean none
     lower_ids: bool = True
     skip_blank_texts: bool = False  # like blank labels, in a file with labels
-    indicators: tuple[str, ...] = ()
     separator: str | None = None
     group_column: str | None = None
 
@@ -78,14 +74,11 @@ class LabelledFiles:
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         path, labelled = self.file(folder, split), split != "test" or self.labelled_test
-        labels: tuple[str, ...] = ()
-        if labelled:
-            labels = self.indicators or ((self.label_column,) if self.label_column else ())
+        labels = self.label_columns if labelled else ()
         group = self.group_column if split == "train" else None
         columns = [name for name in (self.id_column, *self.text_columns, *labels, group) if name]
-        comma = path.name in (self.other_files or {}).values() or self.comma
         lists = dict.fromkeys(labels, self.separator) if self.separator else {}
-        rows = rows_by_name(path, columns, comma, self.quoted, self.header, lists)
+        rows = rows_by_name(path, columns, self.quoted, self.header, lists)
         lines: dict[str, int] = {}  # id -> line
         ids: list[str] = []
         texts: tuple[list[str], ...] = tuple([] for _ in self.text_columns)
@@ -137,15 +130,13 @@ class LabelledFiles:
                 found.append(self.parse_label(cell))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}, found {cell!r}") from error
-        return tuple(found) if self.indicators else found[0]
+        return tuple(found) if len(found) > 1 else found[0]
 
     def file(self, folder: Path, split: str) -> Path:
-        """Return the file of a split, in the first place that has any file of the task."""
-        every = [self.files] if self.other_files is None else [self.files, self.other_files]
-        choices = [(folder / place, files) for files in every for place in self.places]
-        having = [c for c in choices if any((c[0] / name).exists() for name in c[1].values())]
-        place, files = (having or choices)[0]
-        return place / files[split]
+        """Return the file of a split, of the first names of which any file exists."""
+        every = (self.files, *self.other_files)
+        having = (one for one in every if any((folder / name).exists() for name in one.values()))
+        return folder / next(having, self.files)[split]
 
     def where(self, folder: Path, split: str) -> str:
         return str(self.file(folder, split))

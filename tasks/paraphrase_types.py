@@ -75,11 +75,10 @@ def etpc(types: str) -> Task:
             LabelledFiles(
                 files={split: f"etpc-paraphrase-{name}.csv" for split, name in files.items()},
                 text_columns=("sentence1", "sentence2"),
-                label_column=column,
+                label_columns=(column,),
                 parse_label=label_list(numbers),
                 clean_text=clean_pair_text,
                 target_type=np.float32,
-                comma=True,
             )
         ),
         build_head=partial(PairClassifier, classes=len(numbers), difference=True),

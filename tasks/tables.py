@@ -38,21 +38,21 @@ def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
 def rows_by_name(
     path: Path,
     needed: Sequence[str],
-    comma: bool | None = None,
     quoted_tabs: bool = True,
     names: Sequence[str] | None = None,
     lists: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line number, fields of the `needed` columns as text) of each row.
 
-    `has_commas` defines with `comma` what separates the fields of CSV and TSV files. These may be
-    quoted, between tabs only with `quoted_tabs`. `names` are the columns of a file without a header
-    line. Files that end in .json or .jsonl have one object per line; Parquet files have row numbers
-    instead of line numbers. In both, fields of the columns `lists` may be lists, which are joined
-    by the separator of their column. Raise DataError with file and line for a bad row.
+    Fields are separated by commas in a file that ends in .csv, or has a comma in its header and does
+    not end in .tsv; by tabs in other files, and if the header has a tab. They may be quoted, between
+    tabs only with `quoted_tabs`. `names` are the columns of a file without a header line. Files that
+    end in .json or .jsonl have one object per line; Parquet files have row numbers instead of line
+    numbers. In both, fields of the columns `lists` may be lists, which are joined by the separator
+    of their column. Raise DataError with file and line for a bad row.
     """
     lists = lists or {}
-    header, rows = open_table(path, comma, quoted_tabs, names)
+    header, rows = open_table(path, quoted_tabs, names)
     check_columns(path, header, needed)
     for line, row in rows:
         try:
@@ -98,7 +98,6 @@ def holds_lists(path: Path, column: str) -> bool:
 
 def open_table(
     path: Path,
-    comma: bool | None = None,
     quoted_tabs: bool = True,
     names: Sequence[str] | None = None,
 ) -> tuple[list[str], Rows]:
@@ -106,18 +105,18 @@ def open_table(
     if path.suffix.lower() == PARQUET:
         return open_parquet(path)
     if path.suffix.lower() not in JSON_LINES:
-        return open_csv(path, comma, quoted_tabs, names)
+        return open_csv(path, quoted_tabs, names)
     rows = json_rows(path)
     first = next(rows, None)
     return ([], rows) if first is None else ([*first[1]], chain([first], rows))
 
 
-def open_csv(
-    path: Path, comma: bool | None, quoted_tabs: bool, names: Sequence[str] | None
-) -> tuple[list[str], Rows]:
+def open_csv(path: Path, quoted_tabs: bool, names: Sequence[str] | None) -> tuple[list[str], Rows]:
     lines = csv_lines(path)
     first = next(lines, "")
-    comma = has_commas(path, first, comma) if names is None else comma
+    ending, header_line = path.suffix.lower(), "" if names else first
+    comma = ending == ".csv" or (ending != ".tsv" and "," in header_line)
+    comma = comma and "\t" not in header_line
     reader = csv.reader(
         chain([first], lines),
         delimiter="," if comma else "\t",
@@ -155,18 +154,6 @@ def csv_lines(path: Path) -> Iterator[str]:
     """Yield lines as the csv module expects them, ended also by a lone carriage return."""
     for _, text in decoded_lines(path):
         yield from io.StringIO(text, newline="") if "\r" in text[:-2] else [text]
-
-
-def has_commas(path: Path, header: str, allowed: bool | None) -> bool:
-    """Return whether commas separate the fields of a file with this header, or tabs.
-
-    A header with a tab has tabs. `allowed` is known for the files of built-in tasks. A user's
-    files, None, have commas if they end in .csv, or if the header has one, except in .tsv.
-    """
-    if allowed is None:
-        ending = path.suffix.lower()
-        allowed = ending == ".csv" or (ending != ".tsv" and "," in header)
-    return allowed and "\t" not in header
 
 
 def json_rows(path: Path) -> Rows:

@@ -57,7 +57,7 @@ def test_columns_are_found_by_name_in_any_order(write_rows, tmp_path):
 @pytest.mark.parametrize("task", [SST, QQP, STS])
 def test_labels_1_and_1_0_are_the_same(task, label, write_rows, tmp_path):
     texts = task.source.text_columns
-    header = ["id", *texts, task.source.label_column]
+    header = ["id", *texts, *task.source.label_columns]
     write_rows(task.source.files["train"], header, ["x", *texts, label])
     assert task.read(tmp_path, "train").targets.tolist() == [1]
 
@@ -151,7 +151,7 @@ def test_what_the_csv_module_wrote_is_read_back(tmp_path, pairs):
         writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL)
         writer.writerow(["id", "a", "b"])
         writer.writerows((str(i), *pair) for i, pair in enumerate(pairs))
-    files = LabelledFiles({"test": path.name}, ("a", "b"), "label", float, str, float)
+    files = LabelledFiles({"test": path.name}, ("a", "b"), ("label",), float, str, float)
     found = files.read(tmp_path, "test")
     assert list(zip(*found.texts, strict=True)) == pairs
 
@@ -227,7 +227,6 @@ def test_wrong_rows_are_refused_with_their_line(rows, expected, write_rows, tmp_
         (b"", "line 1: expected a column 'id', found none"),
         (HEAD.replace(b"e", b"\xe9"), "line 1: expected UTF-8 text, found byte 0xe9"),
         (HEAD + b"a\tone\t1\nb\t\xe9\t1\n", "line 3: expected UTF-8 text, found byte 0xe9"),
-        (HEAD.replace(b"\t", b","), "line 1: expected a"),
         # An unclosed quote, before few rows and before more than a reader holds at once.
         (HEAD + b'a\tone\t1\nb\t"open\t1\nc\tthree\t1\n', "line 3"),
         (HEAD + b'a\tone\t1\nb\t"open\t1\n' + b"i\ta sentence\t1\n" * 12_000, "line 3"),
@@ -250,7 +249,7 @@ def test_what_is_no_table_is_refused_with_its_line(content, expected, write_byte
 )  # fmt: skip
 def test_labels_outside_of_the_classes_or_the_scale(task, label, expected, write_rows, tmp_path):
     texts = task.source.text_columns
-    header = ["id", *texts, task.source.label_column]
+    header = ["id", *texts, *task.source.label_columns]
     write_rows(task.source.files["train"], header, ["a", *texts, label])
     message = refused(task, tmp_path)
     assert f"line 2: {expected}" in message
