@@ -106,24 +106,20 @@ def class_label(classes: int) -> Callable[[str], float]:
 
 def named_label(names: tuple[str, ...]) -> Callable[[str], float]:
     """Return a parser of labels by name, numbered in this order."""
+    classes = {name: number for number, name in enumerate(names)}
 
     def parse(label: str) -> float:
-        if label not in names:
-            raise ValueError(f"expected {', '.join(names)}")
-        return names.index(label)
+        if label not in classes:
+            raise ValueError(f"expected {', '.join(classes)}")
+        return classes[label]
 
     return parse
 
 
 def spelled_label(classes: Mapping[str, int]) -> Callable[[str], float]:
     """Return a parser of labels with several spellings, in lower or upper case."""
-
-    def parse(label: str) -> float:
-        if label.lower() not in classes:
-            raise ValueError(f"expected {', '.join(classes)}")
-        return classes[label.lower()]
-
-    return parse
+    parse, numbers = named_label(tuple(classes)), tuple(classes.values())
+    return lambda label: numbers[int(parse(label.lower()))]
 
 
 def score_label(low: float, high: float) -> Callable[[str], float]:

@@ -44,12 +44,12 @@ def rows_by_name(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line number, fields of the `needed` columns as text) of each row.
 
-    Fields are separated by commas in a file that ends in .csv, or has a comma in its header and does
-    not end in .tsv; by tabs in other files, and if the header has a tab. They may be quoted, between
-    tabs only with `quoted_tabs`. `names` are the columns of a file without a header line. Files that
-    end in .json or .jsonl have one object per line; Parquet files have row numbers instead of line
-    numbers. In both, fields of the columns `lists` may be lists, which are joined by the separator
-    of their column. Raise DataError with file and line for a bad row.
+    Commas separate the fields of a file that ends in .csv, or has one in its header and does not
+    end in .tsv; tabs separate those of others, and of a file with a tab in its header. Fields may
+    be quoted, between tabs only with `quoted_tabs`. `names` are the columns of a file without a
+    header line. Files that end in .json or .jsonl have one object per line; Parquet files have row
+    numbers instead of line numbers. In both, fields of the columns `lists` may be lists, which are
+    joined by the separator of their column. Raise DataError with file and line for a bad row.
     """
     lists = lists or {}
     header, rows = open_table(path, quoted_tabs, names)

@@ -29,18 +29,13 @@ GOLDEN = golden("overall_score")
 FIGURES = st.floats(-1e3, 1e3, allow_nan=False, width=32)
 
 
-@pytest.mark.parametrize("classes", [2, 5])
-@pytest.mark.parametrize("seed", range(4))
-def test_classification_equals_scikit_learn(classes, seed):
-    rng = np.random.default_rng(seed)
-    targets, predictions = rng.integers(0, classes, (2, 57))
-    assert accuracy(predictions, targets) == pytest.approx(
-        sklearn.accuracy_score(targets, predictions)
-    )
-    average = "binary" if classes == 2 else "macro"
-    assert f1(predictions, targets, average) == pytest.approx(
-        sklearn.f1_score(targets, predictions, average=average)
-    )
+@pytest.mark.parametrize(("classes", "average"), [(2, "binary"), (5, "macro")])
+def test_classification_equals_scikit_learn(classes, average):
+    targets, predictions = np.random.default_rng(0).integers(0, classes, (2, 57))
+    right = sklearn.accuracy_score(targets, predictions)
+    assert accuracy(predictions, targets) == pytest.approx(right)
+    expected = sklearn.f1_score(targets, predictions, average=average)
+    assert f1(predictions, targets, average) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("several", [False, True])

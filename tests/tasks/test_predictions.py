@@ -7,7 +7,6 @@ from reports.submissions import check_predictions
 from tasks import build_task
 from tasks.kinds import classification, similarity
 from tasks.predictions import (
-    PredictionFile,
     Scores,
     UserError,
     finite_number,
@@ -28,8 +27,6 @@ SCORES = {
     "sts": np.array([4.25, 0.1], np.float32),
 }
 
-PLAIN = PredictionFile("stem", "C", str)
-
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_leaderboards_bytes(name, tmp_path):
@@ -46,19 +43,6 @@ def test_the_file_names_and_similarities_to_the_last_bit():
     for value in (0.0, 5.0, 1e-7, 3.9194524, -0.25):
         text = build_task("sts").output.show(np.float32(value))
         assert np.float32(float(text)) == np.float32(value)
-
-
-def test_an_older_file_is_replaced(tmp_path):
-    path = tmp_path / "output.csv"
-    path.write_text("old and much longer than the new one " * 9)
-    write_prediction_file(path, PLAIN, ["a"], [1])
-    assert path.read_bytes() == b"id \t C \na , 1 \n"
-
-
-def test_ids_and_predictions_of_different_number_write_nothing(tmp_path):
-    with pytest.raises(ValueError, match="zip"):
-        write_prediction_file(tmp_path / "output.csv", PLAIN, ["a", "b"], [1])
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("scores", [SCORES["sst"], SCORES["sts"].astype(np.float64)])

@@ -67,7 +67,6 @@ def test_protocols_that_count_examples():
         (CappedClasses(3), {"train": (2, 1, 5), "dev": (1, 1, 1)}, [1, 1, 2], [1, 0, 1]),
         (FewPerClass(20), MANY, [20, 20, 20], [20, 20, 20]),
         (Imbalanced(20, 5.0), MANY, [20, 100, 45], [20, 100, 45]),
-        (Imbalanced(10, 4.0), MANY, [10, 40, 20], [10, 40, 20]),
         (Imbalanced(10, 9.0), MANY, [10, 90, 30], [10, 90, 30]),
         (Imbalanced(10, 1.0), MANY, [10, 10, 10], [10, 10, 10]),
     ],
@@ -120,12 +119,6 @@ def test_an_own_file_for_test_is_test_if_it_has_labels(name, labels, tmp_path):
     assert origin == ("test" if labels else "dev")
 
 
-def test_held_out_leaves_published_splits_unchanged():
-    for name, unchanged in (("imdb", True), ("amazon5", True), ("cfimdb", False)):
-        task = build_task(name)
-        assert (apply_protocol(task, HeldOutTenth(), 0) is task.source) == unchanged
-
-
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_leaks_are_removed_last_except_before_few_shots(name):
     task, other = build_task("sst"), build_task("sts").source
@@ -153,8 +146,6 @@ TINY = {"train": (1, 0, 0), "dev": (1, 0, 0)}
     [
         (FewShots(2), COUNTS, "train", "expected a shot per class, 3, found 2"),
         (FewShots(30), COUNTS, "train", "expected 10 examples of class good for 30 shots, found 6"),
-        (FewShots(1000), COUNTS, "train", "expected 334 examples of class bad for 1000 shots, fou"),
-        (FewShots(3), TINY, "train", "expected 1 examples of class fair for 3 shots, found 0"),
         (FewShots(3), TINY, "test", "expected at least two examples to split"),
         (HeldOutTenth(), TINY, "dev", "expected at least two examples to split"),
         (FewPerClass(60), MANY, "train", "expected 120 examples of class bad, half of them for"),
