@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cli.settings_flags import path
-from common.errors import OtherRunError, one_line
+from common.errors import RunError, one_line
 from common.suggestions import suggestion
 from multitask.run_folder import RunFolder, run_of_predictions
 from reports.submissions import FileScore, check_folder, pack, score_table
@@ -100,7 +100,7 @@ def tasks_of_run(args: argparse.Namespace) -> dict[str, Task]:
     """Return the own tasks of a run that have prediction files; none for another folder.
 
     Print a line for a task whose data are gone, or have changed without ids of rows, and leave it
-    out. Raise OtherRunError for a changed one that --tasks names.
+    out. Raise RunError for a changed one that --tasks names.
     """
     run = run_of_predictions(Path(args.predictions))
     stored = run.settings_if_any()
@@ -115,7 +115,7 @@ def tasks_of_run(args: argparse.Namespace) -> dict[str, Task]:
         elif own[name].id is None and (file := changed_file(run, task)):
             line = f"{file} has changed since the run, and its rows have no ids"
             if name in (args.tasks or ()):
-                raise OtherRunError(f"{name}: {line}; train again")
+                raise RunError(f"{name}: {line}; train again")
             print(one_line(f"{name} is not checked: {line}"))
             del found[name]
     return found

@@ -14,6 +14,7 @@ from cli.training import Chosen, config_of, settings_file, train, training_flags
 from common.errors import SettingsError
 from common.settings import methods
 from losses.objectives import PretrainObjective
+from multitask.settings.config import as_mapping
 from multitask.settings.presets import preset_settings
 from tasks import CS224N, TASK_NAMES
 from tasks.registry import SAME_MEANING
@@ -45,15 +46,14 @@ def chosen_tasks(args: argparse.Namespace) -> Chosen:
     """Return the tasks whose text is used, or none if the text is that of a file."""
     from_file = settings_file(args)
     preset = args.preset or from_file.get("preset")
-    usual = from_file.get("objective") or (
-        preset_settings(preset, "pretrain").get("objective") if preset else None
-    )
-    name = args.objective or (usual or {}).get("name")
+    of_preset = preset_settings(preset, "pretrain").get("objective") if preset else None
+    usual = as_mapping(from_file.get("objective") or of_preset or {})
+    name = args.objective or usual.get("name")
     known = methods(PretrainObjective)
     if name not in known:
         raise SettingsError(f"objective: mode pretrain needs one of {', '.join(known)}")
     objective = known[name]
-    if args.text or (usual or {}).get("text") or objective.needs_file:
+    if args.text or usual.get("text") or objective.needs_file:
         if args.tasks or args.further:
             raise SettingsError(f"tasks: none beside a file of texts or objective {name}")
         return ()

@@ -138,6 +138,9 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: Chosen, **more: Any)
         if flat.get("combiner", "pcgrad") != "pcgrad":
             raise SettingsError(f"pcgrad: --combiner {flat['combiner']} is another combiner")
         flat["combiner"] = "pcgrad"
+    if from_file and flat.get("preset") not in (None, from_file.get("preset")):
+        line = "the settings in the file of --config would win; write the preset into a new file"
+        raise SettingsError(f"preset: {line}")
     preset = flat.get("preset") or from_file.get("preset")
     base = merged(preset_settings(preset, more["mode"]), from_file) if preset else from_file
     given = merged(from_file, nested(flat, [*map(name_of, tasks)], base))

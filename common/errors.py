@@ -25,10 +25,6 @@ class RunError(UserError):
     """A run that cannot be trained or used as requested."""
 
 
-class OtherRunError(RunError):
-    """A folder that holds another run, or one of other files."""
-
-
 class NotFiniteError(RunError):
     """A loss or a gradient that is infinite or NaN."""
 

@@ -54,10 +54,12 @@ def source_runs(config: RunConfig) -> dict[str, Path]:
 def fingerprint(config: RunConfig) -> dict[str, str]:
     """Return the checksums of all that a run reads and that is there, by name.
 
-    Those are its files, a local encoder, the weights of the runs that it begins from or learns
-    from, and how much each teacher counts, which changes with the members of an ensemble.
+    Those are its files, a user's files of methods, a local encoder, the weights of the runs that it
+    begins from or learns from, and how much each teacher counts, which changes with the members of
+    an ensemble.
     """
     found = file_digests(config)
+    found |= {f"--use {name}": digest(file) for name, file in config.source_files().items()}
     if config.init is None and (checksum := encoder_checksum(config.encoder)):
         found[ENCODER] = checksum
     runs = dict[str, Path]()

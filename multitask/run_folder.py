@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.errors import Notice, OtherRunError, RunError, UserError
+from common.errors import Notice, RunError, UserError
 from common.files import (
     EXPORTED,
     STATE,
@@ -220,8 +220,8 @@ class RunFolder:
     ) -> bool:
         """Return whether this run is finished here, with equal configuration and data.
 
-        Raise OtherRunError if another run is here, and RunError for an unfinished one without
-        `resume`. With `overwrite`, and before anything is computed, the folder counts as empty.
+        Raise RunError if another run is here, and for an unfinished one without `resume`. With
+        `overwrite`, and before anything is computed, the folder counts as empty.
         """
         if overwrite or not self.has_results():
             return False
@@ -229,12 +229,12 @@ class RunFolder:
         if key := different_key(stored, config.to_json()):
             line = f"here is a run with another {key}: {stored.get(key)!r}"
             advice = f"choose another --output, go on with --config {self.config_file}"
-            raise OtherRunError(f"{self.path}: {line}; {advice}, or add --overwrite")
+            raise RunError(f"{self.path}: {line}; {advice}, or add --overwrite")
         before = read_json(self.path / "data.json", RunError)
         if key := next((k for k in data if before.get(k) != data[k]), None):
             line = f"the run began with another {key} than there is now"
             advice = "restore it, choose another --output, or add --overwrite"
-            raise OtherRunError(f"{self.path}: {line}; {advice}")
+            raise RunError(f"{self.path}: {line}; {advice}")
         finished = self.metrics() is not None
         if not finished and not resume:
             advice = "add --resume to go on with it, or --overwrite to start again"

@@ -11,7 +11,7 @@ from typing import Any
 from common.errors import RunError, UserError
 from common.files import is_run
 from common.settings import as_json, default_of, methods
-from multitask.run_folder import CHECKPOINT, RunFolder
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
 from tasks import TASKS, build_task
@@ -126,8 +126,7 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
     """Return all runs under a folder, sorted by path, and the errors of unreadable ones."""
     found, problems = [], []
     for file in sorted(root.rglob("config.json")):
-        parts = file.relative_to(root).parts
-        if CHECKPOINT.fullmatch(file.parent.name) or any(one.startswith(".") for one in parts):
+        if any(one.startswith(".") for one in file.relative_to(root).parts):
             continue
         try:
             if is_run(RunFolder(file.parent).settings_if_any()):

@@ -57,7 +57,9 @@ class Progress:
     def finished(self, config: RunConfig) -> bool:
         """Return whether training ended: by a callback, the last epoch or the patience."""
         patience = config.patience or config.epochs
-        since = self.epoch - max(self.best_epoch, config.probe_epochs)
+        scores = [one["selection_score"] for one in self.history]
+        best = self.history[scores.index(max(scores))]["epoch"] if scores else 0
+        since = self.epoch - max(best, config.probe_epochs)
         ended = self.stopped or self.epoch >= config.epochs or since >= patience
         return ended and self.scored
 

@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
-from difflib import get_close_matches
 from typing import Any
 
 from common.errors import SettingsError
 from common.settings import Settings, build, convert, default_of, hints_of_fields, short
+from common.suggestions import suggestion
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
 from multitask.sampling import FirstTask
@@ -20,6 +20,8 @@ from multitask.settings.run_settings import RunSettings
 from tasks import TaskOptions
 from tasks.objectives import Balance, Objective
 from tasks.own_task import OwnTask, own_tasks_of
+
+CROSS_ENTROPY: tuple[Any, ...] = (None, "ce", {"name": "ce"})  # no other objective
 
 
 class RunConfig(RunSettings):
@@ -36,9 +38,7 @@ class RunConfig(RunSettings):
         given = with_tasks(given)
         known = {one.name: one for one in fields(RunConfig)}
         for key in given.keys() - known.keys():
-            near = get_close_matches(key, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise SettingsError(f"no setting {key!r}{hint}")
+            raise SettingsError(f"no setting {key!r}{suggestion(key, known)}")
         given = merged(defaults_for(given), given)
         for key, hint in hints_of_fields(RunConfig).items():
             value = given.get(key, MISSING)
@@ -176,14 +176,14 @@ def defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the defaults of the preset and of the objective that are given."""
     preset, objective = given.get("preset"), given.get("objective")
     if preset is not None:
-        named = objective is not None and objective != "ce"
+        named = objective not in CROSS_ENTROPY
         pretrains = named and build("objective", TrainingObjective, objective).pretrains
         mode = given.get("mode") or mode_of(given.get("tasks", ()), None)
         found = preset_settings(preset, "pretrain" if pretrains else mode)
         objective = found.get("objective") if objective is None else objective
     else:
         found = {}
-    if objective is None or objective == "ce":
+    if objective in CROSS_ENTROPY:
         return found
     wanted = merged(found, {"objective": objective})["objective"]
     return merged(build("objective", TrainingObjective, wanted).defaults, found)
@@ -199,9 +199,18 @@ def mode_of(tasks: Any, objective: TrainingObjective | None) -> str:
 def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings, in which those of `given` replace those of `base`.
 
-    Settings of a method are merged one by one, unless another method is given.
+    Settings of a method are merged one by one, unless another method is given, and so are the
+    options of tasks.
     """
     found = {**base, **given}
+    old, new = base.get("task_options"), given.get("task_options")
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        both = [t for t in new if isinstance(old.get(t), Mapping) and isinstance(new[t], Mapping)]
+        found["task_options"] = {
+            **old,
+            **new,
+            **{task: {**old[task], **new[task]} for task in both},
+        }
     for role in ROLES.keys() & base.keys() & given.keys():
         old, new = as_mapping(base[role]), as_mapping(given[role])
         if isinstance(given[role], str | Mapping) and role != "regularizers":
@@ -225,7 +234,7 @@ def checked(key: str, hint: Any, value: Any, default: Any) -> Any:
         several = value if isinstance(value, list | tuple) else [value]
         return tuple(build(key, ROLES[key], one) for one in several)
     if key in ROLES:
-        if value is None or (key == "objective" and value == "ce"):
+        if value is None or (key == "objective" and value in CROSS_ENTROPY):
             return default
         if isinstance(value, Mapping) and "name" not in value and default is not None:
             value = {"name": default.name, **value}

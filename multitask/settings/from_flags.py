@@ -9,7 +9,7 @@ from typing import Any
 
 from common.errors import SettingsError
 from common.settings import Settings, default_of, hints_of_fields, methods, takes_names
-from multitask.settings.config import RunConfig
+from multitask.settings.config import RunConfig, as_mapping
 from multitask.settings.methods import ROLES, task_classes
 from multitask.settings.run_settings import RunSettings
 
@@ -53,7 +53,9 @@ def regularizers(
     left: dict[str, Any], tasks: Sequence[str], base: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Remove the settings of regularisers from `left`; return those that have a weight."""
-    found = {one["name"]: dict(one) for one in base.get("regularizers", ())}
+    given = base.get("regularizers", ())
+    several = given if isinstance(given, list | tuple) else [given]
+    found = {one.get("name"): one for one in map(as_mapping, several)}
     before = dict(found)
     for name, cls in methods(ROLES["regularizers"]).items():
         own = taken(left, cls)

@@ -182,6 +182,19 @@ def test_an_objective_has_defaults_which_settings_override():
     assert made.optimizer.lr == 3e-5
 
 
+def test_cross_entropy_replaces_the_objective_of_a_preset_or_of_another_configuration():
+    for ce in ("ce", {"name": "ce"}):
+        assert RunConfig(tasks=("sst",), preset="scl-moo", objective=ce).objective is None
+        assert RunConfig(tasks=("sst",), objective="epo").changed(objective=ce).objective is None
+
+
+def test_options_of_tasks_are_merged_one_by_one():
+    before = RunConfig(tasks=("qqp", "sts"), task_options={"sts": {"head": "cosine"}})
+    after = before.changed(task_options={"qqp": {"pair": "joint"}, "sts": {"activation": "none"}})
+    assert after.task_options["sts"] == {"head": "cosine", "activation": "none"}
+    assert after.options_of("qqp").joint
+
+
 def test_a_default_never_refuses_what_was_given():
     for method in ({"sampling": "hybrid"}, {"schedule": "first-then-joint"}):
         assert RunConfig(**ALL, **method, epochs=1).first() is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import OtherRunError, RunError, SettingsError
+from common.errors import RunError, SettingsError
 from common.files import STATE, write_json
 from multitask import train
 from multitask.fingerprint import check_inputs_stay, file_digests
@@ -88,7 +88,7 @@ def test_the_same_run_has_equal_configuration_and_data(tmp_path):
         (replace(CONFIG, seed=3), DATA, "a run with another seed: 11711; .* or add --overwrite"),
         (CONFIG, DATA | {"sts dev": "3"}, "began with another sts dev than there is now"),
     ):
-        with pytest.raises(OtherRunError, match=line):
+        with pytest.raises(RunError, match=line):
             RunFolder(tmp_path).holds(config, data, resume=True, overwrite=False)
         assert not RunFolder(tmp_path).holds(config, data, resume=False, overwrite=True)
 

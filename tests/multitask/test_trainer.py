@@ -101,8 +101,9 @@ def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
     assert changed == (best["epoch"] != 3)
 
 
-def test_patience_ends_a_run_that_no_longer_improves(make_trainer, monkeypatch):
-    trainer = make_trainer(epochs=5, patience=2)
+@pytest.mark.parametrize("keep", ["best", "last"])
+def test_patience_ends_a_run_that_no_longer_improves(make_trainer, monkeypatch, keep):
+    trainer = make_trainer(epochs=5, patience=2, keep=keep)
     monkeypatch.setattr("multitask.loop.trainer.selection_score", lambda metrics, tasks: 0.5)
     trainer.fit()
     assert trainer.progress.epoch == 3  # the first was best, two brought nothing
