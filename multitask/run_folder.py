@@ -110,8 +110,9 @@ class RunFolder:
 
     def config(self) -> RunConfig:
         """Return the configuration of a run or an export."""
+        content = self.settings()
         try:
-            return RunConfig(**self.settings())
+            return RunConfig(**content)
         except UserError as error:
             file = self.path / EXPORTED if self.exported else self.config_file
             raise RunError(f"{file}: {error}") from error
@@ -226,8 +227,13 @@ class RunFolder:
         if overwrite or not self.has_results():
             return False
         stored = self.settings()
-        if key := different_key(stored, config.to_json()):
-            line = f"here is a run with another {key}: {stored.get(key)!r}"
+        asked = config.to_json()
+        if key := different_key(stored, asked):
+            old, new = stored.get(key), asked.get(key)
+            if isinstance(old, dict) and isinstance(new, dict):
+                inner = str(different_key(old, new))
+                key, old = f"{key} {inner}", old.get(inner)
+            line = f"here is a run with another {key}: {old!r}"
             advice = f"choose another --output, go on with --config {self.config_file}"
             raise RunError(f"{self.path}: {line}; {advice}, or add --overwrite")
         before = read_json(self.path / "data.json", RunError)

@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from common.errors import SettingsError
-from common.settings import Settings, build, convert, default_of, hints_of_fields, short
+from common.settings import Settings, build, convert, default_of, hints_of_fields, methods, short
 from common.suggestions import suggestion
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
@@ -38,7 +38,9 @@ class RunConfig(RunSettings):
         given = with_tasks(given)
         known = {one.name: one for one in fields(RunConfig)}
         for key in given.keys() - known.keys():
-            raise SettingsError(f"no setting {key!r}{suggestion(key, known)}")
+            roles = [role for role in ROLES if role != "regularizers" and key in names_in(role)]
+            hint = f"; write {roles[0]}: {{{key}: ...}}" if roles else suggestion(key, known)
+            raise SettingsError(f"no setting {key!r}{hint}")
         given = merged(defaults_for(given), given)
         for key, hint in hints_of_fields(RunConfig).items():
             value = given.get(key, MISSING)
@@ -149,6 +151,11 @@ class RunConfig(RunSettings):
     def digest(self) -> str:
         """Return a short hash of the configuration."""
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:8]
+
+
+def names_in(role: str) -> set[str]:
+    """Return the names of the settings of the methods of a part."""
+    return {one.name for method in methods(ROLES[role]).values() for one in fields(method)}
 
 
 def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
