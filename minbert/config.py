@@ -19,7 +19,7 @@ MODEL_TYPES = {
 }
 Config = TypeVar("Config")
 Count = Annotated[int, Meta(ge=1)]
-Share = Annotated[float, Meta(ge=0, le=1)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
 # Our field -> its key in Hugging Face's config.json, if it is another one.
 TRANSFORMERS_KEYS = {
     "num_layers": "num_hidden_layers",
@@ -128,7 +128,7 @@ class BiLSTMConfig(
     embedding_size: Count = 300
     units: Count = 128
     num_layers: Count = 1
-    dropout: Annotated[float, Meta(ge=0, lt=1)] = 0.2
+    dropout: Share = 0.2
     max_tokens: Count = 512
 
     @property

@@ -75,14 +75,14 @@ class DropoutStream:
 class Dropout(nn.Module):
     """Zero each element with probability p and rescale the others to keep the mean.
 
-    p is rounded to a multiple of 1/256 (0.1 -> 26/256), but not to 0 or 1; the rescaling uses the
+    p is rounded to a multiple of 1/256 (0.1 -> 26/256), but not to 0; the rescaling uses the
     rounded p. The layers of a model share one `stream`; a layer without one creates its own.
     """
 
     def __init__(self, p: float, stream: DropoutStream | None = None) -> None:
         super().__init__()
         self.p, self.stream = p, stream or DropoutStream()
-        self.dropped = round(256 * p) if p in (0, 1) else min(255, max(1, round(256 * p)))
+        self.dropped = min(255, max(1, round(256 * p))) if p else 0
 
     @property
     def active(self) -> bool:
@@ -102,10 +102,10 @@ class Dropout(nn.Module):
 
     @property
     def scale(self) -> float:
-        """1 / (1 - p), or 0 for p = 1."""
-        return 256 / (256 - self.dropped) if self.dropped < 256 else 0.0
+        """1 / (1 - p)."""
+        return 256 / (256 - self.dropped)
 
     def mask(self, x: Tensor) -> Tensor:
         """Draw a mask of x's shape and type: 1 keeps an element, 0 drops it."""
         drawn = self.stream.random_bytes(x.shape, x.device)
-        return (drawn >= self.dropped).to(x.dtype) if self.dropped < 256 else torch.zeros_like(x)
+        return (drawn >= self.dropped).to(x.dtype)

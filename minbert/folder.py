@@ -68,7 +68,6 @@ def read_sentence_settings(folder: Path) -> SentenceSettings:
     elif (folder / EMBEDDING).exists():
         kept = read_json(folder / EMBEDDING)
         pooling, normalize = kept.get("pooling"), kept.get("normalize") is True
-        check_pooling(folder / EMBEDDING, pooling)
     file = folder / "config_sentence_transformers.json"
     if prompt := read_json_if_any(file).get("default_prompt_name"):
         raise EncoderError(f"{file}: expected no default_prompt_name, found {prompt!r:.60}")
@@ -118,14 +117,9 @@ def read_pooling(file: Path) -> str:
     settings, names = read_json(file), {key: name for name, key in FOLDER_KEYS.items()}
     flags = [key for key, on in settings.items() if key.startswith("pooling_mode_") and on]
     found = settings.get("pooling_mode") or "+".join(str(names.get(key, key)) for key in flags)
-    check_pooling(file, found)
-    return found
-
-
-def check_pooling(file: Path, found: object) -> None:
-    """Raise EncoderError for a pooling that is none."""
-    if not isinstance(found, str) or found not in POOLINGS:
+    if found not in tuple(POOLINGS):
         raise EncoderError(f"{file}: expected pooling {', '.join(POOLINGS)}, found {found!r}")
+    return str(found)
 
 
 def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int) -> None:
@@ -188,11 +182,9 @@ def tokenizer_of(
             f"text of {name}, found {max_tokens!r:.40}"
         )
     tokenizer = load_tokenizer(folder, config.family, max_tokens or limit, settings.lower)
-    if tokenizer.vocab_size > config.vocab_size:
-        raise EncoderError(
-            f"{folder}: expected at most {config.vocab_size} tokens (config.json), "
-            f"found a tokenizer with {tokenizer.vocab_size}"
-        )
+    if (found := tokenizer.backend.get_vocab_size()) > config.vocab_size:
+        line = f"expected at most {config.vocab_size} tokens (config.json)"
+        raise EncoderError(f"{folder}: {line}, found a tokenizer with {found}")
     return tokenizer
 
 

@@ -19,20 +19,13 @@ from torch.autograd.function import once_differentiable
 
 from common.environment import bfloat16_of
 
-tanh_gelu = partial(F.gelu, approximate="tanh")
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {  # by name in `config.json`
-    "none": lambda x: x,
-    "gelu": F.gelu,
-    "gelu_new": tanh_gelu,
-    "gelu_pytorch_tanh": tanh_gelu,
-    "relu": F.relu,
-}
-ONEDNN_ACTIVATIONS = {  # the same: name and algorithm
-    "none": ("none", ""),
-    "gelu": ("gelu", "none"),
-    "gelu_new": ("gelu", "tanh"),
-    "gelu_pytorch_tanh": ("gelu", "tanh"),
-    "relu": ("relu", ""),
+# By name in `config.json`: the function, and oneDNN's name and algorithm for it.
+ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], str, str]] = {
+    "none": (lambda x: x, "none", ""),
+    "gelu": (F.gelu, "gelu", "none"),
+    "gelu_new": (partial(F.gelu, approximate="tanh"), "gelu", "tanh"),
+    "gelu_pytorch_tanh": (partial(F.gelu, approximate="tanh"), "gelu", "tanh"),
+    "relu": (F.relu, "relu", ""),
 }
 
 
@@ -51,11 +44,12 @@ class Linear(nn.Module):
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "none") -> Tensor:
     """Compute f(x W^T + b): x (T, in), weight (out, in), bias (out,) or None -> (T, out)."""
-    if x.device.type == "cpu" and x.dtype == torch.float32 and not autocasts() and uses_onednn():
+    on_cpu, autocasts = x.device.type == "cpu", torch.is_autocast_enabled("cpu")
+    if on_cpu and x.dtype == torch.float32 and not autocasts and uses_onednn():
         if not torch.is_grad_enabled():
             return onednn(x, weight, bias, activation)
-        return ACTIVATIONS[activation](Product.apply(x, weight, bias))
-    return ACTIVATIONS[activation](F.linear(x, weight, bias))
+        return ACTIVATIONS[activation][0](Product.apply(x, weight, bias))
+    return ACTIVATIONS[activation][0](F.linear(x, weight, bias))
 
 
 def shape_multiples(x: Tensor) -> tuple[int, int]:
@@ -65,12 +59,8 @@ def shape_multiples(x: Tensor) -> tuple[int, int]:
     shape. With rounding, few kernels serve all batches: a training step with 16 short sentences is
     1.2 times as fast.
     """
-    return (64, 8) if x.device.type == "cpu" and autocasts() and has_bfloat16() else (1, 1)
-
-
-def autocasts() -> bool:
-    """Return whether products on the CPU use bfloat16 now."""
-    return torch.is_autocast_enabled("cpu")
+    rounds = x.device.type == "cpu" and torch.is_autocast_enabled("cpu") and has_bfloat16()
+    return (64, 8) if rounds else (1, 1)
 
 
 @cache
@@ -95,7 +85,7 @@ def onednn(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none"
 ) -> Tensor:
     """Compute f(x W^T + b) with oneDNN; transposed views are not copied."""
-    name, algorithm = ONEDNN_ACTIVATIONS[activation]
+    _, name, algorithm = ACTIVATIONS[activation]
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, name, [], algorithm)
 
 

@@ -43,10 +43,6 @@ class Tokenizer:
         self.has_segments = "token_type_ids" in names
         backend.enable_truncation(max_tokens)
 
-    @property
-    def vocab_size(self) -> int:
-        return self.backend.get_vocab_size()
-
     def __call__(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> TokenLists:
         """Tokenise n texts; with `pairs`, as `[CLS] text [SEP] pair [SEP]` with segments.
 

@@ -54,7 +54,7 @@ def test_roberta_counts_positions_after_its_padding_id():
     ("changes", "message"),
     [
         ({"model_type": "t5"}, "model_type: expected one of bert, roberta, xlm-roberta, found"),
-        ({"hidden_dropout_prob": 1.5}, "Expected `float` <= 1.0 - at `$.hidden_dropout_prob`"),
+        ({"hidden_dropout_prob": 1.5}, "Expected `float` < 1.0 - at `$.hidden_dropout_prob`"),
         ({"position_embedding_type": "relative_key"}, "expected 'absolute', found 'relative_key'"),
         ({"is_decoder": True}, "is_decoder: expected false"),
         ({"hidden_act": "silu"}, "Invalid enum value 'silu' - at `$.hidden_act`"),

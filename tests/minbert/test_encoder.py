@@ -176,8 +176,6 @@ def test_invalid_batches_are_refused(tiny):
     batch = type(all_rows(tokens))(lengths=torch.tensor([129]), ids=ids)
     with pytest.raises(ValueError, match="expected at most 128 tokens, found 129"):
         tiny.encoder(batch)
-    with pytest.raises(ValueError, match="noise_place: expected one of embeddings, words"):
-        replace(batch, noise_place="layer 3")
 
 
 def test_the_random_start_is_that_of_bert_and_seeded():
