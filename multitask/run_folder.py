@@ -110,6 +110,7 @@ class RunFolder:
 
     def config(self) -> RunConfig:
         """Return the configuration of a run or an export."""
+        self.encoder()  # an ensemble has no configuration
         content = self.settings()
         try:
             return RunConfig(**content)

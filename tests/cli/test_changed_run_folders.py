@@ -23,7 +23,7 @@ def test_an_edited_configuration_is_refused(use, run_copy, error_line, run, tmp_
     folder, command = run_copy
     content = read_json(folder / "config.json")
     write_json(folder / "config.json", content | {"pooling": "max", "tasks": ["../../evil"]})
-    line = f"{folder / 'config.json'}: damaged or edited; restore it"
+    line = f"{folder / 'config.json'}: changed since it was written; restore it"
     assert line in error_line(1, *use(folder, tmp_path / "out"))
     assert line in error_line(1, *command)
     result = run("--mode", "runs", "--root", folder.parent)
@@ -37,6 +37,6 @@ def test_edited_metrics_are_refused(run_copy, error_line, run, tmp_path):
     write_json(folder / "metrics.json", content)
     uses = [USES[name](folder, tmp_path / "out") for name in ("compare", "ensemble", "export")]
     for argv in (*uses, command):
-        assert f"{folder / 'metrics.json'}: damaged, edited or" in error_line(1, *argv)
+        assert f"{folder / 'metrics.json'}: changed since it was written" in error_line(1, *argv)
     result = run("--mode", "runs", "--root", folder.parent)
     assert (result.returncode, "cannot be read: " in result.stdout) == (1, True)
