@@ -72,7 +72,7 @@ def choose_mode(argv: list[str]) -> int:
     if chosen.mode is None and (not rest or {"-h", "--help", ALL} & set(rest)):
         front.print_help()
         return 0
-    word = chosen.mode or rest[0]
+    word = chosen.mode or (rest[0] if rest else "''")
     near = GROUPS.get(word) or ("-" not in word and get_close_matches(word, MODES, 1))
     front.error(f"{word}: write --mode {any_of([*(near or MODES)])}")
 

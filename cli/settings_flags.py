@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields
 from types import MappingProxyType
 from typing import Any
@@ -136,8 +137,12 @@ def typed(hint: Any) -> Callable[[str], Any]:
     """Return the parser of a flag: of one value, or of NAME=VALUE, which gives a pair."""
 
     def value(text: str) -> Any:
+        given: Any = text
+        if float in scalars(hint) and not text.isdigit():
+            with suppress(ValueError):  # other spellings than those of JSON, such as .5
+                given = float(text)
         try:
-            return convert("expected", one_value(hint), text, strict=False)
+            return convert("expected", one_value(hint), given, strict=False)
         except SettingsError as error:
             raise argparse.ArgumentTypeError(str(error).removeprefix("expected: ")) from error
 

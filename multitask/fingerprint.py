@@ -79,7 +79,7 @@ def check_inputs_stay(folder: Path, config: RunConfig) -> None:
     with suppress(RunError):  # as in the fingerprint
         inputs |= source_runs(config)
     for key, path in inputs.items():
-        if path.resolve().is_relative_to(folder.resolve()):
+        if path.exists() and path.resolve().is_relative_to(folder.resolve()):
             line = f"expected a path outside of the folder of the run, found {path}"
             raise SettingsError(f"{key}: {line}; choose another --output")
 

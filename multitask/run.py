@@ -30,6 +30,7 @@ from multitask.notices import opening_line, training_notices
 from multitask.precision import with_precision
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
+from multitask.settings.run_settings import TRAINING_MODES
 from multitask.soft_targets import soft_targets, with_soft_targets
 from multitask.torch_state import independent_of_caller
 from tasks.base import Task
@@ -50,6 +51,8 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
     """
     if not config.tasks and config.text_file is None:
         raise SettingsError("tasks: name one or more, such as sst")
+    if config.mode not in TRAINING_MODES:
+        raise SettingsError(f"mode: {', '.join(TRAINING_MODES)} are trained, not {config.mode}")
     run_folder = RunFolder(folder)
     processes = connected_processes(config.device)
     with ExitStack() as stack:

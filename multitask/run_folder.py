@@ -77,9 +77,12 @@ class RunFolder:
 
     def read(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file, empty without one; RunError if it was changed."""
-        found = read_json_if_any(self.path / name, RunError)
-        files = read_json_if_any(self.path / STATE, RunError).get("files", {})
-        if found and files.get(name) not in (None, digest(self.path / name)):
+        file, found = self.path / name, read_json_if_any(self.path / name, RunError)
+        files = read_json_if_any(self.path / STATE, RunError).get("files")
+        expected = files.get(name) if isinstance(files, dict) else None
+        here = digest(file) if file.exists() else None
+        # Without metrics.json, a run is not finished.
+        if expected not in (None, here) and (here is not None or name != "metrics.json"):
             line = "changed since it was written; restore it, or train again with --overwrite"
             raise RunError(f"{self.path / name}: {line}")
         return found

@@ -147,7 +147,8 @@ class Trainer:
     def train_epoch(self, epoch: int) -> None:
         """Take the remaining steps of an epoch, with a progress bar that counts examples."""
         if self.config.probe_epochs:
-            self.model.freeze_encoder(epoch <= self.config.probe_epochs)
+            probes = epoch <= self.config.probe_epochs
+            self.model.freeze_encoder(probes or self.config.freeze_encoder)
         self.model.train()
         self.gradient.losses.epoch = epoch
         every = self.plan.steps(epoch)

@@ -164,7 +164,9 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(tasks, list | tuple):
         raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(tasks)}")
     found = dict(given)
-    options, own = dict(given.get("task_options", {})), own_tasks_of(given.get("own_tasks", {}))
+    hint = hints_of_fields(RunSettings)["task_options"]
+    options = dict(convert("task_options", hint, given.get("task_options", {})))
+    own = own_tasks_of(given.get("own_tasks", {}))
     names: list[Any] = []
     for one in tasks:
         if isinstance(one, OwnTask):

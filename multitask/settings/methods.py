@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from zlib import crc32
 
 from common.errors import RunError
 from common.settings import Settings, is_users, methods
@@ -43,7 +44,7 @@ def task_classes() -> dict[str, type[TaskOptions]]:
 def load_methods(file: str) -> None:
     """Import a user's file, whose methods are then known by name; raise RunError if it fails."""
     path = Path(file)
-    name = f"used_{path.stem}"
+    name = f"used_{path.stem}_{crc32(str(path.resolve()).encode()):08x}"  # two may have one name
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise RunError(f"--use {file}: expected a Python file")
