@@ -102,6 +102,7 @@ def test_an_incomplete_prediction_file_is_no_result(tmp_path):
 
 @pytest.mark.parametrize("name", ["encoder", "init"])
 def test_a_run_does_not_overwrite_its_own_sources(tmp_path, name):
+    (tmp_path / "run" / "best").mkdir(parents=True)
     config = replace(CONFIG, **{name: str(tmp_path / "run" / "best")})
     with pytest.raises(SettingsError, match=f"--{name}.*: expected a path outside of"):
         check_inputs_stay(tmp_path / "run", config)
