@@ -144,7 +144,7 @@ class BiEncoder(nn.Module):
 
         Raises:
             TypeError: for a value that is not a string, such as None or NaN, with its index, and
-                and for a generator, which has no length.
+                for a generator, which has no length.
             SettingsError: for another precision, and for bf16 with a BiLSTM.
 
         Warns:

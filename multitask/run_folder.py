@@ -77,14 +77,15 @@ class RunFolder:
 
     def read(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file, empty without one; RunError if it was changed."""
-        file, found = self.path / name, read_json_if_any(self.path / name, RunError)
+        file = self.path / name
+        found = read_json_if_any(file, RunError)
         files = read_json_if_any(self.path / STATE, RunError).get("files")
         expected = files.get(name) if isinstance(files, dict) else None
         here = digest(file) if file.exists() else None
         # Without metrics.json, a run is not finished.
         if expected not in (None, here) and (here is not None or name != "metrics.json"):
             line = "changed since it was written; restore it, or train again with --overwrite"
-            raise RunError(f"{self.path / name}: {line}")
+            raise RunError(f"{file}: {line}")
         return found
 
     def write_state(self) -> None:
@@ -113,8 +114,7 @@ class RunFolder:
 
     def config(self) -> RunConfig:
         """Return the configuration of a run or an export."""
-        self.encoder()  # an ensemble has no configuration
-        content = self.settings()
+        content = self.settings_with_encoder()
         try:
             return RunConfig(**content)
         except UserError as error:
@@ -123,9 +123,13 @@ class RunFolder:
 
     def encoder(self) -> str:
         """Return the name of the run's initial encoder; raise RunError for an ensemble."""
+        return str(self.settings_with_encoder()["encoder"])
+
+    def settings_with_encoder(self) -> dict[str, Any]:
+        """Return the settings of a run or an export; raise RunError for an ensemble."""
         if "encoder" not in (found := self.settings()):
             raise RunError(f"{self.path}: expected a run with an encoder, found an {found['mode']}")
-        return str(found["encoder"])
+        return found
 
     def metrics(self) -> dict[str, Any] | None:
         """Return the results of a run; None if it is not finished, RunError if they are damaged."""

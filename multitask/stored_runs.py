@@ -129,8 +129,8 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
         if any(one.startswith(".") for one in file.relative_to(root).parts):
             continue
         try:
-            if is_run(RunFolder(file.parent).settings_if_any()):
-                found.append(read_run(file.parent))
+            if (run := run_if_any(file.parent)) is not None:
+                found.append(run)
         except UserError as error:
             problems.append(str(error))
     return found, problems
@@ -138,10 +138,15 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
 
 def read_run(folder: Path) -> StoredRun:
     """Read the run in a folder; raise RunError if there is none."""
-    config = RunFolder(folder).settings_if_any()
-    if not is_run(config):
+    if (run := run_if_any(folder)) is None:
         raise RunError(f"{folder}: expected a run with a config.json, found none")
-    return StoredRun(folder, config, RunFolder(folder).metrics())
+    return run
+
+
+def run_if_any(folder: Path) -> StoredRun | None:
+    """Read the run in a folder; return None if there is none."""
+    config = RunFolder(folder).settings_if_any()
+    return StoredRun(folder, config, RunFolder(folder).metrics()) if is_run(config) else None
 
 
 def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:

@@ -37,9 +37,8 @@ def names_of_tasks(c: RunConfig) -> Iterator[str]:
         "first_task": [first.task] if first and first.task else [],
         **{f"{one.prefix}weight": one.weight for one in c.regularizers},
     }
-    for key in ("auxiliary", "branch_only", "task_options", "limit", "label_smoothing"):
-        by_task[key] = getattr(c, key)
-    by_task["class_weights"] = c.class_weights
+    others = ("auxiliary", "branch_only", "task_options", "limit", "label_smoothing")
+    by_task |= {key: getattr(c, key) for key in (*others, "class_weights")}
     for key, names in by_task.items():
         for name in names if isinstance(names, Mapping | list | tuple) and c.tasks else ():
             if name not in c.tasks:
