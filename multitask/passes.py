@@ -32,34 +32,26 @@ class Part:
 
 
 def parts_of(
-    task: Task, batches: Sequence[np.ndarray], processes: Processes, micro_batch: int | None
+    task: Task,
+    batches: Sequence[np.ndarray],
+    processes: Processes,
+    micro_batch: int | None,
+    one_part: bool,
 ) -> Iterator[Part]:
     """Split a task's batches in a step into parts, with at most `micro_batch` examples per piece.
 
-    Each piece is a part, but if the losses compare the examples of a batch, the batch is one part.
+    Each piece is a part, or with `one_part` each batch. Losses that compare the examples of a batch
+    have those of all processes.
     """
     total = sum(len(indices) for indices in batches)
     for indices in batches:
-        if task.compares_examples:
-            yield whole_part(task, indices, processes, micro_batch, len(indices) / total)
+        pieces = tuple(pieces_of(indices, processes, micro_batch))
+        if one_part:
+            own = indices if task.compares_examples else processes.share(indices)
+            yield Part(pieces, own, len(own) / total)
         else:
-            for piece in pieces_of(indices, processes, micro_batch):
+            for piece in pieces:
                 yield Part((piece,), piece, len(piece) / total)
-
-
-def whole_part(
-    task: Task,
-    indices: np.ndarray,
-    processes: Processes,
-    micro_batch: int | None,
-    share: float = 1.0,
-) -> Part:
-    """Return a batch as one part, for in-batch losses with the examples of all processes."""
-    pieces = tuple(pieces_of(indices, processes, micro_batch))
-    if task.compares_examples:
-        return Part(pieces, indices, share)
-    local = processes.share(indices)
-    return Part(pieces, local, share * len(local) / len(indices))
 
 
 def pieces_of(

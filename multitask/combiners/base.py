@@ -72,17 +72,6 @@ class CombinerState(Protocol):
 
 
 @runtime_checkable
-class WeighsLosses(Protocol):
-    """A `CombinerState` whose weights depend only on its state and the losses, not on gradients.
-
-    `weigh` returns what `combine` returns. The step then keeps no gradient of an objective on the
-    parameters: it weighs the losses and goes through the encoder once per batch.
-    """
-
-    def weigh(self, losses: np.ndarray, drawn: Sequence[int]) -> Combined: ...
-
-
-@runtime_checkable
 class ComparesLosses(Protocol):
     """A `CombinerState` that compares the losses (m,) of a step's batches before and after it.
 

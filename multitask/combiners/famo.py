@@ -36,7 +36,7 @@ def famo_gradient(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> 
 
 
 class FAMO(Combiner, name="famo"):
-    """FAMO: all losses fall by equal ratios, without keeping gradients (Liu et al., 2023)."""
+    """FAMO: all losses fall by equal ratios (Liu et al., 2023)."""
 
     for_balanced = False  # the mixtures of a step have no losses after it
 
@@ -63,9 +63,6 @@ class Logits:
         self.updates = np.zeros(objectives)
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        return self.weigh(losses, drawn)
-
-    def weigh(self, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         check_losses("famo", losses, drawn)
         weights = famo_weights(self.logits[list(drawn)], losses)
         return Combined(weights, "weighted")

@@ -7,7 +7,8 @@ sparse gradient: a batch uses a few hundred of 30,000 words, and only their embe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from common.errors import NotFiniteError
 from multitask.distributed import Processes
+from multitask.passes import LeafLosses
 
 CHUNK = 1 << 16  # columns multiplied in float32 before they are added up in float64
 
@@ -56,6 +58,24 @@ class GradientRows:
         self.sparse_values = torch.empty(0)  # (m, lines, H): values of the rows at these indices
         self.scatter: Tensor | None = None  # the sparse parameter's combined gradient, dense
         self.used = 0
+        self.begin, self.count = 0, 0  # first row, and number, of the current task's objectives
+
+    @contextmanager
+    def of_objectives(self, count: int) -> Iterator[None]:
+        """Begin the rows of a task with so many objectives, to which `add` then adds."""
+        self.begin, self.count = self.used, count
+        yield
+        # A single objective is collected once for all its pieces; a process without a piece
+        # contributes rows of zeros.
+        while self.used < self.begin + count:
+            self.collect(self.used)
+
+    def add(self, losses: LeafLosses) -> None:
+        """Differentiate the task's losses on some of its examples."""
+        for place, loss in enumerate(losses.by_objective.values()):
+            losses.backward(loss, keep=place < self.count - 1)
+            if self.count > 1:
+                self.collect(self.begin + place)
 
     def collect(self, row: int) -> None:
         """Move the parameters' current gradient into a row.
@@ -116,6 +136,7 @@ class GradientRows:
         Chunks of columns are multiplied in float32 and their products added in float64, because a
         float32 sum over millions of columns would lose four digits.
         """
+        self.reduce()
         rows = self.buffer[: self.used]
         found = {}
         for name, (begin, end) in self.columns.items():
@@ -174,6 +195,32 @@ class GradientRows:
         """Return views of a flat row (D,), with the shapes of the dense parameters."""
         parts = row.split([p.numel() for p in self.dense])
         return [part.view_as(p) for part, p in zip(parts, self.dense, strict=True)]
+
+
+class EmbeddingRows:
+    """The rows of the objectives of one batch: their gradients with respect to its embeddings.
+
+    They replace the gradients on the parameters (Sener and Koltun, 2018, section 3.3), so that one
+    pass back through the encoder is enough. The embeddings of regularisers' passes are among them.
+    """
+
+    def __init__(self, processes: Processes) -> None:
+        self.processes = processes
+
+    @contextmanager
+    def of_objectives(self, count: int) -> Iterator[None]:
+        yield
+
+    def add(self, losses: LeafLosses) -> None:
+        self.losses, self.rows = losses, losses.rows()
+
+    def grams(self) -> dict[str, np.ndarray]:
+        gram = self.processes.all_reduce_sum((self.rows @ self.rows.T).double())
+        return {"representation": gram.cpu().numpy()}
+
+    def write_back(self, weights: np.ndarray) -> None:
+        weighted = [float(w) * row for w, row in zip(weights, self.rows, strict=True)]
+        self.losses.backward_row(torch.stack(weighted).sum(0))
 
 
 def empty_sparse(parameter: Tensor) -> Tensor:

@@ -11,11 +11,10 @@ from torch import Tensor
 
 from common.errors import NotFiniteError, RunError
 from multitask.combiners import Combined, CombinerState
-from multitask.combiners.base import ALONE, ComparesLosses, ObjectiveError, WeighsLosses
+from multitask.combiners.base import ALONE, ComparesLosses, ObjectiveError
 from multitask.gram_matrices import whole_gram
-from multitask.loop.gradients import GradientRows, check_finite
+from multitask.loop.gradients import EmbeddingRows, GradientRows, check_finite
 from multitask.loop.step_losses import StepLosses
-from multitask.passes import LeafLosses, whole_part
 
 Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
 
@@ -44,7 +43,7 @@ class StepGradient:
 
     def __init__(self, losses: StepLosses, combiner: CombinerState) -> None:
         self.losses, self.combiner = losses, combiner
-        self.model, self.tasks, self.splits = losses.model, losses.tasks, losses.splits
+        self.model, self.tasks = losses.model, losses.tasks
         self.config, self.processes = losses.config, losses.processes
         self.first_pass = 1  # of the latest step, in the dropout stream
         sections, words = self.model.sections(), self.model.make_words_sparse()
@@ -62,15 +61,8 @@ class StepGradient:
         finite; the next step can then be computed as usual.
         """
         self.first_pass = self.model.dropout_stream.passes + 1
-        representation = self.config.on_embeddings
-        if self.model.frozen or not (representation or self.combiner.needs_rows or measure):
-            compute = self.summed
-        elif representation:
-            compute = self.combined_at_representation
-        elif isinstance(self.combiner, WeighsLosses) and not (measure or self.config.micro_batch):
-            compute = self.weighted
-        else:
-            compute = self.combined
+        apart = measure or self.combiner.needs_rows or self.config.on_embeddings
+        compute = self.combined if apart and not self.model.frozen else self.summed
         try:
             result = compute(batches, step)
         except NotFiniteError:  # raised in all processes
@@ -81,86 +73,43 @@ class StepGradient:
         self.reduce_task_gradients(result)
         return result
 
+    def combined(self, batches: Batches, step: int) -> StepResult:
+        """Keep the gradient of each objective as a row; combine the rows.
+
+        The graph of a task is freed with its last objective.
+        """
+        values = self.zeros(batches)
+        rows = EmbeddingRows(self.processes) if self.config.on_embeddings else self.rows
+        for name, several in batches.items():
+            with rows.of_objectives(len(self.tasks[name].objectives)):
+                for part in self.losses.parts(name, several):
+                    losses = self.losses.forward(name, part, step)
+                    rows.add(losses)
+                    add_values(values, losses.by_objective)
+        found = self.reduced(values)
+        grams = rows.grams()
+        combined = self.combine(whole_gram(grams), found, list(values))
+        rows.write_back(combined.weights)
+        if self.config.on_embeddings:
+            self.reduce_encoder_gradients()
+        return StepResult(tuple(values), found, combined, grams, examples_of(batches))
+
     def summed(self, batches: Batches, step: int) -> StepResult:
-        """Differentiate all objectives at once; with a frozen encoder only heads and branches."""
+        """The short cut for a plain sum: differentiate all objectives of a batch at once.
+
+        With a frozen encoder only heads and branches are differentiated.
+        """
         values = self.zeros(batches)
         for name, several in batches.items():
             for part in self.losses.parts(name, several):
                 losses = self.losses.forward(name, part, step)
                 losses.backward(torch.stack(list(losses.by_objective.values())).sum())
-                add_values(values, losses)
+                add_values(values, losses.by_objective)
         found = self.reduced(values)
         if not self.model.frozen:
             self.reduce_encoder_gradients()
         combined = Combined(np.ones(len(found)), "summed")
         return StepResult(tuple(values), found, combined, {}, examples_of(batches))
-
-    def weighted(self, batches: Batches, step: int) -> StepResult:
-        """Weigh the objectives by their losses; go back through the encoder once per batch.
-
-        The weights depend on all losses of the step, so that the graphs of all batches are kept
-        until the last loss is known. With micro-batches, which save memory, `combined` is used.
-        """
-        values, kept = self.zeros(batches), []
-        for name, several in batches.items():
-            for part in self.losses.parts(name, several):
-                losses = self.losses.forward(name, part, step)
-                kept.append((losses, losses.rows()))
-                add_values(values, losses)
-        found, combiner = self.reduced(values), self.combiner
-        assert isinstance(combiner, WeighsLosses)
-        drawn = [self.objective_index[name] for name in values]
-        combined = self.checked(lambda: combiner.weigh(found, drawn), len(drawn))
-        weights = dict(zip(values, combined.weights, strict=True))
-        for losses, rows in kept:
-            own = rows.new_tensor([weights[name] for name in losses.by_objective])
-            losses.backward_row(own @ rows)
-        self.reduce_encoder_gradients()
-        return StepResult(tuple(values), found, combined, {}, examples_of(batches))
-
-    def combined(self, batches: Batches, step: int) -> StepResult:
-        """Keep the gradient of each objective on the shared parameters as a row; combine the rows.
-
-        The graph of a task is freed with its last objective.
-        """
-        values = self.zeros(batches)
-        for name, several in batches.items():
-            begin, count = self.rows.used, len(self.tasks[name].objectives)
-            for part in self.losses.parts(name, several):
-                losses = self.losses.forward(name, part, step)
-                for place, loss in enumerate(losses.by_objective.values()):
-                    losses.backward(loss, keep=place < count - 1)
-                    if count > 1:
-                        self.rows.collect(begin + place)
-                add_values(values, losses)
-            # A single objective is collected once for all its pieces; a process without a piece
-            # contributes rows of zeros.
-            while self.rows.used < begin + count:
-                self.rows.collect(self.rows.used)
-        found = self.reduced(values)
-        self.rows.reduce()
-        grams = self.rows.grams()
-        combined = self.combine(whole_gram(grams), found, list(values))
-        self.rows.write_back(combined.weights)
-        return StepResult(tuple(values), found, combined, grams, examples_of(batches))
-
-    def combined_at_representation(self, batches: Batches, step: int) -> StepResult:
-        """Combine the objectives of one batch at its embeddings, with one backward pass.
-
-        The rows are the gradients with respect to the pooled embeddings (Sener and Koltun, 2018,
-        section 3.3), including those of the regularisers' further passes.
-        """
-        ((name, (whole,)),) = batches.items()
-        part = whole_part(self.tasks[name], whole, self.processes, self.config.micro_batch)
-        losses = self.losses.forward(name, part, step)
-        rows, names = losses.rows(), tuple(losses.by_objective)
-        found = self.reduced(losses.by_objective)
-        gram = self.processes.all_reduce_sum((rows @ rows.T).double()).cpu().numpy()
-        combined = self.combine(gram, found, names)
-        weighted = [float(w) * row for w, row in zip(combined.weights, rows, strict=True)]
-        losses.backward_row(torch.stack(weighted).sum(0))
-        self.reduce_encoder_gradients()
-        return StepResult(names, found, combined, {"representation": gram}, examples_of(batches))
 
     def zeros(self, batches: Batches) -> dict[str, Tensor]:
         """Return 0 for each objective of a step, in order."""
@@ -223,7 +172,7 @@ class StepGradient:
         with self.model.dropout_stream.replay(self.first_pass):
             for name, several in batches.items():
                 for part in self.losses.parts(name, several):
-                    add_values(values, self.losses.forward(name, part, step))
+                    add_values(values, self.losses.forward(name, part, step).by_objective)
         after = self.reduced(values, check=False)
         if np.isfinite(after).all():
             drawn = [self.objective_index[name] for name in result.objectives]
@@ -252,9 +201,9 @@ class StepGradient:
                 self.processes.all_reduce_sum(parameter.grad)
 
 
-def add_values(values: dict[str, Tensor], losses: LeafLosses) -> None:
+def add_values(values: dict[str, Tensor], losses: Mapping[str, Tensor]) -> None:
     """Add a part's losses to those of the step."""
-    for name, loss in losses.by_objective.items():
+    for name, loss in losses.items():
         values[name] = values[name] + loss.detach()
 
 

@@ -40,7 +40,11 @@ class StepLosses:
         self.epoch = self.total_steps = 1
 
     def parts(self, name: str, batches: Sequence[np.ndarray]) -> Iterator[Part]:
-        return parts_of(self.tasks[name], batches, self.processes, self.config.micro_batch)
+        """Split a task's batches in a step into parts."""
+        one_part = self.tasks[name].compares_examples or self.config.on_embeddings
+        return parts_of(
+            self.tasks[name], batches, self.processes, self.config.micro_batch, one_part
+        )
 
     def forward(self, name: str, part: Part, step: int) -> LeafLosses:
         """Compute a part's share of each objective's loss in the step, with regularisers."""

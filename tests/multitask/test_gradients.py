@@ -62,7 +62,6 @@ def test_grams_and_combined_gradient_equal_plain_matrix_products(chunk, monkeypa
             model.objective(*objective).backward()
             rows.collect(index)
             assert all(p.grad is None for p in model.parameters())
-        rows.reduce()
         grams = rows.grams()
         assert set(grams) == {"first", "second"}
         second = expected[:, LINES * WIDTH + 5 :]
@@ -83,7 +82,6 @@ def test_a_row_accumulates_gradients_in_any_order():
     for objective, row in ((first, 0), (second, 1), (third, 0)):
         model.objective(*objective).backward()
         rows.collect(row)
-    rows.reduce()
     assert_near(sum(rows.grams().values()), expected @ expected.T, expected.shape[1])
     rows.write_back(np.array([1.0, 3.0]))
     assert_near(model.written(), torch.tensor([1.0, 3.0]).double() @ expected, 3)
@@ -117,7 +115,6 @@ def test_parameters_without_gradient_count_as_zero():
     model.bias.grad = torch.ones(5)
     rows.collect(0)
     rows.collect(1)
-    rows.reduce()
     np.testing.assert_array_equal(sum(rows.grams().values()), [[5, 0], [0, 0]])
     rows.write_back(np.ones(2))
     assert model.word.weight.grad.abs().sum() == 0
@@ -132,7 +129,6 @@ def test_frozen_parameters_have_no_columns():
     model.objective([1, 2], 1.0).backward()
     expected = model.bias.grad.square().sum().item()
     rows.collect(0)
-    rows.reduce()
     assert sum(rows.grams().values()) == pytest.approx(expected)
     rows.write_back(np.ones(1))
     assert model.word.weight.grad is None
@@ -146,7 +142,6 @@ def test_the_gram_matrix_keeps_digits_that_a_float32_sum_would_lose():
     row = torch.rand(3_000_000) + 1
     long.grad = row.clone()
     rows.collect(0)
-    rows.reduce()
     # One float32 sum of all is 1e-5 off, its chunks together 1e-7.
     assert rows.grams()["all"][0, 0] == pytest.approx(row.double().square().sum().item(), rel=1e-6)
 

@@ -293,28 +293,6 @@ def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
     assert_same(trainer, head_gradients(trainer)["sst"], 0.6 * head)
 
 
-def test_weights_of_losses_give_the_same_gradient_with_rows_and_with_one_backward_pass(
-    make_trainer,
-):
-    """Also for a task with two objectives, and for two batches of a task."""
-    loss = {"task_options": {"qqp": {"loss": "with-contrastive"}}}
-    trainer = make_trainer(combiner="famo", dropout=False, **loss)
-    batches = drawn(trainer, "sst", "qqp", "sts", "sts")
-    trainer.combiner.logits[:] = (0.5, -1.0, 0.2, 1.0)
-    found = []
-    for measure in (True, False):
-        trainer.model.zero_grad(set_to_none=True)
-        result = trainer.gradient(batches, measure)
-        assert bool(result.grams) == measure
-        heads = torch.cat(list(head_gradients(trainer).values())).double()
-        found.append((shared_gradient(trainer), heads, result))
-    (rows, heads, one), (summed, same_heads, other) = found
-    np.testing.assert_array_equal(one.losses, other.losses)
-    np.testing.assert_array_equal(one.combined.weights, other.combined.weights)
-    assert_near_in_norm(summed, rows, step_terms(trainer))
-    assert_near_in_norm(same_heads, heads, step_terms(trainer))
-
-
 def test_losses_after_a_step_are_of_the_same_batches_with_the_same_dropout(make_trainer):
     """Without an update they are the losses before it; the dropout stream does not move."""
     trainer = make_trainer(combiner="famo", regularizers=Smart({"sst": 1.0}))

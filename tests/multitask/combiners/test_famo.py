@@ -50,7 +50,7 @@ def test_the_objective_that_falls_least_gets_a_larger_weight():
     combiner, losses = build(2), np.array([2.0, 2.0])
     for _ in range(20):
         combiner.after_step(losses, np.array([1.0, 1.9]), range(2))
-    one, other = combiner.weigh(losses, range(2)).weights
+    one, other = combiner.combine(None, losses, range(2)).weights
     assert other > 1 > one
     np.testing.assert_allclose(famo_weights(np.zeros(2), np.array([1.0, 4.0])), [1.6, 0.4])
 
@@ -65,15 +65,15 @@ def test_only_drawn_objectives_change():
         whole.after_step(before[:1], after[:1], [0])  # alone: nothing to compare it with
     np.testing.assert_array_equal(whole.logits, [0, part.logits[0], 0, part.logits[1]])
     np.testing.assert_array_equal(
-        whole.weigh(before, [1, 3]).weights, part.weigh(before, [0, 1]).weights
+        whole.combine(None, before, [1, 3]).weights, part.combine(None, before, [0, 1]).weights
     )
-    assert whole.weigh(before[:1], [2]).weights.tolist() == [1.0]
+    assert whole.combine(None, before[:1], [2]).weights.tolist() == [1.0]
 
 
 def test_losses_of_zero_are_possible_and_negative_ones_are_refused():
     combiner = build(2)
-    assert np.isfinite(combiner.weigh(np.array([0.0, 1.0]), range(2)).weights).all()
+    assert np.isfinite(combiner.combine(None, np.array([0.0, 1.0]), range(2)).weights).all()
     combiner.after_step(np.array([0.0, 1.0]), np.array([0.0, 0.0]), range(2))
     assert np.isfinite(combiner.logits).all()
     with pytest.raises(ObjectiveError, match="expected losses of zero or more, found -1 of obj"):
-        combiner.weigh(np.array([1.0, -1.0]), range(2))
+        combiner.combine(None, np.array([1.0, -1.0]), range(2))
