@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
+from multitask.combiners.dynamic_average import DynamicAverage
 from multitask.combiners.epo import EPO, epo_weights
 from multitask.combiners.famo import FAMO
+from multitask.combiners.geometric_mean import GeometricMean
 from multitask.combiners.gramian import (
     IMTLG,
     AlignedMTL,
@@ -21,7 +23,9 @@ from multitask.combiners.gramian import (
 from multitask.combiners.mgda import MGDA
 from multitask.combiners.nested import Nested, nested, pull_push_weights
 from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
+from multitask.combiners.random_weights import RandomWeights
 from multitask.combiners.sum import LinearScalarization, Sum
+from multitask.combiners.tchebycheff import SmoothTchebycheff
 from multitask.combiners.uncertainty import Uncertainty
 
 __all__ = [
@@ -35,12 +39,16 @@ __all__ = [
     "Combiner",
     "CombinerState",
     "DualProj",
+    "DynamicAverage",
     "FairGrad",
+    "GeometricMean",
     "LinearScalarization",
     "NashMTL",
     "Nested",
     "PCGrad",
+    "RandomWeights",
     "Setup",
+    "SmoothTchebycheff",
     "Sum",
     "UPGrad",
     "Uncertainty",

@@ -81,6 +81,13 @@ class ComparesLosses(Protocol):
     def after_step(self, before: np.ndarray, after: np.ndarray, drawn: Sequence[int]) -> None: ...
 
 
+@runtime_checkable
+class SeesEpochs(Protocol):
+    """A `CombinerState` that is told when an epoch ends."""
+
+    def end_epoch(self) -> None: ...
+
+
 class Combiner(Settings):
     """A method that combines the gradients of several objectives into one step.
 

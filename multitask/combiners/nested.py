@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
+from multitask.combiners.base import Combined, Combiner, CombinerState, SeesEpochs, Setup
 from multitask.combiners.epo import epo_solution
 from tasks import PULL_PUSH, task_and_term
 from tasks.objectives import Balance
@@ -90,6 +90,10 @@ class Nested:
         if len(names) > 1 or not statuses:
             statuses.append(whole.status)
         return Combined(whole.weights @ mixtures, "; ".join(statuses))
+
+    def end_epoch(self) -> None:
+        if isinstance(self.tasks, SeesEpochs):
+            self.tasks.end_epoch()
 
     def state_dict(self) -> dict[str, Any]:
         return self.tasks.state_dict()

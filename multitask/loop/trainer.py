@@ -18,7 +18,7 @@ from common.progress import bar
 from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
 from multitask.checkpoint import load_last, save, save_last
 from multitask.combiners import Combined, CombinerState, Setup, nested
-from multitask.combiners.base import stored_state
+from multitask.combiners.base import SeesEpochs, stored_state
 from multitask.control import Interrupts, RunControl
 from multitask.distributed import Processes
 from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
@@ -174,6 +174,8 @@ class Trainer:
             progress.taken += 1
             if last:
                 progress.epoch, progress.taken = progress.epoch + 1, 0
+                if isinstance(self.combiner, SeesEpochs):
+                    self.combiner.end_epoch()
             progress.seconds += time.perf_counter() - begin
         self.stop_if_requested()
         if progress.skipped >= self.control.skip_limit:

@@ -63,10 +63,10 @@ def test_weights_are_finite_and_do_not_depend_on_the_gradients_scale(name):
         )
 
 
-RANDOM_ORDERS = {"pcgrad"}  # see its own tests
+RANDOM = {"pcgrad", "random-weights"}  # see its own tests
 
 
-@pytest.mark.parametrize("name", sorted(set(COMBINERS) - RANDOM_ORDERS))
+@pytest.mark.parametrize("name", sorted(set(COMBINERS) - RANDOM))
 def test_renaming_the_objectives_renames_the_weights(name):
     for gradients, losses, order in problems(number_of_problems(name), seed=1):
         m, gram = len(gradients), gradients @ gradients.T
@@ -152,7 +152,7 @@ def test_steps_of_imtl_g_and_fairgrad_solve_their_equations():
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(COMBINERS) - {"uncertainty"})
+    "name", sorted(set(COMBINERS) - {"uncertainty", "random-weights"})
 )  # it starts at 1 for any losses
 def test_equal_gradients_give_the_step_of_the_sum(name):
     gradients = np.tile([3.0, -1.0, 2.0], (3, 1))
