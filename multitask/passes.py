@@ -41,17 +41,16 @@ def parts_of(
     """Split a task's batches in a step into parts, with at most `micro_batch` examples per piece.
 
     Each piece is a part, or with `one_part` each batch. Losses that compare the examples of a batch
-    have those of all processes.
+    have those of all processes. The loss of a step is the sum of the means of the batches.
     """
-    total = sum(len(indices) for indices in batches)
     for indices in batches:
         pieces = tuple(pieces_of(indices, processes, micro_batch))
         if one_part:
             own = indices if task.compares_examples else processes.share(indices)
-            yield Part(pieces, own, len(own) / total)
+            yield Part(pieces, own, len(own) / len(indices))
         else:
             for piece in pieces:
-                yield Part((piece,), piece, len(piece) / total)
+                yield Part((piece,), piece, len(piece) / len(indices))
 
 
 def pieces_of(

@@ -55,10 +55,11 @@ class StepGradient:
     def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
         """Compute step number `step`, which seeds the noise of regularisers.
 
-        An objective is the mean over all examples of its task in the step; in-batch losses are
-        averaged with the batch sizes as weights. With `measure` the objectives are kept apart even
-        if the combiner does not need it. Raise NotFiniteError for losses or gradients that are not
-        finite; the next step can then be computed as usual.
+        An objective is the sum over the batches of its task in the step, of the mean over the
+        examples of each: a task that the sampler drew twice counts twice (BEES, Eq. 5). With
+        `measure` the objectives are kept apart even if the combiner does not need it. Raise
+        NotFiniteError for losses or gradients that are not finite; the next step can then be
+        computed as usual.
         """
         self.first_pass = self.model.dropout_stream.passes + 1
         apart = measure or self.combiner.needs_rows or self.config.on_embeddings

@@ -108,12 +108,12 @@ def test_a_pcgrad_step_equals_projection_of_complete_gradients(trainer, monkeypa
     assert (result.losses > 0).all()
 
 
-def test_batches_of_the_same_task_are_one_objective_over_all_their_examples(trainer):
+def test_a_task_that_is_drawn_twice_is_one_objective_that_counts_twice(trainer):
     rows = [np.arange(4), np.array([7])]  # the second batch is a short one
-    expected, head = plain_gradient(trainer, "qqp", np.concatenate(rows))
+    (first, head), (second, other) = (plain_gradient(trainer, "qqp", one) for one in rows)
     result = trainer.gradient({"qqp": rows})
-    assert_same(trainer, shared_gradient(trainer), expected)
-    assert_same(trainer, head_gradients(trainer)["qqp"], head)
+    assert_same(trainer, shared_gradient(trainer), first + second)
+    assert_same(trainer, head_gradients(trainer)["qqp"], head + other)
     assert (result.examples, result.objectives) == (5, ("qqp",))
     assert head_gradients(trainer)["sst"] is None, "no head receives another task's gradient"
 
