@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from common.later import Tensor, torch
+from common.later import F, Tensor, torch
 from losses.checks import check_labels, check_temperature
 from losses.supcon import zero_loss
 
@@ -20,7 +20,7 @@ def contrastive_objectives(
     Both lie within +/- 1 / temperature; `lower_bounds` gives their lower bounds.
 
     Args:
-        embeddings: (N, H), of unit length.
+        embeddings: (N, H), normalised here.
         labels: (N,) classes.
 
     Raises:
@@ -28,7 +28,8 @@ def contrastive_objectives(
     """
     check_labels(labels, len(embeddings))
     check_temperature(temperature)
-    logits = embeddings @ embeddings.T / temperature
+    unit = F.normalize(embeddings, dim=-1)
+    logits = unit @ unit.T / temperature
     same = labels[:, None] == labels
     itself = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
     sizes = same.sum(1)

@@ -36,7 +36,7 @@ def super_loss(
     over all examples. Without negatives the loss is 0.
 
     Args:
-        embeddings: (N, H), of unit length.
+        embeddings: (N, H), normalised here.
         labels: (N,) classes.
         top_k, threshold, top_fraction: restrict v_neg to an anchor's hard negatives (section VI):
             the k nearest, the nearest and all with at least this cosine, or the nearest fraction.
@@ -56,7 +56,7 @@ def super_loss(
     sizes = labels[order].unique_consecutive(return_counts=True)[1].tolist()
     if len(sizes) < 2:
         return zero_loss(embeddings)
-    grouped = embeddings.index_select(0, order)
+    grouped = F.normalize(embeddings, dim=-1).index_select(0, order)
     logits = grouped @ grouped.T / temperature
     # Divided like the cosines, so that a cosine equal to the threshold counts.
     least = None if threshold is None else logits.new_tensor(threshold) / temperature
@@ -189,9 +189,8 @@ class SuperLoss(ClassObjective, name="superloss"):
             yield f"hard_after: expected fewer than epochs {epochs}, found {self.hard_after}"
 
     def class_loss(self, embeddings: Tensor, classes: Tensor, **hard: Any) -> Tensor:
-        unit = F.normalize(embeddings, dim=-1)
         hard |= {"positives": self.positives, "negatives": self.negatives}
-        return super_loss(unit, classes, self.contrast_temperature, self.super_loss, **hard)
+        return super_loss(embeddings, classes, self.contrast_temperature, self.super_loss, **hard)
 
     def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
         with_hard = partial(self.class_loss, **self.hard)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_loss
@@ -24,7 +23,9 @@ def with_supcon(task: Task, settings: SCL) -> Task:
     return with_contrast(
         task,
         settings,
-        lambda texts, targets: supcon_loss(example_embedding(texts), targets, settings.temperature),
+        lambda texts, targets: supcon_loss(
+            example_embedding(texts), targets, settings.temperature, settings.reduction
+        ),
     )
 
 
@@ -76,8 +77,7 @@ def pull_and_push(
 ) -> tuple[Tensor, Tensor]:
     """Return pull and push of a batch, from the ideal points of the task's number of classes."""
     assert task.kind.classes is not None
-    unit = F.normalize(example_embedding(texts), dim=-1)
-    pull, push = contrastive_objectives(unit, targets, temperature)
+    pull, push = contrastive_objectives(example_embedding(texts), targets, temperature)
     lowest_pull, lowest_push = lower_bounds(temperature, task.kind.classes)
     return pull - lowest_pull, push - lowest_push
 

@@ -142,6 +142,10 @@ class WithPullPush(WithContrast):
 class SCL(WithContrast, name="scl"):
     """Cross-entropy and the supervised contrastive loss (Gunel et al., 2021)."""
 
+    reduction: Literal["mean", "sum"] = setting(
+        "mean", help="of scl over the anchors of a batch; the papers of SCL-MOO and LaCon print sum"
+    )
+
     def of_task(self, task: Task) -> Task:
         from tasks.contrastive import with_supcon
 

@@ -41,7 +41,7 @@ EXPECTED = {  # loss of texts and their groups or classes, with SETTINGS
     "nli": lambda u, v, w, groups: simcse_loss(u, v, 0.2, w, groups),
     "ranking": lambda u, v, w, groups: simcse_loss(u, v, 0.2, w, groups),
     "triplet": lambda u, v, w, _: triplet_margin_loss(u, v, w, 0.3),
-    "superloss": lambda texts, labels: super_loss(F.normalize(texts), labels, 0.2),
+    "superloss": lambda texts, labels: super_loss(texts, labels, 0.2),
     "supcon": lambda texts, labels: supcon_loss(texts, labels, 0.2),
     "class-triplet": lambda texts, labels: triplet_loss(texts, labels, 0.3),
     "npair": every_npair_loss,
@@ -108,7 +108,7 @@ def test_the_settings_of_superloss_are_those_of_the_loss():
     for name, value in {"top_k": 2, "threshold": 0.1, "top_fraction": 0.5}.items():
         objective = SuperLoss(contrast_temperature=0.2, **{f"hard_{name}": value})
         assert objective.hard == {name: value}
-        expected = super_loss(F.normalize(embeddings()), LABELS, 0.2, **{name: value})
+        expected = super_loss(embeddings(), LABELS, 0.2, **{name: value})
         assert objective.losses()[0](embeddings(), LABELS) == expected > 0
 
 
@@ -123,9 +123,9 @@ def test_hard_negatives_replace_all_negatives_after_their_epochs():
     variant = {"super_loss": "equation8", "contrast_temperature": 0.2, **few}
     config = CLASSES.changed(objective={"hard_top_k": 2, "hard_after": 3, **variant}, epochs=9)
     (task,) = build_tasks(config).values()
-    unit = F.normalize(embeddings())
-    plain = super_loss(unit, LABELS, 0.2, "equation8", **few)
-    hard = super_loss(unit, LABELS, 0.2, "equation8", top_k=2, **few)
+    texts = embeddings()
+    plain = super_loss(texts, LABELS, 0.2, "equation8", **few)
+    hard = super_loss(texts, LABELS, 0.2, "equation8", top_k=2, **few)
     assert plain != hard
     for epoch, expected in ((1, plain), (3, plain), (4, hard), (9, hard)):
         found = task.in_epoch(epoch).compute_losses(embeddings(), (), LABELS)
