@@ -90,7 +90,9 @@ def build_model(
     precision = checked_precision(config, bi_encoder, device)
     if verbose:
         report_skipped(bi_encoder)
-    model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers)
+    model = EncoderWithHeads(
+        *(bi_encoder, chosen, config.seed, precision, config.own_layers, config.pooling_dropout)
+    )
     if config.task_objective is not None and config.task_objective.initializes_from_names:
         init_labels_from_names(model, chosen)
     if config.init is not None:

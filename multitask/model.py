@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from common.errors import RunError, SettingsError, one_line
 from common.files import BRANCHES, HEADS
@@ -20,7 +20,7 @@ from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import Encoder
 from minbert.folder import load_encoder
 from minbert.layer_copies import branch, copied_layers
-from minbert.pooling import Pool
+from minbert.pooling import POOLINGS, Pool
 from minbert.precision import autocast
 from minbert.weights import save_tensors
 from multitask.task_modules import (
@@ -39,6 +39,7 @@ class EncoderWithHeads(nn.Module):
     """One encoder for all sentences, and one head for each task in `heads`.
 
     `branches` holds the last layers of tasks with such of their own, as many as `own_layers` says.
+    In training, the token states have `pooling_dropout` before they are pooled.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class EncoderWithHeads(nn.Module):
         seed: int,
         precision: str = "fp32",
         own_layers: Mapping[str, int] = MappingProxyType({}),
+        pooling_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.pooling_dropout = Dropout(pooling_dropout, bi_encoder.encoder.stream)
         self.bi_encoder, self.precision, self.frozen = bi_encoder, precision, False
         self.heads, self.branches = nn.ModuleDict(), nn.ModuleDict()
         for name, task in tasks.items():
@@ -140,13 +143,18 @@ class EncoderWithHeads(nn.Module):
         """
         only_heads = self.trains_only_heads
         bi_encoder = self.bi_encoder_of(task)
+        pool = self.pooling_of(task) or POOLINGS[self.bi_encoder.pooling]
+
+        def dropped(hidden: Tensor, batch: Batch) -> Tensor:
+            return pool(self.pooling_dropout(hidden), batch)
+
         if self.training and only_heads:  # for the dropout of heads; the encoder begins no pass
             self.dropout_stream.next_pass()
         with (
             autocast(self.bi_encoder.device, self.precision),
             torch.set_grad_enabled(torch.is_grad_enabled() and not only_heads),
         ):
-            return batch.split(bi_encoder.embed(batch, self.pooling_of(task)))
+            return batch.split(bi_encoder.embed(batch, dropped))
 
     def sections(self) -> dict[str, list[nn.Parameter]]:
         """Return the shared parameters by the part of the encoder, from the input to the output.

@@ -102,6 +102,10 @@ class Combiner(Settings):
     needs_rows: ClassVar[bool] = True
     for_one_objective: ClassVar[bool] = False
     for_balanced: ClassVar[bool] = True
+    weigh_heads: bool = setting(
+        False,
+        help="let the weights of the objectives also apply to heads and layers of a single task",
+    )
 
     def build(self, setup: Setup) -> CombinerState:
         """Return the combiner of one run."""

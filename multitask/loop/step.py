@@ -38,7 +38,8 @@ class StepGradient:
     """The computation of a step's combined gradient, which it stores in the parameters.
 
     The combiner's weights apply to the shared encoder; heads and branches follow only the losses of
-    their task. With several processes, a loss over a batch uses the texts of all processes.
+    their task, unless the combiner's setting `weigh_heads` says otherwise. With several processes,
+    a loss over a batch uses the texts of all processes.
     """
 
     def __init__(self, losses: StepLosses, combiner: CombinerState) -> None:
@@ -191,8 +192,10 @@ class StepGradient:
         """Sum the gradients of heads and branches over the processes.
 
         A process without a share contributes zeros. A task without a loss in the step has no
-        gradient, so that the optimiser leaves its head alone.
+        gradient, so that the optimiser leaves its head alone. With `weigh_heads`, the gradients
+        have the weight of the task's first objective, which is that of its head.
         """
+        weights = dict(zip(result.objectives, result.combined.weights.tolist(), strict=True))
         for name, task in self.tasks.items():
             if set(task.objectives).isdisjoint(result.objectives):
                 continue
@@ -200,6 +203,8 @@ class StepGradient:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 self.processes.all_reduce_sum(parameter.grad)
+                if self.config.combiner.weigh_heads:
+                    parameter.grad.mul_(weights[task.objectives[0]])
 
 
 def add_values(values: dict[str, Tensor], losses: Mapping[str, Tensor]) -> None:

@@ -26,7 +26,7 @@ SUPERVISED = ("single", "multitask")
 Limit = Count | Part
 Balanced = Literal["balanced"]
 Branch = Annotated[str, Meta(pattern=r"^top-[1-9][0-9]{0,2}$")]
-Smoothing = Annotated[float, Meta(ge=0, lt=1)]
+Smoothing = Annotated[float, Meta(ge=0, lt=1)]  # also the probability of a dropout
 
 
 class RunSettings(Settings):
@@ -90,6 +90,9 @@ class RunSettings(Settings):
         None,
         help="embedding of a text: mean or maximum of its tokens, or its first token, cls "
         "(default: what the encoder's folder says, else mean)",
+    )
+    pooling_dropout: Smoothing = setting(
+        0.0, metavar="P", help="dropout of the tokens' last states, before they are pooled"
     )
     max_tokens: Tokens | None = setting(
         None, help="limit of a text in tokens (default: the encoder's)"

@@ -48,6 +48,17 @@ def test_heads_that_pool_tokens_have_the_same_gradient_with_micro_batches(make_t
             assert gradient.abs().max() > 0
 
 
+def test_dropout_before_the_pooling_is_a_setting_that_only_training_has(make_trainer):
+    plain, dropped = (
+        make_trainer(f"{share}", dropout=False, pooling_dropout=share) for share in (0.0, 0.5)
+    )
+    batch = plain.splits["sst"]["train"].batch(np.arange(6))
+    expected, found = (trainer.model.train().embed(batch)[0] for trainer in (plain, dropped))
+    assert not torch.allclose(expected, found)
+    assert torch.equal(dropped.model.eval().embed(batch)[0], plain.model.eval().embed(batch)[0])
+    assert RunConfig(tasks=("sst",), preset="bees").pooling_dropout == 0.3
+
+
 def test_another_metric_may_select_the_epoch():
     (plain,) = build_tasks(CONFIG).values()
     (other,) = build_tasks(replace(CONFIG, select_by="macro_f1")).values()

@@ -118,6 +118,18 @@ def test_a_task_that_is_drawn_twice_is_one_objective_that_counts_twice(trainer):
     assert head_gradients(trainer)["sst"] is None, "no head receives another task's gradient"
 
 
+@pytest.mark.parametrize("weigh", [False, True])
+def test_weights_apply_to_the_heads_if_the_combiner_says_so(make_trainer, weigh):
+    combiner = {"name": "linear", "preference": (1, 2, 3), "weigh_heads": weigh}
+    trainer = make_trainer(combiner=combiner, dropout=False)
+    batches = drawn(trainer, "sst", "sts")
+    heads = {name: plain_gradient(trainer, name, rows[0])[1] for name, rows in batches.items()}
+    trainer.gradient(batches)
+    for name, weight in {"sst": 0.5, "sts": 1.5}.items():
+        expected = heads[name] * (weight if weigh else 1)
+        assert_same(trainer, head_gradients(trainer)[name], expected)
+
+
 @pytest.mark.parametrize("combiner", ["sum", "pcgrad"])
 @pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("weights", [None, "balanced"])
