@@ -137,6 +137,7 @@ def ensemble_runs(
         parts = {
             task: {
                 "weights": dict(found.weights),
+                "counts": [found.weights.get(name, 0) for name in names_of(members[task])],
                 "dev": dict(found.members),
                 "reported_examples": found.reported,
                 "selected_on_examples": found.selected_on,

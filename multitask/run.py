@@ -31,7 +31,7 @@ from multitask.precision import with_precision
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import TRAINING_MODES
-from multitask.soft_targets import soft_targets, with_soft_targets
+from multitask.soft_targets import with_soft_targets
 from multitask.torch_state import independent_of_caller
 from tasks.base import Task
 from tasks.data import Splits
@@ -94,9 +94,6 @@ def run(
     Raise UserError with a message of one line.
     """
     begin = time.perf_counter()
-    with processes.synchronized_errors():
-        if processes.first and config.teacher and processes.count > 1:
-            soft_targets(config)  # the others read them, even where files cannot be locked
     with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs

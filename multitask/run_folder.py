@@ -33,10 +33,9 @@ from tasks.predictions import scores_name
 
 CHECKPOINT = re.compile(r"(best|last)(?:-([0-9]+))?")
 CALIBRATION = "calibration.json"  # in an exported folder, too
-SOFT_TARGETS = "soft-targets"  # scores of the run for the training examples of its students
 # The configuration is removed last, because it marks the folder as a run.
 PARTS = (
-    *("predictions", "tensorboard", "code", SOFT_TARGETS, "telemetry.jsonl", CALIBRATION),
+    *("predictions", "tensorboard", "code", "telemetry.jsonl", CALIBRATION),
     *("data.json", STATE, "config.json"),
 )
 CHECKED = ("config.json", "data.json", "metrics.json", CALIBRATION)  # by state.json

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 
 from common.errors import RunError, SettingsError
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 
-Shares = dict[Path, Fraction]  # runs, and how much their scores count
+Shares = dict[Path, float]  # runs, and how much their scores count
 
 
 def teachers_by_task(config: RunConfig) -> dict[str, Shares]:
@@ -23,61 +21,30 @@ def teachers_by_task(config: RunConfig) -> dict[str, Shares]:
     weighted = {task for one in learning for task in one.by_task(config.tasks)}
     found: dict[str, Shares] = {name: {} for name in config.tasks if name in weighted}
     for folder in map(Path, config.teacher):
-        teaches = False
-        for name, several in found.items():
-            for run, share in shares_of(folder, name).items():
-                several[run] = several.get(run, Fraction(0)) + share
-                teaches = True
-        if not teaches:
-            raise SettingsError(f"teacher: expected a run of {', '.join(found)}, found {folder}")
+        by_task = {name: shares_of(folder, name) for name in found}
+        if not any(by_task.values()):
+            raise SettingsError(f"teacher: {folder} is not a run of {', '.join(found)}")
+        for name, several in by_task.items():
+            for run, share in several.items():
+                found[name][run] = found[name].get(run, 0) + share
     return found
 
 
 def shares_of(folder: Path, task: str) -> Shares:
     """Return the runs that a teacher of a task stands for, whose shares add up to 1.
 
-    A run without the task has none. Raise RunError for an export, and for an ensemble whose members
-    are not there.
+    A run without the task has none. Raise RunError for a folder without a run.
     """
     run = RunFolder(folder)
-    if run.exported:
-        raise RunError(f"{folder}: expected the folder of a run, found an export")
-    stored = run.settings()
+    if run.exported or not (stored := run.settings_if_any()):
+        raise RunError(f"{folder}: expected the folder of a run or of an ensemble")
     if stored["mode"] != "ensemble":
-        return {folder: Fraction(1)} if task in stored["tasks"] else {}
-    members = [member_folder(folder, one) for one in stored["members"].get(task, ())]
-    merged = (run.metrics() or {}).get("members", {}).get(task)
-    counts = None
-    if merged is not None:  # of chosen members; all have dev metrics
-        counts = {**dict.fromkeys(merged.get("dev", ()), 0), **merged["weights"]}
+        return {folder: 1.0} if task in stored["tasks"] else {}
+    members = [folder / one for one in stored["members"].get(task, ())]
+    merged = (run.metrics() or {}).get("members", {}).get(task, {})
+    counts = merged.get("counts", [1] * len(members))
     found: Shares = {}
-    for member in members:
-        count = 1 if counts is None else count_of(member, counts)
+    for member, count in zip(members, counts, strict=True):
         for one, share in shares_of(member, task).items() if count else ():
-            found[one] = found.get(one, Fraction(0)) + count * share
-    total = sum(found.values())
-    return {one: share / total for one, share in found.items()}
-
-
-def count_of(member: Path, counts: Mapping[str, int]) -> int:
-    """Return how often a member counts: by the name of its folder, or else the end of its path.
-
-    The longest of several that fit counts.
-    """
-    place, by_length = member.resolve().parts, {0: 0}
-    for name, count in counts.items():
-        end = tuple(part for part in Path(name).parts if part != "..")
-        if place[-len(end) :] == end:
-            by_length[len(end)] = count
-    return by_length[max(by_length)]
-
-
-def member_folder(ensemble: Path, member: str) -> Path:
-    """Return the folder of a member, whose path is relative to that of the ensemble, or absolute.
-
-    Raise RunError for a member that is not there.
-    """
-    found = ensemble / member
-    if not found.is_dir():
-        raise RunError(f"{ensemble}: expected the folder of its member {member}, found none")
+            found[one] = found.get(one, 0) + share * count / sum(counts)
     return found

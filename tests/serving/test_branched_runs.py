@@ -10,7 +10,7 @@ from tolerances import assert_near, encoder_terms
 import cli
 from common.errors import Notice, RunError, UserError
 from minbert.bi_encoder import BiEncoder
-from multitask.soft_targets import computed
+from multitask.soft_targets import soft_targets_of
 from multitask.training import Run
 from serving import MultiTaskModel
 from serving.export import export
@@ -120,12 +120,12 @@ def test_exports_without_a_task_of_the_run_are_refused(branched, tmp_path):
 def test_a_teacher_with_branches_teaches_with_that_of_the_task(branched):
     run, task = Run(branched), build_task("sts")
     examples = task.read(data_folder("sample"), "dev")
-    found = computed(branched, run.config, task, examples, embeddings=True)
+    found = soft_targets_of(branched, run.config, task, examples, embeddings=True)
     model = run.model
     kept = read_scores(branched / "predictions" / scores_name("sts", "dev")).values
-    assert_near(found["scores"], kept, terms_of(model))
+    assert_near(found.scores.numpy(), kept, terms_of(model))
     expected = model.encode(examples.texts[0], task="sts", normalize=False)
-    assert np.array_equal(found["embeddings"][:, 0], expected.astype(np.float16))
+    assert np.array_equal(found.embeddings[:, 0].numpy(), expected)
 
 
 def test_requests_for_embeddings_have_the_layers_of_their_task(branched):
