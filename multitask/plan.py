@@ -10,7 +10,7 @@ import numpy as np
 
 from common.errors import RunError, SettingsError
 from common.settings import short
-from multitask.sampling import Sampler, Workload
+from multitask.sampling import History, Sampler, Workload
 from multitask.settings.config import RunConfig
 
 
@@ -28,15 +28,19 @@ class Plan:
     first_task_index: int = 0
     first_epochs: int = 0
 
-    def steps(self, epoch: int) -> list[np.ndarray]:
-        """Return the task indices of the batches of each step of an epoch (from 1)."""
+    def steps(self, epoch: int, history: History = ()) -> list[np.ndarray]:
+        """Return the task indices of the batches of each step of an epoch (from 1).
+
+        `history` has what the epochs so far have shown; the number of steps does not depend on it.
+        """
         size = self.work.batches_per_step
         if epoch <= self.first_epochs:
             count = self.work.steps_per_epoch or self.work.batches_per_pass[self.first_task_index]
             batches, size = np.full(count, self.first_task_index), 1
         else:
             left = replace(self.work, epochs=max(1, self.work.epochs - self.first_epochs))
-            batches = self.checked(self.sampler.batches(left, epoch - self.first_epochs))
+            drawn = self.sampler.batches(left, epoch - self.first_epochs, history)
+            batches = self.checked(drawn)
         return [batches[i : i + size] for i in range(0, len(batches), size)]
 
     def checked(self, batches: Any) -> np.ndarray:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from common.errors import RunError, UserError
 from common.random_generators import generator
-from common.settings import AtLeastOne, Count, Name, Settings, setting
+from common.settings import AtLeastOne, Count, Name, Positive, Settings, setting
 
 # Of a sum of probabilities, as in numpy.random.Generator.choice.
 SUM_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
@@ -81,6 +81,20 @@ class FirstTask:
     epochs: int | None
 
 
+class EpochFigures(NamedTuple):
+    """What a finished epoch has shown of each task, float64 (tasks,); NaN where it is unknown.
+
+    `losses` are the means over its batches. `scores` are those of the main metric on dev, scaled
+    from its worst value, 0, to its best, 1.
+    """
+
+    losses: np.ndarray
+    scores: np.ndarray
+
+
+History = Sequence[EpochFigures]  # of the epochs so far
+
+
 class Sampler(Settings):
     """A method that orders the batches of the tasks.
 
@@ -92,20 +106,24 @@ class Sampler(Settings):
     ends_with_smallest: ClassVar[bool] = False
     in_turn: ClassVar[bool] = False
 
-    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
-        """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1."""
+    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
+        """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1.
+
+        `history` has what the epochs so far have shown, for samplers that adapt to it.
+        """
         raise UserError(
             f"sampler {self.name}: expected a method probabilities or batches, found neither"
         )
 
-    def batches(self, work: Workload, epoch: int) -> np.ndarray:
+    def batches(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         """Return the task index of every batch of an epoch (from 1), in order.
 
         The papers do not define the length of an epoch with random sampling. By default it has as
-        many batches as one pass over all tasks, rounded up to whole steps.
+        many batches as one pass over all tasks, rounded up to whole steps. Their number must not
+        depend on `history`.
         """
         steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
-        probabilities = np.asarray(self.probabilities(work, epoch), dtype=np.float64)
+        probabilities = np.asarray(self.probabilities(work, epoch, history), dtype=np.float64)
         tasks = len(work.sizes)
         valid = probabilities.shape == (tasks,) and (probabilities >= 0).all()
         if not valid or not np.isclose(probabilities.sum(), 1, rtol=0, atol=SUM_TOLERANCE):
@@ -129,7 +147,7 @@ class RoundRobin(Sampler, name="round-robin"):
 
     ends_with_smallest = in_turn = True
 
-    def batches(self, work: Workload, epoch: int) -> np.ndarray:
+    def batches(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         tasks = len(work.sizes)
         count = min(work.batches_per_pass) * tasks
         if work.steps_per_epoch is not None:
@@ -158,21 +176,21 @@ class Hybrid(BeginsWithOneTask, RoundRobin, name="hybrid"):
 class Annealed(Sampler, name="annealed"):
     """Annealed from proportional to nearly uniform sampling over the epochs (BEES, Eq. 5)."""
 
-    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         return annealed_probabilities(work.sizes, epoch, work.epochs)
 
 
 class Proportional(Sampler, name="proportional"):
     """Probabilities proportional to the number of examples."""
 
-    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         return power_probabilities(work.sizes, 1.0)
 
 
 class SquareRoot(Sampler, name="square-root"):
     """Probabilities proportional to the square root of the number of examples."""
 
-    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         return power_probabilities(work.sizes, 0.5)
 
 
@@ -184,15 +202,38 @@ class Temperature(Sampler, name="temperature"):
     )
     size_cap: Count | None = setting(None, help="count a task as at most N examples")
 
-    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         return power_probabilities(work.sizes, 1 / self.temperature, self.size_cap)
 
 
 class Uniform(Sampler, name="uniform"):
     """Equal probabilities, whatever the sizes."""
 
-    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         return power_probabilities(work.sizes, 0.0)
+
+
+EPSILON = 0.1  # so that a task with a score of 0 does not have all batches
+
+
+class Adaptive(Sampler, name="adaptive"):
+    """Tasks with lower dev scores are drawn more often (Jean, Firat and Johnson, 2019).
+
+    The probability of a task is proportional to 1 / (s^power + 0.1), with its last dev score s as a
+    share of the best possible one. Before any score all tasks have the same probability.
+    """
+
+    power: Positive = setting(1.0, help="of the dev scores: the larger, the stronger the effect")
+
+    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
+        last = np.full(len(work.sizes), np.nan)
+        for one in history:
+            last = np.where(np.isnan(one.scores), last, one.scores)
+        if np.isnan(last).all():
+            return power_probabilities(work.sizes, 0.0)
+        known = np.where(np.isnan(last), np.nanmean(last), last)
+        weights = 1 / (np.maximum(known, 0) ** self.power + EPSILON)
+        return weights / weights.sum()
 
 
 class Schedule(Settings):

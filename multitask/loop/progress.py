@@ -6,7 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from multitask.sampling import EpochFigures
 from multitask.settings.config import RunConfig
+from tasks import task_and_term
+from tasks.metrics import mean_score
 
 
 @dataclass
@@ -24,6 +29,8 @@ class Progress:
     statuses: dict[str, int] = field(default_factory=dict)  # status of the combiner -> steps
     conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
     history: list[dict[str, Any]] = field(default_factory=list)  # dev metrics after an epoch
+    # Of each epoch, by task: sum of the losses of its batches, and their number.
+    losses: list[dict[str, list[float]]] = field(default_factory=list)
     stopped: bool = False  # by a callback
     # Pre-training: dev metrics before the first step.
     before: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -37,6 +44,31 @@ class Progress:
         """Add a step with the combiner's `status`."""
         self.examples += examples
         self.statuses[status] = self.statuses.get(status, 0) + 1
+
+    def add_losses(self, losses: Mapping[str, float], batches: Mapping[str, int]) -> None:
+        """Add the losses of a step by objective, from the numbers of its batches by task."""
+        while len(self.losses) <= self.epoch:
+            self.losses.append({})
+        for task, count in batches.items():
+            total, number = self.losses[-1].get(task, (0.0, 0))
+            own = [loss for name, loss in losses.items() if task_and_term(name)[0] == task]
+            self.losses[-1][task] = [total + sum(own), number + count]
+
+    def figures(self, tasks: Mapping[str, str]) -> list[EpochFigures]:
+        """Return what the finished epochs have shown of `tasks`, whose main metrics are given."""
+        dev = {one["epoch"]: one["dev"] for one in self.history}
+        found = []
+        for epoch, losses in enumerate(self.losses[: self.epoch], 1):
+            sums = [losses.get(task, (np.nan, 1)) for task in tasks]
+            scores = [
+                mean_score({task: dev[epoch][task][metric]}, {task: metric})
+                if metric in dev.get(epoch, {}).get(task, {})
+                else np.nan
+                for task, metric in tasks.items()
+            ]
+            means = [total / number for total, number in sums]
+            found.append(EpochFigures(np.array(means), np.array(scores)))
+        return found
 
     def add_score(self, score: float, dev: Mapping[str, Any], keep_last: bool) -> bool:
         """Add the dev score of the epoch; return whether to keep its weights."""

@@ -151,7 +151,8 @@ class Trainer:
             self.model.freeze_encoder(probes or self.config.freeze_encoder)
         self.model.train()
         self.gradient.losses.epoch = epoch
-        every = self.plan.steps(epoch)
+        metrics = {name: task.kind.main_metric for name, task in self.tasks.items()}
+        every = self.plan.steps(epoch, self.progress.figures(metrics))
         steps = every[self.progress.taken :]
         expected = sum(len(step) for step in steps) * self.config.batch_size
         latest: dict[str, str] = {}  # the last loss of each objective, for the bar
@@ -209,6 +210,9 @@ class Trainer:
             for regularizer in self.regularizers.values():
                 regularizer.after_step(self.model)
             self.progress.skipped = 0
+            counts = {name: len(several) for name, several in batches.items()}
+            losses = dict(zip(result.objectives, result.losses.tolist(), strict=True))
+            self.progress.add_losses(losses, counts)
             figures = {"gradient_norm": norm, "learning_rate_factor": factor}
         if self.progress.step == 1:  # before an epoch is lost
             stored_state(self.combiner, self.config.combiner.name)

@@ -46,7 +46,7 @@ class Favourite(Sampler, name="favourite"):
 
     favour: Positive = setting(2.0, help="how much more often the first task is drawn")
 
-    def probabilities(self, work, epoch):
+    def probabilities(self, work, epoch, history):
         weights = np.array([self.favour] + [1.0] * (len(work.sizes) - 1))
         return weights / weights.sum()
 
@@ -112,7 +112,7 @@ TINY = ("--encoder", "tiny", "--epochs", "2", "--limit", "40", "--device", "cpu"
 RUNS = {  # flags of a run of each role, and settings that it holds
     "combiner": (
         "multitask --tasks sst sts --combiner tilted --tilt 3",
-        {"combiner": {"name": "tilted", "tilt": 3.0}},
+        {"combiner": {"name": "tilted", "weigh_heads": False, "tilt": 3.0}},
     ),
     "sampler": (
         "multitask --tasks sst sts --sampling favourite --favour 4",

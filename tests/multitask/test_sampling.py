@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from plain import built_in
 
 from common.errors import RunError, SettingsError
+from multitask.loop.progress import Progress
 from multitask.plan import Plan, build_plan
 from multitask.sampling import (
+    Adaptive,
     Annealed,
+    EpochFigures,
     FirstThenJoint,
     Hybrid,
     RoundRobin,
@@ -230,6 +233,29 @@ def test_what_a_sampler_of_a_user_draws_is_checked(wrong, line):
         pass
 
     ((name, value),) = wrong.items()
-    setattr(Own, name, lambda self, work, epoch: value)
+    setattr(Own, name, lambda self, work, epoch, history: value)
     with pytest.raises(RunError, match=f"sampler own: expected {line}"):
         Plan(workload(), Own()).steps(1)
+
+
+def test_adaptive_sampling_follows_the_last_dev_scores():
+    work = workload(sizes=(100, 100, 100))
+    unknown = EpochFigures(np.ones(3), np.full(3, np.nan))
+    known = EpochFigures(np.ones(3), np.array([0.9, 0.4, np.nan]))
+    for history in ((), [unknown]):
+        np.testing.assert_allclose(Adaptive().probabilities(work, 1, history), 1 / 3)
+    found = Adaptive().probabilities(work, 3, [known, unknown])
+    weights = 1 / (np.array([0.9, 0.4, 0.65]) + 0.1)
+    np.testing.assert_allclose(found, weights / weights.sum())
+
+
+def test_progress_keeps_the_mean_losses_and_the_dev_scores_of_each_epoch():
+    progress = Progress()
+    progress.add_losses({"sst": 3.0, "qqp/a": 1.0, "qqp/b": 0.5}, {"sst": 2, "qqp": 1})
+    progress.add_losses({"sst": 1.0}, {"sst": 1})
+    progress.epoch = 1
+    progress.add_score(0.5, {"sst": {"accuracy": 0.4}, "sts": {"pearson": 0.0}}, keep_last=False)
+    metrics = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
+    (found,) = progress.figures(metrics)
+    np.testing.assert_allclose(found.losses, [4 / 3, 1.5, np.nan])
+    np.testing.assert_allclose(found.scores, [0.4, np.nan, 0.5])
