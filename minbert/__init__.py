@@ -4,7 +4,7 @@ To read it in an evening, in this order:
 
 1. `encoder.py`: `Layer.forward`, six lines; then its attention block, the embeddings, the encoder.
 2. `batching.py`: token ids, length buckets, and batches packed without padding.
-3. `attention.py`: softmax(q k^T / sqrt(D)) v of packed tokens. `linear.py`: the matrix products.
+3. `attention.py`: softmax(q k^T / sqrt(D)) v of packed tokens. `linear.py`, `dropout.py`.
 4. `pooling.py`: one embedding per sentence. `bi_encoder.py`: `embed` to train, `encode` to use.
 5. `tokenizer.py`, `joined_pairs.py`, `tokenizer_files.py`: from text to token ids.
 6. `config.py`, `weights.py`, `folder.py`, `sources.py`: folders of Hugging Face, and their names.

@@ -23,9 +23,9 @@ SDPA_TOKENS = 128  # on a CPU PyTorch's fused kernel is faster only above this l
 def attend(qkv: Tensor, layout: AttentionLayout, dropout: Dropout) -> Tensor:
     """Compute the context (T, A D) from concatenated queries, keys and values (T, 3 A D).
 
-    Fused kernels are used if they are faster: on a GPU, and for long text on a CPU. They draw
-    dropout from PyTorch's generator, so active dropout requires explicit attention weights. So do
-    gradients on a GPU, which fused kernels add up in an order that changes from call to call.
+    Fused kernels are used if they are faster: on a GPU, and for long text on a CPU. Active dropout
+    requires explicit attention weights. So do gradients on a GPU, which fused kernels add up in an
+    order that changes from call to call.
     """
     if dropout.active or (qkv.is_cuda and qkv.requires_grad):
         return explicit_attention(qkv, layout, dropout)

@@ -12,17 +12,17 @@ from torch.nn.utils.rnn import PackedSequence
 
 from minbert.batching import Batch
 from minbert.config import BiLSTMConfig
-from minbert.dropout import Dropout, DropoutStream
-from minbert.encoder import TokenEncoder, add_noise, empty_embedding
+from minbert.dropout import Dropout
+from minbert.encoder import add_noise, check_length, empty_embedding
 
 
 class WordEmbeddings(nn.Module):
     """One embedding per word, with dropout."""
 
-    def __init__(self, config: BiLSTMConfig, stream: DropoutStream) -> None:
+    def __init__(self, config: BiLSTMConfig) -> None:
         super().__init__()
         self.word = empty_embedding(config.vocab_size, config.embedding_size)
-        self.dropout = Dropout(config.dropout, stream)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, batch: Batch) -> Tensor:
         return add_noise(self.dropout(self.vectors(batch)), batch, "embeddings")  # (T, E)
@@ -32,21 +32,21 @@ class WordEmbeddings(nn.Module):
         return add_noise(self.word(batch.ids), batch, "words")
 
 
-class BiLSTM(TokenEncoder):
+class BiLSTM(nn.Module):
     """Encoder of tokens into states of both directions (T, 2U), in the order of the batch."""
 
     def __init__(self, config: BiLSTMConfig) -> None:
-        super().__init__(config.max_tokens)
+        super().__init__()
         self.config = config
-        self.embeddings = WordEmbeddings(config, self.stream)
+        self.embeddings = WordEmbeddings(config)
         widths = [config.embedding_size] + [config.hidden_size] * (config.num_layers - 1)
         self.layers = nn.ModuleList(
             nn.LSTM(width, config.units, bidirectional=True) for width in widths
         )
-        self.dropout = Dropout(config.dropout, self.stream)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, batch: Batch) -> Tensor:
-        self.begin_pass(batch)
+        check_length(batch, self.config.max_tokens)
         order, sizes = by_time(batch)
         hidden = self.embeddings(batch)
         for layer in self.layers:

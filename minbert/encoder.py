@@ -13,37 +13,37 @@ from torch import Tensor, nn
 from minbert.attention import AttentionLayout, attend
 from minbert.batching import Batch
 from minbert.config import EncoderConfig
-from minbert.dropout import Dropout, DropoutStream
+from minbert.dropout import Dropout
 from minbert.linear import Linear, shape_multiples
 
 
 class Layer(nn.Module):
     """Attention and feed-forward, each followed by a residual connection and a layer norm."""
 
-    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.attention = SelfAttention(config, stream)
+        self.attention = SelfAttention(config)
         self.attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.up = Linear(config.hidden_size, config.intermediate_size, config.activation)
         self.down = Linear(config.intermediate_size, config.hidden_size)
         self.output_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.dropout = Dropout(config.hidden_dropout, stream)
+        self.dropout = Dropout(config.hidden_dropout)
 
     def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
         attended = self.attention(hidden, layout)  # (T, H)
-        hidden = self.attention_norm(self.dropout.add(hidden, attended))
+        hidden = self.attention_norm(hidden + self.dropout(attended))
         output = self.down(self.up(hidden))  # through (T, 4H)
-        return self.output_norm(self.dropout.add(hidden, output))
+        return self.output_norm(hidden + self.dropout(output))
 
 
 class SelfAttention(nn.Module):
     """Multi-head attention of each token to the tokens of its own sequence."""
 
-    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.qkv = Linear(config.hidden_size, 3 * config.hidden_size)
         self.output = Linear(config.hidden_size, config.hidden_size)
-        self.dropout = Dropout(config.attention_dropout, stream)
+        self.dropout = Dropout(config.attention_dropout)
 
     def forward(self, hidden: Tensor, layout: AttentionLayout) -> Tensor:
         qkv = self.qkv(hidden)  # (T, 3H)
@@ -53,13 +53,13 @@ class SelfAttention(nn.Module):
 class Embeddings(nn.Module):
     """Sum of word, position and token type embeddings, normalised (Devlin et al., 2019, Fig. 2)."""
 
-    def __init__(self, config: EncoderConfig, stream: DropoutStream) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.word = empty_embedding(config.vocab_size, config.hidden_size)
         self.position = empty_embedding(config.max_positions, config.hidden_size)
         self.token_type = empty_embedding(config.type_vocab_size, config.hidden_size)
         self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.dropout = Dropout(config.hidden_dropout, stream)
+        self.dropout = Dropout(config.hidden_dropout)
         self.position_offset = config.position_offset
 
     def forward(self, batch: Batch) -> Tensor:
@@ -93,38 +93,24 @@ def empty_embedding(rows: int, width: int) -> nn.Embedding:
     return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
 
 
-class TokenEncoder(nn.Module):
-    """Base class of encoders, which turn a batch of T tokens into states (T, H).
-
-    All dropout layers draw from `stream`. In training each call begins a new pass of the stream.
-    """
-
-    def __init__(self, max_tokens: int) -> None:
-        super().__init__()
-        self.max_tokens, self.stream = max_tokens, DropoutStream()
-
-    def begin_pass(self, batch: Batch) -> None:
-        """Begin a forward pass; raise ValueError for a sequence that is too long."""
-        if batch.longest > self.max_tokens:
-            raise ValueError(
-                f"sequence: expected at most {self.max_tokens} tokens, found {batch.longest}"
-            )
-        if self.training:
-            self.stream.next_pass()
+def check_length(batch: Batch, max_tokens: int) -> None:
+    """Raise ValueError for a sequence of more than `max_tokens` tokens."""
+    if batch.longest > max_tokens:
+        raise ValueError(f"sequence: expected at most {max_tokens} tokens, found {batch.longest}")
 
 
-class Encoder(TokenEncoder):
+class Encoder(nn.Module):
     """Encoder of tokens into hidden states (T, H) of the last layer."""
 
     def __init__(self, config: EncoderConfig) -> None:
-        super().__init__(config.max_tokens)
+        super().__init__()
         self.config = config
-        self.embeddings = Embeddings(config, self.stream)
-        self.layers = nn.ModuleList(Layer(config, self.stream) for _ in range(config.num_layers))
+        self.embeddings = Embeddings(config)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the hidden states (T, H)."""
-        self.begin_pass(batch)
+        check_length(batch, self.config.max_tokens)
         hidden = self.embeddings(batch)
         layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies

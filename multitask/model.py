@@ -16,7 +16,6 @@ from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.config import transformer_config
-from minbert.dropout import Dropout, DropoutStream
 from minbert.encoder import Encoder
 from minbert.folder import load_encoder
 from minbert.layer_copies import branch, copied_layers
@@ -52,7 +51,7 @@ class EncoderWithHeads(nn.Module):
         pooling_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.pooling_dropout = Dropout(pooling_dropout, bi_encoder.encoder.stream)
+        self.pooling_dropout = Dropout(pooling_dropout)
         self.bi_encoder, self.precision, self.frozen = bi_encoder, precision, False
         self.heads, self.branches = nn.ModuleDict(), nn.ModuleDict()
         for name, task in tasks.items():
@@ -65,9 +64,6 @@ class EncoderWithHeads(nn.Module):
                 raise SettingsError(f"branch: expected {expected}, found top-{layers}")
             self.branches[name] = copied_layers(self.encoder, layers)
         self.unused_layers.requires_grad_(False)
-        for module in (*self.heads.modules(), *self.branches.modules()):
-            if isinstance(module, Dropout):
-                module.stream = self.dropout_stream
 
     @property
     def encoder(self) -> Encoder | BiLSTM:
@@ -82,11 +78,6 @@ class EncoderWithHeads(nn.Module):
         assert isinstance(shared, Encoder)
         assert isinstance(layers, nn.ModuleList)
         return self.bi_encoder.with_encoder(branch(shared, layers))
-
-    @property
-    def dropout_stream(self) -> DropoutStream:
-        """The random stream of the dropout in encoder, branches and heads."""
-        return self.encoder.stream
 
     @property
     def unused_layers(self) -> nn.ModuleList:
@@ -148,8 +139,6 @@ class EncoderWithHeads(nn.Module):
         def dropped(hidden: Tensor, batch: Batch) -> Tensor:
             return pool(self.pooling_dropout(hidden), batch)
 
-        if self.training and only_heads:  # for the dropout of heads; the encoder begins no pass
-            self.dropout_stream.next_pass()
         with (
             autocast(self.bi_encoder.device, self.precision),
             torch.set_grad_enabled(torch.is_grad_enabled() and not only_heads),

@@ -16,6 +16,7 @@ from torch import Tensor
 from minbert.batching import Batch
 from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
+from multitask.random_state import random_state, replayed
 from tasks.base import Task
 
 
@@ -97,12 +98,12 @@ class EncoderPass:
         self.model, self.task = model, task
         self.batches = [batch.to(model.bi_encoder.device) for batch in batches]
         self.cached = len(batches) != 1
-        self.numbers: list[int] = []  # numbers in the dropout stream, to repeat a pass
+        self.states: list[Tensor] = []  # of the random generator before each pass, to repeat it
         found = []
         for batch in self.batches:
+            self.states.append(random_state(batch.device))
             with torch.set_grad_enabled(torch.is_grad_enabled() and not self.cached):
                 found.append(model.embed(batch, task))
-            self.numbers.append(model.dropout_stream.passes)
         self.outputs = () if self.cached else found[0]
         none = torch.zeros(0, model.embedding_width(task), device=model.bi_encoder.device)
         texts = zip(*found, strict=True) if found else [(none,)] * columns
@@ -116,9 +117,9 @@ class EncoderPass:
             torch.autograd.backward(self.outputs, gradients, retain_graph=keep)
             return
         begin = 0
-        for number, batch in zip(self.numbers, self.batches, strict=True):
+        for state, batch in zip(self.states, self.batches, strict=True):
             end = begin + batch.examples
-            with self.model.dropout_stream.replay(number):
+            with replayed(state, batch.device):
                 outputs = self.model.embed(batch, self.task)
             torch.autograd.backward(outputs, [gradient[begin:end] for gradient in gradients])
             begin = end

@@ -15,6 +15,7 @@ from multitask.combiners.base import ALONE, ComparesLosses, ObjectiveError
 from multitask.gram_matrices import whole_gram
 from multitask.loop.gradients import EmbeddingRows, GradientRows, check_finite
 from multitask.loop.step_losses import StepLosses
+from multitask.random_state import seed_step
 
 Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
 
@@ -46,7 +47,6 @@ class StepGradient:
         self.losses, self.combiner = losses, combiner
         self.model, self.tasks = losses.model, losses.tasks
         self.config, self.processes = losses.config, losses.processes
-        self.first_pass = 1  # of the latest step, in the dropout stream
         sections, words = self.model.sections(), self.model.make_words_sparse()
         self.rows = GradientRows(sections, words, self.processes)
         names = [name for task in self.tasks.values() for name in task.objectives]
@@ -62,16 +62,14 @@ class StepGradient:
         NotFiniteError for losses or gradients that are not finite; the next step can then be
         computed as usual.
         """
-        self.first_pass = self.model.dropout_stream.passes + 1
+        self.seed(step)
         apart = measure or self.combiner.needs_rows or self.config.on_embeddings
         compute = self.combined if apart and not self.model.frozen else self.summed
         try:
             result = compute(batches, step)
         except NotFiniteError:  # raised in all processes
             self.rows.forget()
-            self.sync_dropout()
             raise
-        self.sync_dropout()
         self.reduce_task_gradients(result)
         return result
 
@@ -171,7 +169,9 @@ class StepGradient:
         if self.model.frozen or not isinstance(self.combiner, ComparesLosses):
             return
         values = self.zeros(batches)
-        with self.model.dropout_stream.replay(self.first_pass):
+        device = self.model.bi_encoder.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            self.seed(step)
             for name, several in batches.items():
                 for part in self.losses.parts(name, several):
                     add_values(values, self.losses.forward(name, part, step).by_objective)
@@ -180,13 +180,9 @@ class StepGradient:
             drawn = [self.objective_index[name] for name in result.objectives]
             self.combiner.after_step(result.losses, after, drawn)
 
-    def sync_dropout(self) -> None:
-        """Set the number of dropout passes to the largest one of all processes.
-
-        The processes may have different numbers of pieces, but a checkpoint holds one number.
-        """
-        stream = self.model.dropout_stream
-        stream.passes = self.processes.largest(stream.passes)
+    def seed(self, step: int) -> None:
+        """Seed the random generator, from which dropout is drawn, for a step."""
+        seed_step(self.config.seed, step, self.processes.rank)
 
     def reduce_task_gradients(self, result: StepResult) -> None:
         """Sum the gradients of heads and branches over the processes.

@@ -83,8 +83,6 @@ class Trainer:
         self.saved_position, self.saved_at = self.position, time.monotonic()  # last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
         self.skip_reason = ""  # of the last skipped step
-        model.dropout_stream.reset(config.seed)
-        model.dropout_stream.rank = self.processes.rank
 
     def fit(self) -> None:
         """Train to the last epoch, or until `patience` epochs bring no better score.
@@ -300,7 +298,6 @@ class Trainer:
             "progress": asdict(self.progress),
             "streams": {stream.task: stream.position for stream in self.streams},
             "combiner": stored_state(self.combiner, self.config.combiner.name),
-            "dropout": self.model.dropout_stream.state_dict(),
             "processes": self.processes.count,
             "began": self.began,
         }
@@ -316,4 +313,3 @@ class Trainer:
             number, taken = state["streams"][stream.task]
             stream.position = (number, taken)
         self.combiner.load_state_dict(state["combiner"])
-        self.model.dropout_stream.load_state_dict(state["dropout"])

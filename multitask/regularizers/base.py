@@ -52,10 +52,10 @@ class CleanPass:
         return self.model.embed(batch, self.task.name)
 
     @property
-    def number(self) -> int:
-        """Number of the pass in the dropout stream, for encoder and head."""
-        (number,) = self.encoder_pass.numbers
-        return number
+    def random_state(self) -> Tensor:
+        """The state of the random generator before the pass, for encoder and head."""
+        (state,) = self.encoder_pass.states
+        return state
 
     def another_pass(self, batch: Batch) -> tuple[EncoderPass, Outputs]:
         """Pass the same examples, perhaps with noise, through encoder and head again."""

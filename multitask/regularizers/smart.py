@@ -15,6 +15,7 @@ from losses import adversarial_noise
 from losses.smart import example_norm, token_norm
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
+from multitask.random_state import replayed
 from multitask.regularizers import Smart
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
 
@@ -127,7 +128,7 @@ class SmartTerm(RegularizerState):
     def dropout(self, clean: CleanPass) -> AbstractContextManager[None]:
         """Return a context that replays the clean pass' dropout if `dropout` is "fixed"."""
         if self.settings.dropout == "fixed":
-            return clean.model.dropout_stream.replay(clean.number)
+            return replayed(clean.random_state, clean.batch.device)
         return nullcontext()
 
 

@@ -160,10 +160,10 @@ def test_flash_attention_requirements(monkeypatch, dtype, width, capability, exp
 
 def test_dropped_weights_keep_the_mean_context():
     qkv, layout = inputs([6, 9])
+    torch.manual_seed(0)
     dropout = Dropout(0.5)
     contexts = []
     for _ in range(4000):
-        dropout.stream.next_pass()
         contexts.append(explicit_attention(qkv.detach(), layout, dropout))
     mean = torch.stack(contexts).mean(0)
     torch.testing.assert_close(mean, explicit(qkv.detach(), layout), atol=0.06, rtol=0)

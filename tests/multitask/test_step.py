@@ -8,7 +8,6 @@ from tolerances import assert_near, assert_near_in_norm
 
 from common.errors import RunError
 from multitask.combiners import Combined, pcgrad_weights
-from multitask.distributed import Processes
 from multitask.loop.streams import next_batches
 from multitask.regularizers import Smart
 
@@ -167,24 +166,6 @@ def test_a_loss_or_gradient_that_is_not_finite_is_named(trainer, kind, task):
         trainer.gradient(drawn(trainer, "sst", "sts"))
 
 
-def test_processes_continue_from_the_largest_number_of_dropout_passes(make_trainer, monkeypatch):
-    """Their dropout counters are one number in the checkpoint, whatever share each had."""
-    trainer = make_trainer(micro_batch=1, regularizers=Smart({"sst": 1.0}, dropout="fresh"))
-    trainer.model.train()
-    trainer.gradient.processes = trainer.gradient.losses.processes = Processes(1, 2)
-    seen = []
-
-    def largest(self, number):
-        seen.append(number)
-        return number + 7
-
-    monkeypatch.setattr(Processes, "largest", largest)
-    monkeypatch.setattr(Processes, "all_reduce_sum", lambda self, tensor: tensor)
-    trainer.gradient({"sst": [np.arange(5)]})
-    assert seen == [6]  # two pieces of this process' share, each passed three times
-    assert trainer.model.dropout_stream.passes == 13
-
-
 def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
     found = {}
     for precision in ("fp32", "bf16"):
@@ -306,20 +287,20 @@ def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
 
 
 def test_losses_after_a_step_are_of_the_same_batches_with_the_same_dropout(make_trainer):
-    """Without an update they are the losses before it; the dropout stream does not move."""
+    """Without an update they are the losses before it; the random generator does not move."""
     trainer = make_trainer(combiner="famo", regularizers=Smart({"sst": 1.0}))
     trainer.model.train()
     seen = []
     trainer.combiner.after_step = lambda *shown: seen.append(shown)
     batches = drawn(trainer, "sst", "sts")
     result = trainer.gradient(batches)
-    passes = trainer.model.dropout_stream.passes
+    state = torch.get_rng_state()
     trainer.model.zero_grad(set_to_none=True)
     trainer.gradient.after_step(batches, 0, result)
     ((before, after, chosen),) = seen
     np.testing.assert_array_equal(before, after)
     assert chosen == [0, 2]
-    assert trainer.model.dropout_stream.passes == passes
+    assert torch.equal(torch.get_rng_state(), state)
     assert all(p.grad is None for p in trainer.model.parameters())
     trainer.train_step(np.array([0, 2]))
     _, (before, after, chosen) = seen

@@ -16,7 +16,6 @@ from losses import (
     simcse_loss,
 )
 from minbert.batching import Batch
-from minbert.dropout import Dropout, DropoutStream
 from tasks import build_task
 from tasks.heads import example_embedding
 from tasks.label_attention import ATTENTION_WIDTH, LabelAttention, centred
@@ -32,11 +31,7 @@ WIDTH = 12
 
 def head_of(task, width=WIDTH):
     torch.manual_seed(0)
-    head = task.build_head(width)
-    for module in head.modules():
-        if isinstance(module, Dropout):
-            module.stream = DropoutStream()
-    return head.eval()
+    return task.build_head(width).eval()
 
 
 @pytest.fixture
