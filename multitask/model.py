@@ -16,6 +16,7 @@ from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
 from minbert.config import transformer_config
+from minbert.dropout import Dropout
 from minbert.encoder import Encoder
 from minbert.folder import load_encoder
 from minbert.layer_copies import branch, copied_layers
