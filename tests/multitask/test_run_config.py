@@ -41,7 +41,10 @@ VALUES = [
     ({"regularizers": ("smart",)}, "smart_weight: must be above 0"),
     ({"regularizers": Smart(1).to_json() | {"norm": "l1"}}, "norm: Invalid enum value 'l1'"),
     ({"combiner": "typo"}, "combiner: no method 'typo'; there are .*pcgrad.*--use adds yours"),
-    ({"combiner": {"name": "epo", "wish": 1}}, "combiner epo: no setting 'wish'; it has pref"),
+    (
+        {"combiner": {"name": "epo", "wish": 1}},
+        "combiner epo: no setting 'wish'; it has weigh_heads, preference",
+    ),
     ({"combiner": {"name": "epo", "preference": (1, 1, math.nan)}}, "preference: "),
     ({"combiner": {"name": "epo", "preference": (1, 1, 0)}}, "preference: expected numbers above"),
     ({"own_tasks": {"mine": {}}, "tasks": ("mine",)}, "mine"),

@@ -79,7 +79,7 @@ def test_a_step_with_a_nan_loss_is_skipped(make_trainer, monkeypatch, combiner):
 class Always:
     """A plan in which every step has every task."""
 
-    def steps(self, epoch):
+    def steps(self, epoch, history=()):
         return [np.arange(3)] * STEPS
 
 
