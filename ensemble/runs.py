@@ -18,7 +18,7 @@ from multitask.stored_runs import (
     write_merged_run,
 )
 from tasks import TASK_NAMES, in_order
-from tasks.kind import Kind
+from tasks.kinds import Kind
 from tasks.metrics import overall
 from tasks.own_task import NAME, OwnTask
 from tasks.predictions import Scores, UserError, read_scores_of

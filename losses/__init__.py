@@ -1,10 +1,5 @@
 """Losses as pure functions of tensors, one file per family; they do not depend on a model."""
 
-from losses.class_weights import (
-    balanced_weights,
-    weighted_binary_cross_entropy,
-    weighted_cross_entropy,
-)
 from losses.divergence import soft_divergence, squared_difference, symmetric_kl
 from losses.lacon import (
     instance_centered_loss,
@@ -28,7 +23,6 @@ __all__ = [
     "SupCon",
     "SuperLoss",
     "adversarial_noise",
-    "balanced_weights",
     "contrastive_objectives",
     "every_npair_loss",
     "instance_centered_loss",
@@ -45,6 +39,4 @@ __all__ = [
     "symmetric_kl",
     "triplet_loss",
     "triplet_margin_loss",
-    "weighted_binary_cross_entropy",
-    "weighted_cross_entropy",
 ]

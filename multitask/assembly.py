@@ -22,7 +22,7 @@ from multitask.settings.config import RunConfig
 from multitask.settings.rules import has_class_weights
 from multitask.splits import load_splits
 from tasks.base import Task
-from tasks.class_weights import weights_line, with_class_weights
+from tasks.class_weights import with_class_weights
 from tasks.data import Split, Splits
 from tasks.heads import InitializesFromNames
 from tasks.own_task import OwnTask, own_tasks_of
@@ -64,15 +64,11 @@ def weighted(config: RunConfig, chosen: Mapping[str, Task], splits: Splits) -> d
     """
     found = dict(chosen)
     for name, task in chosen.items():
-        if not has_class_weights(config, name):
-            continue
-        targets = splits[name]["train"].examples.targets
-        assert targets is not None, "train has labels"
-        try:
-            found[name] = with_class_weights(task, targets)
-        except ValueError as error:
-            raise RunError(f"{name}: {error}, for class_weights") from error
-        print(f"{name}: {weights_line(task, targets)}", flush=True)
+        if has_class_weights(config, name):
+            targets = splits[name]["train"].examples.targets
+            assert targets is not None, "train has labels"
+            found[name], line = with_class_weights(task, targets)
+            print(f"{name}: {line}", flush=True)
     return found
 
 

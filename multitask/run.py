@@ -12,8 +12,8 @@ import numpy as np
 
 from common.environment import environment
 from common.errors import RunError, SettingsError
+from common.files import write_json
 from multitask.assembly import assemble
-from multitask.calibration import calibrate, write_temperatures
 from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
 from multitask.fingerprint import check_encoder_of_init, check_inputs_stay, fingerprint
@@ -28,12 +28,13 @@ from multitask.loop.telemetry import conflict_summary, read_steps
 from multitask.loop.trainer import Trainer
 from multitask.notices import opening_line, training_notices
 from multitask.precision import with_precision
-from multitask.run_folder import RunFolder
+from multitask.run_folder import CALIBRATION, RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import TRAINING_MODES
 from multitask.soft_targets import with_soft_targets
 from multitask.torch_state import independent_of_caller
 from tasks.base import Task
+from tasks.calibration import calibrate
 from tasks.data import Splits
 from tasks.metrics import overall
 from tasks.predictions import Scores, write_prediction_file, write_scores
@@ -148,7 +149,8 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
         if measures:
-            write_temperatures(folder, {name: one["temperature"] for name, one in measures.items()})
+            temperatures = {name: one["temperature"] for name, one in measures.items()}
+            write_json(folder / CALIBRATION, temperatures)
         RunFolder(folder).write_metrics(result)
         RunFolder(folder).finish()
     processes.gather(None)  # all processes wait for the complete run

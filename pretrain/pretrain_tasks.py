@@ -36,7 +36,7 @@ from pretrain.texts import (
 )
 from tasks import CS224N, SAMPLE, data_folder
 from tasks.base import Embeddings, Task, output_loss
-from tasks.kind import Kind
+from tasks.kinds import Kind
 from tasks.metrics import pearson, spearman
 from tasks.readers import limit_of, sample_rows
 from tasks.registry import SAME_MEANING

@@ -25,7 +25,7 @@ from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.data import Split
 from tasks.heads import example_embedding
-from tasks.kind import Kind
+from tasks.kinds import Kind
 from tasks.predictions import Scores
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # values of C, the inverse of the regularisation

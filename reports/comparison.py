@@ -12,7 +12,7 @@ from common.progress import bar
 from ensemble.alignment import aligned
 from reports.scored_systems import ScoredSystem
 from reports.significance import holm, mcnemar, paired_bootstrap, signed_rank
-from tasks.metrics import LEADERBOARD, METRICS, OVERALL, span_in_mean
+from tasks.metrics import LEADERBOARD, METRICS, OVERALL, worst_value
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Diff
 
 def overall_difference(differences: Sequence[Difference]) -> Difference:
     """Combine a system's differences on the CS224N tasks into that of the overall score."""
-    share = {task: 1 / span_in_mean(one, len(LEADERBOARD)) for task, one in LEADERBOARD.items()}
+    spans = {task: len(LEADERBOARD) * (1 - worst_value(one)) for task, one in LEADERBOARD.items()}
+    share = {task: 1 / span for task, span in spans.items()}
     found = {one.task: one for one in differences if one.task in share}
     return Difference(
         system=differences[0].system,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
+from math import isinf
 from statistics import fmean
 from typing import Any
 
@@ -22,7 +23,7 @@ from reports.tables import (
     text_table,
 )
 from reports.verdict import verdicts
-from tasks.metrics import OVERALL_KEYS, is_error
+from tasks.metrics import OVERALL_KEYS, worst_value
 
 ALWAYS = ("encoder", "epochs", "batch_size", "lr", "limit")  # settings that are always shown
 
@@ -40,7 +41,8 @@ def score_section(systems: Sequence[ScoredSystem]) -> Section:
         rows.append([one.system.name, *map(spread, values), last])
         means.append([round(fmean(found), 4) if found else None for found in values])
     header = ["system", *(f"{task} {metric}" for task, metric in columns), *totals]
-    errors = {place for place, (_, metric) in enumerate(columns, 1) if is_error(metric)}
+    worst = [worst_value(metric) for _, metric in columns]
+    errors = {place for place, value in enumerate(worst, 1) if isinf(value)}
     return Section("Scores on dev", ([*header, "relative gain"], rows), best_cells(means, errors))
 
 

@@ -16,7 +16,7 @@ from multitask.stored_runs import check_same_rows, read_run
 from reports.systems import NO_SEED, System, group_runs
 from tasks import CS224N, in_order
 from tasks.base import Task
-from tasks.kind import Kind
+from tasks.kinds import Kind
 from tasks.metrics import overall
 from tasks.predictions import Scores, read_scores_of
 

@@ -11,9 +11,8 @@ from common.errors import SettingsError, UserError
 from common.files import EXPORTED, atomic_path, write_json
 from minbert.config import transformer_config
 from minbert.folder import save_encoder, write_embedding, write_limit
-from multitask.calibration import write_temperatures
 from multitask.config_tasks import without_paths
-from multitask.run_folder import RunFolder
+from multitask.run_folder import CALIBRATION, RunFolder
 from serving.card import card
 from serving.model import MultiTaskModel
 
@@ -90,4 +89,4 @@ def write_settings(model: MultiTaskModel, folder: Path) -> None:
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
     write_json(folder / EXPORTED, without_paths(config))
     if model.temperatures:
-        write_temperatures(folder, model.temperatures)
+        write_json(folder / CALIBRATION, model.temperatures)

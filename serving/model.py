@@ -21,9 +21,9 @@ from minbert.precision import autocast
 from minbert.sentences import check_texts
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import load_trained
-from multitask.calibration import read_temperatures
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
+from multitask.run_folder import CALIBRATION, RunFolder
 from multitask.settings.config import RunConfig
 from serving.prediction import (
     Prediction,
@@ -80,7 +80,7 @@ class MultiTaskModel:
         """
         folder = Path(folder).expanduser()
         config, tasks, model = load_trained(folder, device, max_tokens)
-        return cls(model, config, read_temperatures(folder), tasks)
+        return cls(model, config, RunFolder(folder).read(CALIBRATION), tasks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle weights and settings; the best device is chosen anew where they are loaded."""

@@ -91,7 +91,7 @@ def record_examples(config: RunConfig, results: Path, locks: Path) -> None:
         for split in task.source.splits:
             key, examples = drawn_split(config, task, split)
             drawn[f"{key}, hash"] = hash_examples(examples)
-            if config.protocol.counts_examples or split != "train":
+            if config.protocol.draws or split != "train":
                 drawn[key] = " ".join(examples.ids)
         file = results / f"ids-{name}-{config.protocol.name}.json"
         with file_lock(locks / file.name):
@@ -113,7 +113,7 @@ def drawing_settings(config: RunConfig, task: str, split: str) -> list[str]:
     if classes := config.task_options.get(task, {}).get("classes"):
         found.append(f"{classes} classes")
     drawn = config.protocol.to_json()
-    if config.protocol.draws_by_seed(split):
+    if split in config.protocol.draws:
         found += [f"{drawn['shots']}", f"seed {config.seed}"]
         if "imbalance" in drawn:
             found.append(f"ratio {drawn['imbalance']:g}")

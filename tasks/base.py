@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from common.later import Tensor, nn
-from tasks.kind import Kind, Outputs
+from tasks.kinds import Kind, Outputs
 from tasks.labelled_files import Source
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit

@@ -1,4 +1,8 @@
-"""Balanced class weights: a task's loss with weights from the numbers of training examples."""
+"""Balanced class weights: a task's loss with weights from the numbers of training examples.
+
+The weights are those of King and Zeng (2001), "Logistic Regression in Rare Events Data", and of
+scikit-learn.
+"""
 
 from __future__ import annotations
 
@@ -9,52 +13,48 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from common.errors import RunError
 from common.text import first_names
-from losses import balanced_weights, weighted_binary_cross_entropy, weighted_cross_entropy
-from tasks.base import Task, output_loss
-from tasks.kind import Kind, Outputs
+from tasks.base import Embeddings, Task
+from tasks.kinds import Kind, Outputs
 
 
-def with_class_weights(task: Task, targets: np.ndarray) -> Task:
-    """Return a task whose loss weights its classes or labels; its kind does not change.
+def with_class_weights(task: Task, targets: np.ndarray) -> tuple[Task, str]:
+    """Return a task whose loss weights its classes or labels, and a line with the weights.
 
-    `targets` are those of its training examples, (n,) or (n, L). Raise ValueError for a task that
-    is not trained by the cross-entropy of its classes or labels.
+    `targets` are those of its training examples, (n,) or (n, L). The kind does not change. The
+    loss is a mean over examples, not over weights as in `F.cross_entropy`, so that the gradient of
+    a batch is the mean of those of its parts. Raise RunError for a task that is not trained by the
+    cross-entropy of its classes or labels.
     """
-    plain = {
-        F.cross_entropy: weighted_cross_entropy,
-        F.binary_cross_entropy_with_logits: weighted_binary_cross_entropy,
-    }
-    weighted = plain.get(task.kind.loss)
-    if weighted is None or task.losses:
-        raise ValueError("expected a task that is trained by cross-entropy")
-    weights = weights_of(task.kind, targets)
-
-    def loss(outputs: Outputs, found: Tensor) -> Tensor:
-        return weighted(outputs, found, weights.to(outputs))
-
-    return replace(task, losses={task.name: output_loss(loss)})
-
-
-def weights_of(kind: Kind, targets: np.ndarray) -> Tensor:
-    """Return the weights of the classes (C,), or those of examples with a label (L,), in float64.
-
-    With several labels, each is a problem of two classes. The weight of the examples that have the
-    label is relative to the others.
-    """
-    if kind.labels is None:
-        assert kind.classes is not None, "a kind of classes"
-        counts = np.bincount(targets.astype(np.int64), minlength=kind.classes)
-        return balanced_weights(torch.from_numpy(counts).double())
-    having = torch.from_numpy(targets).double().sum(0)
-    weights = balanced_weights(torch.stack([len(targets) - having, having], -1))
-    return weights[:, 1] / weights[:, 0]
-
-
-def weights_line(task: Task, targets: np.ndarray) -> str:
-    """Return the weights of a task's classes or labels in one line."""
     kind = task.kind
-    several = "labels, relative to their absence" if kind.labels is not None else "classes"
-    weights = weights_of(kind, targets).tolist()
+    if task.losses or kind.loss not in (F.cross_entropy, F.binary_cross_entropy_with_logits):
+        line = "class_weights needs a task that is trained by cross-entropy"
+        raise RunError(f"{task.name}: {line}")
+    several, weights = kind.labels is not None, balanced_weights(kind, targets)
+
+    def loss(outputs: Outputs, texts: Embeddings, found: Tensor) -> Tensor:
+        given = torch.from_numpy(weights).to(outputs)
+        if several:
+            return F.binary_cross_entropy_with_logits(outputs, found, pos_weight=given)
+        return F.cross_entropy(outputs, found, given, reduction="none").mean()
+
     pairs = [f"{name} {weight:.3g}" for name, weight in zip(kind.names, weights, strict=True)]
-    return f"weights of {several}: {first_names(pairs, 12)}"
+    what = "labels, relative to their absence" if several else "classes"
+    line = f"weights of {what}: {first_names(pairs, 12)}"
+    return replace(task, losses={task.name: loss}), line
+
+
+def balanced_weights(kind: Kind, targets: np.ndarray) -> np.ndarray:
+    """Return n / (C n_c) of each class, or (n - n_l) / n_l of each label, in float64.
+
+    C counts the classes that have examples. With several labels, each is a problem of two classes:
+    the weight of the examples that have it is relative to the others. A class or label without
+    examples, or a label that every example has, has weight 1.
+    """
+    if kind.labels is not None:
+        having = targets.sum(0, dtype=np.float64)
+        lacking = len(targets) - having
+        return np.where(having * lacking > 0, lacking / np.maximum(having, 1), 1.0)
+    counts = np.bincount(targets.astype(np.int64), minlength=kind.classes or 0)
+    return np.where(counts > 0, len(targets) / (counts > 0).sum() / np.maximum(counts, 1), 1.0)

@@ -11,7 +11,7 @@ from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_los
 from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Task
 from tasks.heads import example_embedding
-from tasks.kind import Outputs
+from tasks.kinds import Outputs
 from tasks.labelled_files import Source
 from tasks.objectives import CL, LS, SCL, ContrastiveEPO, WithContrast
 from tasks.readers import Examples

@@ -1,26 +1,81 @@
-"""The kinds of tasks: classes, several labels, similarities and other numbers."""
+"""The kinds of tasks: loss of a head's outputs, scores, predictions and metrics."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
+from common.later import F, Tensor, torch
 from losses import squared_difference, symmetric_kl
-from tasks.kind import Kind
-from tasks.metrics import METRICS, metric_function
+from tasks.metrics import by_class, metric_function, worst_value
+
+Outputs = Any  # of a head: logits (B, C), values (B,), or other inputs of the kind's loss
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The functions from a head's outputs to a loss, scores, predictions and metrics.
+
+    `loss(outputs, targets)` -> a scalar; `scores(outputs)` -> (B, C) probabilities or (B,) values,
+    both float32; `predictions(scores)` -> (B,); `metrics(predictions, targets)` -> values by name.
+    The metric `main_metric` selects the best epoch. `divergence(outputs, outputs)`, if defined,
+    measures the distance of two predictions of the same examples. `classes` is the number of
+    classes, if an example has one of them, and `labels` the number of labels, if an example may
+    have several; `class_names` are their readable names. With several labels predictions and
+    targets are (B, C). `similarities`: the values are on a scale that the setting
+    `similarity_scale` changes for the loss.
+    """
+
+    loss: Callable[[Outputs, Tensor], Tensor]
+    scores: Callable[[Outputs], Tensor]
+    predictions: Callable[[np.ndarray], np.ndarray]
+    metrics: Callable[[np.ndarray, np.ndarray], dict[str, float]]
+    main_metric: str
+    divergence: Callable[[Outputs, Outputs], Tensor] | None = None
+    classes: int | None = None
+    class_names: tuple[str, ...] = ()
+    labels: int | None = None
+    similarities: bool = False
+
+    def __post_init__(self) -> None:
+        if np.isinf(worst_value(self.main_metric)):  # it scales the score that selects an epoch
+            expected = "expected a metric with a worst value"
+            raise ValueError(f"main_metric: {expected}, found {self.main_metric}")
+
+    @property
+    def columns(self) -> int | None:
+        """Return the number of probabilities of an example, or None for a single number."""
+        return self.classes or self.labels
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the classes or labels, or their numbers; none for a single number."""
+        return self.class_names or tuple(map(str, range(self.columns or 0)))
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the names of the metrics."""
+        two = np.arange(2.0)
+        return tuple(self.metrics(two, two))
+
+    def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
+        """Return the metrics of the predictions from scores (B, C) or (B,)."""
+        return self.metrics(self.predictions(scores), targets)
+
+    def by_class(self, predictions: np.ndarray, targets: np.ndarray) -> dict[str, dict[str, float]]:
+        """Return precision, recall, F1 and support of each class or label; none for numbers."""
+        return by_class(predictions, targets, self.names) if self.columns else {}
 
 
 def argmax(scores: np.ndarray) -> np.ndarray:
     return scores.argmax(1)
 
 
-def identity(values: Any) -> Any:
+def unchanged(values: Any) -> Any:
     return values
 
 
@@ -31,7 +86,6 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
     """
     metrics = ["accuracy", "f1" if classes == 2 else "macro_f1"]
     metrics += ["matthews"] if matthews else []
-
     return Kind(
         loss=F.cross_entropy,
         scores=lambda logits: logits.softmax(-1),
@@ -53,12 +107,9 @@ def with_main_metric(kind: Kind, metric: str) -> Kind | None:
         return replace(kind, main_metric=metric)
     if metric != "macro_f1" or kind.columns is None:
         return None
-    score = METRICS["macro_f1"].score
-    return replace(
-        kind,
-        metrics=lambda found, true: {**kind.metrics(found, true), "macro_f1": score(found, true)},
-        main_metric=metric,
-    )
+    more = metric_function(metric)
+    both = lambda found, true: kind.metrics(found, true) | more(found, true)  # noqa: E731
+    return replace(kind, metrics=both, main_metric=metric)
 
 
 def smoothed(kind: Kind, share: float) -> Kind:
@@ -78,6 +129,9 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
     best epoch, since most labels of most examples are 0.
     """
 
+    def two_logits(logits: Tensor) -> Tensor:  # of no and yes, for each logit of yes: (B C, 2)
+        return torch.stack([torch.zeros_like(logits), logits], -1).flatten(0, -2)
+
     return Kind(
         loss=F.binary_cross_entropy_with_logits,
         scores=torch.sigmoid,
@@ -92,37 +146,16 @@ def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
     )
 
 
-def two_logits(logits: Tensor) -> Tensor:
-    """Return logits (N, 2) of no and yes for logits of yes, of any shape with N values."""
-    return torch.stack([torch.zeros_like(logits), logits], -1).flatten(0, -2)
-
-
 def similarity(scale: float) -> Kind:
     """Return a kind with the squared error of values (B,), from 0 to `scale`, over `scale`^2."""
     return Kind(
         loss=lambda values, targets: F.mse_loss(values / scale, targets / scale),
-        scores=lambda values: values,
-        predictions=identity,
+        scores=unchanged,
+        predictions=unchanged,
         metrics=metric_function("pearson", "spearman"),
         main_metric="pearson",
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
         similarities=True,
-    )
-
-
-def regression(mean: float, deviation: float) -> Kind:
-    """Return a kind with the squared error of standardised numbers (B,), and their correlations.
-
-    A head's output is (number - mean) / deviation; scores, predictions and targets are on the scale
-    of the task's files.
-    """
-    return Kind(
-        loss=lambda outputs, targets: F.mse_loss(outputs, (targets - mean) / deviation),
-        scores=lambda outputs: outputs * deviation + mean,
-        predictions=identity,
-        metrics=metric_function("pearson", "spearman", "mae"),
-        main_metric="pearson",
-        divergence=squared_difference,
     )
 
 
@@ -138,4 +171,20 @@ def on_scale(kind: Kind, scale: float) -> Kind:
         kind,
         loss=lambda values, targets: factor * loss(values, targets),
         divergence=lambda values, others: factor * divergence(values, others),
+    )
+
+
+def regression(mean: float, deviation: float) -> Kind:
+    """Return a kind with the squared error of standardised numbers (B,), and their correlations.
+
+    A head's output is (number - mean) / deviation; scores, predictions and targets are on the scale
+    of the task's files.
+    """
+    return Kind(
+        loss=lambda outputs, targets: F.mse_loss(outputs, (targets - mean) / deviation),
+        scores=lambda outputs: outputs * deviation + mean,
+        predictions=unchanged,
+        metrics=metric_function("pearson", "spearman", "mae"),
+        main_metric="pearson",
+        divergence=squared_difference,
     )

@@ -88,10 +88,6 @@ class Metric(NamedTuple):
     score: Callable[[np.ndarray, np.ndarray], float]
     worst: float
 
-    @property
-    def is_error(self) -> bool:
-        return np.isinf(self.worst)
-
 
 METRICS: dict[str, Metric] = {
     "accuracy": Metric(accuracy, 0.0),
@@ -103,17 +99,10 @@ METRICS: dict[str, Metric] = {
     "spearman": Metric(spearman, -1.0),
     "mae": Metric(mae, np.inf),
 }
-OVERALL = "overall"
-OVERALL_KEYS = (OVERALL, "overall_plain_mean")  # of `overall`
-
-
-def is_error(metric: str) -> bool:
-    """Return whether a smaller value of a metric is better; False for unknown names."""
-    return metric in METRICS and METRICS[metric].is_error
 
 
 def worst_value(metric: str) -> float:
-    """Return the worst value of a metric; 0 for a name that is not in `METRICS`."""
+    """Return the worst value of a metric, infinite for an error; 0 for an unknown name."""
     return METRICS[metric].worst if metric in METRICS else 0.0
 
 
@@ -124,15 +113,17 @@ def metric_function(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str,
     }
 
 
+OVERALL = "overall"
+OVERALL_KEYS = (OVERALL, "overall_plain_mean")  # of `overall`
+# The metric of each task in the leaderboard's overall score.
+LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
+
+
 def overall_score(
     sentiment_accuracy: float, paraphrase_accuracy: float, similarity_pearson: float
 ) -> float:
     """Return the leaderboard's score: the mean, with correlation mapped to [0, 1] (BEES, Eq. 6)."""
     return (sentiment_accuracy + paraphrase_accuracy + (similarity_pearson + 1) / 2) / 3
-
-
-# The metric of each task in the leaderboard's overall score.
-LEADERBOARD = {"sst": "accuracy", "qqp": "accuracy", "sts": "pearson"}
 
 
 def mean_score(values: Mapping[str, float], names: Mapping[str, str]) -> float:
@@ -144,19 +135,13 @@ def mean_score(values: Mapping[str, float], names: Mapping[str, str]) -> float:
     return float(np.mean([(values[task] - low) / (1 - low) for task, low in worst.items()]))
 
 
-def span_in_mean(metric: str, tasks: int) -> float:
-    """Return by how much a metric changes if it changes the `mean_score` of so many tasks by 1."""
-    return tasks * (1 - worst_value(metric))
-
-
 def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Return both overall scores if all three CS224N tasks are present, else an empty dict."""
     if not LEADERBOARD.keys() <= metrics.keys():
         return {}
     sst, qqp, sts = (metrics[task][metric] for task, metric in LEADERBOARD.items())
-    # Some reports give the plain mean.
-    both = overall_score(sst, qqp, sts), (sst + qqp + sts) / 3
-    return dict(zip(OVERALL_KEYS, both, strict=True))
+    plain = (sst + qqp + sts) / 3  # which some reports give
+    return dict(zip(OVERALL_KEYS, (overall_score(sst, qqp, sts), plain), strict=True))
 
 
 def correlation(function: Callable[..., Any], x: np.ndarray, y: np.ndarray) -> float:

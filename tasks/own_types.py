@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from common.later import nn
-from tasks.kind import Kind
+from tasks.kinds import Kind
 from tasks.predictions import PredictionFile, finite_number
 from tasks.readers import named_label, score_label, to_number
 from tasks.registry import TargetType

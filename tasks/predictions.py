@@ -13,7 +13,7 @@ import numpy as np
 from common.array_files import read_arrays, write_arrays
 from common.errors import UserError
 from common.files import atomic_write_text
-from tasks.kind import Kind
+from tasks.kinds import Kind
 from tasks.labelled_files import Label
 
 LARGEST = 1e100  # similarity, so that its square is finite

@@ -16,7 +16,7 @@ from multitask.passes import EncoderPass, Part, loss_fault
 from multitask.regularizers import Regularizer
 from tasks.base import Embeddings, Task
 from tasks.data import SoftTargets
-from tasks.kind import Outputs
+from tasks.kinds import Outputs
 
 
 @dataclass(frozen=True)

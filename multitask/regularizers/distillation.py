@@ -9,7 +9,7 @@ from torch import Tensor
 from losses import soft_divergence
 from multitask.regularizers import Distillation
 from multitask.regularizers.base import CleanPass, RegularizerState, Term
-from tasks.kind import Kind, Outputs
+from tasks.kinds import Kind, Outputs
 
 
 class DistillationTerm(RegularizerState):

@@ -58,7 +58,7 @@ def of_modes(c: RunConfig) -> Rules:
     several = c.schedule.one_batch and (c.batches_per_step or 1) > 1
     yield several, f"batches_per_step: schedule {c.schedule.name} has 1, found {c.batches_per_step}"
     yield c.branch_only and c.branch is None, "branch_only: needs branch, the number of layers"
-    for task in c.tasks if c.protocol.counts_examples else ():
+    for task in c.tasks if c.protocol.draws else ():
         without = not c.options_of(task).has_classes
         yield without, f"protocol {c.protocol.name}: needs tasks with classes, found {task}"
     for one in c.regularizers:

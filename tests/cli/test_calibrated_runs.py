@@ -8,8 +8,8 @@ import pytest
 from run_files import metrics
 
 import cli
-from multitask.calibration import read_temperatures
 from multitask.loop.trainer import Trainer
+from multitask.run_folder import CALIBRATION, RunFolder
 from serving import MultiTaskModel
 from serving.export import export
 from tasks.calibration import scaled
@@ -70,7 +70,7 @@ def test_a_resumed_run_has_the_same_calibration(
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "fit", interrupted)
         assert run(*command, "--output", folder).returncode == 130
-    assert read_temperatures(folder) == {}
+    assert RunFolder(folder).read(CALIBRATION) == {}
     run_ok(*command, "--output", folder, "--resume")
     for key in ("dev", "calibration"):
         assert metrics(folder)[key] == metrics(calibrated)[key]

@@ -1,7 +1,5 @@
 """Random batches for the tests of losses."""
 
-import math
-
 import pytest
 import torch
 
@@ -30,7 +28,3 @@ def drawn(labels, seed=0, width=6):
 def mean(terms):
     """The mean of a list of numbers, zero of none."""
     return sum(terms) / len(terms) if terms else 0.0
-
-
-def sigmoid(x):
-    return 1 / (1 + math.exp(-x))

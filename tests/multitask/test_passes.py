@@ -13,7 +13,7 @@ from multitask.loop.step import StepGradient
 from multitask.loop.step_losses import StepLosses
 from multitask.passes import EncoderPass
 from multitask.random_state import seed_step
-from tasks.kind import Kind
+from tasks.kinds import Kind
 
 pytestmark = pytest.mark.numeric
 

@@ -9,6 +9,8 @@ import torch
 from multitask import RunConfig, task
 from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
+from tasks.class_weights import balanced_weights
+from tasks.kinds import classification, multi_label
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
 TOPIC = f"topic={REQUESTS}:type=classification,text=message,label=topic"
@@ -62,3 +64,16 @@ def test_weights_of_one_task():
     tasks, _, _ = assemble(config_of(TOPIC, TAGS, class_weights={"tags": "balanced"}))
     assert not tasks["topic"].losses
     assert tasks["tags"].losses
+
+
+def test_weights_are_scikit_learns_and_1_where_nothing_can_be_weighted():
+    from sklearn.utils.class_weight import compute_class_weight
+
+    labels = np.array([0] * 7 + [1] + [2] * 4)
+    expected = compute_class_weight("balanced", classes=np.arange(3), y=labels)
+    assert balanced_weights(classification(3), labels) == pytest.approx(expected, rel=1e-14)
+    gap = balanced_weights(classification(4), labels)  # a class without examples
+    assert gap.tolist() == [*balanced_weights(classification(3), labels), 1]
+    every, none, some = np.ones(8), np.zeros(8), np.arange(8) < 2
+    several = np.stack([every, none, some], 1).astype(np.float32)
+    assert balanced_weights(multi_label(3), several).tolist() == [1, 1, 3]
