@@ -83,9 +83,7 @@ def own_lines(own: OwnTask, task: Task, folder: Path, found: Mapping[str, Exampl
     """Return what an own task predicts, and notices about the examples found for it."""
     from tasks.data import reading_notices, small_split_notices
 
-    lines = [*own.lines()]
-    for split, examples in found.items():
-        lines += reading_notices(task, folder, split, examples)
+    lines = [*own.lines(), *reading_notices(task, folder, found)]
     return [*lines, *(small_split_notices(task, found) if {"train", "dev"} <= found.keys() else ())]
 
 

@@ -24,7 +24,6 @@ from multitask.splits import load_splits
 from tasks.base import Task
 from tasks.class_weights import with_class_weights
 from tasks.data import Split, Splits
-from tasks.heads import InitializesFromNames
 from tasks.own_task import OwnTask, own_tasks_of
 from tasks.readers import to_number
 
@@ -177,8 +176,8 @@ def load_trained(
 def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
     """Initialise label embeddings with the encoder's embeddings of the class names."""
     for name, task in chosen.items():
-        head = model.heads[name]
-        if isinstance(head, InitializesFromNames):
+        start = getattr(model.heads[name], "start", None)
+        if start is not None:
             titles = task.kind.class_names
             if all(to_number(title) is not None for title in titles):
                 found = ", ".join(titles) or "none"
@@ -186,4 +185,4 @@ def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) 
                     f"label_start names: expected names of {name}'s classes, found {found}"
                 )
             names = model.bi_encoder.encode(titles, normalize=False)
-            head.start(torch.from_numpy(names))
+            start(torch.from_numpy(names))

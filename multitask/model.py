@@ -30,7 +30,6 @@ from multitask.task_modules import (
     read_task_modules,
 )
 from tasks.base import Embeddings, Task
-from tasks.heads import PoolsTokens
 
 LAYER = "layer "  # name of a section of the encoder, before the number from 1
 
@@ -119,13 +118,12 @@ class EncoderWithHeads(nn.Module):
 
     def pooling_of(self, task: str | None) -> Pool | None:
         """Return the pooling of a task's head, or None if it has none."""
-        head = None if task is None else self.heads[task]
-        return head.pool if isinstance(head, PoolsTokens) else None
+        return None if task is None else getattr(self.heads[task], "pool", None)
 
     def embedding_width(self, task: str | None) -> int:
         """Return the width of the embeddings that `embed` returns for a task."""
         head = None if task is None else self.heads[task]
-        return head.pooled_width if isinstance(head, PoolsTokens) else self.bi_encoder.width
+        return getattr(head, "pooled_width", self.bi_encoder.width)
 
     def embed(self, batch: Batch, task: str | None = None) -> Embeddings:
         """Return float32 embeddings (B, H), one tensor for each text of an example.

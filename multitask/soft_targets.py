@@ -19,7 +19,7 @@ from multitask.settings.config import RunConfig
 from multitask.teachers import teachers_by_task
 from tasks import data_folder
 from tasks.base import Task
-from tasks.data import SoftTargets, Split, Splits, read_split, tokenized
+from tasks.data import SoftTargets, Split, Splits, tokenized
 from tasks.readers import Examples, limit_of
 
 
@@ -63,7 +63,7 @@ def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
             line = f"{name} needs one teacher, and an embedding of each text (--pair bi)"
             raise SettingsError(f"distillation_embeddings: {line}")
         limit = limit_of(config.limit, name)
-        examples = read_split(task, data_folder(config.data), "train", limit)
+        examples = task.read(data_folder(config.data), "train", limit)
         found = [soft_targets_of(run, config, task, examples, embeddings) for run in shares]
         scores = mean_scores([one.scores for one in found], list(shares.values()))
         result[name] = SoftTargets(scores, found[0].embeddings)

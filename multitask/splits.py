@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from minbert.bi_encoder import BiEncoder
-from minbert.tokenizer import Tokenizer
+from minbert.tokenizer import Tokenizer, truncation
 from multitask.settings.config import RunConfig
 from tasks import data_folder
 from tasks.base import Task
-from tasks.data import (
-    Split,
-    cut_notices,
-    read_split,
-    reading_notices,
-    small_split_notices,
-    tokenized,
-)
+from tasks.data import Split, reading_notices, small_split_notices, tokenized
 from tasks.readers import limit_of
 
 
@@ -33,7 +26,7 @@ def load_splits(
             "test": config.test_limit,
         }
         splits[name] = {
-            split: tokenized(task, read_split(task, folder, split, limits[split]), tokenizer)
+            split: tokenized(task, task.read(folder, split, limits[split]), tokenizer)
             for split in task.source.splits
         }
         for line in notices_of(config, task, splits[name], tokenizer):
@@ -57,9 +50,12 @@ def notices_of(
         if len(test) < test.available:
             line = f"only {len(test):,} of {test.available:,} test examples (--test-limit)"
             yield f"{line} are predicted and in the prediction file"
+    examples = {split: loaded.examples for split, loaded in splits.items()}
+    yield from reading_notices(task, folder, examples)
     for split, loaded in splits.items():
-        yield from reading_notices(task, folder, split, loaded.examples)
-        yield from cut_notices(task, split, loaded, tokenizer)
+        cut, texts = loaded.cut
+        if cut:
+            what = f"{split} {'pairs' if task.joint else 'texts'}"
+            yield truncation(cut, texts, what, tokenizer.max_tokens)
     if name in config.own_tasks and config.dev_limit is None:
-        examples = {split: loaded.examples for split, loaded in splits.items()}
         yield from small_split_notices(task, examples)

@@ -22,9 +22,8 @@ from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
 from multitask.loop.evaluation import score_split
 from multitask.settings.config import RunConfig
-from tasks.base import Task
+from tasks.base import Task, example_embedding
 from tasks.data import Split
-from tasks.heads import example_embedding
 from tasks.kinds import Kind
 from tasks.predictions import Scores
 

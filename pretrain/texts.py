@@ -52,7 +52,7 @@ class Texts:
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         if split == "dev":
-            return build_task("sts").read(folder, "dev")
+            return build_task("sts").read(folder, "dev", limit)
         columns, groups = self.make(folder, limit)
         if len(groups) < 2:
             raise DataError(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from pathlib import Path
 from math import isinf
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 

@@ -17,7 +17,6 @@ from minbert.bi_encoder import BiEncoder
 from minbert.folder import save_encoder
 from serving.model import MultiTaskModel
 from tasks.base import Task
-from tasks.heads import PoolsTokens
 
 OUTPUTS = ["embeddings", "pooled"]  # the second ones are never normalised
 INPUTS = ["input_ids", "attention_mask"]
@@ -59,7 +58,7 @@ class ExportedHeads(nn.Module):
 
 def reason_without(model: MultiTaskModel, name: str) -> str | None:
     """Return why a head does not read the embeddings of single texts; None if it does."""
-    if isinstance(model.model.heads[name], PoolsTokens):
+    if model.model.pooling_of(name) is not None:
         return "pools the tokens itself"
     if model.tasks_by_name[name].joint:
         return "reads both texts of a pair as one sequence"

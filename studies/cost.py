@@ -14,7 +14,6 @@ from multitask.settings.config import RunConfig
 from reports.tables import Table
 from studies.results import Cell, Results
 from tasks import data_folder
-from tasks.data import read_split
 from tasks.readers import limit_of
 
 
@@ -38,7 +37,7 @@ def cost_of(config: RunConfig, runs: int, known: dict[str, list[int]]) -> Cost:
     if key not in known:
         folder = data_folder(config.data)
         known[key] = [
-            len(read_split(task, folder, "train", limit_of(config.limit, task.name)))
+            len(task.read(folder, "train", limit_of(config.limit, task.name)))
             for task in build_tasks(config).values()
         ]
     sizes = known[key]

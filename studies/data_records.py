@@ -18,7 +18,6 @@ from reports.tables import markdown_table, text_table
 from studies.results import Cell
 from tasks import CS224N, data_folder
 from tasks.base import Task
-from tasks.data import read_split
 from tasks.readers import Examples, limit_of
 
 READING = (
@@ -104,7 +103,7 @@ def drawn_split(config: RunConfig, task: Task, split: str) -> tuple[str, Example
     """Return the name of a split with the settings that determine it, and its examples."""
     key = ", ".join([split, *drawing_settings(config, task.name, split)])
     limit = {"train": limit_of(config.limit, task.name), "dev": config.dev_limit}.get(split)
-    return key, read_split(task, data_folder(config.data), split, limit)
+    return key, task.read(data_folder(config.data), split, limit)
 
 
 def drawing_settings(config: RunConfig, task: str, split: str) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from common.later import Tensor, nn
+from common.later import Tensor, nn, torch
 from tasks.kinds import Kind, Outputs
 from tasks.labelled_files import Source
 from tasks.predictions import PredictionFile
@@ -64,7 +64,7 @@ class Task:
         return replace(self, losses={self.name: self.loss_switch[1]})
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        """Return the examples of `train`, `dev` or `test`: all, or of train `limit` at random.
+        """Return the examples of `train`, `dev` or `test`: all, or `limit` at random.
 
         Test examples may have no labels.
         """
@@ -86,3 +86,11 @@ class Task:
 def output_loss(loss: Callable[[Outputs, Tensor], Tensor]) -> Loss:
     """Return a loss of the head's outputs in the form of `Task.losses`."""
     return lambda outputs, texts, targets: loss(outputs, targets)
+
+
+def example_embedding(texts: Sequence[Tensor]) -> Tensor:
+    """Return one vector per example: the text's (B, H), or (u, v, |u - v|) of a pair (B, 3H)."""
+    if len(texts) == 1:
+        return texts[0]
+    u, v = texts
+    return torch.cat([u, v, (u - v).abs()], dim=-1)

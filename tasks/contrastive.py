@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_loss
 from tasks import PULL_PUSH
-from tasks.base import Embeddings, Loss, Task
-from tasks.heads import example_embedding
+from tasks.base import Embeddings, Loss, Task, example_embedding
 from tasks.kinds import Outputs
 from tasks.labelled_files import Source
 from tasks.objectives import CL, LS, SCL, ContrastiveEPO, WithContrast

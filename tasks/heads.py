@@ -1,16 +1,20 @@
-"""Task heads from sentence embeddings to logits or similarities. B examples, H width, C classes."""
+"""Task heads from sentence embeddings to logits or similarities. B examples, H width, C classes.
+
+A head that pools token states (T, H) to sequence embeddings (S, `pooled_width`) itself has a method
+`pool(hidden, batch)`. One whose label embeddings may be initialised with those of the class names
+(C, H) has a method `start(names)`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minbert.batching import Batch
 from minbert.dropout import Dropout
+from tasks.base import example_embedding
 
 HEAD_DROPOUT = 0.3  # BEES, section 5.3
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -18,30 +22,6 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
     "none": lambda cosine: cosine,
 }
-
-
-@runtime_checkable
-class PoolsTokens(Protocol):
-    """A head that pools token states (T, H) to sequence embeddings (S, `pooled_width`) itself."""
-
-    pooled_width: int
-
-    def pool(self, hidden: Tensor, batch: Batch) -> Tensor: ...
-
-
-@runtime_checkable
-class InitializesFromNames(Protocol):
-    """A head whose label embeddings may be initialised with those of the class names (C, H)."""
-
-    def start(self, names: Tensor) -> None: ...
-
-
-def example_embedding(texts: Sequence[Tensor]) -> Tensor:
-    """Return one vector per example: the text's (B, H), or (u, v, |u - v|) of a pair (B, 3H)."""
-    if len(texts) == 1:
-        return texts[0]
-    u, v = texts
-    return torch.cat([u, v, (u - v).abs()], dim=-1)
 
 
 class HiddenClassifier(nn.Module):
@@ -107,25 +87,12 @@ class CosineSimilarity(nn.Module):
         return self.activation(cosine) * self.scale
 
 
-class OneNumber(nn.Module):
-    """The only output of a head, without an axis of its own: embeddings -> (B,)."""
-
-    def __init__(self, head: nn.Module) -> None:
-        super().__init__()
-        self.head = head
-
-    def forward(self, *embeddings: Tensor) -> Tensor:
-        return self.head(*embeddings).squeeze(-1)  # (B, 1) -> (B,)
-
-
 class JointSimilarity(nn.Module):
     """Dropout -> hidden -> ReLU -> one number -> sigmoid -> times `scale`: (B, H) -> (B,).
 
     The head of a cross-encoder, on the embedding of both texts in one sequence. A sigmoid keeps
-    the similarity on the scale, as in the CrossEncoder of sentence-transformers, the library of
-    Augmented SBERT (Thakur et al., 2021). Its loss is not that library's cross-entropy but the
-    squared error of the task's kind, as for a bi-encoder, so that the scale of similarities,
-    regularisers and teachers have the same meaning for both.
+    the similarity on the scale, as in the CrossEncoder of sentence-transformers. The loss is the
+    squared error of the task's kind, as for a bi-encoder.
     """
 
     def __init__(self, width: int, scale: float) -> None:
@@ -136,5 +103,5 @@ class JointSimilarity(nn.Module):
         self.output = nn.Linear(width, 1)
 
     def forward(self, embedding: Tensor) -> Tensor:
-        number = self.output(F.relu(self.hidden(self.dropout(embedding)))).squeeze(-1)  # (B,)
-        return torch.sigmoid(number) * self.scale
+        number = self.output(F.relu(self.hidden(self.dropout(embedding))))  # (B, 1)
+        return torch.sigmoid(number.squeeze(-1)) * self.scale

@@ -175,14 +175,14 @@ def on_scale(kind: Kind, scale: float) -> Kind:
 
 
 def regression(mean: float, deviation: float) -> Kind:
-    """Return a kind with the squared error of standardised numbers (B,), and their correlations.
+    """Return a kind with the squared error of standardised numbers, and their correlations.
 
-    A head's output is (number - mean) / deviation; scores, predictions and targets are on the scale
-    of the task's files.
+    A head's outputs (B, 1) are (number - mean) / deviation; scores, predictions and targets (B,)
+    are on the scale of the task's files.
     """
     return Kind(
-        loss=lambda outputs, targets: F.mse_loss(outputs, (targets - mean) / deviation),
-        scores=lambda outputs: outputs * deviation + mean,
+        loss=lambda outputs, targets: F.mse_loss(outputs.squeeze(-1), (targets - mean) / deviation),
+        scores=lambda outputs: outputs.squeeze(-1) * deviation + mean,
         predictions=unchanged,
         metrics=metric_function("pearson", "spearman", "mae"),
         main_metric="pearson",

@@ -28,8 +28,7 @@ class Source(Protocol):
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         """Return the examples of a split; raise DataError with file and line.
 
-        A source applies `limit` to train: to all examples, or per task if its texts come from
-        several tasks. `tasks.data.read_split` applies it to dev and test.
+        `limit` counts all examples, or those of each task if the texts come from several tasks.
         """
         ...
 

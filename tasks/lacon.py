@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from common.errors import SettingsError
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
 from minbert.batching import Batch
-from tasks.base import Task
-from tasks.heads import SoftmaxClassifier, example_embedding
+from tasks.base import Task, example_embedding
+from tasks.heads import SoftmaxClassifier
 from tasks.label_attention import LabelAttention, init_from_names, label_table
 from tasks.objectives import LaCon, Projection
 

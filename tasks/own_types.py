@@ -190,14 +190,12 @@ def number(label: str) -> float:
 def regression(task: OwnTask) -> Parts:
     """Return the head of classes for the same texts, with one output."""
     from tasks import kinds
-    from tasks.heads import OneNumber
 
     assert task.mean is not None, "a complete task has a mean"
     assert task.deviation is not None, "a complete task has a deviation"
-    inner = head(task, 1)
     return Parts(
         kinds.regression(task.mean, task.deviation),
-        lambda width: OneNumber(inner(width)),
+        head(task, 1),
         PredictionFile(
             task.name, "Predicted_Number", lambda value: str(np.float32(value)), finite_number
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from common.files import atomic_write_text
 from tasks.kinds import Kind
 from tasks.labelled_files import Label
 
-LARGEST = 1e100  # similarity, so that its square is finite
 NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -41,11 +40,8 @@ class Scores:
 
     def rows(self, rows: np.ndarray) -> Scores:
         """Return the examples of these rows, in their order."""
-
-        def select(array: Any) -> Any:
-            return None if array is None else array[rows]
-
-        return Scores(*(select(getattr(self, one.name)) for one in fields(self)))
+        chosen = {name: array[rows] for name, array in vars(self).items() if array is not None}
+        return Scores(**chosen)
 
 
 @dataclass(frozen=True)
@@ -134,25 +130,15 @@ def read_scores(path: Path) -> Scores:
 
 
 def read_scores_of(path: Path, kind: Kind) -> Scores:
-    """Read the scores of a task of this kind.
-
-    Raises UserError for values of another shape, and for invalid targets or predictions.
-    """
-    found, columns, several = read_scores(path), kind.columns, kind.labels is not None
-    shape = found.values.shape[1:]
-    if shape != (() if columns is None else (columns,)):
-        expected = "similarities" if columns is None else f"probabilities of {columns} classes"
-        other = f"probabilities of {shape[0]} classes" if shape else "similarities"
-        raise UserError(f"{path}: expected {expected}, found {other}")
-    for name in ("targets", "predictions"):
-        values = getattr(found, name)
-        if values is None:
-            continue
-        allowed = np.arange(2 if several else columns or 0)
-        good = np.isfinite(values) if columns is None else np.isin(values, allowed)
-        if values.ndim != 1 + several or not good.all():
-            what = "finite numbers" if columns is None else f"classes from 0 to {allowed[-1]}"
-            raise UserError(f"{path}: {name}: expected {what}, found others")
+    """Read the scores of a task of this kind; raise UserError for those of another one."""
+    found = read_scores(path)
+    theirs = found.values.shape[1] if found.values.ndim > 1 else None
+    if theirs != kind.columns:
+        mine, other = (
+            "similarities" if count is None else f"probabilities of {count} classes"
+            for count in (kind.columns, theirs)
+        )
+        raise UserError(f"{path}: expected {mine}, found {other}")
     return found
 
 
@@ -169,10 +155,7 @@ def one_of(values: Sequence[str]) -> Callable[[str], float]:
 
 def finite_number(text: str) -> float:
     """Parse a decimal number, such as 2.5 or -1e-05, that is neither infinite nor NaN."""
-    value = float(text) if NUMBER.fullmatch(text) else np.nan
-    if not abs(value) < LARGEST:
-        raise ValueError(
-            f"expected a finite number such as 2.5 or -1e-05, below {LARGEST:g}, "
-            f"found {text[:40]!r}"
-        )
+    value = float(text) if NUMBER.fullmatch(text) else np.inf
+    if np.isinf(value):
+        raise ValueError(f"expected a finite number such as 2.5 or -1e-05, found {text[:40]!r}")
     return value

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from common.errors import UserError
 from common.settings import AtLeastOne, Count, Settings, setting
 from tasks.base import Task
 from tasks.labelled_files import Source, innermost
@@ -26,8 +25,8 @@ CAPPED_DEV = 0.05  # of the drawn examples, as dev (Zhang et al., 2022)
 Parts = dict[str, slice]  # train and dev, of the shuffled examples of a class
 
 
-class Protocol(Settings):
-    """Which labelled examples of a task are train, dev and test.
+class Protocol(Settings, name="files"):
+    """The splits of a task's files; other protocols derive theirs from labelled examples of these.
 
     `draws` are the splits whose number of examples the protocol sets; it then needs classes.
     `removes_leaks_first`: texts of dev and test are removed from train before examples are drawn,
@@ -39,13 +38,6 @@ class Protocol(Settings):
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
         """Return a source of the protocol's splits of a task's files."""
-        raise UserError(f"protocol {self.name}: expected a method source, found none")
-
-
-class AllFiles(Protocol, name="files"):
-    """The splits of the files."""
-
-    def source(self, source: Source, task: Task, seed: int) -> Source:
         return source
 
 
@@ -68,7 +60,7 @@ class HeldOutTenth(Protocol, name="held-out"):
 class DrawingProtocol(Protocol):
     """A protocol that draws some examples of each class."""
 
-    draws = "train", "dev"
+    draws: ClassVar[tuple[str, ...]] = ("train", "dev")
     shots: Count | None = setting(
         None,
         help="labelled examples: few-shot: in all; imbalanced: of the rarest class; else of each",
@@ -84,7 +76,7 @@ class DrawingProtocol(Protocol):
         raise NotImplementedError
 
     def draw(
-        self, examples: Examples, split: str, task: Task, seed: object, where: str
+        self, examples: Examples, split: str, task: Task, seed: int | list[int], where: str
     ) -> Examples:
         """Return the examples of train or dev; raise DataError if a class has too few."""
         draw, names = np.random.default_rng(seed), task.kind.names
@@ -131,7 +123,7 @@ class FewShots(DrawingProtocol, name="few-shot"):
 
         def make(examples: Examples, split: str, where: str) -> Examples:
             if split == "train":
-                return self.draw(examples, split, task, [seed, self.shots], where)
+                return self.draw(examples, split, task, [seed, self.shots or 0], where)
             if split == "test" and test == "test":
                 return examples
             dev, rest = random_split(examples, min(MAX_DEV, len(examples) // 2), where)

@@ -151,7 +151,8 @@ class SplitFile:
         check_parts(parts, len(examples), self.where(folder, "train"))
         rows = parts[split]
         if split != "train":  # blank rows are reported once
-            return replace(examples.select(np.sort(rows)), blank_rows=0, groups=None)
+            found = replace(examples.select(np.sort(rows)), blank_rows=0, groups=None)
+            return found.sample(limit)
         drawn = rows[: amount(len(rows), limit)]
         before = None if len(drawn) == len(rows) else len(rows)
         return replace(examples.select(np.sort(drawn)), drawn_from=before, groups=None)

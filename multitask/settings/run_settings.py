@@ -18,7 +18,7 @@ from multitask.settings.presets import PRESETS
 from tasks import SAMPLE
 from tasks.metrics import MetricName
 from tasks.own_task import OwnTask
-from tasks.protocols import AllFiles, Protocol
+from tasks.protocols import Protocol
 
 TRAINING_MODES = ("single", "multitask", "pretrain")
 # The property `modes` of a setting: the modes that have it. Without it, all training modes have it.
@@ -253,7 +253,7 @@ class RunSettings(Settings):
         (), help="terms beside the tasks' losses", modes=SUPERVISED, flag=False
     )
     protocol: Protocol = setting(
-        factory=AllFiles, help="which labelled examples are train, dev and test", group="data"
+        factory=Protocol, help="which labelled examples are train, dev and test", group="data"
     )
     optimizer: Optimizer = setting(factory=AdamW, help="the optimiser")
     lr_schedule: LrSchedule = setting(factory=Linear, help="how the learning rates rise and fall")

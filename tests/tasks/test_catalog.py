@@ -13,7 +13,7 @@ from minbert.bi_encoder import BiEncoder
 from tasks import DECLARED, MANY_CLASSES, PAIRS, TASK_NAMES, build_task
 from tasks.built_in import declared_task
 from tasks.catalog import CLUE, GLUE, REVIEWS, Declared
-from tasks.data import read_split, tokenized
+from tasks.data import tokenized
 from tasks.text_files import DataError
 
 SPLITS = ("train", "dev", "test")
@@ -142,7 +142,7 @@ def test_invalid_files_are_refused_with_the_line(tmp_path, name, content, expect
 def test_a_pair_is_two_sequences_or_one(glue):
     tokenizer = BiEncoder.from_pretrained("tiny").tokenizer
     two, one = (
-        tokenized(task, read_split(task, glue, "dev"), tokenizer)
+        tokenized(task, task.read(glue, "dev"), tokenizer)
         for task in (build_task("mrpc"), build_task("mrpc", pair="joint"))
     )
     assert (len(two.tokens), len(one.tokens)) == (2, 1)

@@ -8,7 +8,7 @@ from golden_files import golden_cases
 
 from losses import contrastive_objectives, lower_bounds, supcon_loss
 from tasks import CS224N, build_task
-from tasks.heads import example_embedding
+from tasks.base import example_embedding
 from tasks.objectives import CL, LS, SCL, ContrastiveEPO, LaCon, with_objective
 
 pytestmark = pytest.mark.numeric

@@ -17,7 +17,7 @@ from losses import (
 )
 from minbert.batching import Batch
 from tasks import build_task
-from tasks.heads import example_embedding
+from tasks.base import example_embedding
 from tasks.label_attention import ATTENTION_WIDTH, LabelAttention, centred
 from tasks.lacon import lowest_label_centered
 from tasks.objectives import CL, LEAM, LSAN, LaCon, LaConFusion, with_objective

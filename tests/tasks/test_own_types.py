@@ -181,9 +181,9 @@ def test_numbers_are_standardised_by_the_training_file(rest):
     own = found.build()
     assert sorted(rows_of(own).values()) == sorted(numbers)
     outputs = own.build_head(8).eval()(*torch.randn(own.vectors, 5, 8)).detach().double()
-    assert outputs.shape == (5,)
+    assert outputs.shape == (5, 1)
     targets = torch.tensor(numbers[:5], dtype=torch.float64)
-    pairs = list(zip(outputs.tolist(), numbers[:5], strict=True))
+    pairs = list(zip(outputs[:, 0].tolist(), numbers[:5], strict=True))
     expected = sum((z - (y - mean) / deviation) ** 2 for z, y in pairs) / 5
     assert own.kind.loss(outputs, targets).item() == pytest.approx(expected)
     scores = own.kind.scores(outputs).numpy()
