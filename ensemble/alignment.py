@@ -12,13 +12,12 @@ from tasks.predictions import Scores, UserError
 
 @dataclass(frozen=True)
 class Aligned:
-    """Outputs of the M models `names` for the same N examples: `values` (M, N, C) or (M, N).
+    """Outputs of M models for the same N examples: `values` (M, N, C) or (M, N).
 
     `predictions` (M, N) are stored with the values, or else computed from them. `selected_on` (N,)
     marks the examples that were used to select the members of any model.
     """
 
-    names: tuple[str, ...]
     ids: np.ndarray
     values: np.ndarray
     predictions: np.ndarray
@@ -34,37 +33,23 @@ def aligned(tables: Mapping[str, Scores], predict: Callable[[np.ndarray], np.nda
     (first, found), *_ = tables.items()
     several = []
     for name, other in tables.items():
-        other = other.rows(positions(found.ids, other.ids, first, name))
+        place = {one: row for row, one in enumerate(other.ids.tolist())}
+        if different := place.keys() ^ {*found.ids.tolist()}:
+            line = f"found others: only one of them has {min(different)}"
+            raise UserError(f"{name}: expected the examples of {first}, {line}")
+        other = other.rows(np.array([place[one] for one in found.ids.tolist()], np.int64))
         if other.values.shape != found.values.shape:
-            raise UserError(
-                f"{name}: expected values {found.values.shape}, as {first} has them, "
-                f"found {other.values.shape}"
-            )
-        if (
-            found.targets is not None
-            and other.targets is not None
-            and not np.array_equal(found.targets, other.targets)
-        ):
+            line = f"{found.values.shape}, as {first} has them, found {other.values.shape}"
+            raise UserError(f"{name}: expected values {line}")
+        mine, theirs = found.targets, other.targets
+        if not (mine is None or theirs is None or np.array_equal(mine, theirs)):
             raise UserError(f"{name}: expected the labels of {first}, found other labels")
         several.append(other)
     marks = [one.selected_on for one in several if one.selected_on is not None]
     return Aligned(
-        names=tuple(tables),
         ids=found.ids,
         values=np.stack([one.values for one in several]),
         predictions=np.stack([one.predicted(predict) for one in several]),
         targets=found.targets,
         selected_on=np.any([np.zeros(len(found.ids), bool), *marks], axis=0),
     )
-
-
-def positions(wanted: np.ndarray, ids: np.ndarray, first: str, name: str) -> np.ndarray:
-    """Return the row in `ids` of each wanted id (N,); raise UserError if the ids differ."""
-    place = {one: row for row, one in enumerate(ids.tolist())}
-    missing = [one for one in wanted.tolist() if one not in place]
-    if missing:
-        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise UserError(f"{name}: expected the examples of {first}, lacks {missing[0]}{more}")
-    if len(ids) != len(wanted):
-        raise UserError(f"{name}: expected the {len(wanted)} examples of {first}, found {len(ids)}")
-    return np.array([place[one] for one in wanted.tolist()], np.int64)

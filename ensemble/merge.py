@@ -5,48 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from ensemble.alignment import Aligned, aligned
 from ensemble.vote import average, majority_vote
+from tasks.kinds import Kind
 from tasks.predictions import Scores, UserError
 
 METHODS = ("vote", "average", "greedy")
-
-
-class Scoring(Protocol):
-    """The interface of a task that an ensemble needs: see `tasks.kinds.Kind`."""
-
-    @property
-    def predictions(self) -> Callable[[np.ndarray], np.ndarray]: ...
-    @property
-    def metrics(self) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]: ...
-    @property
-    def main_metric(self) -> str: ...
+ROUNDS = 25  # of the greedy selection
 
 
 @dataclass(frozen=True)
 class Merged:
-    """An ensemble: the weight of each member, the scores of each split, and the metrics.
+    """An ensemble: the scores of each split, its dev metrics, and its members for metrics.json.
 
-    `metrics` and the `members`' individual metrics use the same `reported` dev examples. These
-    exclude the `selected_on` examples, on which the ensemble or a member was selected.
+    All metrics use the same `reported_examples` of dev. These exclude the `selected_on_examples`,
+    on which the ensemble or a member was selected.
     """
 
-    weights: Mapping[str, int]
     splits: Mapping[str, Scores]
-    metrics: dict[str, float]
-    members: Mapping[str, dict[str, float]]
-    reported: int
-    selected_on: int = 0
+    metrics: Mapping[str, float]
+    members: Mapping[str, Any]
 
 
-def merge(
-    tables: Mapping[str, Mapping[str, Scores]], kind: Scoring, method: str, seed: int
-) -> Merged:
+def merge(tables: Mapping[str, Mapping[str, Scores]], kind: Kind, method: str, seed: int) -> Merged:
     """Merge the scores in `tables` (split -> model -> scores, with a split `dev`) into one model's.
 
     `vote` takes the majority of the predicted classes, or the mean of similarities (BEES, section
@@ -55,52 +41,50 @@ def merge(
     their average on one half of dev.
     """
     every = {name: aligned(models, kind.predictions) for name, models in tables.items()}
-    dev = every["dev"]
+    dev, names = every["dev"], list(tables["dev"])
     if dev.targets is None:
-        raise UserError(f"{dev.names[0]}: expected labels with the dev scores, found none")
+        raise UserError(f"{names[0]}: expected labels with the dev scores, found none")
     targets, seen = dev.targets, dev.selected_on
-    chosen = list(range(len(dev.names)))
+    chosen = list(range(len(names)))
     if method == "greedy":
-        inside, _ = halves(dev.ids, seed)
-        seen = seen | np.isin(np.arange(len(seen)), inside)
+        half = first_half(dev.ids, seed)
+        seen = seen | half
 
         def score(scores: np.ndarray) -> float:
-            return kind.metrics(kind.predictions(scores), targets[inside])[kind.main_metric]
+            return kind.measure(scores, targets[half])[kind.main_metric]
 
-        chosen = greedy_selection(dev.values[:, inside], score)
+        chosen = greedy_selection(dev.values[:, half], score)
     if seen.all():
         line = f"found 0 of {len(seen)}; leave out members that are ensembles"
         raise UserError(f"dev: expected examples that selected no member, {line}")
-    splits = {name: merged(table, chosen, kind, method) for name, table in every.items()}
-    if seen.any():
-        splits["dev"] = replace(splits["dev"], selected_on=seen)
-    counts = Counter(dev.names[model] for model in chosen)
 
-    def metrics(predictions: np.ndarray | None) -> dict[str, float]:
-        assert predictions is not None
+    def metrics(predictions: np.ndarray) -> dict[str, float]:
         return kind.metrics(predictions[~seen], targets[~seen])
 
-    return Merged(
-        weights={name: counts[name] for name in dev.names if counts[name]},
-        splits=splits,
-        metrics=metrics(splits["dev"].predictions),
-        members={n: metrics(one) for n, one in zip(dev.names, dev.predictions, strict=True)},
-        reported=int((~seen).sum()),
-        selected_on=int(seen.sum()),
-    )
+    splits = {name: merged(table, chosen, kind, method) for name, table in every.items()}
+    found = metrics(splits["dev"].predicted(kind.predictions))
+    if seen.any():
+        splits["dev"] = replace(splits["dev"], selected_on=seen)
+    counts = Counter(names[model] for model in chosen)
+    each = zip(names, dev.predictions, strict=True)
+    members = {
+        "weights": {name: counts[name] for name in names if counts[name]},
+        "counts": [counts[name] for name in names],
+        "dev": {name: metrics(predictions) for name, predictions in each},
+        "reported_examples": int((~seen).sum()),
+        "selected_on_examples": int(seen.sum()),
+    }
+    return Merged(splits, found, members)
 
 
-def merged(table: Aligned, chosen: list[int], kind: Scoring, method: str) -> Scores:
+def merged(table: Aligned, chosen: list[int], kind: Kind, method: str) -> Scores:
     """Merge one split's scores of the chosen models."""
     scores = average(table.values[chosen]).astype(np.float32)
-    if method == "vote" and scores.ndim == 2 and table.predictions.ndim == 2:
+    if method == "vote" and kind.classes is not None:
         predictions = majority_vote(table.predictions, table.values)
     else:
         predictions = kind.predictions(scores)
     return Scores(table.ids, scores, table.targets, predictions)
-
-
-ROUNDS = 25
 
 
 def greedy_selection(
@@ -113,23 +97,17 @@ def greedy_selection(
     all rounds is returned, the smallest in a tie; it never scores below its best member.
     """
     chosen: list[int] = []
-    best: list[int] = []
-    best_score = -np.inf
+    values: list[float] = []
     total = np.zeros(scores.shape[1:])
-    for _ in range(rounds):
-        values = [score((total + one) / (len(chosen) + 1)) for one in scores.astype(np.float64)]
-        winner = int(np.argmax(values))
-        chosen.append(winner)
-        total = total + scores[winner]
-        if values[winner] > best_score:
-            best, best_score = list(chosen), values[winner]
-    return best
+    for size in range(1, rounds + 1):
+        found = [score((total + one) / size) for one in scores.astype(np.float64)]
+        chosen.append(int(np.argmax(found)))
+        values.append(max(found))
+        total = total + scores[chosen[-1]]
+    return chosen[: int(np.argmax(values)) + 1]
 
 
-def halves(ids: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Split the examples in halves by their ids, independent of their order; return the rows."""
-    order = np.array(
-        sorted(range(len(ids)), key=lambda row: (crc32(f"{seed} {ids[row]}".encode()), ids[row]))
-    )
-    middle = (len(ids) + 1) // 2
-    return np.sort(order[:middle]), np.sort(order[middle:])
+def first_half(ids: np.ndarray, seed: int) -> np.ndarray:
+    """Mark (N,) one half of the examples, drawn by their ids, whatever their order is."""
+    order = sorted(range(len(ids)), key=lambda i: (crc32(f"{seed} {ids[i]}".encode()), ids[i]))
+    return np.isin(np.arange(len(ids)), order[: (len(ids) + 1) // 2])

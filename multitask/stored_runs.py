@@ -19,7 +19,7 @@ from tasks.base import Task
 from tasks.metrics import mean_score
 from tasks.own_task import OwnTask, own_tasks_of
 from tasks.own_types import TYPES
-from tasks.predictions import Scores, write_prediction_file, write_scores
+from tasks.predictions import Scores, read_scores_of, write_prediction_file, write_scores
 
 # Settings that the table shows in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "device", "output", "members", "method")
@@ -54,6 +54,17 @@ class StoredRun:
         """Return the options of a task that decide the number of its outputs, if they are set."""
         stored = self.config.get("task_options", {}).get(task, {})
         return {key: stored[key] for key in ("classes", "types") if stored.get(key)}
+
+    def outputs(self, task: str) -> dict[str, Any]:
+        """Return what defines the outputs of a task, which runs share that are merged."""
+        own = self.own_tasks.get(task)
+        return (
+            own.outputs if own else {"classes": "all", "types": "all"} | self.output_options(task)
+        )
+
+    def scores(self, task: str, split: str) -> Scores:
+        """Read the probabilities or similarities of a task on a split."""
+        return read_scores_of(RunFolder(self.folder).scores(task, split), self.task(task).kind)
 
     def main_metric(self, task: str) -> str:
         """Return the main metric of a task."""
@@ -149,16 +160,17 @@ def run_if_any(folder: Path) -> StoredRun | None:
     return StoredRun(folder, config, RunFolder(folder).metrics()) if is_run(config) else None
 
 
-def check_same_rows(runs: Iterable[Path], task: str, split: str) -> None:
+def check_same_rows(runs: Iterable[StoredRun], task: str, split: str) -> None:
     """Raise RunError if an own task has ids of other columns, or row numbers of other files.
 
-    Equal ids would then be those of different examples. Folders without a run are not compared.
+    Equal ids would then be those of different examples.
     """
     found: dict[str | None, Path] = {}
-    for run in map(RunFolder, runs):
-        if own := own_tasks_of(run.settings_if_any().get("own_tasks", {})).get(task):
+    for run in runs:
+        if own := run.own_tasks.get(task):
             by_column = f"the column {own.id}" if own.id else None
-            found.setdefault(by_column or run.data().get(f"{task} {split}"), run.path)
+            file = RunFolder(run.folder).data().get(f"{task} {split}")
+            found.setdefault(by_column or file, run.folder)
     if len(found) > 1:
         first, other, *_ = found.values()
         line = f"expected the {split} file of {task} of {first}, with ids from the same column"

@@ -60,7 +60,7 @@ def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Diff
     table = aligned(tables, kind.predictions)
     assert table.targets is not None
     targets = table.targets
-    predictions = dict(zip(table.names, table.predictions, strict=True))
+    predictions = dict(zip(tables, table.predictions, strict=True))
     score = METRICS[kind.main_metric].score
 
     def mean(several: Sequence[str], rows: np.ndarray) -> float:

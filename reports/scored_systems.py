@@ -11,14 +11,13 @@ import numpy as np
 from common.errors import UserError
 from common.progress import with_bar
 from ensemble.alignment import aligned
-from multitask.run_folder import RunFolder
 from multitask.stored_runs import check_same_rows, read_run
 from reports.systems import NO_SEED, System, group_runs
 from tasks import CS224N, in_order
 from tasks.base import Task
 from tasks.kinds import Kind
 from tasks.metrics import overall
-from tasks.predictions import Scores, read_scores_of
+from tasks.predictions import Scores
 
 
 @dataclass(frozen=True)
@@ -89,14 +88,13 @@ def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:
 
     Examples on which any of the systems was selected are left out for all systems.
     """
-    cells = [(system, *cell) for system in systems for cell in system.cells.items()]
-    for task in in_order(task for _, (task, _), _ in cells):
-        check_same_rows([folder for _, (name, _), folder in cells if name == task], task, "dev")
+    cells = [(*cell, folder) for one in systems for cell, folder in one.cells.items()]
+    runs = {run.folder: run for system in systems for run in system.runs}
+    for task in in_order(task for task, _, _ in cells):
+        check_same_rows([runs[folder] for name, _, folder in cells if name == task], task, "dev")
     scores = {
-        (task, seed, folder): read_scores_of(
-            RunFolder(folder).scores(task, "dev"), system.task(task).kind
-        )
-        for system, (task, seed), folder in with_bar("read scores", "cell", cells)
+        (task, seed, folder): runs[folder].scores(task, "dev")
+        for task, seed, folder in with_bar("read scores", "cell", cells)
     }
     seen: dict[str, set[str]] = {}
     for (task, _, _), found in scores.items():

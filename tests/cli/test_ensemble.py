@@ -1,7 +1,6 @@
 """Modes ensemble and compare: finished runs are merged and compared; other folders are kept."""
 
 import errno
-import json
 import shutil
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from run_files import metrics
 
+from common.files import write_json
 from tasks import build_task
 from tasks.predictions import Scores, read_scores, scores_name, write_scores
 
@@ -22,6 +22,8 @@ def make_run(tmp_path):
     def make(name, *tasks):
         folder = tmp_path / name / "predictions"
         folder.mkdir(parents=True)
+        write_json(tmp_path / name / "config.json", {"mode": "multitask", "tasks": tasks})
+        write_json(tmp_path / name / "metrics.json", {"dev": {}})
         draw = np.random.default_rng(len(name) + ord(name[-1]))
         for task in tasks:
             for split in ("dev", "test"):
@@ -109,15 +111,16 @@ def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path, mon
     [
         (["sst=qqp-run"], 2, "expected a run of sst, found qqp"),
         (["qqp-run", "qqp-run"], 2, "expected each run once for qqp"),
-        (["nowhere"], 1, "nowhere: expected a finished run, found no predictions"),
+        (["nowhere"], 1, "nowhere: expected a run with a config.json, found none"),
+        (["sst=no-scores"], 1, "expected a run with predictions, found no predictions/TASK-dev"),
         (["unfinished"], 1, "unfinished: expected a finished run, found no metrics.json"),
         (["qqp-run", "--seed", "3"], 2, "--seed: expected --method greedy"),
     ],
 )
 def test_runs_that_cannot_be_merged_are_refused(make_run, cwd, error_line, argv, status, expected):
     make_run("qqp-run", "qqp")
-    settings = {"mode": "single", "tasks": ["sst"], "seed": 1}
-    Path(make_run("unfinished", "sst"), "config.json").write_text(json.dumps(settings))
+    make_run("no-scores")
+    Path(make_run("unfinished", "sst"), "metrics.json").unlink()
     assert expected in error_line(status, "--mode", "ensemble", "--runs", *argv)
     assert not (cwd / "runs").exists()
 

@@ -46,10 +46,10 @@ def test_votes_equal_a_plain_loop(models, with_probabilities):
 @pytest.mark.parametrize(
     ("predictions", "probabilities", "expected"),
     [
-        ([], None, "at least one model"),
-        ([[0.5]], None, "integers from 0"),
-        ([[2]], [[[0.5, 0.5]]], "below 2"),
-        ([[0]], [[0.5]], "1 models x 1 examples x classes"),
+        ([], None, "models x examples"),
+        ([[0.5]], None, "classes from 0 to 0"),
+        ([[2]], [[[0.5, 0.5]]], "classes from 0 to 1"),
+        ([[0]], [[0.5]], r"finite numbers \(1, 1, 'classes'\)"),
         ([[1]], [[[0.5, float("nan")]]], "expected finite numbers"),
     ],
 )
@@ -62,6 +62,11 @@ def test_votes_of_another_shape_are_refused(predictions, probabilities, expected
 def test_averages_have_the_golden_values(case):
     found = average(case["inputs"]["scores"])
     np.testing.assert_allclose(found, case["expected"]["mean"], rtol=1e-12, atol=1e-12)
+
+
+def test_no_model_has_no_average():
+    with pytest.raises(ValueError, match="at least one model"):
+        average([])
 
 
 def test_averages_of_float32_are_computed_in_float64():
