@@ -14,7 +14,7 @@ from losses.simcse import simcse_loss
 from losses.smart import adversarial_noise
 from losses.supcon import SupCon, supcon_loss
 from losses.super_loss import SuperLoss, super_loss
-from losses.triplet import ClassTriplet, triplet_loss, triplet_margin_loss
+from losses.triplet import ClassTriplet, triplet_loss
 
 __all__ = [
     "ClassObjective",
@@ -38,5 +38,4 @@ __all__ = [
     "super_loss",
     "symmetric_kl",
     "triplet_loss",
-    "triplet_margin_loss",
 ]

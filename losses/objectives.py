@@ -53,11 +53,6 @@ class PretrainObjective(TrainingObjective):
         """Return the file with the text; None if the text is that of tasks."""
         return None
 
-    @property
-    def adds_layer(self) -> bool:
-        """Return whether a layer is between embeddings and loss, in training only."""
-        return False
-
     def length_faults(self, epochs: int) -> Iterable[str]:
         """Return errors for a number of epochs."""
         return ()
@@ -76,10 +71,6 @@ class ClassObjective(PretrainObjective):
         help="layer between embeddings and an objective of classes, in training only",
         source="SuperConText, section IV.C",
     )
-
-    @property
-    def adds_layer(self) -> bool:
-        return self.projection_head != "none"
 
     def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
         """Return the loss, and the loss that replaces it after so many epochs, or None."""

@@ -1,4 +1,4 @@
-"""Triplet losses: of the classes of a batch, and of given triplets."""
+"""Triplet loss of the classes of a batch (Schroff et al., 2015)."""
 
 from __future__ import annotations
 
@@ -60,21 +60,6 @@ def triplet_loss(
     terms = torch.where(positive, nearer * reach - sums[rows, nearer], 0)
     active = (nearer * positive).sum()
     return terms.sum() / (triplets if reduction == "all" else active.clamp(min=1))
-
-
-def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 0.5
-) -> Tensor:
-    """Compute the mean of max(0, cos(anchor, negative) - cos(anchor, positive) + margin).
-
-    Each anchor has its own positive and its own negative (Schroff et al., 2015, Eq. 2, with the
-    cosine similarity as in Reimers and Gurevych, 2019).
-
-    Args:
-        anchor, positive, negative: (N, H).
-    """
-    near, far = F.cosine_similarity(anchor, positive), F.cosine_similarity(anchor, negative)
-    return (far - near + margin).clamp(min=0).mean()
 
 
 class ClassTriplet(ClassObjective, name="class-triplet"):

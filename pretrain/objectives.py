@@ -1,4 +1,4 @@
-"""The objectives of pre-training on texts and pairs, and the base class of all of them.
+"""The objectives of pre-training on texts and pairs; those of classes are beside their losses.
 
 `pretrain_tasks.py` makes tasks of the objectives.
 """
@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from common.errors import UserError
 from common.later import Tensor
 from common.settings import Name, Positive, setting
-from losses import simcse_loss, triplet_margin_loss
+from losses import simcse_loss
 from losses.objectives import TEMPERATURE, TEMPERATURE_HELP, PretrainObjective
-from pretrain.texts import Texts, read_nli_triplets
+from pretrain.texts import Texts, file_texts, positive_pairs, read_nli_triplets, sentences
 from tasks.base import Embeddings
 
 TEXT = (
@@ -26,25 +27,27 @@ PROJECT = "put a layer between embeddings and objective, in training only (SimCS
 
 
 class TextObjective(PretrainObjective):
-    """An objective about texts, without classes; `config` is the `RunConfig` of the run."""
+    """An objective in which each text finds the one that belongs to it, without classes."""
 
     projection: bool = setting(False, help=PROJECT)
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        """Return the loss of a batch; texts of one group are not negatives of each other."""
-        raise UserError(f"objective {self.name}: expected loss")
+        """Return SimCSE's loss; other pairs of the batch, and any third text, are negatives.
+
+        Texts of one group are not negatives of each other.
+        """
+        third = texts[2] if len(texts) > 2 else None
+        own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
+        return simcse_loss(texts[0], texts[1], self.contrast_temperature, third, own, other)
 
     def source(self, config: Any) -> Texts:
-        """Return the texts to train on."""
+        """Return the texts to train on; `config` is the `RunConfig` of the run."""
         raise UserError(f"objective {self.name}: expected source")
-
-    @property
-    def adds_layer(self) -> bool:
-        return self.projection
 
 
 class FileObjective(TextObjective):
-    """An objective about texts, without classes, of tasks or of a file instead."""
+    """An objective about the texts of tasks, or of a file instead."""
 
     text: Name | None = setting(None, help=TEXT, metavar="FILE")
     text_column: tuple[Name, ...] = setting((), help=COLUMN, metavar="NAME")
@@ -56,49 +59,32 @@ class FileObjective(TextObjective):
     def faults(self) -> Iterator[str]:
         if self.text_column and self.text is None:
             yield "text_column: needs text, the file of this column"
-        if len(self.text_column) > (2 if self.of_pairs else 1):
+        elif len(self.text_column) > (2 if self.of_pairs else 1):
             yield f"text_column: too many for objective {self.name}: {', '.join(self.text_column)}"
-
-
-class PairObjective(FileObjective):
-    """An objective about texts that belong together, perhaps with others that do not."""
-
-    of_pairs = True
-    random_negatives: ClassVar[bool] = False  # whether each pair has a third text from elsewhere
-
-    def faults(self) -> Iterator[str]:
-        yield from super().faults()
-        if self.text is not None and len({*self.text_column}) != 2:
+        elif self.of_pairs and self.text is not None and len({*self.text_column}) != 2:
             yield f"text_column: objective {self.name} needs two, such as question and answer"
 
     def source(self, config: Any) -> Texts:
-        from pretrain.pretrain_tasks import pair_source
-
-        return pair_source(self, config)
-
-
-class ContrastiveObjective(TextObjective):
-    """An objective in which each text finds the one that belongs to it, by SimCSE's loss."""
-
-    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
-
-    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        """Return SimCSE's loss; other pairs of the batch, and any third text, are negatives."""
-        third = texts[2] if len(texts) > 2 else None
-        own, other = groups.unbind(1) if groups.ndim == 2 else (groups, None)
-        return simcse_loss(texts[0], texts[1], self.contrast_temperature, third, own, other)
+        if self.text is not None:
+            return Texts(partial(file_texts, self.text, self.text_column), self.text)
+        origin = f"the training files of {', '.join(config.tasks)}"
+        if self.of_pairs:
+            return Texts(partial(positive_pairs, config.tasks), origin)
+        tasks = [config.options_of(name).build() for name in config.tasks]
+        return Texts(partial(sentences, tasks), origin)
 
 
-class SimCSE(ContrastiveObjective, FileObjective, name="simcse"):
+class SimCSE(FileObjective, name="simcse"):
     """Each sentence finds its other view, which dropout makes, in the batch (Gao et al., 2021)."""
 
-    def source(self, config: Any) -> Texts:
-        from pretrain.pretrain_tasks import sentence_source
 
-        return sentence_source(self, config)
+class Pairs(FileObjective, name="pairs"):
+    """Each text finds the one that belongs to it (Quora duplicates, STS from 4 on, --text)."""
+
+    of_pairs = True
 
 
-class NLI(ContrastiveObjective, name="nli"):
+class NLI(TextObjective, name="nli"):
     """Each premise finds what follows from it; what contradicts it is a hard negative."""
 
     needs_file = True
@@ -119,23 +105,3 @@ class NLI(ContrastiveObjective, name="nli"):
     def faults(self) -> Iterator[str]:
         if self.nli is None:
             yield "nli: expected a file with objective nli, found none"
-
-
-class Pairs(ContrastiveObjective, PairObjective, name="pairs"):
-    """Each text finds the one that belongs to it (Quora duplicates, STS from 4 on, --text)."""
-
-
-class Ranking(Pairs, name="ranking"):
-    """As pairs, with sentences from elsewhere as further negatives."""
-
-    random_negatives = True
-
-
-class Triplet(PairObjective, name="triplet"):
-    """A text is nearer to the one that belongs to it than to one from elsewhere, by a margin."""
-
-    compares_examples, random_negatives = False, True
-    margin: Positive = setting(0.5, help="margin in cosines", source="our choice")
-
-    def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
-        return triplet_margin_loss(texts[0], texts[1], texts[2], self.margin)

@@ -7,7 +7,7 @@ encoder is evaluated by logistic regression on frozen embeddings (`probe.py`) or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,56 +20,48 @@ from torch import Tensor, nn
 from losses.objectives import ClassLoss, ClassObjective
 from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
-from pretrain.objectives import PairObjective, TextObjective
-from pretrain.projection_heads import projection_head
-from pretrain.texts import (
-    Make,
-    Texts,
-    distinct_texts,
-    overlap,
-    pairs_with_negatives,
-    positive_pairs,
-    read_pairs,
-    read_texts,
-    sentences,
-    training_sentences,
-)
+from pretrain.objectives import TextObjective
 from tasks import CS224N, SAMPLE, data_folder
-from tasks.base import Embeddings, Task, output_loss
-from tasks.kinds import Kind
+from tasks.base import Task, output_loss
+from tasks.kinds import Kind, Outputs
 from tasks.metrics import pearson, spearman
-from tasks.readers import limit_of, sample_rows
+from tasks.readers import Examples, limit_of, normalise_text, sample_rows
 from tasks.registry import SAME_MEANING
 from tasks.text_files import DataError
 
 NEIGHBOURS, MAX_EXAMPLES = 10, 5000
+PROJECTED = 512  # width of the projection of classes
 
 
-class TextProjection(nn.Module):
-    """The texts' embeddings; with `mlp`, only in training, through a linear layer and tanh.
+class Projection(nn.Module):
+    """The embeddings of an example's texts; in training only, through a layer.
 
-    The layer is shared by all texts (Gao et al., 2021, section 6.3).
+    All texts share the layer (Gao et al., 2021, section 6.3).
     """
 
-    def __init__(self, width: int, mlp: bool) -> None:
+    def __init__(self, layer: nn.Module) -> None:
         super().__init__()
-        self.layer = nn.Linear(width, width) if mlp else None
+        self.layer = layer
 
-    def forward(self, *texts: Tensor) -> Embeddings:
-        if self.layer is None or not self.training:
-            return texts
-        return tuple(torch.tanh(self.layer(text)) for text in texts)
+    def forward(self, *texts: Tensor) -> Outputs:
+        found = tuple(map(self.layer, texts)) if self.training else texts
+        return found if len(found) > 1 else found[0]
 
 
-class ClassProjection(nn.Module):
-    """Embeddings (B, H); only in training, their projection, (B, 512) unless it has no layer."""
+def text_projection(projection: bool, width: int) -> Projection:
+    """Return SimCSE's layer, or none."""
+    layer = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if projection else nn.Identity()
+    return Projection(layer)
 
-    def __init__(self, width: int, projection: str) -> None:
-        super().__init__()
-        self.projection = projection_head(projection, width)
 
-    def forward(self, embedding: Tensor) -> Tensor:
-        return self.projection(embedding) if self.training else embedding
+def class_projection(kind: str, width: int) -> Projection:
+    """Return the layers of a loss of classes (SuperConText, section IV.C).
+
+    `kind` is none, linear (one layer), or nonlinear (two layers with ReLU between them).
+    """
+    hidden = [nn.Linear(width, width, bias=False), nn.ReLU()] if kind == "nonlinear" else []
+    last = nn.Identity() if kind == "none" else nn.Linear(width, PROJECTED, bias=False)
+    return Projection(nn.Sequential(*hidden, last))
 
 
 def pretraining_tasks(config: RunConfig) -> dict[str, Task]:
@@ -92,7 +84,7 @@ def text_task(objective: TextObjective, config: RunConfig) -> Task:
             main_metric="spearman",
         ),
         source=objective.source(config),
-        build_head=partial(TextProjection, mlp=objective.adds_layer),
+        build_head=partial(text_projection, objective.projection),
         compares_examples=objective.compares_examples,
     )
 
@@ -116,7 +108,7 @@ def contrastive_tasks(objective: ClassObjective, config: RunConfig) -> dict[str,
                 main_metric="knn_accuracy",
                 classes=task.kind.classes,
             ),
-            build_head=partial(ClassProjection, projection=objective.projection_head),
+            build_head=partial(class_projection, objective.projection_head),
             output=None,
             losses={},
             compares_examples=True,
@@ -130,37 +122,6 @@ def embedding_kind(loss: Callable[[Any, Tensor], Tensor] | ClassLoss, **function
     return Kind(loss=loss, predictions=lambda scores: scores, **functions)
 
 
-def origin_of(config: RunConfig) -> str:
-    """Return a phrase for messages that names the source of the tasks' texts."""
-    return f"the training files of {', '.join(config.tasks)}"
-
-
-def tasks_of(config: RunConfig) -> list[Task]:
-    """Return the tasks whose training texts are read."""
-    return [config.options_of(name).build() for name in config.tasks]
-
-
-def sentence_source(objective: Any, config: RunConfig) -> Texts:
-    """Return the sentences of tasks or of the objective's file, each paired with itself."""
-    if objective.text:
-        column = objective.text_column[0] if objective.text_column else None
-        return Texts(partial(read_texts, objective.text, column), objective.text)
-    return Texts(partial(sentences, tasks_of(config)), origin_of(config))
-
-
-def pair_source(objective: PairObjective, config: RunConfig) -> Texts:
-    """Return pairs of tasks or of the objective's file, optionally with a random negative."""
-    origin = objective.text or origin_of(config)
-    pairs: Make = partial(positive_pairs, config.tasks)
-    if objective.text:
-        first, second = objective.text_column
-        pairs = partial(read_pairs, objective.text, (first, second))
-    if objective.random_negatives:
-        pool = None if objective.text else partial(training_sentences, tasks_of(config))
-        pairs = partial(pairs_with_negatives, pairs, pool, origin, config.seed)
-    return Texts(pairs, origin)
-
-
 def overlap_lines(config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]:
     """Yield one line per task: how many of its dev and test sentences are in the training text."""
     folder, objective = data_folder(config.data), config.pretraining_objective
@@ -169,17 +130,25 @@ def overlap_lines(config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]
     examples = [
         task.read(folder, "train", limit_of(config.limit, task.name)) for task in tasks.values()
     ]
-    known = distinct_texts(column for some in examples for column in some.texts)
+    known = distinct_texts(examples)
     # For pre-training on classes also the dev and test files of its own tasks.
     own = config.tasks if objective.of_classes else ()
     for name in dict.fromkeys((*CS224N, *own)):
+        task = config.options_of(name).build()
+        held = [split for split in task.source.splits if split != "train"]
         try:
-            shared = overlap(known, folder, config.options_of(name).build())
+            shared = {one: len(known & distinct_texts([task.read(folder, one)])) for one in held}
         except DataError as error:
             yield f"overlap with {name}: unknown ({error})"
             continue
         found = ", ".join(f"{count:,} of {split}" for split, count in shared.items())
         yield f"sentences of {name} that the training text contains: {found}"
+
+
+def distinct_texts(several: Iterable[Examples]) -> set[str]:
+    """Return the distinct texts as `normalise_text` returns them, without the empty one."""
+    found = (text for examples in several for column in examples.texts for text in column)
+    return {normalise_text(text) for text in found} - {""}
 
 
 def similarity_metrics(scores: np.ndarray, similarities: np.ndarray) -> dict[str, float]:

@@ -1,24 +1,21 @@
-"""Texts for pre-training: sentences, pairs and NLI triplets; their overlap with dev and test."""
+"""Texts for pre-training: sentences, pairs and NLI triplets, and which of them are alike.
+
+A reader returns columns of n texts, and groups (n,) or (n, 2). Texts of the same group are not
+negatives of each other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from common.random_generators import generator
 from tasks import build_task
 from tasks.base import Task
-from tasks.readers import (
-    Examples,
-    Limit,
-    clean_pair_text,
-    normalise_text,
-    sample_rows,
-)
+from tasks.labelled_files import LabelledFiles
+from tasks.readers import Examples, Limit, clean_pair_text, sample_rows, spelled_label
 from tasks.registry import SAME_MEANING
 from tasks.tables import columns_of, read_sentences, rows_by_name
 from tasks.text_files import DataError
@@ -30,17 +27,17 @@ LABELLED = (
     ("sentence1", "sentence2", "label"),
     ("premise", "hypothesis", "label"),
 )
-LABELS = {"entailment": 0, "0": 0, "neutral": 1, "1": 1, "contradiction": 2, "2": 2}
+CLASSES = ("entailment", "neutral", "contradiction")
+LABELS = {text: n for n, name in enumerate(CLASSES) for text in (name, f"{n}", f"{n}.0")}
 Columns = tuple[list[str], ...]
 Make = Callable[[Path, Limit], tuple[Columns, np.ndarray]]  # folder, limit -> texts, groups
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Training examples from `make(folder, limit)`; the dev split is that of STS.
+    """Training examples from `make(folder, limit)`, with the groups as targets.
 
-    `make` returns one list of texts per column, and groups (n,) or (n, 2). Texts of the same group
-    are not negatives of each other. The groups take the place of targets.
+    The dev split is that of STS.
     """
 
     make: Make
@@ -54,43 +51,68 @@ class Texts:
         if split == "dev":
             return build_task("sts").read(folder, "dev", limit)
         columns, groups = self.make(folder, limit)
-        if len(groups) < 2:
-            raise DataError(
-                f"{self.where(folder, split)}: expected at least two examples, found {len(groups)}"
-            )
+        if len(np.unique(groups if groups.ndim == 1 else groups[:, 0])) < 2:
+            line = "expected two examples that share no text, without case and spaces"
+            raise DataError(f"{self.origin}: {line}, found none among {len(groups)}")
         return Examples([str(i) for i in range(len(groups))], columns, groups)
 
     def where(self, folder: Path, split: str) -> str:
         return self.origin if split == "train" else build_task("sts").source.where(folder, split)
 
 
-def training_sentences(tasks: Iterable[Task], folder: Path, limit: Limit = None) -> list[str]:
-    """Return the distinct sentences of these tasks' training files; `limit` counts per task."""
+def sentences(tasks: Iterable[Task], folder: Path, limit: Limit) -> tuple[Columns, np.ndarray]:
+    """Return the distinct sentences of these tasks' training files; `limit` counts per task.
+
+    Each is paired with itself: two views, which differ by dropout.
+    """
     found: dict[str, None] = {}
     for task in tasks:
         for column in task.read(folder, "train", limit).texts:
             found |= dict.fromkeys(text for text in column if text)
-    return list(found)
-
-
-def sentences(tasks: Iterable[Task], folder: Path, limit: Limit) -> tuple[Columns, np.ndarray]:
-    """Return each sentence paired with itself: two views, which differ by dropout."""
-    column = training_sentences(tasks, folder, limit)
+    column = list(found)
     return (column, column), np.arange(len(column))
 
 
 def positive_pairs(names: Sequence[str], folder: Path, limit: Limit) -> tuple[Columns, np.ndarray]:
-    """Return the positive pairs of these tasks and the groups that these pairs link."""
-    left: list[str] = []
-    right: list[str] = []
+    """Return the pairs of these tasks that have the same meaning by their labels."""
+    pairs: list[tuple[str, ...]] = []
     for name in names:
         examples = build_task(name).read(folder, "train", limit)
         assert examples.targets is not None
-        for row in np.flatnonzero(examples.targets >= SAME_MEANING[name]):
-            if examples.texts[0][row] and examples.texts[1][row]:
-                left.append(examples.texts[0][row])
-                right.append(examples.texts[1][row])
+        same = np.flatnonzero(examples.targets >= SAME_MEANING[name])
+        pairs += [tuple(column[row] for column in examples.texts) for row in same]
+    left, right = in_columns([pair for pair in pairs if all(pair)], 2)
     return (left, right), connected_groups(left, right)
+
+
+def file_texts(
+    file: str, names: Sequence[str], folder: Path, limit: Limit
+) -> tuple[Columns, np.ndarray]:
+    """Return the distinct sentences of a file, each paired with itself, or its distinct pairs.
+
+    `names` are two columns of pairs, one column of sentences, or none for the lines of a text file.
+    `limit` draws some at random. Pairs that share a text, directly or through others, have the same
+    group; texts are compared without case and repeated spaces.
+    """
+    if len(names) == 2:
+        fields = (tuple(row[name] for name in names) for _, row in rows_by_name(Path(file), names))
+    else:
+        fields = ((text,) for text in read_sentences(Path(file), *names))
+    distinct = dict.fromkeys(tuple(map(str.strip, row)) for row in fields)
+    rows = [row for row in distinct if all(row)]
+    columns = in_columns([rows[place] for place in sample_rows(len(rows), limit)], len(names) or 1)
+    left, right = columns[0], columns[-1]
+    return (left, right), connected_groups(*(list(map(without_case, c)) for c in (left, right)))
+
+
+def without_case(text: str) -> str:
+    """Return a text in lower case with single spaces, as many encoders read it."""
+    return " ".join(text.lower().split())
+
+
+def in_columns(rows: Sequence[tuple[str, ...]], count: int) -> Columns:
+    """Return the `count` columns of rows, of which there may be none."""
+    return tuple([row[place] for row in rows] for place in range(count))
 
 
 def connected_groups(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
@@ -105,91 +127,6 @@ def connected_groups(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
     return component[ends[0]].astype(np.int64)
 
 
-def pairs_with_negatives(
-    pairs_of: Make,
-    pool_of: Callable[[Path, Limit], list[str]] | None,
-    origin: str,
-    seed: int,
-    folder: Path,
-    limit: Limit,
-) -> tuple[Columns, np.ndarray]:
-    """Return the pairs, each with a random sentence that is not in its group.
-
-    The sentence is drawn from `pool_of` or, if that is None, from the other pairs. Groups (n, 2)
-    are the pair's and the sentence's, -1 for a sentence without a group.
-    """
-    (left, right), groups = pairs_of(folder, limit)
-    group_of = dict(zip([*left, *right], [*groups, *groups], strict=True))
-    pool = pool_of(folder, limit) if pool_of else list(group_of)
-    outside = np.array([group_of.get(text, -1) for text in pool])
-    draw = generator(seed, "out-of-sample negatives")
-    chosen = draw.integers(len(pool) or 1, size=len(groups))
-    alike = len(np.unique(outside)) == 1
-    for row in np.flatnonzero(outside[chosen] == groups):
-        if alike:
-            raise DataError(f"{origin}: expected sentences outside of the pairs' group, found none")
-        while outside[chosen[row]] == groups[row]:
-            chosen[row] = draw.integers(len(pool))
-    negatives = [pool[row] for row in chosen]
-    return (left, right, negatives), np.stack([groups, outside[chosen]], axis=1)
-
-
-def read_texts(
-    file: str, column: str | None, folder: Path, limit: Limit
-) -> tuple[Columns, np.ndarray]:
-    """Return the distinct sentences of a file, each paired with itself; `limit` draws some.
-
-    Sentences that differ only in case and spaces have the same group. Raises DataError if all do,
-    because nothing can be learnt from them.
-    """
-    distinct = dict.fromkeys(map(str.strip, read_sentences(Path(file), column)))
-    found = [text for text in distinct if text]
-    found = [found[row] for row in sample_rows(len(found), limit)]
-    place: dict[str, int] = {}
-    groups = np.array([place.setdefault(without_case(text), len(place)) for text in found])
-    if len(found) > 1 and len(place) == 1:
-        line = "expected sentences that differ in more than case and spaces, found none"
-        raise DataError(f"{file}: {line}")
-    return (found, found), groups
-
-
-def without_case(text: str) -> str:
-    """Return a text in lower case with single spaces, as many encoders read it."""
-    return " ".join(text.lower().split())
-
-
-def read_pairs(
-    file: str, names: tuple[str, str], folder: Path, limit: Limit
-) -> tuple[Columns, np.ndarray]:
-    """Return the distinct pairs of a file with two texts; `limit` draws some at random.
-
-    Pairs that share a text, directly or through others, have the same group; texts are compared
-    without case and repeated spaces. Raises DataError for fewer than two groups, from which nothing
-    can be learnt.
-    """
-    path = Path(file)
-    count = 0
-    pairs: dict[tuple[str, str], None] = {}  # the rows' other columns may be long
-    for _, row in rows_by_name(path, names):
-        count += 1
-        pairs[row[names[0]].strip(), row[names[1]].strip()] = None
-    found = [pair for pair in pairs if all(pair)]
-    found = [found[row] for row in sample_rows(len(found), limit)]
-    if len(found) < 2:
-        raise DataError(
-            f"{path}: expected two different pairs with both texts, found {len(found)} "
-            f"in {count} rows"
-        )
-    left, right = [one for one, _ in found], [other for _, other in found]
-    groups = connected_groups(*(list(map(without_case, side)) for side in (left, right)))
-    if (groups == groups[0]).all():
-        raise DataError(
-            f"{path}: expected pairs of at least two groups, found all {len(groups):,} linked by "
-            "shared texts"
-        )
-    return (left, right), groups
-
-
 def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndarray]:
     """Return the triplets of a CSV or TSV file and their groups; `limit` draws some at random.
 
@@ -197,67 +134,47 @@ def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndar
     second is the contradiction's group if it is also a premise or an entailment, else -1. Triplets
     with a blank text, or with a contradiction equal to one of the other texts, are skipped.
 
-    The file has the columns sent0, sent1, hard_neg, or labelled pairs; then the i-th entailment and
-    the i-th contradiction of a premise make a triplet (Gao et al., 2021, section 4). Labels are
-    words, or 0, 1, 2 for entailment, neutral and contradiction. Rows with a blank label, - or -1,
-    on which annotators did not agree, are skipped. Tab-separated files have no quoting.
+    The file has the columns sent0, sent1, hard_neg, or labelled pairs. Tab-separated files have no
+    quoting.
     """
     columns = {*columns_of(path, quoted_tabs=False)}
-    if {*TRIPLET} <= columns:
-        rows = [tuple(row[name] for name in TRIPLET) for _, row in nli_rows(path, TRIPLET)]
+    labelled = next((names for names in LABELLED if {*names} <= columns), None)
+    if {*TRIPLET} <= columns or labelled is None:
+        found = rows_by_name(path, TRIPLET, quoted_tabs=False)
+        rows = [tuple(clean_pair_text(row[name]) for name in TRIPLET) for _, row in found]
     else:
-        wanted = next((names for names in LABELLED if {*names} <= columns), None)
-        if wanted is None:
-            raise DataError(
-                f"{path}, line 1: expected columns {', '.join(TRIPLET)} or premise, hypothesis, "
-                f"label; found {', '.join(sorted(columns)) or 'none'}"
-            )
-        rows = list(triplets_of_pairs(path, wanted))
-    rows = [tuple(map(clean_pair_text, row)) for row in rows]
+        rows = list(triplets_of_pairs(path, labelled))
     rows = [row for row in rows if all(row) and row[2] not in row[:2]]
-    if not rows:
-        expected = "premises with an entailment and a contradiction, all different"
-        raise DataError(f"{path}: expected {expected}, found none")
     rows = [rows[place] for place in sample_rows(len(rows), limit)]
-    premises, follows, against = ([row[side] for row in rows] for side in range(3))
+    premises, follows, against = in_columns(rows, 3)
     groups = connected_groups(premises, follows)
     group_of = dict(zip([*premises, *follows], [*groups, *groups], strict=True))
     others = np.array([group_of.get(text, -1) for text in against], np.int64)
     return (premises, follows, against), np.stack([groups, others], axis=1)
 
 
-# Comma-separated with quotes, or tab-separated without.
-nli_rows = partial(rows_by_name, quoted_tabs=False)
+def triplets_of_pairs(path: Path, names: tuple[str, str, str]) -> Iterator[tuple[str, ...]]:
+    """Yield (premise, entailment, contradiction), premise by premise, in the order of the file.
 
-
-def triplets_of_pairs(path: Path, columns: tuple[str, str, str]) -> Iterator[tuple[str, ...]]:
-    """Yield (premise, entailment, contradiction), premise by premise, in the order of the file."""
-    premise, hypothesis, label = columns
+    The i-th entailment and the i-th contradiction of a premise make a triplet (Gao et al., 2021,
+    section 4). Labels are words, or 0, 1, 2. Rows with a blank label, - or -1, on which annotators
+    did not agree, are skipped.
+    """
+    pairs = LabelledFiles(
+        files={"train": str(path)},
+        text_columns=names[:2],
+        label_columns=names[2:],
+        parse_label=spelled_label(LABELS),
+        clean_text=clean_pair_text,
+        target_type=np.int64,
+        id_column=None,
+        quoted=False,
+        blank=("", "-", "-1"),
+    ).read(Path(), "train")
     found: dict[str, tuple[list[str], list[str], list[str]]] = {}
-    for line, row in nli_rows(path, columns):
-        text = row[label].strip().lower().removesuffix(".0")
-        if text in ("-", "-1", ""):
-            continue
-        if text not in LABELS:
-            raise DataError(
-                f"{path}, line {line}: {label}: expected entailment, neutral or contradiction, "
-                f"found {row[label]!r}"
-            )
-        found.setdefault(row[premise], ([], [], []))[LABELS[text]].append(row[hypothesis])
-    for text, (follows, _, against) in found.items():
+    assert pairs.targets is not None
+    for premise, hypothesis, label in zip(*pairs.texts, pairs.targets, strict=True):
+        found.setdefault(premise, ([], [], []))[label].append(hypothesis)
+    for premise, (follows, _, against) in found.items():
         for one, other in zip(follows, against, strict=False):
-            yield text, one, other
-
-
-def overlap(known: Set[str], folder: Path, task: Task) -> dict[str, int]:
-    """Count the distinct sentences of a task's dev and test that are among `known` ones."""
-    return {
-        split: len(distinct_texts(task.read(folder, split).texts) & known)
-        for split in task.source.splits
-        if split != "train"
-    }
-
-
-def distinct_texts(columns: Iterable[Sequence[str]]) -> set[str]:
-    """Return the distinct texts as `normalise_text` returns them, without the empty one."""
-    return {normalise_text(text) for column in columns for text in column} - {""}
+            yield premise, one, other

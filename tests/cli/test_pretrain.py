@@ -10,7 +10,7 @@ PROBE = ("--mode", "probe", "--task", "sst")
 NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" for i in range(30))
 
 
-@pytest.mark.parametrize("objective", ["nli", "pairs", "triplet"])
+@pytest.mark.parametrize("objective", ["nli", "pairs"])
 def test_objectives_train_in_micro_batches_and_select_on_sts_dev(run_ok, tmp_path, objective):
     folder = tmp_path / "run"
     flags = ["--limit", "40", "--batch-size", "16", "--micro-batch", "6", "--projection"]
@@ -37,15 +37,6 @@ def test_simcse_reads_distinct_sentences_of_a_file(run_ok, error_line, tmp_path,
     assert (stored["objective"]["text"], stored["tasks"]) == (str(file), [])
     line = error_line(1, "--mode", "compare", "--runs", folder, "--output", tmp_path / "page")
     assert "expected a run of tasks, found one of mode pretrain" in line
-
-
-def test_a_ranking_objective_reads_both_columns_of_a_file(run_ok, tmp_path):
-    file, folder = tmp_path / "own.tsv", tmp_path / "run"
-    file.write_text("q\ta\n" + "".join(f"Question {i}?\tAnswer {i}.\n" for i in range(20)))
-    flags = ("--objective", "ranking", "--text", file, "--text-column", "q", "a")
-    run_ok(*PRETRAIN, *flags, "--batch-size", "4", "--output", folder)
-    assert metrics(folder)["steps"] == 5
-    assert config(folder)["objective"]["text_column"] == ["q", "a"]
 
 
 def test_defaults_are_those_of_simcse_and_its_runs_start_others(run_ok, tmp_path):

@@ -37,7 +37,7 @@ WRONG = [
     ("pretrain --objective nli --nli x --tasks sst", "--tasks: none beside a file of texts"),
     ("pretrain --objective simcse --text-column x", "--text-column: needs text, the file"),
     ("pretrain --objective pairs --text x --text-column a", "--text-column: objective pairs needs"),
-    ("pretrain --objective supcon --text x", "--text: needs --objective pairs or"),
+    ("pretrain --objective supcon --text x", "--text: needs --objective simcse or"),
 ]
 
 

@@ -20,10 +20,10 @@ from dataclasses import replace
 import numpy as np
 
 from common.settings import Count, Positive, setting
-from losses.objectives import PretrainObjective
 from multitask.combiners import Combined, Combiner
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler
+from pretrain.objectives import TextObjective
 from pretrain.texts import Texts, sentences
 from tasks import TaskOptions, build_task
 from tasks.objectives import Objective
@@ -74,7 +74,7 @@ class Smooth(Objective, name="smooth"):
         return replace(task, kind=replace(task.kind, loss=loss))
 
 
-class Same(PretrainObjective, name="same"):
+class Same(TextObjective, name="same"):
     """Both views of a sentence are to be the same."""
 
     compares_examples = False
@@ -133,7 +133,14 @@ RUNS = {  # flags of a run of each role, and settings that it holds
     "task": ("single --task mood --mood-layers 3", {"task_options": {"mood": {"layers": 3}}}),
     "pre-training": (
         "pretrain --objective same --tasks sst --strength 2",
-        {"objective": {"name": "same", "strength": 2.0}},
+        {
+            "objective": {
+                "name": "same",
+                "strength": 2.0,
+                "projection": False,
+                "contrast_temperature": 0.05,
+            }
+        },
     ),
 }
 

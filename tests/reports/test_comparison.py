@@ -265,7 +265,7 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
     assert merged.values("trec", "accuracy") == [found["dev"]["trec"]["accuracy"]]
     assert len(others) == 3
     other = make_run("other", ["trec"], 0.3, 9, task_options={"trec": {"classes": "4"}})
-    with pytest.raises(UserError, match="trec: expected classes 3, as in .*r0, found 4"):
+    with pytest.raises(UserError, match=r"trec: expected classes 3, as in .*r0, found 4"):
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
 
 
