@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import MISSING, Field, fields
 from types import MappingProxyType
 from typing import Any
@@ -21,16 +20,15 @@ from common.settings import (
     default_of,
     hints_of_fields,
     methods,
-    one_value,
     scalars,
-    takes_names,
-    takes_several,
+    takes,
 )
-from multitask.settings.from_flags import option_key
-from multitask.settings.methods import ROLES
+from multitask.settings.from_flags import keys_of
+from multitask.settings.methods import ROLES, task_classes
 from multitask.settings.run_settings import RunSettings
-from tasks import TASKS, TaskOptions
+from tasks import TASKS
 
+SETTINGS = {one.name: one for one in fields(RunSettings)}
 GROUPS = ("data", "tasks", "mixing", "training", "output")
 USE_AGAIN = "files with the user-defined methods that the run was trained with"
 USE: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "FILE.py"}
@@ -61,63 +59,62 @@ class Flags:
         text = help.replace("%", "%%") if shown else argparse.SUPPRESS
         return self.groups[group].add_argument(flag(key), dest=key, help=text, **more)
 
-    def add_setting(self, key: str, one: Field[Any], hint: Any, group: str) -> None:
+    def add_setting(self, key: str, cls: Any, one: Field[Any], group: str = "training") -> None:
         """Add the flag of a setting once; several methods may share it."""
-        about, default = one.metadata, default_of(one)
+        about, default, hint = one.metadata, default_of(one), hints_of_fields(cls)[one.name]
         if key in self.keys or about.get("flag") is False:
             return
         self.keys.add(key)
         more: dict[str, Any] = {"action": "store_true"}
         if bool not in scalars(hint):
-            of_text = about.get("of_text")
-            more = {
-                "type": of_text or typed(hint),
-                "metavar": about.get("metavar") or metavar(hint),
-            }
-            if takes_several(hint) and of_text is None:
+            more = {"metavar": about.get("metavar") or metavar(hint)}
+            if of_text := about.get("of_text"):
+                more["type"] = of_text
+            elif takes(hint, tuple, Mapping):
                 more |= {"nargs": "+", "action": "extend"}
-        if default is True:
-            more["action"] = argparse.BooleanOptionalAction
+        elif default is True:
+            more = {"action": argparse.BooleanOptionalAction}
         text = about.get("help", "")
         if key in self.defaults:
             text += f" (default: {self.defaults[key]})"
         elif default not in (None, False, (), {}, MISSING) and "(default" not in text:
             shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
             text += f" (default: {', '.join(filter(None, (str(shown), about.get('source'))))})"
-        self.add(key, group, text, about.get("common", False), default=None, **more)
+        more |= {"default": None, "common": about.get("common", False)}
+        self.add(key, about.get("group", group), text, **more)
 
     def add_settings(self, keys: Iterable[str]) -> None:
         """Add the flags of settings of the run."""
-        known = {one.name: one for one in fields(RunSettings)}
         for key in keys:
-            group = known[key].metadata.get("group", "training")
-            self.add_setting(key, known[key], hints_of_fields(RunSettings)[key], group)
+            self.add_setting(key, RunSettings, SETTINGS[key])
 
     def add_methods(self, role: str, fits: Callable[[Any], bool] = lambda one: True) -> None:
         """Add the flag that selects a method of a role, and the flags of the methods' settings."""
         known = {name: one for name, one in methods(ROLES[role]).items() if fits(one)}
-        field = next(one for one in fields(RunSettings) if one.name == role)
-        about, group = field.metadata, field.metadata.get("group", "training")
+        about = SETTINGS[role].metadata
+        group = about.get("group", "training")
         if about.get("flag") is not False:
-            usual = getattr(default_of(field), "name", "ce")
+            usual = getattr(default_of(SETTINGS[role]), "name", "ce")
             text = f"{about['help']}: {', '.join(known)} (default: {usual})"
             self.keys.add(role)
             self.add(role, group, text, about.get("common", False), metavar="NAME")
         for method in known.values():
-            for one in fields(method):
-                hint = hints_of_fields(method)[one.name]
-                self.add_setting(method.prefix + one.name, one, hint, group)
+            self.add_fields(method, group)
         if self.everything:
             lines = [f"  {name}: {summary(method)}" for name, method in known.items()]
             self.parser.epilog = "\n".join([self.parser.epilog or "", f"{role}:", *lines])
 
     def add_task_options(self, names: Iterable[str]) -> None:
         """Add the options of tasks, such as `--sst-head`, and those shared by several tasks."""
-        own = {name: one for name, one in methods(TaskOptions).items() if name not in TASKS}
-        for name, task in ({name: TASKS[name] for name in names} | own).items():
-            for one in fields(task):
-                hint = hints_of_fields(task)[one.name]
-                self.add_setting(option_key(name, one), one, hint, "tasks")
+        for name, task in task_classes().items():
+            if name in names or name not in TASKS:
+                self.add_fields(task, "tasks")
+
+    def add_fields(self, cls: Any, group: str) -> None:
+        """Add the flags of the settings of a method or a task."""
+        known = {one.name: one for one in fields(cls)}
+        for key, name in keys_of(cls).items():
+            self.add_setting(key, cls, known[name], group)
 
     def given(self, args: argparse.Namespace) -> dict[str, Any]:
         """Return the given settings by the names of their flags."""
@@ -134,23 +131,15 @@ def summary(method: type[Settings]) -> str:
 
 
 def typed(hint: Any) -> Callable[[str], Any]:
-    """Return the parser of a flag: of one value, or of NAME=VALUE, which gives a pair."""
+    """Return the parser of a flag that is no setting."""
 
     def value(text: str) -> Any:
-        given: Any = text
-        if float in scalars(hint) and not text.isdigit():
-            with suppress(ValueError):  # other spellings than those of JSON, such as .5
-                given = float(text)
         try:
-            return convert("expected", one_value(hint), given, strict=False)
+            return convert("expected", hint, text)
         except SettingsError as error:
             raise argparse.ArgumentTypeError(str(error).removeprefix("expected: ")) from error
 
-    def pair(text: str) -> tuple[str, Any]:
-        name, _, typed_value = text.rpartition("=")
-        return name, value(typed_value)
-
-    return pair if takes_names(hint) else value
+    return value
 
 
 def metavar(hint: Any) -> str:

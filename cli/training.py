@@ -20,7 +20,7 @@ from multitask.run_folder import RunFolder, default_folder
 from multitask.settings.config import RunConfig, merged
 from multitask.settings.from_flags import nested
 from multitask.settings.methods import ROLES
-from multitask.settings.presets import PRESETS, preset_settings, preset_sources
+from multitask.settings.presets import preset_settings
 from multitask.settings.run_settings import RunSettings
 from tasks.own_task import OwnTask
 
@@ -198,14 +198,6 @@ def show_plan(config: RunConfig) -> int:
     from multitask.precision import precision_before_loading
     from reports.tables import text_table
 
-    if config.preset is not None:
-        used, settings = config.to_json(), []
-        for key, (_, source) in preset_sources(config.preset, config.mode).items():
-            part, _, name = key.partition(".")
-            value = used[part][name] if name and used[part] else used[part]
-            settings.append([key, str(value), source])
-        print(f"preset {config.preset}: {PRESETS[config.preset]['paper']}")
-        print(text_table(["setting", "this run", "of the paper"], settings) + "\n")
     if config.precision == "auto":
         print(precision_before_loading(config))
     rows = dry_run_rows(config)

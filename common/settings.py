@@ -13,7 +13,8 @@ It becomes a frozen data class. msgspec checks types and ranges; its messages ar
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache, partial
 from inspect import get_annotations
@@ -92,12 +93,11 @@ class Settings:
         cls.name, cls.prefix = "", prefix or cls.prefix
         if name and is_users(cls):
             family = next(one for one in cls.__mro__[::-1] if one not in (object, Settings))
-            if any(one.name == name and not is_users(one) for one in descendants(family)):
+            known: Any = methods(family)
+            if name in known and not is_users(known[name]):
                 raise SettingsError(f"class {cls.__name__}: {name} is built in; rename it")
         # A class without settings of its own shares its base's data class, which is made faster.
-        hints = get_annotations(cls).values()
-        adds = any("ClassVar" not in str(hint) for hint in hints) or len(cls.__bases__) > 1
-        if adds or not is_dataclass(cls):
+        if get_annotations(cls) or len(cls.__bases__) > 1 or not is_dataclass(cls):
             dataclass(frozen=True)(cls)
         cls.name = name  # last, so that no class that fails here is known
 
@@ -135,15 +135,10 @@ def hints_of_fields(cls: Any) -> dict[str, Any]:
 
 def methods(base: type[Method]) -> dict[str, type[Method]]:
     """Return the methods that derive from a class, also those of a user, by name."""
-    return {one.name: one for one in descendants(base)}
-
-
-def descendants(base: Any) -> Iterator[Any]:
-    """Yield a class and those that derive from it, if they have a name."""
-    if base.name:
-        yield base
+    found = {base.name: base} if base.name else {}
     for one in base.__subclasses__():
-        yield from descendants(one)
+        found |= methods(one)
+    return found
 
 
 def build(key: str, base: type[Method], value: Any) -> Method:
@@ -173,14 +168,15 @@ def default_of(one: Field[Any]) -> Any:
     return one.default if one.default_factory is MISSING else one.default_factory()
 
 
-def convert(name: str, hint: Any, value: Any, strict: bool = True) -> Any:
+def convert(name: str, hint: Any, value: Any) -> Any:
     """Convert a value to its type; raise SettingsError with one line if that is impossible.
 
-    Lists can replace tuples, integers can replace floats, and NumPy numbers can replace Python's.
-    Unless it is `strict`, texts can replace numbers.
+    Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's.
     """
+    kinds = scalars(hint)
+    given = plain(value, numbers=float in kinds and str not in kinds)
     try:
-        return msgspec.convert(plain(value), hint, strict=strict)
+        return msgspec.convert(given, hint, strict=False)
     except (msgspec.ValidationError, UnicodeError) as error:
         names = f", one of {', '.join(choices)}" if (choices := choices_of(hint)) else ""
         raise SettingsError(f"{name}: {error}{names}, found {short(value)}") from None
@@ -188,22 +184,29 @@ def convert(name: str, hint: Any, value: Any, strict: bool = True) -> Any:
 
 def accepts(hint: Any, value: Any) -> bool:
     """Return whether a value can be converted to a type."""
-    try:
-        msgspec.convert(value, hint)
-    except (msgspec.ValidationError, UnicodeError):
-        return False
-    return True
+    with suppress(SettingsError):
+        convert("", hint, value)
+        return True
+    return False
 
 
-def plain(value: Any) -> Any:
-    """Convert NumPy numbers, arrays and paths, also inside containers, to Python's and texts."""
+def plain(value: Any, numbers: bool = False) -> Any:
+    """Convert NumPy numbers, arrays and paths, also inside containers, to Python's and texts.
+
+    With `numbers`, texts such as `.5`, which are no numbers of JSON, become numbers.
+    """
     if isinstance(value, os.PathLike) or (isinstance(value, str) and value.startswith("~/")):
         return os.path.expanduser(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):
-        return {plain(key): plain(one) for key, one in value.items()}
-    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+        return {plain(key): plain(one, numbers) for key, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(plain(one, numbers) for one in value)
+    if numbers and isinstance(value, str) and not value.isdigit():
+        with suppress(ValueError):
+            return float(value)
+    return value
 
 
 def as_json(value: Any) -> Any:
@@ -215,36 +218,19 @@ def as_json(value: Any) -> Any:
     return [as_json(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def alternatives(hint: Any) -> tuple[Any, ...]:
-    """Return the members of a union, or any other type itself."""
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
-def takes_names(hint: Any) -> bool:
-    """Return whether a setting accepts values by name."""
-    return any(get_origin(one) in (dict, Mapping) for one in alternatives(hint))
-
-
-def takes_several(hint: Any) -> bool:
-    """Return whether a setting accepts several values, or values by name."""
-    return takes_names(hint) or any(get_origin(one) is tuple for one in alternatives(hint))
-
-
-def one_value(hint: Any) -> Any:
-    """Return the type of one value: of an element of a tuple, or of a value of a mapping."""
-    places = {tuple: 0, dict: 1, Mapping: 1}
-    several = [
-        get_args(one)[places[get_origin(one)]] if get_origin(one) in places else one
-        for one in alternatives(hint)
-    ]
-    return Union[tuple(several)]  # noqa: UP007 (of a list of types)
+def takes(hint: Any, *containers: Any) -> bool:
+    """Return whether a setting accepts one of these containers: tuple, or Mapping."""
+    return any(get_origin(one) in containers for one in (hint, *get_args(hint)))
 
 
 def scalars(hint: Any) -> set[Any]:
-    """Return the scalar types of one value of a setting."""
-    several = [alternatives(one) for one in alternatives(one_value(hint))]
-    flat = [one for members in several for one in members]
-    return {get_args(one)[0] if get_origin(one) is Annotated else one for one in flat}
+    """Return the types of one value of a setting: without unions, containers and ranges."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return set().union(*map(scalars, parts))
+    if origin in (tuple, Mapping, Annotated):
+        return scalars(parts[1 if origin is Mapping else 0])
+    return {hint}
 
 
 def choices_of(hint: Any) -> tuple[str, ...]:

@@ -15,10 +15,9 @@ from common.settings import (
     hints_of,
     methods,
     scalars,
-    takes_names,
+    takes,
 )
 from multitask.settings.methods import ROLES
-from multitask.settings.presets import PRESETS
 from multitask.settings.run_settings import RunSettings
 from tasks import TASKS, TaskOptions
 
@@ -48,7 +47,7 @@ def methods_page() -> str:
     plain = {key: one for key, one in known.items() if key not in ROLES}
     parts += ["## every run", "\n".join(settings_table(RunSettings, plain)[1:])]
     parts += ["## tasks", *filter(None, map(task_entry, TASKS.values()))]
-    return "\n\n".join([*parts, *presets()]) + "\n"
+    return "\n\n".join([*parts, presets()]) + "\n"
 
 
 def method_entry(method: type[Settings]) -> str:
@@ -92,7 +91,7 @@ def values_text(hint: Any) -> str:
         return ", ".join(names)
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
     found = " or ".join(dict.fromkeys(words[one] for one in scalars(hint) if one in words))
-    return f"{found}, or one by task" if takes_names(hint) else found
+    return f"{found}, or one by task" if takes(hint, Mapping) else found
 
 
 def modes_text(one: Field[Any]) -> str:
@@ -112,18 +111,16 @@ def flag_name(key: str) -> str:
     return key.replace("_", "-")
 
 
-def presets() -> list[str]:
-    """Return a heading and a table per preset."""
-    parts = ["## presets", "Defaults by `--preset NAME`; a setting that is given wins."]
-    for name, preset in PRESETS.items():
-        lines = [f"**{name}**: {preset['paper']}", "", "| setting | value | of the paper | mode |"]
-        lines.append("|---|---|---|---|")
-        for mode in ("settings", "single", "multitask", "pretrain"):
-            for key, (value, source) in preset.get(mode, {}).items():
-                of_mode = "" if mode == "settings" else mode
-                lines.append(f"| `{key}` | `{value}` | {source} | {of_mode} |")
-        parts.append("\n".join(lines))
-    return parts
+def presets() -> str:
+    """Return a heading and the file of the presets."""
+    file = (PAGE.parents[1] / "multitask" / "settings" / "presets.toml").read_text("utf-8")
+    return "\n\n".join(
+        [
+            "## presets",
+            "Defaults by `--preset NAME`; a setting that is given wins.",
+            f"```toml\n{file}```",
+        ]
+    )
 
 
 def main() -> None:

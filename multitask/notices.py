@@ -59,5 +59,5 @@ def training_notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]
     if width > WIDTH and default and not config.freeze_encoder:
         yield (
             f"lr {config.optimizer.lr:g}: suits an encoder of width {WIDTH}, found {width}; BEES "
-            "fine-tunes BERT base at --lr 2e-5 --head-lr 2e-5 (--preset bees-bert)"
+            "fine-tunes BERT base at --lr 2e-5 --head-lr 2e-5 (--preset bees)"
         )

@@ -71,7 +71,7 @@ class OwnTask(TaskOptions):
     def __post_init__(self) -> None:
         for key, hint in hints_of_fields(OwnTask).items():
             value = as_typed(key, getattr(self, key))
-            value = convert(f"{self.name}: {key}", hint, value, strict=False)
+            value = convert(f"{self.name}: {key}", hint, value)
             object.__setattr__(self, key, value)
         for fault in self.faults():
             raise SettingsError(f"{self.name}: {fault}")

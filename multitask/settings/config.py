@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
+from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError
-from common.settings import Settings, build, convert, default_of, hints_of_fields, methods, short
+from common.settings import (
+    Settings,
+    build,
+    convert,
+    default_of,
+    hints_of_fields,
+    is_users,
+    methods,
+    short,
+)
 from common.suggestions import suggestion
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
 from multitask.sampling import FirstTask
-from multitask.settings.methods import ROLES, source_files, task_classes
+from multitask.settings.methods import ROLES, task_classes
 from multitask.settings.presets import preset_settings
 from multitask.settings.run_settings import RunSettings
 from tasks import TaskOptions
@@ -138,15 +149,16 @@ class RunConfig(RunSettings):
             return self.own_tasks[task]
         return task_classes()[task](**self.task_options.get(task, {}))
 
-    def methods(self) -> list[Settings]:
-        """Return the objects of all methods and of the options of tasks."""
-        roles = [getattr(self, role) for role in ROLES if role != "regularizers"]
-        built_in = [self.options_of(name) for name in self.tasks if name not in self.own_tasks]
-        return [one for one in (*roles, *self.regularizers, *built_in) if isinstance(one, Settings)]
+    def source_files(self) -> dict[str, Path]:
+        """Return the files of a user's own methods and tasks, by name.
 
-    def source_files(self) -> dict[str, Any]:
-        """Return the files of a user's own methods, by name."""
-        return source_files(self.methods())
+        A class of an interactive session has no file.
+        """
+        used = [getattr(self, role) for role in ROLES if role != "regularizers"]
+        used += [*self.regularizers, *map(self.options_of, self.tasks)]
+        own = [type(one).__module__ for one in used if one is not None and is_users(type(one))]
+        files = [Path(getattr(sys.modules[one], "__file__", None) or "") for one in own]
+        return {file.name: file for file in files if file.is_file()}
 
     def digest(self) -> str:
         """Return a short hash of the configuration."""
@@ -184,14 +196,16 @@ def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
 def defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the defaults of the preset and of the objective that are given."""
     preset, objective = given.get("preset"), given.get("objective")
+    found: dict[str, Any] = {}
     if preset is not None:
-        named = objective not in CROSS_ENTROPY
-        pretrains = named and build("objective", TrainingObjective, objective).pretrains
-        mode = given.get("mode") or mode_of(given.get("tasks", ()), None)
-        found = preset_settings(preset, "pretrain" if pretrains else mode)
+        chosen = (
+            None
+            if objective in CROSS_ENTROPY
+            else build("objective", TrainingObjective, objective)
+        )
+        mode = given.get("mode") or mode_of(given.get("tasks", ()), chosen)
+        found = preset_settings(preset, mode)
         objective = found.get("objective") if objective is None else objective
-    else:
-        found = {}
     if objective in CROSS_ENTROPY:
         return found
     wanted = merged(found, {"objective": objective})["objective"]

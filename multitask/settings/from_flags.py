@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, fields
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
 from common.errors import SettingsError
-from common.settings import Settings, default_of, hints_of_fields, methods, takes_names
+from common.settings import convert, default_of, hints_of_fields, methods, takes
 from multitask.settings.config import RunConfig, as_mapping
 from multitask.settings.methods import ROLES, task_classes
 from multitask.settings.run_settings import RunSettings
@@ -22,90 +22,87 @@ def nested(
     `base` has settings that these are added to, from which a method is taken if no flag selects
     another. Raise SettingsError for a flag of a method or a task that the run does not have.
     """
-    left = dict(flat)
-    found = regularizers(left, tasks, base) | task_options(left, tasks)
-    for one in fields(RunSettings):
-        key, hint = one.name, hints_of_fields(RunSettings)[one.name]
-        if key in ROLES and key != "regularizers":
-            before = base.get(key)
-            usual = before.get("name") if isinstance(before, Mapping) else before
-            name = left.pop(key, usual)
-            cls = methods(ROLES[key]).get(str(name or getattr(default_of(one), "name", "")))
-            own = {} if cls is None else taken(left, cls)
-            if key in flat or own:
-                found[key] = {**({"name": name} if name else {}), **own} if own else name
+    left, found = dict(flat), dict[str, Any]()
+    usual = {one.name: default_of(one) for one in fields(RunSettings)}
+    for key, hint in hints_of_fields(RunSettings).items():
+        if key == "regularizers":
+            if (terms := regularizers(left, tasks, base)) is not None:
+                found[key] = terms
+        elif key in ROLES:
+            name = left.pop(key, as_mapping(base.get(key)).get("name"))
+            cls = methods(ROLES[key]).get(str(name or getattr(usual[key], "name", "")))
+            if own := {} if cls is None else taken(left, cls, tasks):
+                found[key] = {"name": name, **own} if name else own
+            elif key in flat:
+                found[key] = name
         elif key in left:
-            value = left.pop(key)
-            by_name = takes_names(hint) and isinstance(value, list)
-            found[key] = named_values(key, value, tasks) if by_name else value
-    for key in left:
+            found[key] = by_task(key, hint, left.pop(key), tasks)
+    options = {
+        name: own
+        for name, cls in task_classes().items()
+        if name in tasks and (own := taken(dict(flat), cls, tasks))
+    }
+    used = {key for name in options for key in keys_of(task_classes()[name])}
+    for key in (key for key in left if key not in used):
         raise SettingsError(f"{key}: needs {' or '.join(owners(key))}")
-    return found
+    return found | ({"task_options": options} if options else {})
 
 
-def taken(left: dict[str, Any], cls: type[Settings]) -> dict[str, Any]:
+def keys_of(cls: Any) -> dict[str, str]:
+    """Return the fields of a method or a task by the names of their flags."""
+    return {
+        one.name if one.metadata.get("shared") else cls.prefix + one.name: one.name
+        for one in fields(cls)
+    }
+
+
+def taken(left: dict[str, Any], cls: Any, tasks: Sequence[str]) -> dict[str, Any]:
     """Remove the settings of a method from `left`; return them by the names of its fields."""
-    keys = {cls.prefix + one.name: one.name for one in fields(cls)}
-    return {keys[key]: left.pop(key) for key in list(left) if key in keys}
+    hints = hints_of_fields(cls)
+    return {
+        name: convert(key, hints[name], by_task(key, hints[name], left.pop(key), tasks))
+        for key, name in keys_of(cls).items()
+        if key in left
+    }
 
 
 def regularizers(
     left: dict[str, Any], tasks: Sequence[str], base: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Remove the settings of regularisers from `left`; return those that have a weight."""
+) -> list[dict[str, Any]] | None:
+    """Remove the settings of regularisers from `left`; return all terms, or None without change."""
     given = base.get("regularizers", ())
     several = given if isinstance(given, list | tuple) else [given]
-    found = {one.get("name"): one for one in map(as_mapping, several)}
-    before = dict(found)
+    found, changed = {one["name"]: one for one in map(as_mapping, several)}, False
     for name, cls in methods(ROLES["regularizers"]).items():
-        own = taken(left, cls)
-        if isinstance(own.get("weight"), list):
-            own["weight"] = named_values(f"{cls.prefix}weight", own["weight"], tasks)
-        if own:
+        if own := taken(left, cls, tasks):
             found[name] = {"name": name, **found.get(name, {}), **own}
-            if not found[name].get("weight"):
+            changed = True
+            if "weight" not in found[name]:
                 raise SettingsError(f"{cls.prefix}{min(own)}: needs {cls.prefix}weight above 0")
-    return {} if found == before else {"regularizers": list(found.values())}
-
-
-def task_options(left: dict[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
-    """Remove the options of tasks from `left`; return them by task."""
-    options: dict[str, dict[str, Any]] = {}
-    used = set()
-    for name, cls in task_classes().items():
-        for one in fields(cls):
-            key = option_key(name, one)
-            if key in left and name in tasks:
-                options.setdefault(name, {})[one.name] = left[key]
-                used.add(key)
-    for key in used:
-        del left[key]
-    return {"task_options": options} if options else {}
-
-
-def option_key(task: str, one: Field[Any]) -> str:
-    """Return the name of the flag of a task's option."""
-    return one.name if one.metadata.get("shared") else f"{task}_{one.name}"
+    return [*found.values()] if changed else None
 
 
 def owners(key: str) -> list[str]:
     """Return the methods and tasks that have a setting."""
-    found = [
-        f"--{role.replace('_', '-')} {name}"
+    found = {
+        f"--{role.replace('_', '-')} {name}": cls
         for role, family in ROLES.items()
         for name, cls in methods(family).items()
-        if key in [cls.prefix + one.name for one in fields(cls)]
-    ]
-    tasks = task_classes().items()
-    return found + [
-        f"task {n}" for n, cls in tasks if key in [option_key(n, f) for f in fields(cls)]
-    ]
+    }
+    found |= {f"task {name}": cls for name, cls in task_classes().items()}
+    return [name for name, cls in found.items() if key in keys_of(cls)]
 
 
-def named_values(key: str, given: Sequence[tuple[str, Any]], tasks: Sequence[str]) -> Any:
-    """Return one value for all tasks, or values by task: `1`, `sst=1 sts=3`, `1 sts=3`."""
-    found = dict(given)
-    if len(found) < len(given):
+def by_task(key: str, hint: Any, value: Any, tasks: Sequence[str]) -> Any:
+    """Return the texts of a flag as one value for all tasks, or as values by task.
+
+    They are `1`, `sst=1 sts=3`, or `1 sts=3`. Other values stay as they are.
+    """
+    if not (takes(hint, Mapping) and isinstance(value, list)):
+        return value
+    pairs = [(name, one) for name, _, one in (text.rpartition("=") for text in value)]
+    found = dict(pairs)
+    if len(found) < len(pairs):
         raise SettingsError(f"{key}: several values for one task")
     if found.keys() == {""}:
         return found[""]

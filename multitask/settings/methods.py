@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from zlib import crc32
 
 from common.errors import RunError
-from common.settings import Settings, is_users, methods
+from common.settings import Settings, methods
 from losses.objectives import TrainingObjective
 from multitask.combiners import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
@@ -58,13 +57,3 @@ def load_methods(file: str) -> None:
     if not any(issubclass(one, Settings) and one.__module__ == name for one in classes):
         bases = ", ".join(base.__name__ for base in (*ROLES.values(), TaskOptions))
         raise RunError(f"--use {file}: defines no method; derive a class from one of {bases}")
-
-
-def source_files(used: Iterable[Settings]) -> dict[str, Path]:
-    """Return the files of those methods that are a user's own, by name.
-
-    A class of an interactive session has no file.
-    """
-    own = [type(one) for one in used if is_users(type(one))]
-    files = [Path(getattr(sys.modules[one.__module__], "__file__", None) or "") for one in own]
-    return {file.name: file for file in files if file.is_file()}

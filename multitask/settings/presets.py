@@ -14,23 +14,8 @@ from common.errors import SettingsError
 PRESETS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("presets.toml").read_text("utf-8"))
 
 
-def preset_sources(name: Any, mode: str) -> dict[str, tuple[Any, str]]:
-    """Return the value and the source of each setting of a preset in a mode.
-
-    Raise SettingsError for an unknown name.
-    """
+def preset_settings(name: Any, mode: str) -> dict[str, Any]:
+    """Return the settings of a preset in a mode; raise SettingsError for an unknown name."""
     if name not in PRESETS:
         raise SettingsError(f"preset: there are {', '.join(PRESETS)}, found {name!r}")
     return {**PRESETS[name]["settings"], **PRESETS[name].get(mode, {})}
-
-
-def preset_settings(name: Any, mode: str) -> dict[str, Any]:
-    """Return the settings of a preset in a mode, nested as in `RunConfig`."""
-    found: dict[str, Any] = {}
-    for key, (value, _) in preset_sources(name, mode).items():
-        part, _, setting = key.partition(".")
-        if setting:
-            found.setdefault(part, {})[setting] = value
-        else:
-            found[part] = value
-    return found

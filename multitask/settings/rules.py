@@ -48,15 +48,11 @@ def names_of_tasks(c: RunConfig) -> Iterator[str]:
 
 
 def of_modes(c: RunConfig) -> Rules:
-    """Yield the rules about the mode, its objectives, and which settings need others."""
-    tasks = ", ".join(c.tasks)
+    """Yield the rules about the mode, and about settings that need others."""
     yield c.tasks and not c.main_tasks, "auxiliary: at least one task must not be auxiliary"
-    yield c.mode == "single" and len(c.tasks) != 1, f"mode single trains one task, found {tasks}"
     if c.objective is not None and c.mode:
-        name, pretrains = c.objective.name, c.objective.pretrains
-        yield c.pretrains != pretrains, f"objective {name}: mode {c.mode} does not have it"
-    several = c.schedule.one_batch and (c.batches_per_step or 1) > 1
-    yield several, f"batches_per_step: schedule {c.schedule.name} has 1, found {c.batches_per_step}"
+        other = c.pretrains != c.objective.pretrains
+        yield other, f"objective {c.objective.name}: mode {c.mode} does not have it"
     yield c.branch_only and c.branch is None, "branch_only: needs branch, the number of layers"
     for task in c.tasks if c.protocol.draws else ():
         without = not c.options_of(task).has_classes
@@ -64,44 +60,41 @@ def of_modes(c: RunConfig) -> Rules:
     for one in c.regularizers:
         alone = one.learns_from_teacher and not c.teacher
         yield alone, f"{one.prefix}weight: needs teacher, the runs to learn from"
-        fault = one.precision_fault(c.precision)
-        yield fault, str(fault)
+        yield (fault := one.precision_fault(c.precision)), str(fault)
 
 
 def of_losses(c: RunConfig) -> Rules:
     """Yield the rules about losses that exclude each other or that no task has."""
-    objective, tasks = c.task_objective, ", ".join(c.tasks)
+    objective, found = c.task_objective, ", ".join(c.tasks)
     options = {task: c.options_of(task) for task in c.tasks}
     classes = [task for task, one in options.items() if one.has_classes]
     named = f"objective {objective.name}" if objective else ""
-    needs: dict[str, object] = {named: objective, "class_balanced": c.class_balanced}
-    needs["label_smoothing"] = c.label_smoothing
-    for what, given in needs.items():
-        yield given and not classes, f"{what}: needs a task with classes, found {tasks}"
+    given: dict[str, object] = {named: objective, "class_balanced": c.class_balanced}
+    given["label_smoothing"] = c.label_smoothing
+    for what in (key for key, value in given.items() if value and not classes):
+        yield True, f"{what}: needs a task with classes, found {found}"
     columns = any(one.has_columns for one in options.values())
-    line = f"class_weights: needs a task with classes or labels, found {tasks}"
+    line = f"class_weights: needs a task with classes or labels, found {found}"
     yield c.class_weights and not columns, line
-    for task, one in options.items():
-        losses = {
-            "its own loss": len(one.objectives) > 1,
-            "label_smoothing": smoothing_of(c, task) > 0,
+    for task in classes:
+        own_loss, smooth = len(options[task].objectives) > 1, smoothing_of(c, task)
+        yield own_loss and smooth, f"{task}: its own loss and label_smoothing exclude each other"
+        if objective is None:
+            continue
+        excluded = {
+            "its own loss": own_loss,
             "class_weights": has_class_weights(c, task),
-            named: objective is not None and one.has_classes,
+            "label_smoothing": objective.own_loss and smooth,
+            "its own head": objective.own_head and c.task_options.get(task, {}).get("head"),
         }
-        found = [name for name, there in losses.items() if there]
-        plain = objective is not None and not objective.own_loss
-        allowed = plain and found[:-1] == ["label_smoothing"]
-        yield len(found) > 1 and not allowed, f"{task}: {' and '.join(found)} exclude each other"
+        for what in (key for key, there in excluded.items() if there):
+            yield True, f"{task}: {what} and {named} exclude each other"
+        pairs = objective.single_embedding and options[task].vectors > 1
+        yield pairs, f"{named}: needs single texts or pair joint, found {task}"
     if objective is not None:
-        for task in classes:
-            head = objective.own_head and c.task_options.get(task, {}).get("head")
-            yield head, f"{task}: {named} has its own head"
-            pairs = objective.single_embedding and options[task].vectors > 1
-            yield pairs, f"{named}: needs single texts or pair joint, found {task}"
         frozen = c.freeze_encoder and not objective.trains_only_heads
         yield frozen, f"freeze_encoder: {named} trains the encoder"
-        fault = objective.batch_fault(c.batch_size)
-        yield fault, str(fault)
+        yield (fault := objective.batch_fault(c.batch_size)), str(fault)
     yield from of_combiner(c)
 
 
@@ -134,8 +127,7 @@ def of_pretraining(c: RunConfig) -> Rules:
         has = "pretrain" in one.metadata.get("modes", ("pretrain",))
         given = not has and getattr(c, one.name) != default_of(one)
         yield given, f"{one.name}: mode pretrain does not have it"
-    objective = c.pretraining_objective
-    if objective is None:
+    if (objective := c.pretraining_objective) is None:
         yield True, "objective: mode pretrain needs one of its own, such as simcse or superloss"
         return
     named = f"objective {objective.name}"
@@ -150,9 +142,8 @@ def of_pretraining(c: RunConfig) -> Rules:
         other = objective.of_pairs and task not in SAME_MEANING
         yield other, f"{named}: needs {' or '.join(SAME_MEANING)}, found {task}"
         options = c.options_of(task)
-        without = not options.has_classes or options.vectors > 1
-        line = f"{named}: needs single texts with classes, not {task}"
-        yield objective.of_classes and without, line
+        without = objective.of_classes and (not options.has_classes or options.vectors > 1)
+        yield without, f"{named}: needs single texts with classes, not {task}"
     yield from ((True, fault) for fault in objective.length_faults(c.epochs))
 
 

@@ -29,7 +29,6 @@ WRONG = [
     ("all --preference 1 2 3", "--preference: needs --combiner epo or --combiner upgrad"),
     ("all --temperature 3", "--temperature: needs --sampling temperature"),
     ("sst --smart-norm l2", "--smart-norm: needs smart_weight above 0"),
-    ("sst --smart-weight 0 --smart-norm l2", "--smart-norm: needs smart_weight above 0"),
     ("sst --smart-weight sst=x", "--smart-weight: Expected `float`"),
     ("sst --objective scl --scl-weight 1", "--scl-weight: expected a number below 1"),
     ("sst --objective simcse", "objective simcse: mode single does not have it"),
