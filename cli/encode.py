@@ -16,7 +16,6 @@ from typing import Any
 
 from cli.output_file import check_output_file
 from cli.settings_flags import USE, USE_AGAIN, Flags, path
-from cli.training import VERBOSE
 from common.entry_point import if_interrupted
 from common.errors import UserError
 from common.files import atomic_path
@@ -54,7 +53,6 @@ def add_flags(parser: Any) -> None:
     )
     files.add_argument("--use", help=USE_AGAIN, **USE)
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
-    files.add_argument("--verbose", action="store_true", help=VERBOSE)
 
     parser.flags = flags = Flags(parser, defaults=OF_RUN)
     flags.add_settings(("encoder", "pooling", "max_tokens", "precision", "device"))
@@ -90,7 +88,7 @@ def encode(args: argparse.Namespace, config: RunConfig, total: int) -> str:
         if not args.run:  # check the weights' hash while PyTorch is imported
             meanwhile.submit(find_folder, config.encoder)
         from minbert.device import choose_device, warn_if_slow
-        from multitask.assembly import open_bi_encoder, report_skipped
+        from multitask.assembly import open_bi_encoder
         from serving.encode_file import encode_file, encoder_of_run
 
     device = choose_device(config.device)
@@ -99,8 +97,6 @@ def encode(args: argparse.Namespace, config: RunConfig, total: int) -> str:
         model = encoder_of_run(Path(args.run), config, args.task)
     else:
         model = open_bi_encoder(config.encoder, config).to(device)
-    if args.verbose:
-        report_skipped(model)
     precision = model.choose_precision(config.precision)
     given = Path(args.input), args.column, total
     begin = time.perf_counter()

@@ -15,7 +15,7 @@ from common.entry_point import command_line, if_interrupted, program_command
 from common.errors import SettingsError
 from common.settings import Count, convert, hints_of_fields
 from common.yaml_files import read_settings
-from multitask.control import Every, RunControl, parse_every
+from multitask.control import RunControl
 from multitask.run_folder import RunFolder, default_folder
 from multitask.settings.config import RunConfig, merged
 from multitask.settings.from_flags import nested
@@ -24,7 +24,6 @@ from multitask.settings.presets import preset_settings
 from multitask.settings.run_settings import RunSettings
 from tasks.own_task import OwnTask
 
-VERBOSE = "report the tensors of the encoder's folder that are not used"
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"
 
 
@@ -87,33 +86,14 @@ def add_output_flags(flags: Flags) -> None:
     flags.add(
         "overwrite", group, "start again in a folder that holds a run", True, action="store_true"
     )
-    flags.add("verbose", group, VERBOSE, action="store_true")
     flags.add(
         "checkpoint_every",
         group,
-        "write a checkpoint every N steps or after a time such as 90s, 10m or 2h, in addition to "
-        "those at each evaluation and interruption (default: 10m)",
-        metavar="N|TIME",
-        type=every,
-        default=RunControl.checkpoint_every,
-    )
-    flags.add(
-        "skip_limit",
-        group,
-        "stop after N consecutive steps whose loss or gradient is not finite; fewer are skipped "
-        f"and counted (default: {RunControl.skip_limit})",
+        "also write a checkpoint every N steps; others are written every ten minutes, at each "
+        "evaluation and on an interruption",
         metavar="N",
         type=typed(Count),
-        default=RunControl.skip_limit,
     )
-
-
-def every(text: str) -> Every:
-    """Parse an interval in steps or time."""
-    try:
-        return parse_every(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}, found {text!r}") from error
 
 
 def run_control(args: argparse.Namespace) -> RunControl:
@@ -121,9 +101,7 @@ def run_control(args: argparse.Namespace) -> RunControl:
     return RunControl(
         resume=args.resume,
         overwrite=args.overwrite,
-        verbose=args.verbose,
         checkpoint_every=args.checkpoint_every,
-        skip_limit=args.skip_limit,
         command=command_line(),
     )
 

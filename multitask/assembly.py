@@ -39,19 +39,15 @@ class Assembly(NamedTuple):
 def assemble(
     config: RunConfig,
     make_tasks: Callable[[RunConfig], dict[str, Task]] = build_tasks,
-    verbose: bool = False,
 ) -> Assembly:
-    """Build tasks, model and data of a configuration; raise UserError in one line.
-
-    `verbose` reports the encoder's tensors that are not used.
-    """
+    """Build tasks, model and data of a configuration; raise UserError in one line."""
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)
     chosen = make_tasks(config)
     if config.pretrains:
         for line in pretraining().overlap_lines(config, chosen):
             print(line, flush=True)
-    model = build_model(config, chosen, device, verbose)
+    model = build_model(config, chosen, device)
     splits = load_splits(config, chosen, model.bi_encoder)
     return Assembly(weighted(config, chosen, splits), model, splits)
 
@@ -71,23 +67,14 @@ def weighted(config: RunConfig, chosen: Mapping[str, Task], splits: Splits) -> d
     return found
 
 
-def report_skipped(encoder: BiEncoder) -> None:
-    """Print the tensors of the encoder's folder that are not used, if there are any."""
-    if skipped := ", ".join(encoder.skipped_tensors):
-        print(one_line(f"skipped tensors of the encoder: {skipped}"), flush=True)
-
-
 def build_model(
-    config: RunConfig, chosen: Mapping[str, Task], device: torch.device, verbose: bool = False
+    config: RunConfig, chosen: Mapping[str, Task], device: torch.device
 ) -> EncoderWithHeads:
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
     source, bi_encoder = start_encoder(config)
     precision = checked_precision(config, bi_encoder, device)
-    if verbose:
-        report_skipped(bi_encoder)
-    model = EncoderWithHeads(
-        *(bi_encoder, chosen, config.seed, precision, config.own_layers, config.pooling_dropout)
-    )
+    dropout = config.pooling_dropout
+    model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers, dropout)
     if config.task_objective is not None and config.task_objective.initializes_from_names:
         init_labels_from_names(model, chosen)
     if config.init is not None:
@@ -147,7 +134,10 @@ def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
 
 def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:
     """Return an encoder with the pooling and limit of tokens of a configuration."""
-    return BiEncoder.from_pretrained(source, config.pooling, config.max_tokens)
+    found = BiEncoder.from_pretrained(source, config.pooling, config.max_tokens)
+    if found.skipped_tensors:
+        print(one_line(f"encoder: without {', '.join(found.skipped_tensors)}"), flush=True)
+    return found
 
 
 def load_trained(

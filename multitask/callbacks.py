@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-from common.errors import RunError, SettingsError
+from common.errors import SettingsError
+from common.settings import short
 
-HOOKS = ("on_scalars", "on_epoch_end")
 STOP = "stop"  # what on_epoch_end returns to end training; the best epoch so far is kept
 
 
@@ -47,34 +46,28 @@ class Callbacks:
     """All callbacks of a run, called in order."""
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
-        for one in callbacks:
-            if not callable(one) and not any(hasattr(one, hook) for hook in HOOKS):
-                raise SettingsError(
-                    f"callbacks: expected functions, or objects with {', '.join(HOOKS)}, found "
-                    f"{type(one).__name__}"
-                )
-        self.callbacks = tuple(
-            one if any(hasattr(one, hook) for hook in HOOKS) else SimpleNamespace(on_epoch_end=one)
+        self.on_scalars = [one.on_scalars for one in callbacks if hasattr(one, "on_scalars")]
+        self.on_epoch_end = [
+            getattr(one, "on_epoch_end", one)
             for one in callbacks
-        )
-
-    def call(self, hook: str, *values: Any) -> list[Any]:
-        """Call a hook of all callbacks that have it; return what they return."""
-        methods = [getattr(one, hook, None) for one in self.callbacks]
-        return [method(*values) for method in methods if method is not None]
+            if hasattr(one, "on_epoch_end") or not hasattr(one, "on_scalars")
+        ]
+        for one in self.on_epoch_end:
+            if not callable(one):
+                expected = "expected functions, or objects with on_scalars or on_epoch_end"
+                raise SettingsError(f"callbacks: {expected}, found {short(one)}")
 
     def scalars(self, values: Mapping[str, float], step: int) -> None:
         """Pass points of curves to the callbacks."""
-        self.call("on_scalars", dict(values), step)
+        for call in self.on_scalars:
+            call(dict(values), step)
 
     def stops(self, end: EpochEnd) -> bool:
         """Call `on_epoch_end`; return whether a callback stops the training."""
-        answers = self.call("on_epoch_end", end)
-        if wrong := [one for one in answers if one not in (None, STOP)]:
-            raise RunError(f"on_epoch_end: expected None or multitask.STOP, found {wrong[0]!r:.60}")
-        if STOP in answers:
+        stops = STOP in [call(end) for call in self.on_epoch_end]
+        if stops:
             print(f"stopped by a callback after epoch {end.epoch}", flush=True)
-        return STOP in answers
+        return stops
 
 
 class TensorBoard:

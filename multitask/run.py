@@ -196,7 +196,7 @@ def make_trainer(
 
     Without `ask_teachers`, it has no scores of the teachers, which are computed once and stored.
     """
-    tasks, model, splits = assemble(config, verbose=control.verbose)
+    tasks, model, splits = assemble(config)
     if config.teacher and ask_teachers:
         splits = with_soft_targets(config, splits, model)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)

@@ -81,7 +81,6 @@ def train(
     *,
     resume: bool = False,
     overwrite: bool = False,
-    verbose: bool = False,
     callbacks: Iterable[Any] = (),
 ) -> Run:
     """Train into a folder, or open the finished run of this configuration in it.
@@ -91,7 +90,6 @@ def train(
         folder: folder of the run; None for one under `runs/`, named after the configuration.
         resume: continue an unfinished run.
         overwrite: start again in a folder that holds a run.
-        verbose: report tensors that the encoder does not use.
         callbacks: functions that are called with a `multitask.callbacks.EpochEnd` after each
             evaluation on dev, or objects with other hooks, too: see `multitask.callbacks`. One
             that returns `multitask.STOP` ends the training. They do not change the run's folder.
@@ -107,6 +105,6 @@ def train(
     if not isinstance(callbacks, Iterable):
         raise SettingsError(f"callbacks: expected a list, found {short(callbacks)}")
     target = default_folder(config) if folder is None else Path(folder).expanduser()
-    control = RunControl(resume, overwrite, verbose, callbacks=tuple(callbacks))
+    control = RunControl(resume, overwrite, callbacks=tuple(callbacks))
     complete(config, target, control)
     return Run(target)

@@ -82,7 +82,7 @@ class SentenceClassifier(ClassifierMixin, BaseEstimator):
             task = task_from_lists(rows, [names[one] for one in which], HEAD, place, options)
             tasks = (replace(task, dev=task.train),)
             config = RunConfig(mode="single", tasks=tasks, **merged(chosen, self.settings or {}))
-            complete(config, place / "run", RunControl(every_epoch=False, tensorboard=False))
+            complete(config, place / "run", RunControl(tensorboard=False))
             self.model_ = MultiTaskModel.load(place / "run", config.device)
         return self
 

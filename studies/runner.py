@@ -26,12 +26,11 @@ KEPT = (
     *("dev", "test", "best_epoch", "steps", "combiner_steps", "rays", "training_seconds"),
     "seconds",
 )
-SHORT = RunControl(resume=True, every_epoch=False)  # for hundreds of runs of a few minutes
 
 
 def training(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Train a short run; return its figures and the mean weight of each objective."""
-    metrics = complete(config, folder, SHORT)
+    metrics = complete(config, folder, RunControl(resume=True))
     found = {key: metrics[key] for key in KEPT if key in metrics}
     return found | {"mean_weights": mean_weights(folder), "environment": metrics["environment"]}
 

@@ -39,6 +39,8 @@ from tasks.data import Splits
 from tasks.metrics import overall
 
 SKIPPED = "left out: not finite"  # status of a step
+SKIP_LIMIT = 10  # steps in a row that are left out, after which the run ends
+SAVE_EVERY = 600.0  # seconds between checkpoints within an epoch
 
 
 class Trainer:
@@ -177,11 +179,12 @@ class Trainer:
                     self.combiner.end_epoch()
             progress.seconds += time.perf_counter() - begin
         self.stop_if_requested()
-        if progress.skipped >= self.control.skip_limit:
+        if progress.skipped >= SKIP_LIMIT:
             self.save()
             self.processes.gather(None)
             raise RunError(f"{progress.skipped} steps in a row were skipped; {self.skip_reason}")
-        if self.control.checkpoint_every.due(progress.step - self.saved_position[0], self.saved_at):
+        steps, every = progress.step - self.saved_position[0], self.control.checkpoint_every
+        if (every and steps >= every) or time.monotonic() - self.saved_at >= SAVE_EVERY:
             self.save()
         return result
 
@@ -249,8 +252,7 @@ class Trainer:
             better = progress.add_score(score, found, keep_last=self.config.keep == "last")
             if better and self.processes.first:
                 save(RunFolder(self.folder), "best", self.model.save, {})
-            if self.control.every_epoch:
-                self.save()
+            self.save()
         self.processes.gather(None)  # all processes wait for the checkpoint
         return better
 

@@ -199,9 +199,7 @@ def defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if preset is not None:
         chosen = (
-            None
-            if objective in CROSS_ENTROPY
-            else build("objective", TrainingObjective, objective)
+            None if objective in CROSS_ENTROPY else build("objective", TrainingObjective, objective)
         )
         mode = given.get("mode") or mode_of(given.get("tasks", ()), chosen)
         found = preset_settings(preset, mode)

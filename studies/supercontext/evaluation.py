@@ -11,12 +11,12 @@ from common.errors import UserError
 from common.files import digest
 from minbert.words import build_bilstm
 from multitask.config_tasks import training_texts
+from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.from_flags import changed_by_flags
 from pretrain.probe import linear_evaluation
-from studies.runner import SHORT
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def pretrain_and_evaluate(
     }
     if fine_tuned_batch_size is not None:
         fine_tuning = changed_by_flags(after, mode="single", batch_size=fine_tuned_batch_size)
-        metrics = complete(fine_tuning, folder / "tuned", SHORT)
+        metrics = complete(fine_tuning, folder / "tuned", RunControl(resume=True))
         found["tuned"] = {key: metrics[key] for key in kept}
     return found | {
         "seconds": round(time.perf_counter() - begin, 1),
@@ -113,4 +113,4 @@ def pretrain(
             )
             print(made, flush=True)
         config = changed_by_flags(config, encoder=str(encoder))
-    return complete(config, folder / "pretrained", SHORT)
+    return complete(config, folder / "pretrained", RunControl(resume=True))

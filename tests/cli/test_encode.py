@@ -48,12 +48,12 @@ def test_the_array_equals_that_of_python(run_ok, text, tmp_path, precision):
     assert [path.name for path in target.parent.iterdir()] == ["a.npy"]
 
 
-def test_tensors_that_are_not_used_are_listed_with_verbose(encode, run_ok, tmp_path):
+def test_tensors_that_are_not_used_are_listed(encode, run_ok, tmp_path):
     BiEncoder.from_pretrained("tiny").save_pretrained(tmp_path / "folder")
     weights = tmp_path / "folder" / "model.safetensors"
     save_file(load_file(weights) | {"pooler.dense.bias": torch.zeros(3)}, weights)
-    argv = [*encode, "--encoder", tmp_path / "folder", "--verbose"]
-    assert "skipped tensors of the encoder: pooler.dense.bias\n" in run_ok(*argv).stdout
+    argv = [*encode, "--encoder", tmp_path / "folder"]
+    assert "encoder: without pooler.dense.bias\n" in run_ok(*argv).stdout
 
 
 @pytest.mark.parametrize("normalize", [True, False])

@@ -51,7 +51,7 @@ COMMON_FLAGS = {  # shown by --help, too
     "--use --resume": TRAINING,
     "--task --data --limit --encoder --epochs --lr --seed --output --dry-run": TRAINING,
 }
-RARE = "--smart-weight --scl-weight --warmup --hard-top-k --shots --sst-head --verbose"
+RARE = "--smart-weight --scl-weight --warmup --hard-top-k --shots --sst-head --checkpoint-every"
 
 
 def test_choices_of_settings_equal_the_registries():

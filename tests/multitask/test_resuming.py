@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from plain import built_in
 
 from multitask import task
 from multitask.combiners import Combiner
-from multitask.control import Every, RunControl
+from multitask.control import RunControl
 from multitask.loop.telemetry import read_steps
 from multitask.loop.trainer import Trainer
 from multitask.regularizers import Smart
@@ -130,7 +129,7 @@ def test_every_way_to_train_resumes(make_trainer, monkeypatch, changes):
 
 def test_checkpoints_are_written_at_the_requested_interval(make_trainer, monkeypatch):
     trainer = make_trainer(steps_per_epoch=7, epochs=1)
-    trainer.control = RunControl(checkpoint_every=Every(steps=3))
+    trainer.control = RunControl(checkpoint_every=3)
     saved = []
     save = trainer.state_dict
     monkeypatch.setattr(
@@ -139,37 +138,6 @@ def test_checkpoints_are_written_at_the_requested_interval(make_trainer, monkeyp
     trainer.fit()
     assert saved == [3, 6, 7]
     assert [one.name for one in RunFolder(trainer.folder).checkpoints("last")] == ["last-0003"]
-
-
-def test_without_checkpoints_per_epoch_a_run_resumes_from_a_signal_or_restarts(
-    make_trainer, monkeypatch
-):
-    changes = {"steps_per_epoch": STEPS, "epochs": 3, "dev_limit": 8}
-    whole = make_trainer("whole", **changes)
-    whole.fit()
-
-    def short():
-        trainer = make_trainer("short", **changes)
-        trainer.control = RunControl(every_epoch=False)
-        return trainer
-
-    killed = short()
-    train_epoch = killed.train_epoch
-    epochs = {1: train_epoch, 2: lambda epoch: sys.exit("killed")}
-    monkeypatch.setattr(killed, "train_epoch", lambda epoch: epochs[epoch](epoch))
-    with pytest.raises(SystemExit):
-        killed.fit()
-    assert not RunFolder(killed.folder).newest("last"), "an epoch is not enough"
-    again = short()
-    assert not again.resume()
-    stopped(again, monkeypatch, STEPS + 1)
-    assert len(RunFolder(again.folder).checkpoints("last")) == 1
-    last = short()
-    assert last.resume()
-    last.fit()
-    assert replace(last.progress, seconds=0) == replace(whole.progress, seconds=0)
-    for name, value in whole.model.state_dict().items():
-        assert torch.equal(value, last.model.state_dict()[name]), name
 
 
 def test_a_run_that_ended_before_its_first_checkpoint_restarts(make_trainer, capsys):

@@ -11,7 +11,7 @@ import torch
 
 from common.errors import RunError
 from common.files import read_state
-from multitask.control import Every, RunControl
+from multitask.control import RunControl
 from multitask.loop.step import StepGradient
 from multitask.loop.telemetry import read_steps
 from multitask.loop.trainer import SKIPPED, Trainer
@@ -85,7 +85,7 @@ class Always:
 
 def test_too_many_skipped_steps_end_the_run_with_a_checkpoint(make_trainer, monkeypatch):
     trainer = make_trainer(steps_per_epoch=9, epochs=1)
-    trainer.control = RunControl(skip_limit=3)
+    monkeypatch.setattr("multitask.loop.trainer.SKIP_LIMIT", 3)
     poisoned(trainer, monkeypatch, (2, 3, 5, 6, 7, 8))
     with pytest.raises(RunError, match="3 steps in a row were skipped; step 7: expected a finite"):
         trainer.fit()
@@ -98,7 +98,8 @@ def test_too_many_skipped_steps_end_the_run_with_a_checkpoint(make_trainer, monk
 
 def test_weights_that_are_not_finite_are_not_saved(make_trainer, monkeypatch, capsys):
     trainer = make_trainer(steps_per_epoch=3, epochs=1)
-    trainer.control = RunControl(checkpoint_every=Every(steps=1), skip_limit=1)
+    trainer.control = RunControl(checkpoint_every=1)
+    monkeypatch.setattr("multitask.loop.trainer.SKIP_LIMIT", 1)
     step = trainer.train_step
 
     def take(drawn):
