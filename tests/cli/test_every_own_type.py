@@ -101,9 +101,6 @@ def test_all_types_learn_with_branches_noise_and_teachers(trained, tmp_path, tau
     assert names == dev.keys()
     found = [*losses.values(), *(value for one in dev.values() for value in one.values())]
     assert np.isfinite(found).all()
-    if taught:
-        scored = {file.name.split("-")[0] for file in (trained[0] / "soft-targets").iterdir()}
-        assert scored == names
 
 
 @pytest.fixture(scope="module")
