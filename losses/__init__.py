@@ -1,12 +1,13 @@
-"""Losses as pure functions of tensors, one file per family; they do not depend on a model."""
+"""Losses as pure functions of tensors, one file per family; they do not depend on a model.
+
+N examples have embeddings (N, H) and labels (N,), the numbers of their classes. All functions raise
+ValueError for labels of another shape, which PyTorch would broadcast. A batch without terms has a
+loss of 0 with a zero gradient.
+"""
 
 from losses.divergence import soft_divergence, squared_difference, symmetric_kl
-from losses.lacon import (
-    instance_centered_loss,
-    label_centered_loss,
-    label_embedding_regularizer,
-)
-from losses.npair import NPair, every_npair_loss, npair_loss
+from losses.lacon import instance_centered_loss, label_centered_loss, label_embedding_regularizer
+from losses.npair import NPair, npair_loss
 from losses.objectives import ClassObjective
 from losses.pairs import pair_contrastive_loss
 from losses.pull_push import contrastive_objectives, lower_bounds
@@ -24,7 +25,6 @@ __all__ = [
     "SuperLoss",
     "adversarial_noise",
     "contrastive_objectives",
-    "every_npair_loss",
     "instance_centered_loss",
     "label_centered_loss",
     "label_embedding_regularizer",

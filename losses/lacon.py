@@ -6,8 +6,7 @@ Shapes: N instances, C labels, H width. All functions normalise their vectors.
 from __future__ import annotations
 
 from common.later import F, Tensor, torch
-from losses.checks import check_labels, check_temperature
-from losses.supcon import zero_loss
+from losses.checks import check_labels, zero_loss
 
 
 def instance_centered_loss(
@@ -19,23 +18,15 @@ def instance_centered_loss(
 ) -> Tensor:
     """Compute InfoNCE of cosines between each instance and all C labels (LaCon, Eq. 3 and 4).
 
-    With several heads, each vector is split into slices of equal width, one per head. Each slice is
-    normalised separately, and the losses of the heads are summed, not averaged.
+    With several heads, which divide H, each vector is split into slices of equal width, one per
+    head. Each slice is normalised separately; the losses of the heads are summed, not averaged.
 
     Args:
         instances: (N, H).
         label_embeddings: (C, H).
         labels: (N,) classes.
-
-    Raises:
-        ValueError: if `heads` does not divide H, for labels of another shape, or a temperature of 0
-            or below.
     """
     check_labels(labels, len(instances))
-    check_temperature(temperature)
-    width = instances.shape[1]
-    if width % heads:
-        raise ValueError(f"heads: expected a divisor of the width {width}, found {heads}")
     # (heads, N, H / heads) and (heads, C, H / heads)
     own, theirs = (
         F.normalize(vectors.unflatten(1, (heads, -1)).transpose(0, 1), dim=-1)
@@ -59,12 +50,8 @@ def label_centered_loss(
         instances: (N, H).
         label_embeddings: (C, H).
         labels: (N,) classes.
-
-    Raises:
-        ValueError: for labels of another shape, or a temperature of 0 or below.
     """
     check_labels(labels, len(instances))
-    check_temperature(temperature)
     logits = F.normalize(label_embeddings, dim=-1) @ F.normalize(instances, dim=-1).T / temperature
     own = labels[None] == torch.arange(len(logits), device=labels.device)[:, None]  # (C, N)
     present = own.any(1)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from common.later import F, Tensor, torch
-from losses.checks import check_labels
+from losses.checks import check_labels, zero_loss
 from losses.objectives import ClassObjective
-from losses.supcon import zero_loss
 
 
 def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
@@ -19,9 +18,6 @@ def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
         embeddings: (N, H).
         labels: (N,) classes.
         normalize: whether to scale the embeddings to unit length first.
-
-    Raises:
-        ValueError: for labels of another shape.
     """
     check_labels(labels, len(embeddings))
     vectors = F.normalize(embeddings, dim=-1) if normalize else embeddings
@@ -33,35 +29,22 @@ def npair_loss(embeddings: Tensor, labels: Tensor, normalize: bool) -> Tensor:
     return F.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
 
 
-def every_npair_loss(embeddings: Tensor, labels: Tensor) -> Tensor:
-    """Average the N-pair loss over the first pairs of all classes, the second pairs, and so on.
-
-    All pairs of a batch are used (Sohn, 2016, uses one per class). A round in which only one class
-    has a pair left is skipped.
-
-    Args:
-        embeddings: (N, H).
-        labels: (N,) classes.
-
-    Raises:
-        ValueError: for labels of another shape.
-    """
-    check_labels(labels, len(embeddings))
-    same = labels[:, None] == labels
-    turns = same.tril(-1).sum(1) // 2  # number of pairs of its class before each example
-    terms = []
-    for turn in turns.unique():
-        rows = turns == turn
-        if (labels[rows].unique(return_counts=True)[1] > 1).sum() > 1:
-            terms.append(npair_loss(embeddings[rows], labels[rows], normalize=False))
-    return torch.stack(terms).mean() if terms else zero_loss(embeddings)
-
-
 class NPair(ClassObjective, name="npair"):
-    """Of two texts of each class, the first finds the second (Sohn, 2016)."""
+    """Of two texts of each class, the first finds the second (Sohn, 2016).
+
+    All pairs of a batch are used, where Sohn uses one of each class: the loss is averaged over the
+    first pairs of all classes, the second pairs, and so on. Inner products are not normalised, as
+    in the paper: cosines would be too near each other.
+    """
 
     two_of_each_class = True
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
-        # Inner products, as the paper of the loss has them: cosines would be too near each other.
-        return every_npair_loss(embeddings, classes)
+        same = classes[:, None] == classes
+        turns = same.tril(-1).sum(1) // 2  # number of pairs of its class before each example
+        terms = []
+        for turn in turns.unique():
+            rows = turns == turn
+            if (classes[rows].unique(return_counts=True)[1] > 1).sum() > 1:
+                terms.append(npair_loss(embeddings[rows], classes[rows], normalize=False))
+        return torch.stack(terms).mean() if terms else zero_loss(embeddings)

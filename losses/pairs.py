@@ -16,9 +16,6 @@ def pair_contrastive_loss(u: Tensor, v: Tensor, alike: Tensor, margin: float = 0
     Args:
         u, v: (B, H) embeddings.
         alike: (B,) 1 for similar pairs, 0 for others.
-
-    Raises:
-        ValueError: for `alike` of another shape.
     """
     check_labels(alike, len(u), "alike")
     distance = 1 - F.cosine_similarity(u, v)

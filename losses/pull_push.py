@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from common.later import F, Tensor, torch
-from losses.checks import check_labels, check_temperature
-from losses.supcon import zero_loss
+from losses.checks import check_labels, zero_loss
 
 
 def contrastive_objectives(
@@ -22,37 +21,35 @@ def contrastive_objectives(
     Args:
         embeddings: (N, H), normalised here.
         labels: (N,) classes.
-
-    Raises:
-        ValueError: for labels of another shape, or a temperature of 0 or below.
     """
     check_labels(labels, len(embeddings))
-    check_temperature(temperature)
     unit = F.normalize(embeddings, dim=-1)
     logits = unit @ unit.T / temperature
     same = labels[:, None] == labels
     itself = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
-    sizes = same.sum(1)
-    pull = class_mean(logits, same & ~itself, sizes)
-    push = class_mean(logits, ~same, sizes)
-    return (
-        zero_loss(embeddings) if pull is None else -pull,
-        zero_loss(embeddings) if push is None else push,
-    )
+
+    def objective(chosen: Tensor) -> Tensor:
+        rows = chosen.any(1)
+        if not rows.any():
+            return zero_loss(embeddings)
+        return class_mean(log_mean_exp(logits[rows], chosen[rows]), same[rows].sum(1))
+
+    return -objective(same & ~itself), objective(~same)
 
 
-def class_mean(logits: Tensor, chosen: Tensor, sizes: Tensor) -> Tensor | None:
-    """Average the log-mean-exp of each row's chosen logits within classes, then over classes.
-
-    `sizes` (N,) are the class sizes. Returns None if no row has a chosen logit.
-    """
+def log_mean_exp(logits: Tensor, chosen: Tensor) -> Tensor:
+    """Return the logarithm of the mean of exp over each row's chosen logits, one or more."""
     counts = chosen.sum(1).to(logits.dtype)
-    rows = counts > 0
-    if not rows.any():
-        return None
-    logits, counts, weights = logits[rows], counts[rows], 1 / sizes[rows].to(logits.dtype)
-    nearness = logits.masked_fill(~chosen[rows], -torch.inf).logsumexp(1) - counts.log()
-    return (weights * nearness).sum() / weights.sum()
+    return logits.masked_fill(~chosen, -torch.inf).logsumexp(1) - counts.log()
+
+
+def class_mean(terms: Tensor, sizes: Tensor) -> Tensor:
+    """Average terms (n,) within classes, then over classes; `sizes` (n,) are those of the classes.
+
+    A class has terms of all its examples, or of none.
+    """
+    weights = 1 / sizes.to(terms.dtype)
+    return (weights * terms).sum() / weights.sum()
 
 
 def lower_bounds(temperature: float, classes: int) -> tuple[float, float]:

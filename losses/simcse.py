@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.later import F, Tensor, torch
-from losses.checks import check_labels, check_temperature
+from losses.checks import check_labels
 
 
 def simcse_loss(
@@ -27,11 +27,7 @@ def simcse_loss(
         groups: (N,) integers; sentences of the same group are not negatives of each other. Without
             groups, two copies of a sentence in a batch repel each other.
         negative_groups: (M,) groups of `negatives`, which then repel only other groups' sentences.
-
-    Raises:
-        ValueError: for groups of another shape, or a temperature of 0 or below.
     """
-    check_temperature(temperature)
     candidates = view2 if negatives is None else torch.cat([view2, negatives])
     logits = F.normalize(view1, dim=-1) @ F.normalize(candidates, dim=-1).T / temperature
     right = torch.arange(len(view1), device=view1.device)

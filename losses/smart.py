@@ -12,14 +12,14 @@ from collections.abc import Callable
 from common.later import Tensor, torch
 from common.row_sums import add_rows
 
-VARIANTS, NORMS = ("normalised", "projected"), ("inf", "l2")
 GUARD = 1e-6  # avoids division by zero; "epsilon" in the public implementations
+TINY = 1e-38  # least norm of an example's noise or gradient, so that it can be a divisor
 
 
 def adversarial_noise(
     divergence: Callable[[Tensor], Tensor],
     start: Tensor,
-    owner: Tensor | None = None,
+    owner: Tensor,
     *,
     variant: str = "normalised",
     steps: int = 1,
@@ -43,15 +43,13 @@ def adversarial_noise(
     Args:
         divergence: maps noise (T, H) to a scalar distance from the predictions without noise.
         start: (T, H) random noise; at zero the divergence has no gradient.
-        owner: (T,) example of each token, from 0; required for `projected`.
+        owner: (T,) example of each token, from 0, for `projected`.
+        variant: `normalised` or `projected`.
         step_size, radius: one number, or one number per token (T, 1).
-
-    Raises:
-        ValueError: for another variant or norm, and for `projected` without an owner.
+        norm: `inf` or `l2`.
     """
-    if variant not in VARIANTS or norm not in NORMS:
-        expected = f"variant {' or '.join(VARIANTS)} with norm {' or '.join(NORMS)}"
-        raise ValueError(f"expected {expected}, found {variant!r} with {norm!r}")
+    if variant not in ("normalised", "projected") or norm not in ("inf", "l2"):
+        raise ValueError(f"expected another variant or norm, found {variant!r} with {norm!r}")
     noise = start.detach()
     for _ in range(steps):
         leaf = noise.requires_grad_()
@@ -60,19 +58,16 @@ def adversarial_noise(
         if variant == "normalised":
             noise = noise + step_size * gradient
             noise = radius * noise / (token_norm(noise, norm) + guard)
-        elif owner is None:
-            raise ValueError("owner: expected the example of each token, found none")
         else:
-            noise = noise + step_size * gradient / positive(example_norm(gradient, owner, norm))
+            size = example_norm(gradient, owner, norm).clamp(min=TINY)
+            noise = noise + step_size * gradient / size
             noise = project(noise, owner, radius, norm)
     return noise.detach()
 
 
 def token_norm(noise: Tensor, norm: str) -> Tensor:
     """Return the norm of each token's noise (T, 1)."""
-    return torch.linalg.vector_norm(
-        noise, ord=float("inf") if norm == "inf" else 2, dim=-1, keepdim=True
-    )
+    return torch.linalg.vector_norm(noise, torch.inf if norm == "inf" else 2, -1, keepdim=True)
 
 
 def example_norm(noise: Tensor, owner: Tensor, norm: str) -> Tensor:
@@ -89,9 +84,4 @@ def project(noise: Tensor, owner: Tensor, radius: float | Tensor, norm: str) -> 
     if norm == "inf":
         bound = torch.as_tensor(radius, dtype=noise.dtype, device=noise.device)
         return noise.maximum(-bound).minimum(bound)
-    return noise * (radius / positive(example_norm(noise, owner, norm))).clamp(max=1)
-
-
-def positive(numbers: Tensor) -> Tensor:
-    """Clamp the numbers above zero, so that they can be divisors."""
-    return numbers.clamp(min=torch.finfo(numbers.dtype).tiny)
+    return noise * (radius / example_norm(noise, owner, norm).clamp(min=TINY)).clamp(max=1)

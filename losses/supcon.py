@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.later import F, Tensor, torch
 from common.settings import Positive, setting
-from losses.checks import check_labels, check_temperature
+from losses.checks import check_labels, zero_loss
 from losses.objectives import TEMPERATURE, TEMPERATURE_HELP, ClassObjective
 
 
@@ -21,31 +21,21 @@ def supcon_loss(
         embeddings: (N, H), normalised here.
         labels: (N,) classes.
         reduction: `mean` over the anchors that have a positive, or `sum`, as both papers print it.
-
-    Raises:
-        ValueError: for another reduction, labels of another shape, or a temperature of 0 or below.
     """
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction: expected mean or sum, found {reduction!r}")
     check_labels(labels, len(embeddings))
-    check_temperature(temperature)
     unit = F.normalize(embeddings, dim=-1)
     logits = unit @ unit.T / temperature
     itself = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
     positive = (labels[:, None] == labels) & ~itself
     counts = positive.sum(1)
-    anchors = counts > 0
-    if not anchors.any():
+    if not positive.any():
         return zero_loss(embeddings)
     all_others = logits.masked_fill(itself, -torch.inf).logsumexp(1)
     nearness = torch.where(positive, logits, 0).sum(1) / counts.clamp(min=1)
-    terms = (all_others - nearness)[anchors]
+    terms = (all_others - nearness)[counts > 0]
     return terms.mean() if reduction == "mean" else terms.sum()
-
-
-def zero_loss(embeddings: Tensor) -> Tensor:
-    """Return a loss of 0 with a zero gradient, for a batch without terms."""
-    return embeddings.sum() * 0
 
 
 class SupCon(ClassObjective, name="supcon"):

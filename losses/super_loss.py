@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from common.later import F, Tensor, torch
 from common.settings import Cosine, Count, NonNegativeInt, Positive, Ratio, setting
-from losses.checks import check_labels, check_temperature
+from losses.checks import check_labels, zero_loss
 from losses.objectives import TEMPERATURE, TEMPERATURE_HELP, ClassLoss, ClassObjective
-from losses.supcon import zero_loss
+from losses.pull_push import class_mean, log_mean_exp
 
-VARIANTS = ("algorithm1", "equation8")
+Variant = Literal["algorithm1", "equation8"]
 
 
 def super_loss(
@@ -44,115 +43,70 @@ def super_loss(
         positives, negatives: maximum numbers per anchor (section V.D): the first examples of its
             class in the batch, and the first of the other classes in round-robin order, which
             begins with the class after its own.
-
-    Raises:
-        ValueError: for another variant, several kinds of hard negatives, numbers out of range, or
-            labels of another shape.
     """
-    check(variant, top_k, threshold, top_fraction, positives, negatives)
     check_labels(labels, len(embeddings))
-    check_temperature(temperature)
-    order = labels.argsort(stable=True)
-    sizes = labels[order].unique_consecutive(return_counts=True)[1].tolist()
-    if len(sizes) < 2:
-        return zero_loss(embeddings)
-    grouped = F.normalize(embeddings, dim=-1).index_select(0, order)
-    logits = grouped @ grouped.T / temperature
-    # Divided like the cosines, so that a cosine equal to the threshold counts.
-    least = None if threshold is None else logits.new_tensor(threshold) / temperature
-    places = torch.cat([torch.arange(size, device=labels.device) for size in sizes])
-    pulled, pushed = [], []
-    begin = 0
-    for size, band in zip(sizes, logits.split(sizes), strict=True):
-        before, own, after = band.split([begin, size, len(labels) - begin - size], 1)
-        begin += size
-        if variant == "algorithm1" and size == 1:
-            continue
-        others = torch.cat([after, before], 1)
-        if negatives is not None:
-            turns = torch.cat([places[begin:], places[: begin - size]]).argsort(stable=True)
-            others = others[:, turns[:negatives]]
-        elif (top_k, threshold, top_fraction) != (None, None, None):  # ties: first in the batch
-            others = others[:, torch.cat([order[begin:], order[: begin - size]]).argsort()]
-        near = positives_of(own, positives, variant == "equation8")
-        far, count = select_hard_negatives(others, top_k, least, top_fraction)
-        pulled.append(near.logsumexp(1) - math.log(near.shape[1]))
-        pushed.append(far.logsumexp(1) - count.log())
-    if not pulled:
-        return zero_loss(embeddings)
-    # -log(p / (p + n)) from log p and log n
-    terms = -F.logsigmoid(torch.cat(pulled) - torch.cat(pushed))
-    if variant == "equation8":
-        return terms.mean()
-    of_classes = terms.split([len(several) for several in pulled])
-    return torch.stack([several.mean() for several in of_classes]).mean()
-
-
-def positives_of(logits: Tensor, most: int | None, itself: bool) -> Tensor:
-    """Select from a class's logits (n, n) those of each example with its first `most` others.
-
-    With `itself`, the logit of the example with itself is included in addition.
-    """
-    if itself and most is None:
-        return logits
-    count = len(logits)
-    # Drop the diagonal: after the first element, it is every (n + 1)-th element.
-    others = logits.flatten()[1:].view(count - 1, count + 1)[:, :-1].reshape(count, count - 1)
-    others = others[:, :most]
-    return torch.cat([logits.diagonal()[:, None], others], 1) if itself else others
-
-
-def select_hard_negatives(
-    logits: Tensor,
-    top_k: int | None = None,
-    least: Tensor | None = None,
-    top_fraction: float | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return each row's hard logits of (n, m) and their number: (n,), or one for all rows.
-
-    With `least`, these are the logits of at least `least`, and always the highest; else the highest
-    ones. Ties keep their order. Other logits are -inf or removed.
-    """
-    if least is None and top_k is None and top_fraction is None:
-        return logits, logits.new_tensor(logits.shape[1])
-    ordered = logits.sort(dim=1, descending=True, stable=True).values
-    if least is not None:
-        far = ordered < least
-        far[:, 0] = False
-        return ordered.masked_fill(far, -torch.inf), (~far).sum(1).to(logits.dtype)
-    if top_fraction is not None:
-        # 1e-9 absorbs rounding errors: ceil must not count one more for a product just above k.
-        top_k = max(1, math.ceil(top_fraction * logits.shape[1] - 1e-9))
-    kept = ordered[:, :top_k]
-    return kept, logits.new_tensor(kept.shape[1])
-
-
-def check(
-    variant: str,
-    top_k: int | None,
-    threshold: float | None,
-    top_fraction: float | None,
-    positives: int | None,
-    negatives: int | None,
-) -> None:
-    """Raise ValueError for invalid settings."""
-    if variant not in VARIANTS:
-        raise ValueError(f"variant: expected {' or '.join(VARIANTS)}, found {variant!r}")
-    if sum(choice is not None for choice in (top_k, threshold, top_fraction)) > 1:
+    if variant not in get_args(Variant):
+        raise ValueError(f"variant: expected algorithm1 or equation8, found {variant!r}")
+    if sum(one is not None for one in (top_k, threshold, top_fraction)) > 1:
         raise ValueError("top_k, threshold, top_fraction: expected at most one of them")
-    counts = {"top_k": top_k, "positives": positives, "negatives": negatives}
-    for name, count in counts.items():
-        if count is not None and count < 1:
-            raise ValueError(f"{name}: expected 1 or more, found {count}")
-    if top_fraction is not None and not 0 < top_fraction <= 1:
-        raise ValueError(f"top_fraction: expected above 0 and at most 1, found {top_fraction}")
+    unit = F.normalize(embeddings, dim=-1)
+    logits = unit @ unit.T / temperature
+    same = labels[:, None] == labels
+    itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+    near, far = same & ~itself, ~same
+    if positives is not None:
+        near &= near.cumsum(1) <= positives
+    if variant == "equation8":
+        near |= itself
+    if negatives is not None:
+        far &= turns(labels) < negatives
+    if (top_k, threshold, top_fraction) != (None, None, None):
+        # Divided like the cosines, so that a cosine equal to the threshold counts.
+        least = None if threshold is None else logits.new_tensor(threshold) / temperature
+        far &= nearest(logits.detach().masked_fill(~far, -torch.inf), top_k, least, top_fraction)
+    rows = near.any(1) & far.any(1)
+    if not rows.any():
+        return zero_loss(embeddings)
+    pull, push = (log_mean_exp(logits[rows], chosen[rows]) for chosen in (near, far))
+    terms = -F.logsigmoid(pull - push)  # -log(p / (p + n)) from log p and log n
+    return terms.mean() if variant == "equation8" else class_mean(terms, same[rows].sum(1))
+
+
+def turns(labels: Tensor) -> Tensor:
+    """Return the turn (N, N) of each example among the negatives of each anchor, from 0.
+
+    Classes take turns, beginning with the one after the anchor's; the anchor's own is last.
+    """
+    classes, number = labels.unique(return_inverse=True)
+    same = labels[:, None] == labels
+    turn = same.tril(-1).sum(1) * len(classes) + (number - number[:, None]) % len(classes)
+    return turn.masked_fill(same, len(labels) * len(classes)).argsort(1).argsort(1)
+
+
+def nearest(
+    logits: Tensor, top_k: int | None, least: Tensor | None, top_fraction: float | None
+) -> Tensor:
+    """Mark (N, M) each row's highest logits, of which the finite ones count; ties: the first.
+
+    These are `top_k`, all of at least `least`, or a fraction, and always the highest one.
+    """
+    ordered, places = logits.sort(dim=1, descending=True, stable=True)
+    rank = torch.arange(logits.shape[1], device=logits.device).expand_as(logits)
+    kept = rank < (top_k or 1)
+    if least is not None:
+        kept |= ordered >= least
+    elif top_fraction is not None:
+        # 1e-9 absorbs rounding errors: ceil must not count one more for a product just above k.
+        share = top_fraction * logits.isfinite().sum(1, keepdim=True).double()
+        kept |= rank < (share - 1e-9).ceil()
+    return torch.zeros_like(kept).scatter(1, places, kept)
 
 
 class SuperLoss(ClassObjective, name="superloss"):
     """Texts are nearer to their class than to others, on average (SuperConText)."""
 
     contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
-    super_loss: Literal["algorithm1", "equation8"] = setting(
+    super_loss: Variant = setting(
         "algorithm1", help="variant of the loss: the paper's algorithm, or its equation"
     )
     positives: Count | None = setting(
@@ -194,6 +148,5 @@ class SuperLoss(ClassObjective, name="superloss"):
 
     def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
         with_hard = partial(self.class_loss, **self.hard)
-        if not self.hard_after:
-            return with_hard, None
-        return self.class_loss, (self.hard_after, with_hard)
+        after = self.hard_after
+        return (self.class_loss, (after, with_hard)) if after else (with_hard, None)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from common.later import F, Tensor, torch
 from common.settings import Positive, setting
-from losses.checks import check_labels
+from losses.checks import check_labels, zero_loss
 from losses.objectives import ClassObjective
-from losses.supcon import zero_loss
-
-REDUCTIONS = ("active", "all")
 
 
 def triplet_loss(
@@ -35,17 +32,13 @@ def triplet_loss(
         power: 1, or 2 for squared distances.
         normalize: whether to scale the embeddings to unit length first.
         reduction: `active` or `all`.
-
-    Raises:
-        ValueError: for another reduction, or labels of another shape.
     """
-    if reduction not in REDUCTIONS:
-        raise ValueError(f"reduction: expected {' or '.join(REDUCTIONS)}, found {reduction!r}")
+    if reduction not in ("active", "all"):
+        raise ValueError(f"reduction: expected active or all, found {reduction!r}")
     check_labels(labels, len(embeddings))
     vectors = F.normalize(embeddings, dim=-1) if normalize else embeddings
     # Not by inner products: their rounding makes distances of similar vectors wrong.
-    exact = "donot_use_mm_for_euclid_dist"
-    distances = torch.cdist(vectors, vectors, compute_mode=exact) ** power
+    distances = torch.cdist(vectors, vectors, 2.0, "donot_use_mm_for_euclid_dist") ** power
     same = labels[:, None] == labels
     positive = same & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device)
     triplets = (positive.sum(1) * (~same).sum(1)).sum()

@@ -11,7 +11,6 @@ from run_files import ROOT
 
 import cli
 from common.settings import choices_of, default_of, hints_of, methods
-from losses import SuperLoss
 from multitask.regularizers import Regularizer, Smart
 from multitask.settings.config import RunConfig
 from tasks import TASKS
@@ -55,7 +54,6 @@ RARE = "--smart-weight --scl-weight --warmup --hard-top-k --shots --sst-head --c
 
 
 def test_choices_of_settings_equal_the_registries():
-    from losses.super_loss import VARIANTS
     from minbert.batching import NOISE_PLACES
     from minbert.config import PRECISIONS
     from minbert.pooling import POOLINGS
@@ -68,7 +66,6 @@ def test_choices_of_settings_equal_the_registries():
         (RunConfig, "pooling"): POOLINGS,
         (RunConfig, "precision"): {"auto", *PRECISIONS},
         (Smart, "place"): NOISE_PLACES,
-        (SuperLoss, "super_loss"): VARIANTS,
         (TASKS["qqp"], "loss"): QQP_LOSSES,
         (TASKS["sst"], "head"): SST_HEADS,
         (TASKS["qqp"], "head"): QQP_HEADS,

@@ -1,11 +1,10 @@
-"""What losses refuse: labels of another shape, which would be broadcast, and temperatures."""
+"""What losses refuse: labels of another shape, which would be broadcast."""
 
 import pytest
 from loss_cases import drawn
 
 from losses import (
     contrastive_objectives,
-    every_npair_loss,
     instance_centered_loss,
     label_centered_loss,
     npair_loss,
@@ -26,7 +25,6 @@ X, Y = drawn([0, 0, 1, 1])
         (lambda y: super_loss(X, y, 0.1), "labels"),
         (lambda y: triplet_loss(X, y, 0.1), "labels"),
         (lambda y: npair_loss(X, y, True), "labels"),
-        (lambda y: every_npair_loss(X, y), "labels"),
         (lambda y: contrastive_objectives(X, y, 0.1), "labels"),
         (lambda y: label_centered_loss(X, X[:2], y, 0.1), "labels"),
         (lambda y: instance_centered_loss(X, X[:2], y, 0.1), "labels"),
@@ -39,10 +37,3 @@ def test_labels_of_another_shape_are_refused_by_every_loss(call, line):
     for labels in (Y[:, None], Y[:3], Y[0]):
         with pytest.raises(ValueError, match=rf"^{line}: expected shape \(4,\), found \("):
             call(labels)
-
-
-@pytest.mark.parametrize("loss", [supcon_loss, super_loss, contrastive_objectives])
-@pytest.mark.parametrize("temperature", [0.0, -0.1, float("nan")])
-def test_temperatures_not_above_zero_are_refused(loss, temperature):
-    with pytest.raises(ValueError, match=r"^temperature: expected a number above 0, found"):
-        loss(X, Y, temperature)

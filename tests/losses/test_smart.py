@@ -77,6 +77,7 @@ def test_noise_of_both_towers_is_the_golden_one(case):
     noise = adversarial_noise(
         lambda n: squared_difference(predict(n), clean),
         start * inputs["noise_var"],
+        torch.zeros(len(start), dtype=torch.long),
         **settings(inputs),
     )
     for side, part, e in zip((1, 2), noise.split(sizes), embed, strict=True):
@@ -111,7 +112,7 @@ def test_projected_noise_increases_the_divergence_within_its_ball(norm, steps):
 @pytest.mark.parametrize("norm", ["inf", "l2"])
 def test_normalised_noise_has_norm_one_at_every_token(norm):
     start = torch.randn(5, 4, dtype=torch.float64) * 1e-5
-    noise = adversarial_noise(lambda n: n.square().sum(), start, norm=norm)
+    noise = adversarial_noise(lambda n: n.square().sum(), start, torch.arange(5), norm=norm)
     sizes = torch.linalg.vector_norm(noise, ORDER[norm], dim=-1)
     assert ((sizes > 0.7) & (sizes < 1)).all()
 
@@ -134,7 +135,7 @@ def test_one_step_in_l2_is_the_plain_formula(step_size):
         moved = start[rows] + step_size * gradient[rows] / gradient[rows].norm()
         moved = moved * min(1.0, 0.2 / moved.norm().item())
         torch.testing.assert_close(noise[rows], moved)
-    noise = adversarial_noise(divergence, start, norm="l2", step_size=step_size)
+    noise = adversarial_noise(divergence, start, owner, norm="l2", step_size=step_size)
     moved = start + step_size * gradient
     torch.testing.assert_close(noise, moved / (moved.norm(dim=-1, keepdim=True) + GUARD))
 

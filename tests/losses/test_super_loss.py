@@ -1,6 +1,7 @@
 """SuperLoss: golden values, plain double loops, hard negatives."""
 
 import math
+from typing import get_args
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from golden_files import golden_cases
 from loss_cases import drawn, every_batch, mean, tensor
 
 from losses import super_loss
-from losses.super_loss import VARIANTS
+from losses.super_loss import Variant
 
 pytestmark = pytest.mark.numeric
 
@@ -25,7 +26,7 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", get_args(Variant))
 @golden_cases("superloss")
 def test_values_are_the_golden_ones(case, variant):
     inputs, hard = case["inputs"], case["inputs"]["hard_negatives"]
@@ -83,7 +84,7 @@ def batch(labels, seed=0):
 
 @pytest.mark.parametrize("hard", HARD.values(), ids=HARD)
 @every_batch
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", get_args(Variant))
 def test_it_equals_plain_loops(labels, variant, hard):
     x, y = batch(labels)
     found = super_loss(x, y, 0.3, variant, **hard)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from golden_files import golden_cases
 from loss_cases import drawn, every_batch, mean, tensor
 
-from losses import every_npair_loss, npair_loss, triplet_loss
+from losses import NPair, npair_loss, triplet_loss
 
 pytestmark = pytest.mark.numeric
 
@@ -66,11 +66,11 @@ def test_npairs_equal_a_plain_loop():
     assert npair_loss(x, y, False).item() == pytest.approx(mean(terms))
 
 
-def test_every_npair_loss_averages_over_rounds():
+def test_the_objective_averages_over_rounds():
     x, y = drawn([0, 0, 1, 1, 2, 1, 0, 1, 0, 2, 0, 0, 1])
     first = npair_loss(x[[0, 1, 2, 3, 4, 9]], y[[0, 1, 2, 3, 4, 9]], False)
     second = npair_loss(x[[6, 8, 5, 7]], y[[6, 8, 5, 7]], False)
     # Of the third turn only class 0 has two examples.
-    assert every_npair_loss(x, y).item() == pytest.approx(float(first + second) / 2)
+    assert NPair().class_loss(x, y).item() == pytest.approx(float(first + second) / 2)
     one_class = torch.zeros(5, dtype=torch.long)
-    assert every_npair_loss(x[:5], one_class).item() == 0
+    assert NPair().class_loss(x[:5], one_class).item() == 0
