@@ -75,7 +75,7 @@ def build_model(
     precision = checked_precision(config, bi_encoder, device)
     dropout = config.pooling_dropout
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers, dropout)
-    if config.task_objective is not None and config.task_objective.initializes_from_names:
+    if getattr(config.task_objective, "label_start", None) == "names":
         init_labels_from_names(model, chosen)
     if config.init is not None:
         init_from_run(model, config, Path(source))

@@ -2,115 +2,163 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Annotated, Any, Literal
 
-from torch import Tensor, nn
+from msgspec import Meta
 
+from common.later import Tensor, nn
+from common.settings import Fraction, Positive, setting
 from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_loss
 from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Task, example_embedding
 from tasks.kinds import Outputs
-from tasks.labelled_files import Source
-from tasks.objectives import CL, LS, SCL, ContrastiveEPO, WithContrast
+from tasks.objectives import Objective
 from tasks.readers import Examples
 from tasks.splits import of_each_split
 
+ROUNDING = 1e-9  # tolerance of the sum of two shares
+SOURCE = "Moukafih et al., 2022, section 4.1"
+Share = Annotated[float, Meta(ge=0, lt=1)]  # below 1, with which no head is trained
 
-def with_supcon(task: Task, settings: SCL) -> Task:
-    """Return a task with the loss (1 - weight) CE + weight SupCon  (Gunel et al., 2021, Eq. 1)."""
-    return with_contrast(
-        task,
-        settings,
-        lambda texts, targets: supcon_loss(
-            example_embedding(texts), targets, settings.temperature, settings.reduction
-        ),
+
+class WithContrast(Objective, prefix="scl_"):
+    """Cross-entropy with contrastive terms."""
+
+    temperature: Positive = setting(
+        0.3, help="temperature, which divides the cosines", source=SOURCE
+    )
+    weight: Share = setting(
+        0.3, help="share of the contrastive terms; cross-entropy has the rest", source=SOURCE
     )
 
+    @property
+    def least_batch(self) -> int:
+        return 2 if self.weight else 1
 
-def with_pull_push(task: Task, settings: LS) -> Task:
-    """Return a task with the loss (1 - weight) CE + weight (r_1 pull + r_2 push).
+    def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
+        """Return the contrastive terms of a batch."""
+        raise NotImplementedError
 
-    Pull and push are measured from their ideal points  (Moukafih et al., 2022, Eq. 4 to 6). This
-    changes no gradient, but makes losses non-negative, as some combiners require.
+    def of_task(self, task: Task) -> Task:
+        """Return a task with the loss (1 - weight) CE + weight contrast."""
+
+        def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
+            contrastive = self.contrast(task, texts, targets)
+            own = task.kind.loss(outputs, targets)
+            return (1 - self.weight) * own + self.weight * contrastive
+
+        return replace(task, losses={"loss": loss}, compares_examples=True)
+
+
+class SCL(WithContrast, name="scl"):
+    """Cross-entropy and the supervised contrastive loss (Gunel et al., 2021)."""
+
+    reduction: Literal["mean", "sum"] = setting(
+        "mean", help="of scl over the anchors of a batch; the papers of SCL-MOO and LaCon print sum"
+    )
+
+    def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
+        return supcon_loss(example_embedding(texts), targets, self.temperature, self.reduction)
+
+
+def parse_preference(text: str) -> Any:
+    """Convert `0.1` on the command line to (0.1, 0.9); return any other text unchanged."""
+    try:
+        pull = float(text)
+    except ValueError:
+        return text
+    return pull, 1 - pull
+
+
+class WithPullPush(WithContrast):
+    """Cross-entropy with pull and push, and a preference between these two."""
+
+    preference: tuple[Fraction, Fraction] = setting(
+        (0.1, 0.9),
+        help="preference for pull, on the command line one number from 0 to 1; push has the rest "
+        f"(default: 0.1, {SOURCE})",
+        metavar="R",
+        of_text=parse_preference,
+    )
+
+    def faults(self) -> Iterator[str]:
+        if abs(sum(self.preference) - 1) > ROUNDING:
+            found = self.preference
+            yield f"scl_preference: expected two numbers that add up to 1, found {found}"
+
+    def pull_and_push(
+        self, task: Task, texts: Embeddings, targets: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return pull and push of a batch, from the ideal points of the task's number of classes.
+
+        This changes no gradient, but makes them non-negative, as some combiners require.
+        """
+        found = contrastive_objectives(example_embedding(texts), targets, self.temperature)
+        lowest = lower_bounds(self.temperature, len(task.kind.names))
+        return found[0] - lowest[0], found[1] - lowest[1]
+
+
+class LS(WithPullPush, name="ls"):
+    """Cross-entropy, and pull and push weighted by a preference (SCL-MOO, Eq. 4 to 6)."""
+
+    def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
+        pull, push = self.pull_and_push(task, texts, targets)
+        return self.preference[0] * pull + self.preference[1] * push
+
+
+class ContrastiveEPO(WithPullPush, name="epo"):
+    """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1).
+
+    They are separate objectives, which combiners/nested.py turns into one gradient of the task.
     """
-    first, second = settings.preference
 
-    def contrast(texts: Embeddings, targets: Tensor) -> Tensor:
-        pull, push = pull_and_push(task, texts, targets, settings.temperature)
-        return first * pull + second * push
-
-    return with_contrast(task, settings, contrast)
-
-
-def separate_objectives(task: Task, settings: ContrastiveEPO) -> Task:
-    """Return a task with cross-entropy, pull and push as separate objectives, for a combiner."""
-
-    def term(place: int) -> Loss:
-        return lambda outputs, texts, targets: pull_and_push(
-            task, texts, targets, settings.temperature
-        )[place]
-
-    def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
-        return (1 - settings.weight) * task.kind.loss(outputs, targets)  # also scales the head's
-
-    losses = dict(zip(PULL_PUSH, (cross_entropy, term(0), term(1)), strict=True))
-    return replace(task, losses=losses, compares_examples=True)
-
-
-def with_contrast(
-    task: Task, settings: WithContrast, contrast: Callable[[Embeddings, Tensor], Tensor]
-) -> Task:
-    """Return a task with the loss (1 - weight) CE + weight contrast(embeddings, targets)."""
-
-    def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
-        contrastive = contrast(texts, targets)
-        own = task.kind.loss(outputs, targets)
-        return (1 - settings.weight) * own + settings.weight * contrastive
-
-    return replace(task, losses={"loss": loss}, compares_examples=True)
-
-
-def pull_and_push(
-    task: Task, texts: Embeddings, targets: Tensor, temperature: float
-) -> tuple[Tensor, Tensor]:
-    """Return pull and push of a batch, from the ideal points of the task's number of classes."""
-    assert task.kind.classes is not None
-    pull, push = contrastive_objectives(example_embedding(texts), targets, temperature)
-    lowest_pull, lowest_push = lower_bounds(temperature, task.kind.classes)
-    return pull - lowest_pull, push - lowest_push
-
-
-def two_views(source: Source) -> Source:
-    """Repeat the texts of training examples, so that dropout makes a second view of each."""
-
-    def make(examples: Examples, split: str, where: str) -> Examples:
-        return replace(examples, texts=examples.texts * 2) if split == "train" else examples
-
-    return of_each_split(source, make, row_by_row=True)
-
-
-class FirstView(nn.Module):
-    """A head on the first view of an example, which has `count` embeddings."""
-
-    def __init__(self, head: nn.Module, count: int) -> None:
-        super().__init__()
-        self.head, self.count = head, count
-
-    def forward(self, *texts: Tensor) -> Outputs:
-        return self.head(*texts[: self.count])
-
-
-def with_infonce(task: Task, settings: CL) -> Task:
-    """Return a task with (1 - weight) CE + weight InfoNCE of two views, with in-batch negatives."""
-    count = task.vectors
-
-    def contrast(texts: Embeddings, targets: Tensor) -> Tensor:
-        views = example_embedding(texts[:count]), example_embedding(texts[count:])
-        return simcse_loss(*views, settings.temperature)
-
-    return replace(
-        with_contrast(task, settings, contrast),
-        source=two_views(task.source),
-        build_head=lambda width: FirstView(task.build_head(width), count),
+    inputs: Literal["contrastive", "combined"] = setting(
+        "contrastive", help="losses that EPO balances: pull and push, or each plus cross-entropy"
     )
+
+    def faults(self) -> Iterator[str]:
+        yield from super().faults()
+        if not all(self.preference):
+            found = self.preference
+            yield f"scl_preference: expected numbers between 0 and 1 for EPO, found {found}"
+
+    def terms_of(self, task: str) -> tuple[str, ...]:
+        return tuple(f"{task}/{term}" for term in PULL_PUSH)
+
+    def of_task(self, task: Task) -> Task:
+        """Return a task with cross-entropy, pull and push as separate objectives."""
+
+        def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
+            return (1 - self.weight) * task.kind.loss(outputs, targets)  # also scales the head's
+
+        def term(place: int) -> Loss:
+            return lambda outputs, texts, targets: self.pull_and_push(task, texts, targets)[place]
+
+        losses = dict(zip(PULL_PUSH, (cross_entropy, term(0), term(1)), strict=True))
+        return replace(task, losses=losses, compares_examples=True)
+
+
+class CL(WithContrast, name="cl"):
+    """Cross-entropy, and SimCSE's loss on a second view of each example (ConSERT).
+
+    The texts of training examples are repeated, so that dropout makes a second view of each. The
+    head reads the first view.
+    """
+
+    def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
+        one, two = texts[: task.vectors], texts[task.vectors :]
+        return simcse_loss(example_embedding(one), example_embedding(two), self.temperature)
+
+    def of_task(self, task: Task) -> Task:
+        def repeated(examples: Examples, split: str, where: str) -> Examples:
+            return replace(examples, texts=examples.texts * 2) if split == "train" else examples
+
+        def build_head(width: int) -> nn.Module:
+            head = task.build_head(width)
+            head.register_forward_pre_hook(lambda head, texts: texts[: task.vectors])
+            return head
+
+        source = of_each_split(task.source, repeated, row_by_row=True)
+        return replace(super().of_task(task), source=source, build_head=build_head)

@@ -1,126 +1,168 @@
-"""LaCon: contrastive learning of examples and label embeddings, and classification by both.
+"""LaCon, which contrasts examples and label embeddings, and LEAM and LSAN, which it compares with.
 
 Zhang, Zhao, Chen and He (2022): "Label Anchored Contrastive Learning for Language Understanding".
-B examples, C labels, H width.
+Wang et al. (2018): "Joint Embedding of Words and Labels for Text Classification".
+Xiao et al. (2019): "Label-Specific Document Representation for Multi-Label Text Classification";
+with a softmax over the labels instead of sigmoids, as in LaCon's comparison.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
-from typing import NamedTuple
-
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from functools import partial
+from typing import ClassVar, Literal
 
 from common.errors import SettingsError
+from common.later import F, Tensor, nn, torch
+from common.settings import Count, NonNegative, NonNegativeInt, Positive, setting
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
-from minbert.batching import Batch
-from tasks.base import Task, example_embedding
-from tasks.heads import SoftmaxClassifier
-from tasks.label_attention import LabelAttention, init_from_names, label_table
-from tasks.objectives import LaCon, Projection
+from tasks.base import Task
+from tasks.kinds import Outputs
+from tasks.objectives import Objective
 
-DROPOUT = 0.1
 HEADS = 6  # Figure 5b
+TERMS = ("icl", "lcl", "ler")
+Term = Literal["icl", "lcl", "ler"]
+Start = Literal["random", "names"]
+START_HELP = "initial label embeddings: random, or the embeddings of the classes' names"
+LAYERS_HELP = "layers of the objective's own projection head"
 
 
-class Anchored(NamedTuple):
-    """Examples (B, H) and labels (C, H) in one space."""
+class LaCon(Objective, name="lacon"):
+    """Contrastive learning of examples and label embeddings (LaCon; Zhang et al., 2022).
 
-    instances: Tensor
-    labels: Tensor
-
-
-class LabelAnchors(nn.Module):
-    """Projected embeddings of examples, and learnt label embeddings (Eq. 1 and 2)."""
-
-    def __init__(self, wide: int, width: int, classes: int, layers: int) -> None:
-        super().__init__()
-        self.projection = perceptron(wide, width, layers)
-        self.texts = 1 if wide == width else 2
-        self.labels = label_table(classes, width)
-
-    def forward(self, *texts: Tensor) -> Anchored:
-        return Anchored(self.projection(example_embedding(texts)), self.labels)
-
-    def start(self, names: Tensor) -> None:
-        """Initialise the labels with projections of the embeddings of their names (C, H).
-
-        They are centred, because an untrained projection separates its inputs little.
-        """
-        init_from_names(self.labels, self(*[names] * self.texts).instances)
-
-
-class FusedAnchors(LabelAnchors):
-    """Label anchors with attention to the tokens most similar to any label (Eq. 9)."""
-
-    def __init__(self, wide: int, width: int, classes: int, layers: int) -> None:
-        super().__init__(wide, width, classes, layers)
-        self.attention = LabelAttention()
-        self.pooled_width = width
-
-    def pool(self, hidden: Tensor, batch: Batch) -> Tensor:
-        return self.attention(hidden, batch, self.labels)
-
-
-def lacon(task: Task, settings: LaCon) -> Task:
-    """Return a task with ICL' + LCL + weight LER (Eq. 7), predicting the nearest label (Eq. 8).
-
-    LCL is measured from the lowest value that the batch's labels allow. This changes no gradient,
-    but makes the term non-negative, as some combiners require.
+    The defaults are within the ranges that section 4.4 recommends.
     """
-    classes, temperature = task.kind.classes, settings.label_temperature
-    assert classes is not None
 
-    def loss(outputs: Anchored, targets: Tensor) -> Tensor:
-        instances, labels = outputs
-        heads = heads_of(instances.shape[1], settings.label_heads)
-        terms = {
-            "icl": lambda: instance_centered_loss(instances, labels, targets, temperature, heads),
-            "lcl": lambda: (
-                label_centered_loss(instances, labels, targets, temperature)
-                - lowest_label_centered(targets, temperature)
-            ),
-            "ler": lambda: settings.label_spread * label_embedding_regularizer(labels),
-        }
-        return torch.stack([terms[name]() for name in settings.label_terms]).sum()
+    trains_only_heads = own_head = own_loss = True
+    label_temperature: Positive = setting(0.1, help="temperature, which divides the cosines")
+    label_heads: Count | None = setting(
+        None,
+        help="slices of the embeddings in the term icl (default: 6 as in the paper, or the next "
+        "smaller divisor of the width)",
+    )
+    label_spread: NonNegative = setting(
+        0.5, help="weight of the term ler, which spreads the labels"
+    )
+    label_terms: tuple[Term, ...] = setting(
+        TERMS,
+        help="terms of the loss: icl (each example against the labels), lcl (each label against "
+        "the examples), ler (spread of the labels)",
+        metavar="TERM",
+    )
+    label_start: Start = setting("random", help=START_HELP)
+    projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP)
+    fusion: ClassVar[bool] = False
 
-    def scores(outputs: Anchored) -> Tensor:
-        unit, labels = (F.normalize(vectors, dim=-1) for vectors in outputs)
-        return (unit @ labels.T / temperature).softmax(-1)
+    def faults(self) -> Iterator[str]:
+        if not {"icl", "lcl"} & set(self.label_terms):
+            found = self.label_terms
+            yield f"label_terms: expected icl or lcl, which train the encoder, found {found}"
 
-    def build_head(width: int) -> nn.Module:
-        heads_of(width, settings.label_heads)  # raises before any file is read
-        anchors = FusedAnchors if settings.fusion else LabelAnchors
-        return anchors(example_width(task, width), width, classes, settings.projection_layers)
+    @property
+    def least_batch(self) -> int:
+        return 1 if "icl" in self.label_terms else 2
 
-    kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
-    return replace(task, kind=kind, build_head=build_head, losses={}, compares_examples=True)
+    def of_task(self, task: Task) -> Task:
+        """Return a task with ICL' + LCL + weight LER (Eq. 7), predicting the nearest label (Eq. 8).
+
+        LCL is measured from the lowest value that the batch's labels allow. This changes no
+        gradient, but makes the term non-negative, as some combiners require.
+        """
+        from tasks.label_heads import FusedAnchors, LabelAnchors
+
+        temperature, anchors = self.label_temperature, FusedAnchors if self.fusion else LabelAnchors
+
+        def loss(outputs: Outputs, targets: Tensor) -> Tensor:
+            instances, labels = outputs
+            given = instances, labels, targets, temperature
+            terms = {
+                "icl": lambda: instance_centered_loss(*given, self.heads(labels.shape[1])),
+                "lcl": lambda: (
+                    label_centered_loss(*given) - lowest_label_centered(targets, temperature)
+                ),
+                "ler": lambda: self.label_spread * label_embedding_regularizer(labels),
+            }
+            return torch.stack([terms[one]() for one in TERMS if one in self.label_terms]).sum()
+
+        def scores(outputs: Outputs) -> Tensor:
+            unit, labels = (F.normalize(vectors, dim=-1) for vectors in outputs)
+            return (unit @ labels.T / temperature).softmax(-1)
+
+        def build_head(width: int) -> nn.Module:
+            self.heads(width)  # raises before any file is read
+            return anchors(task.vectors, width, len(task.kind.names), self.projection_layers)
+
+        kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
+        return replace(task, kind=kind, build_head=build_head, losses={}, compares_examples=True)
+
+    def heads(self, width: int) -> int:
+        """Return the number of slices of a vector; raise SettingsError if it is no divisor."""
+        if self.label_heads is None:
+            return next(count for count in range(HEADS, 0, -1) if width % count == 0)
+        if width % self.label_heads:
+            line = f"expected a divisor of the embedding's width {width}, found {self.label_heads}"
+            raise SettingsError(f"label_heads: {line}")
+        return self.label_heads
 
 
-def projected(task: Task, settings: Projection) -> Task:
-    """Return a task with cross-entropy after LaCon's projection head (Table 3, "BERT w/ g")."""
-    classes = task.kind.classes
-    assert classes is not None
+class LaConFusion(LaCon, name="lacon-fusion"):
+    """LaCon with attention to the tokens most similar to a label (Zhang et al., 2022, Eq. 9)."""
 
-    def build_head(width: int) -> nn.Module:
-        return Projected(example_width(task, width), width, classes, settings.projection_layers)
-
-    return replace(task, build_head=build_head, losses={})
+    trains_only_heads = False
+    fusion = True
 
 
-class Projected(nn.Module):
-    """Embeddings -> projection -> dropout -> logits (B, C)."""
+class Projection(Objective, name="projection"):
+    """Cross-entropy after LaCon's projection head (its Table 3, "BERT w/ g")."""
 
-    def __init__(self, wide: int, width: int, classes: int, layers: int) -> None:
-        super().__init__()
-        self.projection = perceptron(wide, width, layers)
-        self.classifier = SoftmaxClassifier(width, classes, DROPOUT)
+    trains_only_heads = own_head = True
+    projection_layers: Count = setting(3, help=LAYERS_HELP)
 
-    def forward(self, *texts: Tensor) -> Tensor:
-        return self.classifier(self.projection(example_embedding(texts)))
+    def of_task(self, task: Task) -> Task:
+        from tasks.label_heads import Projected
+
+        def build_head(width: int) -> nn.Module:
+            return Projected(task.vectors, width, len(task.kind.names), self.projection_layers)
+
+        return replace(task, build_head=build_head, losses={})
+
+
+class LEAM(Objective, name="leam"):
+    """Cross-entropy with label-attentive pooling of the tokens (LEAM; Wang et al., 2018)."""
+
+    own_head = own_loss = single_embedding = True
+    label_start: Start = setting("random", help=START_HELP)
+
+    def of_task(self, task: Task) -> Task:
+        """Return a task with cross-entropy of the examples and label embeddings (Eq. 8 and 9)."""
+        from tasks.label_heads import JointEmbedding
+
+        def loss(outputs: Outputs, targets: Tensor) -> Tensor:
+            logits, of_labels = outputs
+            own = torch.arange(len(of_labels), device=targets.device)
+            return F.cross_entropy(logits, targets) + F.cross_entropy(of_labels, own)
+
+        def scores(outputs: Outputs) -> Tensor:
+            return outputs[0].softmax(-1)
+
+        kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
+        build_head = partial(JointEmbedding, classes=len(task.kind.names))
+        return replace(task, kind=kind, build_head=build_head, losses={})
+
+
+class LSAN(Objective, name="lsan"):
+    """Cross-entropy with one text embedding per label (LSAN; Xiao et al., 2019)."""
+
+    own_head = single_embedding = True
+    label_start: Start = setting("random", help=START_HELP)
+
+    def of_task(self, task: Task) -> Task:
+        from tasks.label_heads import LabelSpecific
+
+        build_head = partial(LabelSpecific, classes=len(task.kind.names))
+        return replace(task, build_head=build_head, losses={})
 
 
 def lowest_label_centered(targets: Tensor, temperature: float) -> float:
@@ -134,33 +176,3 @@ def lowest_label_centered(targets: Tensor, temperature: float) -> float:
         return 0.0
     others = len(targets) - counts
     return float((counts * (others.log() - 2 / temperature)).mean())
-
-
-def heads_of(width: int, wanted: int | None) -> int:
-    """Return the number of slices of a vector.
-
-    Raise SettingsError if it does not divide the width.
-    """
-    if wanted is None:
-        return next(count for count in range(HEADS, 0, -1) if width % count == 0)
-    if width % wanted:
-        raise SettingsError(
-            f"label_heads: expected a divisor of the embedding's width {width}, found {wanted}"
-        )
-    return wanted
-
-
-def perceptron(wide: int, width: int, layers: int) -> nn.Module:
-    """Return linear layers with ReLU between them; for 0 layers only a change of width, if any."""
-    if not layers:
-        return nn.Identity() if wide == width else nn.Linear(wide, width)
-    sizes = [wide] + [width] * layers
-    parts: list[nn.Module] = []
-    for size, following in pairwise(sizes):
-        parts += [nn.Linear(size, following), nn.ReLU()]
-    return nn.Sequential(*parts[:-1])
-
-
-def example_width(task: Task, width: int) -> int:
-    """Return the width of an example's embedding from that of a text's."""
-    return width if task.vectors == 1 else 3 * width

@@ -15,13 +15,13 @@ import numpy as np
 from multitask.combiners.base import Combined, Combiner, CombinerState, SeesEpochs, Setup
 from multitask.combiners.epo import epo_solution
 from tasks import PULL_PUSH, task_and_term
-from tasks.objectives import Balance
+from tasks.contrastive import ContrastiveEPO
 
 LOWEST = 1e-9  # smallest objective for EPO: batches may fall below the ideal point
 VERTEX = 1 - 1e-6  # a larger weight counts as 1: the other objective has no influence
 
 
-def pull_push_weights(balance: Balance, gram: np.ndarray, losses: np.ndarray) -> Combined:
+def pull_push_weights(balance: ContrastiveEPO, gram: np.ndarray, losses: np.ndarray) -> Combined:
     """Combine cross-entropy, pull and push of one task; return the weights (3,).
 
     Moukafih et al. (2022), Algorithm 1:  (1 - weight) CE + weight (b_1 pull + b_2 push),  with b
@@ -53,7 +53,7 @@ def pull_push_weights(balance: Balance, gram: np.ndarray, losses: np.ndarray) ->
     return Combined(np.array([1, *(share * found)]), status)
 
 
-def nested(combiner: Combiner, setup: Setup, balance: Balance) -> Nested:
+def nested(combiner: Combiner, setup: Setup, balance: ContrastiveEPO) -> Nested:
     """Return a combiner of tasks that balance their own objectives."""
     tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in setup.objectives))
     return Nested(setup, combiner.build(replace(setup, objectives=tasks)), balance)
@@ -64,7 +64,7 @@ class Nested:
 
     needs_rows = True
 
-    def __init__(self, setup: Setup, tasks: CombinerState, balance: Balance) -> None:
+    def __init__(self, setup: Setup, tasks: CombinerState, balance: ContrastiveEPO) -> None:
         self.tasks, self.balance = tasks, balance
         self.task_terms = [task_and_term(name) for name in setup.objectives]
         self.names = list(dict.fromkeys(task for task, _ in self.task_terms))

@@ -29,7 +29,8 @@ from multitask.settings.methods import ROLES, task_classes
 from multitask.settings.presets import preset_settings
 from multitask.settings.run_settings import RunSettings
 from tasks import TaskOptions
-from tasks.objectives import Balance, Objective
+from tasks.contrastive import ContrastiveEPO
+from tasks.objectives import Objective
 from tasks.own_task import OwnTask, own_tasks_of
 
 CROSS_ENTROPY: tuple[Any, ...] = (None, "ce", {"name": "ce"})  # no other objective
@@ -126,9 +127,9 @@ class RunConfig(RunSettings):
         return None if isinstance(self.objective, Objective) else self.objective
 
     @property
-    def balance(self) -> Balance | None:
-        """How the terms of each task are merged before the combiner; None without such terms."""
-        return None if self.task_objective is None else self.task_objective.balance
+    def balance(self) -> ContrastiveEPO | None:
+        """The objective that merges each task's terms before the combiner; None without one."""
+        return self.objective if isinstance(self.objective, ContrastiveEPO) else None
 
     @property
     def text_file(self) -> str | None:

@@ -32,7 +32,9 @@ ROLES: dict[str, type[Settings]] = {
     "optimizer": Optimizer,
     "lr_schedule": LrSchedule,
 }
-import_module("pretrain.objectives")  # by name, since pretrain depends on this package
+# By name, since pretrain depends on this package.
+for module in ("tasks.contrastive", "tasks.lacon", "pretrain.objectives"):
+    import_module(module)
 
 
 def task_classes() -> dict[str, type[TaskOptions]]:

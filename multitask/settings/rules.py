@@ -94,7 +94,8 @@ def of_losses(c: RunConfig) -> Rules:
     if objective is not None:
         frozen = c.freeze_encoder and not objective.trains_only_heads
         yield frozen, f"freeze_encoder: {named} trains the encoder"
-        yield (fault := objective.batch_fault(c.batch_size)), str(fault)
+        least = objective.least_batch
+        yield c.batch_size < least, f"batch_size: {named} needs {least} or more"
     yield from of_combiner(c)
 
 

@@ -26,8 +26,7 @@ from studies.lacon import cells as lacon
 from studies.lacon import claims as tested
 from studies.lacon import sentences, tables
 from studies.study import Report, Study, StudyRequest, notes_of, progress_notice, tuning_part
-from tasks.lacon import Anchored
-from tasks.objectives import LaCon
+from tasks.lacon import LaCon
 
 RATE = 2e-5  # the middle rate of section 3.1
 DRAWN = ("ce", "scl", "lacon")  # Figure 4
@@ -205,8 +204,8 @@ def space_of(run: Path, matched: bool = True) -> EmbeddingSpace:
         assert isinstance(head.labels, torch.Tensor)
         labels = F.normalize(head.labels.detach(), dim=-1).cpu().numpy()
 
-        def scores(outputs: Anchored) -> torch.Tensor:
-            return F.normalize(outputs.instances, dim=-1)
+        def scores(outputs: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+            return F.normalize(outputs[0], dim=-1)
     else:
         model.heads[name] = Embedding()
     task = replace(task, kind=replace(task.kind, scores=scores))

@@ -74,7 +74,7 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"label_smoothing": 0.1, "objective": "lacon"}, "label_smoothing and objective lacon"),
     ({"class_weights": "balanced", "objective": "scl"}, "class_weights and objective scl"),
     ({"objective": "leam"}, "objective leam: needs single texts or pair joint, found qqp"),
-    ({"objective": "epo", "batch_size": 1}, "batch_size: expected 2 or more with objective epo"),
+    ({"objective": "epo", "batch_size": 1}, "batch_size: objective epo needs 2 or more"),
     ({"objective": "epo", "combiner": "famo"}, "combiner famo: not with objective epo"),
     ({"branch_only": ("sst",)}, "branch_only: needs branch"),
     ({"gradients": "representation"}, "gradients representation: needs steps with one batch"),

@@ -12,7 +12,8 @@ from reports.cells import read_cell
 from studies.figures import EmbeddingSpace
 from studies.lacon.cells import Experiments
 from studies.lacon.study import effective_rank, space_of, spectrum
-from tasks.objectives import LaCon, Objective
+from tasks.lacon import LaCon
+from tasks.objectives import Objective
 from tasks.protocols import CappedClasses, FewPerClass, Imbalanced
 
 BASE = RunConfig(mode="single", tasks=(), encoder="tiny", limit=200)

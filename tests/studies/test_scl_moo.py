@@ -39,7 +39,7 @@ from studies.scl_moo.tables import (
     full_table,
 )
 from studies.study import printed
-from tasks.objectives import LS, ContrastiveEPO
+from tasks.contrastive import LS, ContrastiveEPO
 from tasks.protocols import FewShots
 
 CELLS = Experiments(RunConfig(mode="single", tasks=(), encoder="tiny"))

@@ -18,9 +18,10 @@ from losses import (
 from minbert.batching import Batch
 from tasks import build_task
 from tasks.base import example_embedding
-from tasks.label_attention import ATTENTION_WIDTH, LabelAttention, centred
-from tasks.lacon import lowest_label_centered
-from tasks.objectives import CL, LEAM, LSAN, LaCon, LaConFusion, with_objective
+from tasks.contrastive import CL
+from tasks.label_heads import ATTENTION_WIDTH, DEVIATION, LabelAttention
+from tasks.lacon import LEAM, LSAN, LaCon, LaConFusion, lowest_label_centered
+from tasks.objectives import with_objective
 
 pytestmark = pytest.mark.numeric
 
@@ -79,9 +80,9 @@ def test_lacon_is_its_three_losses(text, heads):
     found = task.compute_losses(outputs, (text,), LABELS)["sst"]
     torch.testing.assert_close(found, sum(expected.values()))
     for terms in (("icl",), ("lcl",), ("icl", "ler"), ("lcl", "ler"), ("icl", "lcl")):
-        given = {"label_heads": heads} if "icl" in terms else {}
-        given |= {"label_spread": 0.7} if "ler" in terms else {}
-        some = with_objective(SST, LaCon(0.2, label_terms=terms, **given))
+        some = with_objective(
+            SST, LaCon(0.2, label_heads=heads, label_spread=0.7, label_terms=terms)
+        )
         value = sum(expected[term] for term in terms)
         torch.testing.assert_close(some.compute_losses(outputs, (text,), LABELS)["sst"], value)
 
@@ -107,7 +108,7 @@ def test_layers_of_the_projection_and_heads_that_divide_the_width(text):
         relu = [m for m in head.projection.modules() if isinstance(m, torch.nn.ReLU)]
         assert (len(linear), len(relu)) == (count, max(0, count - 1))
     pair = head_of(with_objective(QQP, LaCon(projection_layers=0)))
-    assert pair.projection.in_features == 3 * WIDTH
+    assert pair.projection[0].in_features == 3 * WIDTH
     task = with_objective(SST, LaCon(label_heads=5))
     with pytest.raises(UserError, match="expected a divisor of the embedding's width 12, found 5"):
         task.build_head(WIDTH)
@@ -132,7 +133,9 @@ def test_a_name_stands_for_both_texts_of_a_pair(text):
     names = text[:2]
     head.start(names)
     whole = torch.cat([names, names, torch.zeros_like(names)], 1)
-    torch.testing.assert_close(head.labels, centred(head.projection(whole)))
+    own = head.projection(whole)
+    centred = F.normalize(own - own.mean(0), dim=-1) * DEVIATION * WIDTH**0.5
+    torch.testing.assert_close(head.labels, centred)
 
 
 def attended(hidden, labels, convolution, rectified):
@@ -220,7 +223,7 @@ def test_leam_classifies_the_labels_too(tokens):
     own = F.cross_entropy(head.classifier(head.labels), torch.arange(5))
     expected = F.cross_entropy(head.classifier(pooled), targets) + own
     torch.testing.assert_close(task.compute_losses(outputs, (pooled,), targets)["sst"], expected)
-    torch.testing.assert_close(task.scores(head, (pooled,)), outputs.logits.softmax(-1))
+    torch.testing.assert_close(task.scores(head, (pooled,)), outputs[0].softmax(-1))
 
 
 @pytest.mark.parametrize("plain", [SST, QQP], ids=["one text", "a pair"])
@@ -230,7 +233,7 @@ def test_a_second_view_is_contrasted(plain, text):
     texts = tuple(text.roll(i, 0) + i for i in range(2 * plain.texts))
     labels = LABELS.clamp(max=1)
     outputs = head(*texts)
-    torch.testing.assert_close(outputs, head.head(*texts[: plain.texts]))
+    torch.testing.assert_close(outputs, head(*texts[: plain.texts]))
     views = example_embedding(texts[: plain.texts]), example_embedding(texts[plain.texts :])
     expected = 0.6 * F.cross_entropy(outputs, labels) + 0.4 * simcse_loss(*views, 0.2)
     torch.testing.assert_close(task.compute_losses(outputs, texts, labels)[plain.name], expected)

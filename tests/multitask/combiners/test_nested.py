@@ -10,11 +10,15 @@ from plain import built_in
 from losses import contrastive_objectives
 from multitask.combiners import Combiner, Nested, Setup, pull_push_weights
 from multitask.combiners.base import Combined
-from tasks.objectives import Balance
+from tasks.contrastive import ContrastiveEPO
 
 pytestmark = pytest.mark.numeric
 
 THREE = ("a/cross_entropy", "a/pull", "a/push")
+
+
+def balanced(weight, preference, inputs="contrastive"):
+    return ContrastiveEPO(weight=weight, preference=preference, inputs=inputs)
 
 
 @golden_cases("epo_contrastive")
@@ -41,7 +45,7 @@ def test_the_update_is_the_golden_one(case):
         ]
         rows.append(torch.cat([part.flatten() for part in parts]))
     gradients = torch.stack(rows).numpy()
-    balance = Balance(inputs["lambda"], tuple(inputs["preference"]), inputs["epo_inputs"])
+    balance = balanced(inputs["lambda"], tuple(inputs["preference"]), inputs["epo_inputs"])
     values = np.array([loss.item() for loss in losses])
     found = pull_push_weights(balance, gradients @ gradients.T, values)
     np.testing.assert_allclose(found.weights[1:] / share, expected["alpha"], atol=1e-6)
@@ -56,7 +60,7 @@ def test_the_update_is_the_golden_one(case):
 def test_a_batch_without_pull_or_push_uses_the_preference(inputs, missing):
     gram = np.diag([1.0, 2.0, 3.0])
     gram[missing, missing] = 0
-    found = pull_push_weights(Balance(0.3, (0.1, 0.9), inputs), gram, np.ones(3))
+    found = pull_push_weights(balanced(0.3, (0.1, 0.9), inputs), gram, np.ones(3))
     assert found.status == "pull or push undefined"
     np.testing.assert_allclose(found.weights, [1, 0.03, 0.27])
 
@@ -67,7 +71,7 @@ def test_the_contrastive_share_stays_and_losses_below_zero_are_no_error(seed, in
     draw = np.random.default_rng(seed)
     rows = draw.normal(size=(3, 5))
     losses = draw.uniform(-0.1, 2, size=3)
-    found = pull_push_weights(Balance(0.4, (0.3, 0.7), inputs), rows @ rows.T, losses)
+    found = pull_push_weights(balanced(0.4, (0.3, 0.7), inputs), rows @ rows.T, losses)
     assert found.weights[1:].sum() == pytest.approx(0.4)
     assert found.weights[0] == 1
     assert (found.weights >= 0).all()
@@ -92,7 +96,7 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     draw = np.random.default_rng(0)
     names = (*THREE, "sts", *(name.replace("a/", "b/") for name in THREE))
     rows, losses = draw.normal(size=(7, 9)), draw.uniform(0.1, 2, size=7)
-    balance, tasks = Balance(0.3, (0.5, 0.5), "contrastive"), Fixed(2.0, 0.5, 3.0)
+    balance, tasks = balanced(0.3, (0.5, 0.5), "contrastive"), Fixed(2.0, 0.5, 3.0)
     found = Nested(Setup(names), tasks, balance).combine(rows @ rows.T, losses, range(7))
     mixtures = np.zeros((3, 7))
     for row, begin in ((0, 0), (2, 4)):
@@ -117,7 +121,7 @@ def test_a_step_of_one_task_is_one_mixture(method):
     draw = np.random.default_rng(1)
     rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
     outer = method().build(Setup(("a",)))
-    balance = Balance(0.3, (0.1, 0.9), "contrastive")
+    balance = balanced(0.3, (0.1, 0.9), "contrastive")
     found = Nested(Setup(THREE), outer, balance).combine(rows @ rows.T, losses, range(3))
     mixture = pull_push_weights(balance, rows @ rows.T, losses)
     np.testing.assert_allclose(found.weights, mixture.weights)
