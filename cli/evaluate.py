@@ -103,7 +103,7 @@ def tasks_of_run(args: argparse.Namespace) -> dict[str, Task]:
     out. Raise RunError for a changed one that --tasks names.
     """
     run = run_of_predictions(Path(args.predictions))
-    stored = run.settings_if_any()
+    stored = run.read("config.json")
     own, auxiliary = own_tasks_of(stored.get("own_tasks", {})), stored.get("auxiliary", ())
     found = {name: one.build() for name, one in own.items() if name not in auxiliary}
     for name, task in list(found.items()):
@@ -135,7 +135,7 @@ def changed_file(run: RunFolder, task: Task) -> Path | None:
 
 def other_examples(args: argparse.Namespace) -> str | None:
     """Return that the run in --predictions has other examples than the files; None otherwise."""
-    stored = run_of_predictions(Path(args.predictions)).settings_if_any()
+    stored = run_of_predictions(Path(args.predictions)).read("config.json")
     protocol = stored.get("protocol", {}).get("name", "files")
     found = {"protocol": None if protocol == "files" else protocol}
     found |= {key: stored.get(key) for key in ("dev_limit", "test_limit")}
@@ -148,7 +148,7 @@ def data_of(args: argparse.Namespace) -> str:
     """Return the folder of --data, else that of the run in --predictions, else the sample."""
     if args.data is not None:
         return args.data
-    stored = run_of_predictions(Path(args.predictions)).settings_if_any()
+    stored = run_of_predictions(Path(args.predictions)).read("config.json")
     return str(stored.get("data", SAMPLE))
 
 

@@ -173,11 +173,11 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
 def show_plan(config: RunConfig) -> int:
     """Print examples, passes and steps of every epoch and task."""
     from multitask.dry_run import dry_run_rows
-    from multitask.precision import precision_before_loading
+    from multitask.precision import precision_of
     from reports.tables import text_table
 
     if config.precision == "auto":
-        print(precision_before_loading(config))
+        print(precision_of(config))
     rows = dry_run_rows(config)
     header = ["epoch", "task", "examples", "passes", "batches", "steps"]
     print(text_table(header, rows))

@@ -95,9 +95,9 @@ def ensemble_runs(
         parts = {task: found.members for task, found in merged.items()}
         result = {"dev": dev | overall(dev), "method": method, "members": parts}
         splits = {task: found.splits for task, found in merged.items()}
-        data = {k: v for run in reversed(stored) for k, v in RunFolder(run).data().items()}
-        scored = {k: v for k, v in data.items() if k.endswith((" dev", " test"))}
-        write_merged_run(StoredRun(folder, config, result), splits, scored)
+        files = [RunFolder(run).read("data.json") for run in reversed(stored)]
+        data = {k: v for one in files for k, v in one.items() if k.endswith((" dev", " test"))}
+        write_merged_run(StoredRun(folder, config, result), splits, data)
     return result
 
 

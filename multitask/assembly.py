@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from common.errors import RunError, SettingsError, one_line
 from minbert.bi_encoder import BiEncoder
-from minbert.bilstm import BiLSTM
-from minbert.config import PRECISIONS, transformer_config
+from minbert.config import transformer_config
 from minbert.device import choose_device, warn_if_slow
 from multitask.config_tasks import build_tasks, pretraining
 from multitask.fingerprint import tasks_with_seen_rows
 from multitask.model import EncoderWithHeads
-from multitask.precision import training_precision
+from multitask.precision import precision_of
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.rules import has_class_weights
@@ -27,13 +26,8 @@ from tasks.data import Split, Splits
 from tasks.own_task import OwnTask, own_tasks_of
 from tasks.readers import to_number
 
-
-class Assembly(NamedTuple):
-    """Tasks and their data by name, and the model on its device."""
-
-    tasks: dict[str, Task]
-    model: EncoderWithHeads
-    splits: dict[str, dict[str, Split]]
+# Tasks by name, the model on its device, and the data of each task by split.
+Assembly = tuple[dict[str, Task], EncoderWithHeads, dict[str, dict[str, Split]]]
 
 
 def assemble(
@@ -49,7 +43,7 @@ def assemble(
             print(line, flush=True)
     model = build_model(config, chosen, device)
     splits = load_splits(config, chosen, model.bi_encoder)
-    return Assembly(weighted(config, chosen, splits), model, splits)
+    return weighted(config, chosen, splits), model, splits
 
 
 def weighted(config: RunConfig, chosen: Mapping[str, Task], splits: Splits) -> dict[str, Task]:
@@ -71,29 +65,20 @@ def build_model(
     config: RunConfig, chosen: Mapping[str, Task], device: torch.device
 ) -> EncoderWithHeads:
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
-    source, bi_encoder = start_encoder(config)
-    precision = checked_precision(config, bi_encoder, device)
+    start = None if config.init is None else RunFolder(Path(config.init)).weights()
+    bi_encoder = open_bi_encoder(start or config.encoder, config)
+    precision = precision_of(config).precision
+    if precision == "bf16":
+        transformer_config("precision bf16", bi_encoder.encoder.config)
     dropout = config.pooling_dropout
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers, dropout)
     if getattr(config.task_objective, "label_start", None) == "names":
         init_labels_from_names(model, chosen)
-    if config.init is not None:
-        init_from_run(model, config, Path(source))
+    if start is not None:
+        init_from_run(model, config, start)
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
-
-
-def checked_precision(config: RunConfig, bi_encoder: BiEncoder, device: torch.device) -> str:
-    """Return the precision of training; raise UserError for one that the encoder excludes."""
-    encoder = bi_encoder.encoder
-    precision = training_precision(config, device, isinstance(encoder, BiLSTM)).precision
-    if precision not in PRECISIONS:
-        known = f"auto, {' or '.join(PRECISIONS)}"
-        raise SettingsError(f"precision: expected {known} for training, found {precision}")
-    if precision == "bf16":
-        transformer_config("precision bf16", encoder.config)
-    return precision
 
 
 def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> None:
@@ -103,12 +88,15 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
     """
     stored = RunFolder(Path(str(config.init))).settings()
     theirs, own = own_tasks_of(stored.get("own_tasks", {})), config.own_tasks
+
+    def head_of(tasks: Mapping[str, OwnTask], name: str) -> Any:
+        return (tasks[name].outputs, tasks[name].pair) if name in tasks else None
+
     if seen := tasks_with_seen_rows(config):
-        line = f"{config.init}, or a run before it, may have learnt from rows of dev and test"
+        line = f"{config.init} may have learnt from rows of dev and test"
         print(f"{', '.join(seen)}: scores may be too high, because {line}", flush=True)
-    names = [  # a task of this name may have other classes there
-        name for name in model.heads if head_of(own.get(name)) == head_of(theirs.get(name))
-    ]
+    # A task of this name may have other classes there.
+    names = [name for name in model.heads if head_of(own, name) == head_of(theirs, name)]
     heads = model.load_matching_heads(weights, names)
     print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
     if config.branch is not None or stored.get("branch"):
@@ -117,19 +105,6 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
         branches = model.load_matching_branches(weights, names if same else ())
         line = f"branches initialised from {config.init}: {', '.join(branches) or 'none'}"
         print(line, flush=True)
-
-
-def head_of(task: OwnTask | None) -> Any:
-    """Return what defines the head of an own task; None for a built-in one."""
-    return task and (task.outputs, task.pair)
-
-
-def start_encoder(config: RunConfig) -> tuple[str, BiEncoder]:
-    """Return the folder or name of the encoder that a run starts from, and this encoder."""
-    if config.init is None:
-        return config.encoder, open_bi_encoder(config.encoder, config)
-    source = str(RunFolder(Path(config.init)).weights())
-    return source, open_bi_encoder(source, config)
 
 
 def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:

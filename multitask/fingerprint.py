@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -89,7 +89,7 @@ def has_changed(folders: Iterable[RunFolder], task: str, split: str, path: Path)
     if not path.is_file():
         return False
     key, found = f"{task} {split}", digest(path)
-    return any(folder.data().get(key, found) != found for folder in folders)
+    return any(folder.read("data.json").get(key, found) != found for folder in folders)
 
 
 def check_encoder_of_init(config: RunConfig) -> None:
@@ -102,30 +102,16 @@ def check_encoder_of_init(config: RunConfig) -> None:
 
 
 def tasks_with_seen_rows(config: RunConfig) -> list[str]:
-    """Return the own tasks of whose dev or test rows the run `init`, or one before it, may know.
+    """Return the own tasks of whose dev or test rows the run `init` may know.
 
     It was trained on their file of dev or test, or on another part of the same file.
     """
+    run = RunFolder(Path(str(config.init)))
     found = []
     for name, now in config.own_tasks.items():
-        for run in runs_before(config):
-            stored_tasks = own_tasks_of(run.settings_if_any().get("own_tasks", {}))
-            for other, before in stored_tasks.items():
-                file = before.train
-                stored = run.data().get(f"{other} train")
-                seen = file in (now.dev, now.test)
-                if now.dev is None and file == now.train:
-                    changed = Path(file).is_file() and digest(Path(file)) != stored
-                    seen |= changed or any(getattr(now, k) != getattr(before, k) for k in SPLIT_BY)
-                if seen and name not in found:
-                    found.append(name)
-    return found
-
-
-def runs_before(config: RunConfig) -> Iterator[RunFolder]:
-    """Yield the run `init`, the one from which it began, and so on."""
-    found, start = [], config.init
-    while start and start not in found:
-        found.append(start)
-        yield (run := RunFolder(Path(start)))
-        start = run.settings_if_any().get("init")
+        for before in own_tasks_of(run.settings().get("own_tasks", {})).values():
+            alone = now.dev is None and before.train == now.train
+            otherwise = any(getattr(now, key) != getattr(before, key) for key in SPLIT_BY)
+            if before.train in (now.dev, now.test) or (alone and otherwise):
+                found.append(name)
+    return list(dict.fromkeys(found))

@@ -32,7 +32,6 @@ from multitask.run_folder import CALIBRATION, RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import TRAINING_MODES
 from multitask.soft_targets import with_soft_targets
-from multitask.torch_state import independent_of_caller
 from tasks.base import Task
 from tasks.calibration import calibrate
 from tasks.data import Splits
@@ -42,7 +41,6 @@ from tasks.predictions import Scores, write_prediction_file, write_scores
 STOPPED = "stopped by a callback"
 
 
-@independent_of_caller()
 def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()) -> dict[str, Any]:
     """Complete the run in a folder, in one or several processes; return what metrics.json holds.
 
@@ -151,7 +149,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         if measures:
             temperatures = {name: one["temperature"] for name, one in measures.items()}
             write_json(folder / CALIBRATION, temperatures)
-        RunFolder(folder).write_metrics(result)
+        write_json(RunFolder(folder).metrics_file, result)
         RunFolder(folder).finish()
     processes.gather(None)  # all processes wait for the complete run
     return result

@@ -36,9 +36,8 @@ CALIBRATION = "calibration.json"  # in an exported folder, too
 # The configuration is removed last, because it marks the folder as a run.
 PARTS = (
     *("predictions", "tensorboard", "code", "telemetry.jsonl", CALIBRATION),
-    *("data.json", STATE, "config.json"),
+    *("data.json", "config.json"),
 )
-CHECKED = ("config.json", "data.json", "metrics.json", CALIBRATION)  # by state.json
 
 
 @dataclass(frozen=True)
@@ -75,69 +74,34 @@ class RunFolder:
         return self.predictions / scores_name(task, split)
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return the content of a JSON file, empty without one; RunError if it was changed."""
-        file = self.path / name
-        found = read_json_if_any(file, RunError)
-        files = read_json_if_any(self.path / STATE, RunError).get("files")
-        expected = files.get(name) if isinstance(files, dict) else None
-        here = digest(file) if file.exists() else None
-        # Without metrics.json, a run is not finished.
-        if expected not in (None, here) and (here is not None or name != "metrics.json"):
-            line = "changed since it was written; restore it, or train again with --overwrite"
-            raise RunError(f"{file}: {line}")
-        return found
-
-    def write_state(self) -> None:
-        """Write the checksums of the JSON files, with which `read` compares them."""
-        files = [self.path / name for name in CHECKED if (self.path / name).exists()]
-        write_json(self.path / STATE, {"files": {one.name: digest(one) for one in files}})
-
-    def data(self) -> dict[str, Any]:
-        """Return the checksums of what the run read; empty without any."""
-        return self.read("data.json")
-
-    def settings_if_any(self) -> dict[str, Any]:
-        """Return the content of `config.json`, empty without one; RunError if it was changed."""
-        found = self.read("config.json")
-        if "lr" in found:  # settings of methods were beside the others
-            raise RunError(f"{self.config_file}: a run of an earlier version; train it again")
-        return found
+        """Return the content of a JSON file, empty without one; RunError if it is damaged."""
+        return read_json_if_any(self.path / name, RunError)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of a run or an export; raise RunError without any."""
-        if self.exported:
-            return read_json(self.path / EXPORTED, RunError)
-        if not is_run(found := self.settings_if_any()):
+        found = self.read(EXPORTED if self.exported else "config.json")
+        if not is_run(found):
             raise RunError(f"{self.path}: expected a run with a config.json, found none")
         return found
 
     def config(self) -> RunConfig:
-        """Return the configuration of a run or an export."""
-        content = self.settings_with_encoder()
+        """Return the configuration of a run or an export; raise RunError for an ensemble."""
+        self.encoder()
         try:
-            return RunConfig(**content)
+            return RunConfig(**self.settings())
         except UserError as error:
             file = self.path / EXPORTED if self.exported else self.config_file
             raise RunError(f"{file}: {error}") from error
 
     def encoder(self) -> str:
         """Return the name of the run's initial encoder; raise RunError for an ensemble."""
-        return str(self.settings_with_encoder()["encoder"])
-
-    def settings_with_encoder(self) -> dict[str, Any]:
-        """Return the settings of a run or an export; raise RunError for an ensemble."""
         if "encoder" not in (found := self.settings()):
             raise RunError(f"{self.path}: expected a run with an encoder, found an {found['mode']}")
-        return found
+        return str(found["encoder"])
 
     def metrics(self) -> dict[str, Any] | None:
         """Return the results of a run; None if it is not finished, RunError if they are damaged."""
-        return self.read("metrics.json") if self.metrics_file.exists() else None
-
-    def write_metrics(self, metrics: Mapping[str, Any]) -> None:
-        """Write the results of a run, which is finished then."""
-        write_json(self.metrics_file, metrics)
-        self.write_state()
+        return self.read("metrics.json") or None
 
     # Checkpoints
 
@@ -233,8 +197,7 @@ class RunFolder:
         """
         if overwrite or not self.has_results():
             return False
-        stored = self.settings()
-        asked = config.to_json()
+        stored, asked = self.settings(), config.to_json()
         if key := different_key(stored, asked):
             old, new = stored.get(key), asked.get(key)
             if isinstance(old, dict) and isinstance(new, dict):
@@ -267,7 +230,6 @@ class RunFolder:
                 remove(one)
             write_json(self.config_file, config)
             write_json(self.path / "data.json", data)
-            self.write_state()
         self.predictions.mkdir(exist_ok=True)
 
     def warn_if_unfinished(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import RunError, UserError
-from common.files import is_run
+from common.files import is_run, write_json
 from common.settings import as_json, default_of, methods
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
@@ -18,7 +18,6 @@ from tasks import TASKS, build_task
 from tasks.base import Task
 from tasks.metrics import mean_score
 from tasks.own_task import OwnTask, own_tasks_of
-from tasks.own_types import TYPES
 from tasks.predictions import Scores, read_scores_of, write_prediction_file, write_scores
 
 # Settings that the table shows in separate columns, or that do not affect the result.
@@ -66,22 +65,17 @@ class StoredRun:
         """Read the probabilities or similarities of a task on a split."""
         return read_scores_of(RunFolder(self.folder).scores(task, split), self.task(task).kind)
 
-    def main_metric(self, task: str) -> str:
-        """Return the main metric of a task."""
-        if own := self.own_tasks.get(task):
-            return own.main_metric
-        if task in TASKS:
-            return TASKS[task].main_metric
-        found = (self.metrics or {}).get("dev", {}).get(task, {})  # of a user's own class
-        known = {one.main_metric for one in TYPES.values()}
-        return next((name for name in found if name in known), "accuracy")
-
     @property
     def main_scores(self) -> dict[tuple[str, str], float]:
         """The main dev metric of each task that has it, by task (or objective) and metric."""
-        dev = (self.metrics or {}).get("dev", {})
-        names = {task: self.main_metric(task) for task in dev if isinstance(dev[task], Mapping)}
-        return {one: dev[one[0]][one[1]] for one in names.items() if one[1] in dev[one[0]]}
+        found: dict[tuple[str, str], float] = {}
+        for task, figures in (self.metrics or {}).get("dev", {}).items():
+            if isinstance(figures, Mapping) and figures:
+                known = self.own_tasks.get(task) or TASKS.get(task)
+                metric = known.main_metric if known is not None else next(iter(figures))
+                if metric in figures:
+                    found[task, metric] = figures[metric]
+        return found
 
     @property
     def score(self) -> float | None:
@@ -97,11 +91,9 @@ class StoredRun:
     @property
     def state(self) -> str:
         """Progress: finished; finished, part of dev (used for its metrics); unfinished."""
-        if self.metrics is None:
-            return "unfinished"
-        members = self.metrics.get("members", {}).values()
-        some = any(one["selected_on_examples"] for one in members)
-        return "finished, part of dev" if some else "finished"
+        members = (self.metrics or {}).get("members", {}).values()
+        part = ", part of dev" if any(one["selected_on_examples"] for one in members) else ""
+        return "unfinished" if self.metrics is None else f"finished{part}"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -140,8 +132,8 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
         if any(one.startswith(".") for one in file.relative_to(root).parts):
             continue
         try:
-            if (run := run_if_any(file.parent)) is not None:
-                found.append(run)
+            if is_run(RunFolder(file.parent).read("config.json")):
+                found.append(read_run(file.parent))
         except UserError as error:
             problems.append(str(error))
     return found, problems
@@ -149,15 +141,10 @@ def find_runs(root: Path) -> tuple[list[StoredRun], list[str]]:
 
 def read_run(folder: Path) -> StoredRun:
     """Read the run in a folder; raise RunError if there is none."""
-    if (run := run_if_any(folder)) is None:
+    run = RunFolder(folder)
+    if not is_run(config := run.read("config.json")):
         raise RunError(f"{folder}: expected a run with a config.json, found none")
-    return run
-
-
-def run_if_any(folder: Path) -> StoredRun | None:
-    """Read the run in a folder; return None if there is none."""
-    config = RunFolder(folder).settings_if_any()
-    return StoredRun(folder, config, RunFolder(folder).metrics()) if is_run(config) else None
+    return StoredRun(folder, config, run.metrics())
 
 
 def check_same_rows(runs: Iterable[StoredRun], task: str, split: str) -> None:
@@ -169,7 +156,7 @@ def check_same_rows(runs: Iterable[StoredRun], task: str, split: str) -> None:
     for run in runs:
         if own := run.own_tasks.get(task):
             by_column = f"the column {own.id}" if own.id else None
-            file = RunFolder(run.folder).data().get(f"{task} {split}")
+            file = RunFolder(run.folder).read("data.json").get(f"{task} {split}")
             found.setdefault(by_column or file, run.folder)
     if len(found) > 1:
         first, other, *_ = found.values()
@@ -189,7 +176,7 @@ def merged_run(
     if folder.resolve() in {one.resolve() for one in members}:
         raise UserError(f"{folder}: expected another --output than a member's folder")
     with RunFolder(folder).locked():
-        stored = RunFolder(folder).settings_if_any()
+        stored = RunFolder(folder).read("config.json")
         if stored and stored != config and not overwrite:
             line = f"expected this {config['mode']} or nothing, found another run"
             raise UserError(f"{folder}: {line}; choose another --output, or add --overwrite")
@@ -213,4 +200,4 @@ def write_merged_run(
                 file = folder.predictions / output.name(split)
                 write_prediction_file(file, output, table.ids, table.predictions)
             write_scores(folder.scores(task, split), table)
-    folder.write_metrics(run.metrics or {})
+    write_json(folder.metrics_file, run.metrics or {})

@@ -36,7 +36,7 @@ def shares_of(folder: Path, task: str) -> Shares:
     A run without the task has none. Raise RunError for a folder without a run.
     """
     run = RunFolder(folder)
-    if run.exported or not (stored := run.settings_if_any()):
+    if run.exported or not (stored := run.read("config.json")):
         raise RunError(f"{folder}: expected the folder of a run or of an ensemble")
     if stored["mode"] != "ensemble":
         return {folder: 1.0} if task in stored["tasks"] else {}

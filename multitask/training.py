@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from common.errors import RunError, SettingsError
+from common.errors import SettingsError
 from common.settings import short
 from multitask.control import RunControl
 from multitask.run_folder import RunFolder, default_folder
@@ -16,59 +16,35 @@ from multitask.settings.config import RunConfig
 
 
 class Run:
-    """A finished run: its `folder`, `config` and `metrics`, and its `model` for new texts."""
+    """A run in a folder: its `folder`, `config` and `metrics`, and its `model` for new texts.
+
+    `metrics` is the content of `metrics.json`, empty if the run is not finished.
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().absolute()
-        folder_of_run = RunFolder(self.folder)
-        self.stored = folder_of_run.settings()
-        self.config = folder_of_run.config()
-
-    @property
-    def metrics(self) -> dict[str, Any]:
-        """The content of `metrics.json`; empty if the run is not finished.
-
-        Raise RunError if the folder has a run with other settings by now, or none.
-        """
-        self.check_unchanged()
-        return RunFolder(self.folder).metrics() or {}
+        self.config = RunFolder(self.folder).config()
+        self.metrics: dict[str, Any] = RunFolder(self.folder).metrics() or {}
 
     @cached_property
     def model(self) -> Any:
-        """A `serving.MultiTaskModel`, or a `BiEncoder` after pre-training. Both have `encode`.
-
-        Raise RunError if the folder has a run with other settings by now, or none.
-        """
-        self.check_unchanged()
+        """A `serving.MultiTaskModel`, or a `BiEncoder` after pre-training. Both have `encode`."""
         if self.config.pretrains:
             open_bi_encoder = import_module("multitask.assembly").open_bi_encoder
             return open_bi_encoder(RunFolder(self.folder).weights(), self.config)
         # Packages that depend on this one are imported only when they are needed.
         return import_module("serving").MultiTaskModel.load(self.folder)
 
-    def check_unchanged(self) -> None:
-        """Raise RunError if the folder has other settings than when it was opened, or none."""
-        stored = RunFolder(self.folder).settings_if_any()
-        if not stored:
-            raise RunError(f"{self.folder}: expected the run that was opened, found none")
-        if stored != self.stored:
-            line = "found one with other settings; train each run into a folder of its own"
-            raise RunError(f"{self.folder}: expected the run that was opened, {line}")
-
     def compare(self, *others: Run | str | Path, **named: Run | str | Path) -> str:
         """Return the tables of mode compare for this run and others: means, gains, tests.
 
         A keyword names a system: `run.compare(weighted="runs/weighted")`.
         """
-
-        def place(one: Run | str | Path) -> Path:
-            if not isinstance(one, Run):
-                return Path(one).expanduser()
-            one.check_unchanged()
-            return one.folder
-
         several = [(None, self), *((None, one) for one in others), *named.items()]
-        runs = [(name, place(one)) for name, one in several]
+        runs = [
+            (name, one.folder if isinstance(one, Run) else Path(one).expanduser())
+            for name, one in several
+        ]
         return str(import_module("reports.comparison_tables").compared(runs))
 
     def __repr__(self) -> str:

@@ -31,7 +31,7 @@ def check_config(
 
 def run_of_cell(folder: Path, config: RunConfig) -> bool:
     """Return whether a folder holds the finished run of this configuration."""
-    stored = RunFolder(folder).settings_if_any()
+    stored = RunFolder(folder).read("config.json")
     if not stored or not RunFolder(folder).metrics_file.exists():
         return False
     return without_paths(config) == without_paths(stored)

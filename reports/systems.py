@@ -89,7 +89,7 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
     described = dict(run.config.get("own_tasks", {}).get(task, {}))
     described.pop("test_labels", None)  # it follows from the file of test
     files = {split: described.pop(split, None) for split in ("train", "dev", "test")}
-    stored = RunFolder(run.folder).data()
+    stored = RunFolder(run.folder).read("data.json")
     several = run.config["mode"] == "multitask"
     return {
         **({"tasks": sorted(run.config["tasks"])} if several else {}),

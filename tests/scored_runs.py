@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 
 from common.files import write_json
-from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from tasks.predictions import Scores, scores_name, write_scores
 
@@ -38,5 +37,5 @@ def scored_run(folder, tasks, skill, seed=11711, order=None, **settings) -> Path
         file = folder / "predictions" / scores_name(task, "dev")
         write_scores(file, Scores(np.array(ids), scores[rows], targets[rows]))
     write_json(folder / "config.json", config.to_json())
-    RunFolder(folder).write_metrics({"dev": {}})
+    write_json(folder / "metrics.json", {"dev": {}})
     return folder

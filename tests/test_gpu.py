@@ -11,7 +11,6 @@ from multitask import RunConfig
 from multitask.combiners import Combiner
 from multitask.loop.streams import next_batches
 from multitask.run import complete, make_trainer
-from multitask.torch_state import independent_of_caller
 from serving import MultiTaskModel
 from tasks import CS224N, build_task, data_folder
 
@@ -66,13 +65,12 @@ def test_a_step_sees_the_weights_of_the_step_before(tmp_path, precision):
     config = RunConfig(
         mode="single", tasks=("sst",), encoder="tiny", precision=precision, device="cuda", limit=32
     )
-    with independent_of_caller():
-        trainer = make_trainer(config, tmp_path)
-        batch = trainer.splits["sst"]["train"].batch(np.arange(4))
-        for step in trainer.plan.steps(1)[:2]:
-            trainer.model.train()
-            trainer.train_step(step)
-        during = trainer.model.eval().embed(batch)[0]
+    trainer = make_trainer(config, tmp_path)
+    batch = trainer.splits["sst"]["train"].batch(np.arange(4))
+    for step in trainer.plan.steps(1)[:2]:
+        trainer.model.train()
+        trainer.train_step(step)
+    during = trainer.model.eval().embed(batch)[0]
     assert torch.equal(during, trainer.model.embed(batch)[0])
 
 

@@ -106,7 +106,6 @@ def test_row_numbers_of_another_file_are_not_merged_or_compared(
     stored = json.loads((copies[1] / "data.json").read_text())
     stored[f"moods {split}"] = "0" * 64
     (copies[1] / "data.json").write_text(json.dumps(stored))
-    (copies[1] / "state.json").unlink()
     line = f"{copies[1]}: expected the {split} file of moods of {copies[0]}"
     merge = ("--mode", "ensemble", "--runs", *copies, "--output", tmp_path / "both")
     assert line in error_line(1, *merge)

@@ -124,7 +124,7 @@ def test_noise_below_the_rounding_of_bf16_gets_fp32(bfloat16):
     for radius, expected in ((1e-5, "fp32"), (0.1, "bf16")):
         smart = {"name": "smart", "weight": 1.0, "variant": "projected", "radius": radius}
         asked = RunConfig(tasks=("sst",), encoder="tiny", limit=16, regularizers=[smart])
-        assert assemble(asked).model.precision == expected
+        assert assemble(asked)[1].precision == expected
 
 
 # Encoding

@@ -1,8 +1,8 @@
-"""Runs that a run begins from: rows of dev and test from which they may have learnt are noticed."""
+"""Rows of dev and test from which the run `init` may have learnt are noticed."""
 
 import pytest
 
-from common.files import digest, write_json
+from common.files import write_json
 from multitask.fingerprint import tasks_with_seen_rows
 from multitask.settings.config import RunConfig
 from tasks.own_tasks import task
@@ -17,14 +17,12 @@ def file(tmp_path):
     return path
 
 
-def run_of(folder, *tasks, init=None):
+def run_of(folder, *tasks):
     """The folder of a run of own tasks, as far as a later run reads it; return its path as text."""
     own = [task(one) for one in tasks]
     folder.mkdir()
-    settings = {"mode": "multitask", "own_tasks": {one.name: one.to_json() for one in own}}
-    write_json(folder / "config.json", settings | ({"init": init} if init else {}))
-    files = {f"{one.name} train": digest(folder / one.train) for one in own}
-    write_json(folder / "data.json", files)
+    settings = {"mode": "multitask", "tasks": [], "own_tasks": {o.name: o.to_json() for o in own}}
+    write_json(folder / "config.json", settings)
     return str(folder)
 
 
@@ -55,11 +53,3 @@ def test_a_file_that_is_split_otherwise_is_noticed(before, now, expected, file, 
     names = {"file": file, "other": other, "keys": KEYS}
     run = run_of(tmp_path / "run", *(one.format(**names) for one in before))
     assert seen(run, *(one.format(**names) for one in now)) == expected
-    later = run_of(tmp_path / "later", init=run)
-    assert seen(later, *(one.format(**names) for one in now)) == expected, "of the run before it"
-
-
-def test_a_file_that_has_changed_is_noticed(file, tmp_path):
-    run = run_of(tmp_path / "run", f"a={file}:{KEYS}")
-    file.write_text(file.read_text() + "one more text,1,2\n")
-    assert seen(run, f"a={file}:{KEYS}") == ["a"]

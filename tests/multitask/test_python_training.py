@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from common.errors import RunError
 from common.files import read_state
@@ -27,22 +26,6 @@ def weights(run):
     return found
 
 
-def test_a_run_whose_folder_has_another_run_by_now_is_refused(tmp_path):
-    first = train(ONE, tmp_path / "run")
-    assert first.metrics["dev"]["sts"]
-    train(ONE.changed(seed=2), tmp_path / "run", overwrite=True)
-    other = train(ONE, tmp_path / "other")
-    for used in (
-        lambda: first.metrics,
-        lambda: first.model,
-        lambda: first.compare(other),
-        lambda: other.compare(first),
-    ):
-        with pytest.raises(RunError, match="run: expected the run that was opened, found one with"):
-            used()
-    assert Run(tmp_path / "run").metrics["dev"]["sts"]
-
-
 def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
     (tmp_path / "data").symlink_to(Path("tasks/sample").absolute())
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -54,37 +37,6 @@ def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
     again = Run("run")
     monkeypatch.chdir(tmp_path / "data")
     assert again.metrics == run.metrics != {}
-
-
-@pytest.mark.parametrize("context", ["autocast", "no_grad", "inference_mode"])
-def test_what_the_caller_chose_in_torch_changes_no_run(context, tmp_path):
-    plain = train(TWO, tmp_path / "plain")
-    chosen = {
-        "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
-        "no_grad": torch.no_grad,
-        "inference_mode": torch.inference_mode,
-    }
-    with chosen[context]():
-        other = train(TWO, tmp_path / "other")
-        scores = other.model.predict([("a film", "a movie")])
-    expected, found = weights(plain), weights(other)
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(found[name], value) for name, value in expected.items())
-    expected_scores = plain.model.predict([("a film", "a movie")])
-    np.testing.assert_array_equal(scores["sts"].values, expected_scores["sts"].values)
-    np.testing.assert_array_equal(scores["sst"].probabilities, expected_scores["sst"].probabilities)
-
-
-def test_other_defaults_of_torch_are_refused(tmp_path):
-    torch.set_default_dtype(torch.float64)
-    try:
-        with pytest.raises(RunError, match=r"dtype of torch: expected torch.float32, found"):
-            train(ONE, tmp_path / "run")
-    finally:
-        torch.set_default_dtype(torch.float32)
-    with torch.device("meta"), pytest.raises(RunError, match="device of torch: expected cpu"):
-        train(ONE, tmp_path / "run")
-    assert not (tmp_path / "run" / "metrics.json").exists()
 
 
 class Constant(Regularizer, name="constant"):

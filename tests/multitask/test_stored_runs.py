@@ -11,27 +11,19 @@ from tasks import TASK_NAMES, build_task
 
 @pytest.mark.parametrize("task", TASK_NAMES)
 def test_the_main_metric_of_a_built_in_task_is_that_of_its_kind(task):
-    run = StoredRun(Path("run"), {"tasks": [task]}, None)
-    assert run.main_metric(task) == build_task(task).kind.main_metric
+    metric = build_task(task).kind.main_metric
+    run = StoredRun(Path("run"), {"tasks": [task]}, {"dev": {task: {"loss": 0.1, metric: 0.5}}})
+    assert run.main_scores == {(task, metric): 0.5}
 
 
-def test_the_score_of_pre_training_is_that_of_its_objective():
-    dev = {"simcse": {"accuracy": 0.9}, "qqp": {"accuracy": 0.1}, "overall": 0.3}
-    config = {"mode": "pretrain", "tasks": ["sst"], "auxiliary": ["qqp"]}
-    assert StoredRun(Path("run"), config, {"dev": dev}).score == 0.9
-
-
-def test_the_main_metric_of_an_own_task_is_that_of_its_type():
+def test_the_main_metrics_of_objectives_and_own_tasks():
     stars = {"type": "regression", "train": "f.csv", "text": "t", "label": "y"}
     stars |= {"mean": 0.0, "deviation": 1.0}
-    run = StoredRun(Path("run"), {"own_tasks": {"stars": stars}}, None)
-    assert run.main_metric("stars") == "pearson"
-
-
-def test_the_main_metric_of_a_users_class_is_the_first_known_one_of_its_figures():
-    metrics = {"dev": {"stars": {"loss": 0.3, "pearson": 0.8, "accuracy": 0.9}}}
-    assert StoredRun(Path("run"), {"tasks": ["stars"]}, metrics).main_metric("stars") == "pearson"
-    assert StoredRun(Path("run"), {"tasks": ["stars"]}, None).main_metric("stars") == "accuracy"
+    dev = {"simcse": {"accuracy": 0.9}, "stars": {"spearman": 0.2, "pearson": 0.4}, "overall": 0.3}
+    config = {"tasks": ["sst"], "auxiliary": ["stars"], "own_tasks": {"stars": stars}}
+    run = StoredRun(Path("run"), config, {"dev": dev})
+    assert run.main_scores == {("simcse", "accuracy"): 0.9, ("stars", "pearson"): 0.4}
+    assert run.score == 0.9
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from multitask import RunConfig, train
 from multitask.loop.evaluation import score_split
 from multitask.regularizers import Distillation, Regularizer
 from multitask.run import make_trainer
-from multitask.run_folder import RunFolder
 from multitask.soft_targets import soft_targets
 from multitask.teachers import teachers_by_task
 from tasks import build_task
@@ -144,7 +143,7 @@ def ensemble_of(folder, *members, counts=None):
     write_json(folder / "config.json", config)
     if counts:
         metrics = {"dev": {}, "method": "greedy", "members": {"sst": {"counts": counts}}}
-        RunFolder(folder).write_metrics(metrics)
+        write_json(folder / "metrics.json", metrics)
     return folder
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scored_runs import scored_run
 
-from multitask.run_folder import RunFolder
+from common.files import write_json
 from multitask.stored_runs import read_run
 from reports.class_tables import class_table, class_tables
 from reports.comparison import compare
@@ -34,7 +34,7 @@ def pair(tmp_path_factory):
         write_sample_scores(folder, skill)
         rest = {"qqp": {"accuracy": 0.5}, "sts": {"pearson": 0.1}}
         history = [{"epoch": e, "dev": rest | {"sst": {"accuracy": e / 9}}} for e in range(1, 4)]
-        RunFolder(folder).write_metrics({"dev": {}, "history": history})
+        write_json(folder / "metrics.json", {"dev": {}, "history": history})
         lines = [telemetry_line(step) for step in range(1, 200)]
         (folder / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
         named.append((name, read_run(folder)))
