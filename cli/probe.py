@@ -40,14 +40,13 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if not config.options_of(name).has_classes:
         parser.error(f"--task: expected a task with classes, found {name}")
 
-    from multitask.fingerprint import check_encoder_of_init, file_digests
+    from multitask.fingerprint import file_digests
     from multitask.precision import with_precision
     from multitask.run_folder import RunFolder, default_folder
     from multitask.stored_runs import StoredRun, merged_run, write_merged_run
     from pretrain.probe import linear_evaluation
     from reports.tables import text_table
 
-    check_encoder_of_init(config)
     folder = Path(args.output or default_folder(config))
     config, precision = with_precision(RunFolder(folder), config, args.overwrite)
     members = [Path(args.init)] if args.init else []

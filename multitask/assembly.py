@@ -65,7 +65,13 @@ def build_model(
     config: RunConfig, chosen: Mapping[str, Task], device: torch.device
 ) -> EncoderWithHeads:
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
-    start = None if config.init is None else RunFolder(Path(config.init)).weights()
+    start = None
+    if config.init is not None:
+        run = RunFolder(Path(config.init))
+        start, brought = run.weights(), run.encoder()
+        if config.encoder != brought:
+            line = f"expected {brought}, the encoder of init, found {config.encoder}"
+            raise SettingsError(f"encoder: {line}")
     bi_encoder = open_bi_encoder(start or config.encoder, config)
     precision = precision_of(config).precision
     if precision == "bf16":

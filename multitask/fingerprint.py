@@ -92,15 +92,6 @@ def has_changed(folders: Iterable[RunFolder], task: str, split: str, path: Path)
     return any(folder.read("data.json").get(key, found) != found for folder in folders)
 
 
-def check_encoder_of_init(config: RunConfig) -> None:
-    """Raise SettingsError if the run in `init` has another encoder."""
-    if config.init is None:
-        return
-    if config.encoder != (brought := RunFolder(Path(config.init)).encoder()):
-        line = f"expected {brought}, the encoder of init, found {config.encoder}"
-        raise SettingsError(f"encoder: {line}")
-
-
 def tasks_with_seen_rows(config: RunConfig) -> list[str]:
     """Return the own tasks of whose dev or test rows the run `init` may know.
 

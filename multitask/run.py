@@ -16,7 +16,7 @@ from common.files import write_json
 from multitask.assembly import assemble
 from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
-from multitask.fingerprint import check_encoder_of_init, check_inputs_stay, fingerprint
+from multitask.fingerprint import check_inputs_stay, fingerprint
 from multitask.loop.evaluation import (
     counted,
     evaluate,
@@ -64,8 +64,6 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
                 config, precision = with_precision(run_folder, config, control.overwrite)
                 data = fingerprint(config)
                 finished = run_folder.holds(config, data, control.resume, control.overwrite)
-                if not finished:
-                    check_encoder_of_init(config)
                 shared = config, finished, data, precision
         config, finished, data, precision = processes.gather(shared)[0]
         if finished:
@@ -188,14 +186,10 @@ def make_trainer(
     folder: Path,
     processes: Processes = Processes(),
     control: RunControl = RunControl(),
-    ask_teachers: bool = True,
 ) -> Trainer:
-    """Return the trainer of a configuration, with its model and data.
-
-    Without `ask_teachers`, it has no scores of the teachers, which are computed once and stored.
-    """
+    """Return the trainer of a configuration, with its model and data."""
     tasks, model, splits = assemble(config)
-    if config.teacher and ask_teachers:
+    if config.teacher:
         splits = with_soft_targets(config, splits, model)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
     if not config.pretrains:
