@@ -11,7 +11,7 @@ import numpy as np
 
 from common.later import F, Tensor, torch
 from losses import squared_difference, symmetric_kl
-from tasks.metrics import by_class, metric_function, worst_value
+from tasks.metrics import metric_function, worst_value
 
 Outputs = Any  # of a head: logits (B, C), values (B,), or other inputs of the kind's loss
 
@@ -67,8 +67,21 @@ class Kind:
         return self.metrics(self.predictions(scores), targets)
 
     def by_class(self, predictions: np.ndarray, targets: np.ndarray) -> dict[str, dict[str, float]]:
-        """Return precision, recall, F1 and support of each class or label; none for numbers."""
-        return by_class(predictions, targets, self.names) if self.columns else {}
+        """Return precision, recall, F1 and support of each class or label; none for numbers.
+
+        Support is the number of examples. A figure that is undefined is 0.
+        """
+        from sklearn.metrics import precision_recall_fscore_support
+
+        if self.columns is None:
+            return {}
+        figures = precision_recall_fscore_support(
+            targets, predictions, labels=range(self.columns), zero_division=0
+        )
+        return {
+            name: {"precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
+            for name, p, r, f, n in zip(self.names, *figures, strict=True)
+        }
 
 
 def argmax(scores: np.ndarray) -> np.ndarray:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from common.row_sums import add_rows
 from minbert.batching import Batch
 from minbert.dropout import Dropout
+from minbert.pooling import max_pool
 from tasks.base import example_embedding
 from tasks.heads import SoftmaxClassifier
 
@@ -154,32 +156,24 @@ class LabelAttention(nn.Module):
 
     def forward(self, hidden: Tensor, batch: Batch, labels: Tensor) -> Tensor:
         cosines = F.normalize(hidden, dim=-1) @ F.normalize(labels, dim=-1).T  # (T, C)
-        count, longest = len(batch.lengths), batch.longest
-        places = batch.sequence * longest + batch.positions  # of the tokens in a padded grid (T,)
-        grid = cosines.new_zeros(count * longest, len(labels)).index_copy(0, places, cosines)
-        grid = grid.view(count, longest, -1).transpose(1, 2)  # (S, C, longest)
+        padded = pad_sequence(cosines.split(batch.lengths.tolist()), batch_first=True)
+        grid = padded.transpose(1, 2)  # (S, C, longest)
         rows = self.convolution(grid.flatten(0, 1)[:, None]).view_as(grid)
         strongest = (F.relu(rows) if self.rectified else rows).amax(1)  # (S, longest)
-        scores = strongest.flatten()[places, None]  # (T, 1)
+        scores = strongest[batch.sequence, batch.positions, None]  # (T, 1)
         return weighted_sums(softmax_over_tokens(scores, batch), hidden, batch)[:, 0]
 
 
 def softmax_over_tokens(scores: Tensor, batch: Batch) -> Tensor:
     """Return weights (T, C) that sum to 1 over the tokens of each sequence."""
-    index = batch.sequence[:, None].expand_as(scores)
-    shape = len(batch.lengths), scores.shape[1]
-    top = scores.detach().new_full(shape, -torch.inf)
-    top = top.scatter_reduce(0, index, scores.detach(), "amax")
+    top = max_pool(scores.detach(), batch)  # (S, C)
     weights = (scores - top[batch.sequence]).exp()
-    total = add_rows(scores.new_zeros(shape), batch.sequence, weights)
-    return weights / total[batch.sequence]
+    return weights / add_rows(torch.zeros_like(top), batch.sequence, weights)[batch.sequence]
 
 
 def weighted_sums(weights: Tensor, hidden: Tensor, batch: Batch) -> Tensor:
     """Sum the tokens of each sequence, weighted by each column of weights (T, C): (S, C, H)."""
     # One column at a time: all at once would need T x C x H numbers.
     zeros = hidden.new_zeros(len(batch.lengths), hidden.shape[1])
-    sums = [
-        add_rows(zeros, batch.sequence, column[:, None] * hidden) for column in weights.unbind(1)
-    ]
-    return torch.stack(sums, 1)
+    columns = weights.unbind(1)
+    return torch.stack([add_rows(zeros, batch.sequence, w[:, None] * hidden) for w in columns], 1)

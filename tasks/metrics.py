@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -21,24 +21,6 @@ def f1(predictions: np.ndarray, targets: np.ndarray, average: str = "binary") ->
     from sklearn.metrics import f1_score
 
     return float(f1_score(targets, predictions, average=average, zero_division=0))
-
-
-def by_class(
-    predictions: np.ndarray, targets: np.ndarray, names: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    """Return precision, recall, F1 and support of each class, or of each of several labels (n, C).
-
-    Support is the number of examples of the class. A figure that is undefined is 0.
-    """
-    from sklearn.metrics import precision_recall_fscore_support
-
-    figures = precision_recall_fscore_support(
-        targets, predictions, labels=range(len(names)), zero_division=0
-    )
-    return {
-        name: {"precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
-        for name, p, r, f, n in zip(names, *figures, strict=True)
-    }
 
 
 def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from common.array_files import read_arrays, write_arrays
 from common.errors import UserError
-from common.files import atomic_write_text
+from common.files import atomic_path, atomic_write_text, check_regular
 from tasks.kinds import Kind
 from tasks.labelled_files import Label
 
@@ -109,19 +108,22 @@ def write_scores(path: Path, scores: Scores) -> None:
     """Write `ids`, `probabilities` (N, C) or similarities (N,), float32, and optional arrays."""
     arrays = {name: array for name, array in vars(scores).items() if array is not None}
     ids, values = np.array(arrays.pop("ids"), np.str_), arrays.pop("values").astype(np.float32)
-    write_arrays(path, {"ids": ids, "probabilities": values, **arrays})
+    with atomic_path(path) as new, new.open("xb") as file:
+        np.savez(file, ids=ids, probabilities=values, **arrays)
 
 
 def read_scores(path: Path) -> Scores:
     """Read a file of `write_scores`; raise UserError for any other file."""
-    what = "a run's probabilities"
-    arrays = read_arrays(path, what, UserError)
+    check_regular(path, UserError)
     try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
         found = Scores(values=arrays.pop("probabilities"), **arrays)
         several = [one for one in vars(found).values() if one is not None]
         good = np.isfinite(found.values).all() and {len(one) for one in several} == {found.ids.size}
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{path}: expected {what}, found other arrays: {error}") from error
+    except Exception as error:  # a damaged archive raises many different classes
+        shown = f"{type(error).__name__}: {error}"
+        raise UserError(f"{path}: expected a run's probabilities ({shown})") from error
     if not good:
         raise UserError(f"{path}: expected a finite value for each id, found others")
     if len(set(found.ids.tolist())) < len(found.ids):

@@ -11,10 +11,10 @@ from scipy import stats
 from sklearn import metrics as sklearn
 
 from multitask.settings.config import RunConfig
+from tasks.kinds import classification, multi_label
 from tasks.metrics import (
     METRICS,
     accuracy,
-    by_class,
     f1,
     mae,
     overall,
@@ -50,7 +50,8 @@ def test_figures_by_class_count_examples(several, seed):
     else:
         targets, predictions = rng.integers(0, 3, (2, 31))
         sides = [(predictions == k, targets == k) for k in range(4)]
-    found = by_class(predictions, targets, names)
+    kind = multi_label(4, names) if several else classification(4, names=names)
+    found = kind.by_class(predictions, targets)
     assert list(found) == list(names)
     for name, (predicted, true) in zip(names, sides, strict=True):
         both, all_predicted, support = int((predicted * true).sum()), predicted.sum(), true.sum()

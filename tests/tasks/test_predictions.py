@@ -62,7 +62,7 @@ def test_scores_are_plain_arrays_and_are_read_back(scores, tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ({"ids": np.array(["a"])}, "found other arrays: 'probabilities'"),
+        ({"ids": np.array(["a"])}, "KeyError: 'probabilities'"),
         ({"ids": np.array(["a"]), "probabilities": np.ones(2)}, "a finite value for each id"),
         ({"ids": np.array(["a"]), "probabilities": np.array([np.nan])}, "a finite value for each"),
         ({"ids": np.array(["a", "a"]), "probabilities": np.ones(2)}, "each id once"),
