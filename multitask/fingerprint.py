@@ -12,7 +12,6 @@ from minbert.sources import encoder_checksum
 from multitask.config_tasks import plain_tasks
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.teachers import teachers_by_task
 from tasks import build_task, data_folder
 from tasks.own_task import own_tasks_of
 
@@ -43,31 +42,23 @@ def file_digests(*configs: RunConfig) -> dict[str, str]:
 
 
 def source_runs(config: RunConfig) -> dict[str, Path]:
-    """Return the folders of `init` and of the teachers by flag; members stand for an ensemble."""
-    start = [] if config.init is None else [Path(config.init)]
-    teachers = {run for several in teachers_by_task(config).values() for run in several}
-    return {f"--init {run}": run for run in start} | {
-        f"--teacher {run}": run for run in sorted(teachers)
-    }
+    """Return the folders of `init` and of the teachers by flag."""
+    runs = [("--init", config.init)] if config.init else []
+    runs += [("--teacher", one) for one in config.teacher]
+    return {f"{key} {run}": Path(run) for key, run in runs}
 
 
 def fingerprint(config: RunConfig) -> dict[str, str]:
     """Return the checksums of all that a run reads and that is there, by name.
 
-    Those are its files, a user's files of methods, a local encoder, the weights of the runs that it
-    begins from or learns from, and how much each teacher counts, which changes with the members of
-    an ensemble.
+    Those are its files, a user's files of methods, a local encoder, and the weights of the runs
+    that it begins from or learns from. A finished run does not need them; they may be gone.
     """
     found = file_digests(config)
     found |= {f"--use {name}": digest(file) for name, file in config.source_files().items()}
     if config.init is None and (checksum := encoder_checksum(config.encoder)):
         found[ENCODER] = checksum
-    runs = dict[str, Path]()
-    with suppress(RunError):  # a finished run does not need its teachers, which may be gone
-        runs = source_runs(config)
-        for task, several in teachers_by_task(config).items():
-            found |= {f"share of {run} in {task}": str(share) for run, share in several.items()}
-    for key, run in runs.items():
+    for key, run in source_runs(config).items():
         with suppress(RunError):
             found[key] = RunFolder(run).weights_checksum()
     return found
@@ -75,9 +66,7 @@ def fingerprint(config: RunConfig) -> dict[str, str]:
 
 def check_inputs_stay(folder: Path, config: RunConfig) -> None:
     """Raise SettingsError for an input of a run in the folder that the run replaces."""
-    inputs = {"--encoder": Path(config.encoder)} | files(config)
-    with suppress(RunError):  # as in the fingerprint
-        inputs |= source_runs(config)
+    inputs = {"--encoder": Path(config.encoder)} | files(config) | source_runs(config)
     for key, path in inputs.items():
         if path.exists() and path.resolve().is_relative_to(folder.resolve()):
             line = f"expected a path outside of the folder of the run, found {path}"

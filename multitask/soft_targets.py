@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from common.errors import RunError, SettingsError
+from common.files import is_run
 from multitask.assembly import load_trained
 from multitask.config_tasks import plain_tasks
 from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads
+from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from multitask.teachers import teachers_by_task
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import SoftTargets, Split, Splits, tokenized
 from tasks.readers import Examples, limit_of
+
+
+def teachers_by_task(config: RunConfig) -> dict[str, list[Path]]:
+    """Return the runs that teach each task: those with the task, if a term has a weight for it.
+
+    Raise RunError for a folder without a run, and SettingsError for a run of none of the tasks.
+    """
+    learning = [one for one in config.regularizers if one.learns_from_teacher]
+    weighted = {task for one in learning for task in one.by_task(config.tasks)}
+    found: dict[str, list[Path]] = {name: [] for name in config.tasks if name in weighted}
+    for folder in map(Path, config.teacher):
+        stored = {} if RunFolder(folder).exported else RunFolder(folder).read("config.json")
+        if not is_run(stored) or stored["mode"] == "ensemble":
+            raise RunError(f"{folder}: expected the folder of a run; name each run of an ensemble")
+        if not (taught := [name for name in found if name in stored["tasks"]]):
+            raise SettingsError(f"teacher: {folder} is not a run of {', '.join(found)}")
+        for name in taught:
+            found[name].append(folder)
+    return found
 
 
 def with_soft_targets(
@@ -47,35 +65,25 @@ def with_soft_targets(
 
 
 def soft_targets(config: RunConfig) -> dict[str, SoftTargets]:
-    """Return the scores of the teachers for the training examples of each task that they have.
+    """Return the teachers' mean scores for the training examples of each task that has teachers.
 
-    The scores of several teachers of a task are averaged. Raise SettingsError if a teacher has none
-    of the tasks or if embeddings of several are asked for, and RunError if a teacher's task has
-    other classes.
+    Raise SettingsError if a teacher has none of the tasks or if embeddings of several are asked
+    for, and RunError if a teacher's task has other classes.
     """
-    teachers = teachers_by_task(config)
     embeddings = any(one.needs_embeddings for one in config.regularizers)
-    result = {}
-    for name, task in plain_tasks(config).items():
-        if not (shares := teachers.get(name)):
+    tasks, result = plain_tasks(config), {}
+    for name, runs in teachers_by_task(config).items():
+        if not runs:
             continue
-        if embeddings and (len(shares) > 1 or task.joint):
+        if embeddings and (len(runs) > 1 or tasks[name].joint):
             line = f"{name} needs one teacher, and an embedding of each text (--pair bi)"
             raise SettingsError(f"distillation_embeddings: {line}")
         limit = limit_of(config.limit, name)
-        examples = task.read(data_folder(config.data), "train", limit)
-        found = [soft_targets_of(run, config, task, examples, embeddings) for run in shares]
-        scores = mean_scores([one.scores for one in found], list(shares.values()))
+        examples = tasks[name].read(data_folder(config.data), "train", limit)
+        found = [soft_targets_of(run, config, tasks[name], examples, embeddings) for run in runs]
+        scores = torch.stack([one.scores for one in found]).mean(0)
         result[name] = SoftTargets(scores, found[0].embeddings)
     return result
-
-
-def mean_scores(several: Sequence[Tensor], shares: Sequence[float]) -> Tensor:
-    """Return the mean of scores (n, C) or (n,), each with its share, which need not add up to 1."""
-    stacked = torch.stack(list(several))
-    if len(set(shares)) == 1:
-        return stacked.mean(0)
-    return torch.tensordot(torch.tensor(shares) / sum(shares), stacked, dims=1)
 
 
 def soft_targets_of(

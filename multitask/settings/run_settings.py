@@ -105,8 +105,7 @@ class RunSettings(Settings):
     )
     teacher: tuple[Name, ...] = setting(
         (),
-        help="learn from the scores of finished runs, or of an ensemble, on the training examples "
-        "(distillation)",
+        help="learn from the mean scores of finished runs on the training examples (distillation)",
         metavar="RUN",
         modes=SUPERVISED,
     )

@@ -16,8 +16,7 @@ from multitask import RunConfig, train
 from multitask.loop.evaluation import score_split
 from multitask.regularizers import Distillation, Regularizer
 from multitask.run import make_trainer
-from multitask.soft_targets import soft_targets
-from multitask.teachers import teachers_by_task
+from multitask.soft_targets import soft_targets, teachers_by_task
 from tasks import build_task
 from tasks.data import SoftTargets
 from tasks.own_tasks import task
@@ -127,72 +126,6 @@ def test_a_student_has_the_scores_of_its_teachers(teacher):
     torch.testing.assert_close(alone[0][rows], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_an_ensemble_stands_for_its_members(teacher, tmp_path):
-    runs = [teacher("sst"), teacher("sst", seed=1)]
-    members = {"sst": [str(run) for run in runs]}
-    write_json(tmp_path / "config.json", {"mode": "ensemble", "tasks": ["sst"], "members": members})
-    found = soft_targets(student(tmp_path))["sst"].scores
-    assert torch.equal(found, soft_targets(student(*runs))["sst"].scores)
-
-
-def ensemble_of(folder, *members, counts=None):
-    """The folder of an ensemble of sst, as `--mode ensemble` writes what teachers need of it."""
-    folder.mkdir()
-    paths = {"sst": list(map(str, members))}
-    config = {"mode": "ensemble", "tasks": ["sst"], "seed": 1, "method": "greedy", "members": paths}
-    write_json(folder / "config.json", config)
-    if counts:
-        metrics = {"dev": {}, "method": "greedy", "members": {"sst": {"counts": counts}}}
-        write_json(folder / "metrics.json", metrics)
-    return folder
-
-
-def test_members_count_as_often_as_in_their_ensemble(teacher, tmp_path):
-    runs = [teacher("sst", seed=seed) for seed in (1, 2, 3)]
-    one, two, _ = (soft_targets(student(run))["sst"].scores for run in runs)
-    # Greedy selection left out the third.
-    greedy = ensemble_of(tmp_path / "greedy", *runs, counts=[3, 1, 0])
-    found = soft_targets(student(greedy))["sst"].scores
-    torch.testing.assert_close(found, 0.75 * one + 0.25 * two)
-    # An ensemble of ensembles, and an ensemble beside a run: each counts once.
-    nested = ensemble_of(tmp_path / "nested", greedy, runs[1])
-    for several in (student(nested), student(greedy, runs[1])):
-        found = soft_targets(several)["sst"].scores
-        torch.testing.assert_close(found, 0.375 * one + 0.625 * two)
-
-
-def test_a_student_of_an_ensemble_that_changed_is_refused(teacher, tmp_path):
-    runs = [teacher("sst", seed=seed) for seed in (1, 2, 3)]
-    several = ensemble_of(tmp_path / "several", *runs[:2])
-    folder, config = tmp_path / "student", student(several, tasks=("sst",))
-    train(config, folder)
-    before = (folder / "data.json").read_bytes()
-    shutil.rmtree(several)
-    assert train(config, folder).metrics["dev"]  # finished: its teacher is not needed any more
-    ensemble_of(several, *runs[1:])
-    for finished in (True, False):
-        with pytest.raises(RunError, match=r"the run began with another share of .* in sst than"):
-            train(config, folder, resume=True)
-        if finished:
-            (folder / "metrics.json").unlink()
-    assert (folder / "data.json").read_bytes() == before
-
-
-def test_members_are_found_beside_their_ensemble(teacher, tmp_path, monkeypatch):
-    """Not in the current folder, where another run may have the same name."""
-    run = teacher("sst")
-    (tmp_path / "elsewhere" / "runs").mkdir(parents=True)
-    shutil.copytree(run, tmp_path / "runs" / "one")
-    shutil.copytree(teacher("sst", seed=1), tmp_path / "elsewhere" / "runs" / "one")
-    ensemble = ensemble_of(tmp_path / "runs" / "both", "../one")
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    found = soft_targets(student(ensemble))["sst"].scores
-    assert torch.equal(found, soft_targets(student(run))["sst"].scores)
-    gone = ensemble_of(tmp_path / "runs" / "gone", "../two")
-    with pytest.raises(RunError, match="two: expected the folder of a run"):
-        soft_targets(student(gone))
-
-
 def test_only_tasks_with_a_weight_learn_from_a_teacher(teacher, capsys):
     sst, sts = teacher("sst"), teacher("sts")
     config = student(sst, sts, regularizers=Distillation({"sst": 1.0}))
@@ -201,22 +134,23 @@ def test_only_tasks_with_a_weight_learn_from_a_teacher(teacher, capsys):
     assert list(teachers_by_task(config.changed(teacher=(str(sst),)))) == ["sst"]
 
 
-def test_an_export_is_no_teacher(teacher, tmp_path):
+def test_an_export_or_an_ensemble_is_no_teacher(teacher, tmp_path):
     folder = tmp_path / "export"
     shutil.copytree(teacher("sst"), folder)
     write_json(folder / EXPORTED, {})
-    with pytest.raises(RunError, match="expected the folder of a run"):
-        soft_targets(student(folder))
+    ensemble = tmp_path / "ensemble"
+    ensemble.mkdir()
+    write_json(ensemble / "config.json", {"mode": "ensemble", "tasks": ["sst"]})
+    for one in (folder, ensemble):
+        with pytest.raises(RunError, match="expected the folder of a run; name each run of an"):
+            soft_targets(student(one))
 
 
 def test_a_teacher_is_not_overwritten_by_its_student(teacher, tmp_path):
     folder = Path(shutil.copytree(teacher("sst"), tmp_path / "one"))
     kept = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    for run in (folder, ensemble_of(tmp_path / "ensemble", folder)):
-        with pytest.raises(
-            SettingsError, match=r"--teacher .*: expected a path outside of the folder of the run"
-        ):
-            train(student(run, tasks=("sst",)), folder, overwrite=True)
+    with pytest.raises(SettingsError, match=r"--teacher .*: expected a path outside of"):
+        train(student(folder, tasks=("sst",)), folder, overwrite=True)
     assert all(file.read_bytes() == content for file, content in kept.items())
 
 
