@@ -18,12 +18,6 @@ from tasks.calibration import (
 )
 
 
-def drawn_classes(draw, probabilities):
-    """Return a class for each row of probabilities (n, C)."""
-    below = probabilities.cumsum(1) < draw.random((len(probabilities), 1))
-    return np.minimum(below.sum(1), probabilities.shape[1] - 1)
-
-
 def logits(draw, count, classes):
     return 2 * draw.normal(size=(count, classes))
 
@@ -49,18 +43,6 @@ def test_scaling_never_changes_the_largest_probability(found, temperature):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("temperature", [0.4, 1.0, 2.5])
-def test_the_temperature_of_the_labels_is_recovered(seed, temperature):
-    """Within five standard errors of the maximum-likelihood estimate of 1 / T."""
-    draw = np.random.default_rng(seed)
-    found = logits(draw, 4000, 5)
-    true = softmax(found / temperature, 1)
-    inverse = 1 / fit_temperature(softmax(found, 1), drawn_classes(draw, true))
-    spread = (true * found**2).sum(1) - (true * found).sum(1) ** 2  # Fisher information of 1 / T
-    assert abs(inverse - 1 / temperature) < 5 / np.sqrt(spread.sum())
-
-
-@pytest.mark.parametrize("seed", range(5))
 def test_no_temperature_of_a_grid_has_a_better_likelihood(seed):
     draw = np.random.default_rng(seed)
     probabilities = softmax(logits(draw, 60, 3), 1)
@@ -74,23 +56,20 @@ def test_no_temperature_of_a_grid_has_a_better_likelihood(seed):
     assert all(best <= loss(one) + 1e-6 for one in np.geomspace(*TEMPERATURES, 200))
 
 
-def test_without_an_error_the_temperature_is_1():
+def test_temperatures_of_probabilities_without_an_error_and_of_those_rounded_to_0():
     probabilities = np.array([[0.7, 0.3], [0.4, 0.6]])
     assert fit_temperature(probabilities, np.array([0, 1])) == 1
     assert fit_temperature(probabilities, np.array([1, 0])) == pytest.approx(TEMPERATURES[1], 1e-3)
-
-
-def test_probabilities_that_are_rounded_to_0_have_a_temperature():
-    probabilities = np.array([[1, 0], [1, 0], [1, 0], [1, 0]], np.float32)
-    temperature = fit_temperature(probabilities, np.array([0, 0, 0, 1]))
+    rounded = np.array([[1, 0], [1, 0], [1, 0], [1, 0]], np.float32)
+    temperature = fit_temperature(rounded, np.array([0, 0, 0, 1]))
     assert TEMPERATURES[0] < temperature <= TEMPERATURES[1]
-    assert np.isfinite(temperature_scaled(probabilities, temperature)).all()
+    assert np.isfinite(temperature_scaled(rounded, temperature)).all()
 
 
 def test_the_calibration_error_is_that_of_a_plain_loop():
     draw = np.random.default_rng(4)
     probabilities = draw.dirichlet(np.full(3, 0.5), size=400)
-    probabilities[:4] = [1, 0, 0], [0.25, 0.5, 0.25], [0.25, 0.75, 0], [0.2, 0.2, 0.6]
+    probabilities[:4] = [1, 0, 0], [0.2, 0.6, 0.2], [0.2, 0.8, 0], [0.2, 0.2, 0.6]  # on edges
     targets = draw.integers(3, size=400)
     error = 0.0
     for number in range(BINS):

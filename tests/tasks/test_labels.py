@@ -16,10 +16,10 @@ from losses import (
     simcse_loss,
 )
 from minbert.batching import Batch
-from tasks import build_task
+from tasks import build_task, data_folder
 from tasks.base import example_embedding
 from tasks.contrastive import CL
-from tasks.label_heads import ATTENTION_WIDTH, DEVIATION, LabelAttention
+from tasks.label_heads import ATTENTION_WIDTH, LabelAttention
 from tasks.lacon import LEAM, LSAN, LaCon, LaConFusion, lowest_label_centered
 from tasks.objectives import with_objective
 
@@ -126,16 +126,12 @@ def test_labels_begin_where_the_names_are(text, objective):
     # As long as random ones are on average, so that a learning rate turns them as far.
     torch.testing.assert_close(head.labels.norm(dim=-1), torch.full((5,), 0.02 * WIDTH**0.5))
     assert random.norm(dim=-1).mean() == pytest.approx(0.02 * WIDTH**0.5, rel=0.3)
-
-
-def test_a_name_stands_for_both_texts_of_a_pair(text):
-    head = head_of(with_objective(QQP, LaCon()))
-    names = text[:2]
-    head.start(names)
-    whole = torch.cat([names, names, torch.zeros_like(names)], 1)
-    own = head.projection(whole)
-    centred = F.normalize(own - own.mean(0), dim=-1) * DEVIATION * WIDTH**0.5
-    torch.testing.assert_close(head.labels, centred)
+    if objective is LaCon:  # a name stands for both texts of a pair
+        pair, names = head_of(with_objective(QQP, LaCon())), text[:2]
+        pair.start(names)
+        own = pair.projection(torch.cat([names, names, torch.zeros_like(names)], 1))
+        apart = F.normalize(own - own.mean(0), dim=-1)
+        torch.testing.assert_close(F.normalize(pair.labels, dim=-1), apart)
 
 
 def attended(hidden, labels, convolution, rectified):
@@ -227,7 +223,7 @@ def test_leam_classifies_the_labels_too(tokens):
 
 
 @pytest.mark.parametrize("plain", [SST, QQP], ids=["one text", "a pair"])
-def test_a_second_view_is_contrasted(plain, text):
+def test_a_second_view_of_training_texts_is_contrasted(plain, text):
     task = with_objective(plain, CL(temperature=0.2, weight=0.4))
     head = head_of(task)
     texts = tuple(text.roll(i, 0) + i for i in range(2 * plain.texts))
@@ -237,12 +233,8 @@ def test_a_second_view_is_contrasted(plain, text):
     views = example_embedding(texts[: plain.texts]), example_embedding(texts[plain.texts :])
     expected = 0.6 * F.cross_entropy(outputs, labels) + 0.4 * simcse_loss(*views, 0.2)
     torch.testing.assert_close(task.compute_losses(outputs, texts, labels)[plain.name], expected)
-
-
-def test_only_training_has_second_views():
-    from tasks import data_folder
-
-    for plain in (SST, build_task("mrpc", pair="joint")):
-        task = with_objective(plain, CL())
+    joint = build_task("mrpc", pair="joint")
+    for one in (joint, plain):
+        source = with_objective(one, CL()).source
         for split, times in (("train", 2), ("dev", 1)):
-            assert len(task.read(data_folder("sample"), split).texts) == times * plain.texts
+            assert len(source.read(data_folder("sample"), split).texts) == times * one.texts

@@ -38,16 +38,19 @@ def test_unknown_task_and_unknown_option():
 
 
 @pytest.mark.parametrize("name", ["sst", "qqp"])
-def test_classification_loss_is_the_mean_cross_entropy(name):
+def test_classes_have_cross_entropy_and_the_largest_of_their_probabilities(name):
     task, targets = build_task(name), torch.tensor([0, 0, 1])
     losses = task.compute_losses(LOGITS, (), targets)
-    rows = LOGITS.numpy().astype(float)
-    expected = np.mean(
-        [-r[t] + np.log(np.exp(r).sum()) for r, t in zip(rows, targets, strict=True)]
-    )
+    shares = np.exp(LOGITS.numpy().astype(float))
+    shares /= shares.sum(1, keepdims=True)
+    expected = np.mean([-np.log(row[t]) for row, t in zip(shares, targets, strict=True)])
     assert losses.keys() == {name}
     assert losses[name].shape == ()
     assert losses[name].item() == pytest.approx(expected, rel=1e-5)
+    scores = task.scores(fixed(LOGITS), ()).numpy()
+    np.testing.assert_allclose(scores, shares, rtol=1e-5)
+    assert scores.dtype == np.float32
+    assert task.kind.predictions(scores).tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -73,34 +76,8 @@ def test_smoothed_labels_are_the_targets_of_tasks_with_classes(smoothing, shares
         assert torch.equal(tasks[name].kind.scores(logits), plain[name].kind.scores(logits))
     values = torch.tensor([1.0, 2.0])
     assert tasks["sts"].kind.loss(values, values + 1) == plain["sts"].kind.loss(values, values + 1)
-
-
-def test_only_cross_entropy_is_smoothed():
-    kind = build_task("sst").kind
-    assert smoothed(kind, 0.5).predictions is kind.predictions
     with pytest.raises(ValueError, match="expected a task that is trained by cross-entropy"):
         smoothed(build_task("sts").kind, 0.5)
-
-
-@pytest.mark.parametrize("name", ["sst", "qqp"])
-def test_classification_scores_are_probabilities_and_predictions_their_largest(name):
-    task = build_task(name)
-    scores = task.scores(fixed(LOGITS), ()).numpy()
-    expected = np.exp(LOGITS.numpy()) / np.exp(LOGITS.numpy()).sum(1, keepdims=True)
-    np.testing.assert_allclose(scores, expected, rtol=1e-5)
-    assert scores.dtype == np.float32
-    assert task.kind.predictions(scores).tolist() == [0, 0, 1]
-
-
-def test_similarity_loss_is_the_squared_error_of_a_fifth_of_the_score():
-    values, targets = torch.tensor([5.0, 0.0, 2.5]), torch.tensor([4.0, 0.0, 5.0])
-    values.requires_grad_()
-    losses = build_task("sts").compute_losses(values, (), targets)
-    expected = ((1.0 - 0.8) ** 2 + 0 + (0.5 - 1.0) ** 2) / 3
-    assert losses.keys() == {"sts"}
-    assert losses["sts"].item() == pytest.approx(expected, rel=1e-6)
-    losses["sts"].backward()
-    np.testing.assert_allclose(values.grad, 2 / 3 * np.array([0.2, 0, -0.5]) / 5, rtol=1e-5)
 
 
 def test_a_task_with_several_losses_has_an_objective_each():
@@ -132,24 +109,21 @@ def test_metrics_are_those_of_the_leaderboard(name, main, predictions, targets, 
 
 def test_the_scale_of_similarities_multiplies_loss_and_divergence_and_nothing_else():
     """BEES, Figure 1: the squared error on the scale from 0 to 5 is 25 times that from 0 to 1."""
-    kind = build_task("sts").kind
-    values, targets = torch.tensor([1.0, 4.5, 2.0]), torch.tensor([0.5, 5.0, 2.0])
-    wide = on_scale(kind, 5.0)
-    expected = ((values - targets) ** 2).mean()
+    task, values = build_task("sts"), torch.tensor([1.0, 4.5, 2.0], requires_grad=True)
+    kind, targets = task.kind, torch.tensor([0.5, 5.0, 2.0])
+    wide, expected = on_scale(kind, 5.0), ((values - targets) ** 2).mean()
+    losses = task.compute_losses(values, (), targets)
+    assert losses.keys() == {"sts"}
+    torch.testing.assert_close(losses["sts"], expected / 25)
+    (gradient,) = torch.autograd.grad(losses["sts"], values)
+    torch.testing.assert_close(gradient, 2 / 3 * (values - targets).detach() / 25)
     torch.testing.assert_close(wide.loss(values, targets), expected)
     torch.testing.assert_close(wide.divergence(values, targets), expected)
-    torch.testing.assert_close(kind.loss(values, targets), expected / 25)
     assert torch.equal(wide.scores(values), values)
-    scores = build_task("sts").scores(fixed(values), ()).numpy()
+    scores = task.scores(fixed(values.detach()), ()).numpy()
     assert scores.tolist() == kind.predictions(scores).tolist() == values.tolist()
-    assert wide.measure(values.numpy(), targets.numpy()) == kind.measure(
-        values.numpy(), targets.numpy()
-    )
-
-
-def test_a_runs_similarities_have_the_scale_of_its_configuration():
+    assert wide.measure(scores, targets.numpy()) == kind.measure(scores, targets.numpy())
     config = RunConfig(mode="multitask", tasks=("sst", "sts"))
-    values, targets = torch.tensor([1.0]), torch.tensor([3.0])
-    assert build_tasks(config)["sts"].kind.loss(values, targets) == pytest.approx(4.0)
-    plain = config.changed(similarity_scale=1.0)
-    assert build_tasks(plain)["sts"].kind.loss(values, targets) == pytest.approx(4.0 / 25)
+    for one, factor in ((config, 1), (config.changed(similarity_scale=1.0), 1 / 25)):
+        found = build_tasks(one)["sts"].kind.loss(values, targets)
+        torch.testing.assert_close(found, factor * expected)
