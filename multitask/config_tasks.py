@@ -13,7 +13,8 @@ from multitask.settings.config import RunConfig
 from multitask.settings.rules import smoothing_of
 from tasks import CS224N, build_task, data_folder
 from tasks.base import Task
-from tasks.kinds import on_scale, smoothed, with_main_metric
+from tasks.class_weights import with_smoothing
+from tasks.kinds import on_scale, with_main_metric
 from tasks.labelled_files import Source
 from tasks.objectives import with_objective
 from tasks.own_task import FILES
@@ -62,17 +63,6 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         tasks[name] = replace(task, source=source, auxiliary=auxiliary)
     tasks = {name: tasks[name] for name in config.tasks}
     return tasks if config.select_by is None else selected_by(tasks, config.select_by)
-
-
-def with_smoothing(task: Task, share: float) -> Task:
-    """Return a task with smoothed labels.
-
-    Raise SettingsError for a loss other than cross-entropy.
-    """
-    try:
-        return replace(task, kind=smoothed(task.kind, share))
-    except ValueError as error:
-        raise SettingsError(f"label_smoothing: {error}, found {task.name}") from error
 
 
 def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:

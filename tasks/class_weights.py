@@ -1,4 +1,4 @@
-"""Balanced class weights: a task's loss with weights from the numbers of training examples.
+"""Changes of a task's cross-entropy: smoothed labels, and balanced weights of classes.
 
 The weights are those of King and Zeng (2001), "Logistic Regression in Rare Events Data", and of
 scikit-learn.
@@ -7,16 +7,27 @@ scikit-learn.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
+from common.later import F, Tensor, torch
 from common.text import first_names
 from tasks.base import Embeddings, Task
 from tasks.kinds import Kind, Outputs
+
+
+def with_smoothing(task: Task, share: float) -> Task:
+    """Return a task whose targets are 1 - share plus share / C, elsewhere share / C.
+
+    Szegedy et al. (2016), section 7. Raise SettingsError for another loss than cross-entropy.
+    """
+    if task.kind.loss is not F.cross_entropy:
+        line = f"needs a task that is trained by cross-entropy, found {task.name}"
+        raise SettingsError(f"label_smoothing: {line}")
+    loss = partial(F.cross_entropy, label_smoothing=share)
+    return replace(task, kind=replace(task.kind, loss=loss))
 
 
 def with_class_weights(task: Task, targets: np.ndarray) -> tuple[Task, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,16 +122,6 @@ def with_main_metric(kind: Kind, metric: str) -> Kind | None:
     more = metric_function(metric)
     both = lambda found, true: kind.metrics(found, true) | more(found, true)  # noqa: E731
     return replace(kind, metrics=both, main_metric=metric)
-
-
-def smoothed(kind: Kind, share: float) -> Kind:
-    """Return a classification kind whose targets are 1 - share plus share / C, elsewhere share / C.
-
-    Szegedy et al. (2016), section 7. Raise ValueError for another loss than cross-entropy.
-    """
-    if kind.loss is not F.cross_entropy:
-        raise ValueError("expected a task that is trained by cross-entropy")
-    return replace(kind, loss=partial(F.cross_entropy, label_smoothing=share))
 
 
 def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:

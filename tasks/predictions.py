@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ from common.errors import UserError
 from common.files import atomic_path, atomic_write_text, check_regular
 from tasks.kinds import Kind
 from tasks.labelled_files import Label
-
-NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+from tasks.readers import to_number
 
 
 @dataclass(frozen=True)
@@ -156,8 +154,7 @@ def one_of(values: Sequence[str]) -> Callable[[str], float]:
 
 
 def finite_number(text: str) -> float:
-    """Parse a decimal number, such as 2.5 or -1e-05, that is neither infinite nor NaN."""
-    value = float(text) if NUMBER.fullmatch(text) else np.inf
-    if np.isinf(value):
+    """Parse a number, such as 2.5 or -1e-05, that is neither infinite nor NaN."""
+    if (value := to_number(text)) is None:
         raise ValueError(f"expected a finite number such as 2.5 or -1e-05, found {text[:40]!r}")
     return value

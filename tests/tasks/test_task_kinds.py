@@ -5,11 +5,13 @@ import pytest
 import torch
 from torch import nn
 
+from common.errors import SettingsError
 from losses import pair_contrastive_loss
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from tasks import TASK_NAMES, build_task
-from tasks.kinds import on_scale, smoothed
+from tasks.class_weights import with_smoothing
+from tasks.kinds import on_scale
 
 H = 4
 LOGITS = torch.tensor([[2.0, -1.0], [0.5, 0.25], [-3.0, 3.0]])
@@ -76,8 +78,8 @@ def test_smoothed_labels_are_the_targets_of_tasks_with_classes(smoothing, shares
         assert torch.equal(tasks[name].kind.scores(logits), plain[name].kind.scores(logits))
     values = torch.tensor([1.0, 2.0])
     assert tasks["sts"].kind.loss(values, values + 1) == plain["sts"].kind.loss(values, values + 1)
-    with pytest.raises(ValueError, match="expected a task that is trained by cross-entropy"):
-        smoothed(build_task("sts").kind, 0.5)
+    with pytest.raises(SettingsError, match="needs a task that is trained by cross-entropy"):
+        with_smoothing(build_task("sts"), 0.5)
 
 
 def test_a_task_with_several_losses_has_an_objective_each():
