@@ -31,7 +31,7 @@ from common.files import (
 from multitask.settings.config import RunConfig
 from tasks.predictions import scores_name
 
-CHECKPOINT = re.compile(r"(best|last)(?:-([0-9]+))?")
+CHECKPOINT = re.compile(r"(?:best|last)(?:-[0-9]{4,})?")
 CALIBRATION = "calibration.json"  # in an exported folder, too
 # The configuration is removed last, because it marks the folder as a run.
 PARTS = (
@@ -107,9 +107,8 @@ class RunFolder:
 
     def checkpoints(self, kind: str) -> list[Path]:
         """Return the checkpoints `best` or `last`, also incomplete ones, the oldest first."""
-        found = [(CHECKPOINT.fullmatch(one.name), one) for one in sorted(self.path.glob("*"))]
-        several = [(int(m[2] or 0), one) for m, one in found if m is not None and m[1] == kind]
-        return [one for _, one in sorted(several)]
+        found = [one for one in self.path.glob(f"{kind}*") if CHECKPOINT.fullmatch(one.name)]
+        return sorted(found, key=lambda one: (len(one.name), one.name))
 
     def newest(self, kind: str) -> Path | None:
         """Return the newest complete checkpoint `best` or `last`; None without any."""

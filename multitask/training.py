@@ -78,8 +78,6 @@ def train(
 
     if not isinstance(config, RunConfig):
         raise SettingsError(f"config: expected a RunConfig, found {short(config)}")
-    if not isinstance(callbacks, Iterable):
-        raise SettingsError(f"callbacks: expected a list, found {short(callbacks)}")
     target = default_folder(config) if folder is None else Path(folder).expanduser()
     control = RunControl(resume, overwrite, callbacks=tuple(callbacks))
     complete(config, target, control)

@@ -77,7 +77,5 @@ def test_a_stop_is_stored_so_that_a_killed_run_does_not_go_on(tmp_path, monkeypa
 
 @pytest.mark.parametrize("callback", [3, "stop"])
 def test_an_object_without_a_hook_is_refused(tmp_path, callback):
-    with pytest.raises(SettingsError, match="callbacks: expected a list, found"):
-        train(CONFIG, tmp_path / "run", callbacks=print)
     with pytest.raises(SettingsError, match="callbacks: expected functions, or objects with on_s"):
         train(CONFIG, tmp_path / "run", callbacks=[callback])
