@@ -111,7 +111,7 @@ class LS(WithPullPush, name="ls"):
 class ContrastiveEPO(WithPullPush, name="epo"):
     """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1).
 
-    They are separate objectives, which combiners/nested.py turns into one gradient of the task.
+    They are separate objectives, which each step turns into one gradient of the task.
     """
 
     inputs: Literal["contrastive", "combined"] = setting(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -40,16 +40,25 @@ def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
 
 def pearson(predictions: np.ndarray, targets: np.ndarray) -> float:
     """Return the linear correlation; 0, not NaN, if either side is constant."""
-    from scipy.stats import pearsonr
-
-    return correlation(pearsonr, predictions, targets)
+    return correlation("pearsonr", predictions, targets)
 
 
 def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
     """Return the rank correlation; 0, not NaN, if either side is constant."""
-    from scipy.stats import spearmanr
+    return correlation("spearmanr", predictions, targets)
 
-    return correlation(spearmanr, predictions, targets)
+
+def correlation(name: str, x: np.ndarray, y: np.ndarray) -> float:
+    """Return SciPy's correlation, or 0 if either side is constant or has fewer than two values.
+
+    It is also 0 for a NaN, which rounding may cause for nearly constant values.
+    """
+    from scipy import stats
+
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if any(len(values) < 2 or np.all(values == values[0]) for values in (x, y)):
+        return 0.0
+    return float(np.nan_to_num(getattr(stats, name)(x, y).statistic))
 
 
 def mae(predictions: np.ndarray, targets: np.ndarray) -> float:
@@ -124,15 +133,3 @@ def overall(metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     sst, qqp, sts = (metrics[task][metric] for task, metric in LEADERBOARD.items())
     plain = (sst + qqp + sts) / 3  # which some reports give
     return dict(zip(OVERALL_KEYS, (overall_score(sst, qqp, sts), plain), strict=True))
-
-
-def correlation(function: Callable[..., Any], x: np.ndarray, y: np.ndarray) -> float:
-    """Return SciPy's correlation, or 0 if either side is constant or has fewer than two values.
-
-    It is also 0 for a NaN, which rounding may cause for nearly constant values.
-    """
-    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    if any(len(values) < 2 or np.all(values == values[0]) for values in (x, y)):
-        return 0.0
-    value = function(x, y).statistic
-    return float(value) if np.isfinite(value) else 0.0
