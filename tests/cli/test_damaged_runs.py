@@ -37,7 +37,7 @@ def test_damage_ends_in_a_right_answer_or_one_line(
     whole, _ = finished if state == "finished" else interrupted
     draw, expected = random.Random(kind), prediction_bytes(finished[0])
     files = [one for one in sorted(whole.rglob("*")) if one.is_file() and one.suffix != ".csv"]
-    for file in draw.sample(files, 6):
+    for file in draw.sample(files, 4):
         folder = tmp_path / "damaged"
         shutil.copytree(whole, folder)
         damage(folder / file.relative_to(whole), kind, draw)

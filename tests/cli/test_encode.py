@@ -1,15 +1,10 @@
 """Mode encode: the sentences of a file and their embeddings."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from run_files import ROOT
-from safetensors.torch import load_file, save_file
 
 from minbert import BiEncoder
 
@@ -48,14 +43,6 @@ def test_the_array_equals_that_of_python(run_ok, text, tmp_path, precision):
     assert [path.name for path in target.parent.iterdir()] == ["a.npy"]
 
 
-def test_tensors_that_are_not_used_are_listed(encode, run_ok, tmp_path):
-    BiEncoder.from_pretrained("tiny").save_pretrained(tmp_path / "folder")
-    weights = tmp_path / "folder" / "model.safetensors"
-    save_file(load_file(weights) | {"pooler.dense.bias": torch.zeros(3)}, weights)
-    argv = [*encode, "--encoder", tmp_path / "folder"]
-    assert "encoder: without pooler.dense.bias\n" in run_ok(*argv).stdout
-
-
 @pytest.mark.parametrize("normalize", [True, False])
 def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_path, normalize):
     source, target = tmp_path / "a.csv", tmp_path / "a.npy"
@@ -88,6 +75,18 @@ def test_wrong_files_are_refused(error_line, text, cwd, status, argv, expected):
     assert sorted(path.name for path in cwd.glob("*.np*")) == ["dir.npy", "same.npy"]
 
 
+def test_a_run_of_pairs_in_one_sequence_embeds_no_single_texts(text, cwd, run_ok, error_line):
+    joint = ("--mode", "single", "--task", "sts", "--pair", "joint", "--encoder", "tiny")
+    run_ok(*joint, "--epochs", "1", "--limit", "8", "--dev-limit", "8", "--output", "run")
+    command = ("--mode", "encode", "--input", text, "--output", "no.npy")
+    line = "expected a run that embeds single texts, found only pairs in one sequence: sts"
+    assert line in error_line(1, *command, "--run", "run")
+    run_ok("--mode", "export", "--run", "run", "--output", "out")
+    card = Path("out", "README.md").read_text()
+    assert "The encoder was not trained to embed single texts." in card
+    assert ".encode(" not in card
+
+
 def test_an_interrupt_and_a_file_that_grows_leave_no_array(run, text, encode, monkeypatch):
     window = BiEncoder.encode_window
 
@@ -109,47 +108,6 @@ def test_an_interrupt_and_a_file_that_grows_leave_no_array(run, text, encode, mo
         assert result.returncode == status
         assert expected in result.stderr.splitlines()[-1]  # after a progress bar
         assert [path.name for path in text.parent.iterdir()] == ["a.txt"]
-
-
-def test_an_array_of_several_windows_is_whole(run_ok, tmp_path, encode, monkeypatch):
-    monkeypatch.setattr("minbert.bi_encoder.WINDOW", 7)
-    run_ok(*encode)
-    expected = BiEncoder.from_pretrained("tiny").encode(TEXTS)
-    assert np.array_equal(np.load(tmp_path / "a.npy", mmap_mode="r"), expected)
-
-
-PEAK = """
-import sys
-from pathlib import Path
-from cli import main
-from minbert import BiEncoder
-peak, pooled = 0, BiEncoder.embed
-def measured(*args):
-    global peak
-    result = pooled(*args)
-    lines = Path("/proc/self/status").read_text().splitlines()
-    sizes = {line.split(":")[0]: line.split()[1] for line in lines if "kB" in line}
-    peak = max(peak, int(sizes["RssAnon"]))
-    return result
-BiEncoder.embed = measured  # called once per batch
-assert main(sys.argv[1:]) == 0
-print("peak", peak // 1024)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
-def test_memory_does_not_grow_with_the_file(tmp_path):
-    peaks = []
-    for lines in (10_000, 50_000):
-        source = tmp_path / f"{lines}.txt"
-        source.write_text("".join(f"short {i % 97} sentence\n" for i in range(lines)))
-        argv = [*ENCODE, "--input", str(source), "--output", str(tmp_path / f"{lines}.npy")]
-        command = [sys.executable, "-c", PEAK, *argv]
-        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        peaks.append(int(result.stdout.split()[-1]))
-    assert len(np.load(tmp_path / "50000.npy", mmap_mode="r")) == 50_000
-    assert peaks[1] - peaks[0] < 20  # MB
 
 
 def test_empty_texts_keep_their_row_and_are_counted(run_ok, tmp_path):

@@ -1,7 +1,6 @@
 """Modes ensemble and compare: finished runs are merged and compared; other folders are kept."""
 
 import errno
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -154,15 +153,6 @@ def test_compare_writes_a_page_and_tables(run_ok, finished, tmp_path):
     assert page.count('aria-label="t-SNE of sst sentences, ') == 2
     assert (out / "comparison.md").read_text().count("\n## ") == 4
     assert (out / "comparison.tex").exists()
-
-
-@pytest.mark.parametrize("flags", [("--embeddings", "none"), ()], ids=["none", "no checkpoint"])
-def test_a_page_without_embeddings_has_no_figure(flags, run_ok, run_copy, tmp_path):
-    folder, _ = run_copy
-    if not flags:
-        shutil.rmtree(folder / "best")
-    run_ok("--mode", "compare", "--runs", folder, "--output", tmp_path / "out", *flags)
-    assert "Sentences of dev" not in (tmp_path / "out" / "comparison.html").read_text()
 
 
 def test_compare_replaces_its_reports_only(run_ok, error_line, finished, tmp_path):

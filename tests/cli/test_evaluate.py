@@ -79,27 +79,15 @@ def test_a_submission_is_packed(
     assert sorted(one.name for one in tmp_path.iterdir()) == names
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (b"nan", "sts-dev-output.csv, line 2: expected a finite number such as 2.5"),
-        (b"1e39", None),
-    ],
-)
-def test_wrong_values_are_not_packed(value, expected, run, run_ok, evaluate, predictions, tmp_path):
+def test_wrong_values_are_not_packed(run, evaluate, predictions, tmp_path):
     file = predictions / "sts-dev-output.csv"
     header, row, *rest = file.read_bytes().split(b"\n")
-    file.write_bytes(b"\n".join([header, row.partition(b" , ")[0] + b" , " + value + b" ", *rest]))
-    if expected:
-        result = run(*evaluate, "--zip", tmp_path / "one.zip")
-        assert (result.returncode, expected in result.stderr) == (1, True)
-        assert "one.zip was not written" in result.stderr
-        assert not (tmp_path / "one.zip").exists()
-        return
-    result = run_ok(*evaluate)
-    assert "1 values are outside of the scale" in result.stdout
-    (line,) = [x for x in result.stdout.splitlines() if x.split()[-2:-1] == ["pearson"]]
-    assert 0 < abs(float(line.split()[-1])) < 0.5  # one value outweighs all others
+    file.write_bytes(b"\n".join([header, row.partition(b" , ")[0] + b" , nan ", *rest]))
+    result = run(*evaluate, "--zip", tmp_path / "one.zip")
+    assert result.returncode == 1
+    assert "sts-dev-output.csv, line 2: expected a finite number such as 2.5" in result.stderr
+    assert "one.zip was not written" in result.stderr
+    assert not (tmp_path / "one.zip").exists()
 
 
 def test_examples_that_selected_members_are_reported(run_ok, evaluate, predictions):
@@ -119,7 +107,6 @@ def test_examples_that_selected_members_are_reported(run_ok, evaluate, predictio
         ("--overwrite", 2, "--overwrite: expected --zip"),
         ("--tasks mnli", 2, "--tasks: expected some of sst, qqp, sts, found mnli"),
         ("--gold nothing", 1, "ids-sst-dev.csv"),
-        ("--zip sub.tar", 2, "ends in .zip, found sub.tar"),
         ("--zip folder.zip", 2, "expected the name of a file that ends in .zip"),
         ("--zip nowhere/a.zip", 2, "expected a folder, found none at nowhere"),
         ("--zip a.zip --tasks sst", 2, "--zip and --tasks: expected at most one"),
@@ -141,16 +128,6 @@ def test_a_run_is_evaluated_on_its_own_data(run_ok, evaluate, predictions, tmp_p
     for folder in (predictions.parent, predictions):
         found = run_ok("--mode", "evaluate", "--predictions", folder)
         assert f"data: {tmp_path / 'course'};" in found.stdout
-
-
-def test_a_run_on_a_part_of_the_files_is_named(run, run_ok, tmp_path):
-    small = ("--encoder", "tiny", "--limit", "20", "--epochs", "1", "--dev-limit", "30")
-    run_ok("--mode", "single", "--task", "sst", *small, "--output", tmp_path / "run")
-    result = run("--mode", "evaluate", "--predictions", tmp_path / "run")
-    assert result.returncode == 1
-    lines = result.stderr.splitlines()
-    line = "the examples of the run may not be those of the files, because it has dev_limit 30"
-    assert lines[-1] == line
 
 
 def test_all_files_of_a_submission_are_required(run, run_ok, evaluate, predictions, tmp_path):

@@ -53,22 +53,6 @@ def test_an_own_task_is_trained_with_built_in_tasks(moods, tmp_path, run_ok, sma
     assert printed.count("moods: classification of 'Was gesagt wurde', label 'Wie': 3 classes") == 1
 
 
-def test_auxiliary_tasks_are_added_to_the_others(moods, tmp_path, run_ok):
-    folder = tmp_path / "run"
-    command = ("--mode", "multitask", "--tasks", "sst", "mrpc", "--auxiliary", moods, "mrpc", *RUN)
-    run_ok(*command, "--output", folder)
-    stored = config(folder)
-    assert stored["tasks"] == ["sst", "mrpc", "moods"]
-    assert stored["auxiliary"] == ["moods", "mrpc"]
-    assert set(metrics(folder)["dev"]) == {"sst", "mrpc", "moods"}
-    assert {file.name for file in (folder / "predictions").glob("*-dev-*.csv")} == {
-        "sst-dev-output.csv"
-    }
-    again = tmp_path / "again"
-    run_ok("--mode", "multitask", "--config", folder / "config.json", "--output", again)
-    assert config(again)["auxiliary"] == stored["auxiliary"]
-
-
 @pytest.mark.parametrize(
     ("flags", "line"),
     [
@@ -78,7 +62,6 @@ def test_auxiliary_tasks_are_added_to_the_others(moods, tmp_path, run_ok):
             "with your own moods; --data DIR reads real files",
         ),
         ("--tasks qqp", "qqp: an epoch sees 48 of 480 examples"),
-        ("--tasks qqp --sampling proportional", None),
         ("--tasks qqp --steps-per-epoch 30", None),
         ("", None),  # own tasks replace the default tasks
     ],
@@ -120,8 +103,6 @@ def test_row_numbers_of_another_file_are_not_merged_or_compared(
     "flags",
     [
         "probe --limit 40 --task",
-        "single --epochs 1 --protocol few-shot --shots 9 --task",
-        "pretrain --epochs 1 --limit 40 --objective simcse --tasks",
         "pretrain --epochs 1 --limit 40 --objective superloss --batch-size 6 --tasks",
     ],
 )
@@ -130,26 +111,6 @@ def test_modes_that_train_store_its_description(flags, moods, tmp_path, run_ok):
     run_ok(*command, "--output", tmp_path / "run")
     stored = config(tmp_path / "run")
     assert (stored["tasks"], list(stored["own_tasks"])) == (["moods"], ["moods"])
-
-
-def test_mode_tasks_lists_tasks_and_examples(moods, run_ok, small):
-    result = run_ok("--mode", "tasks", "--task", moods, "--examples", "--data", small)
-    lines = [line.split() for line in result.stdout.splitlines()[2:] if line.strip()]
-    rows = {line[0]: line for line in lines}
-    assert rows["moods"] == ["moods", "1", "text", "3", "classes", "48", "7", "5"]
-    assert rows["sst"][-3:] == ["40", "40", "40"]
-    assert "moods: what a" in result.stdout
-    assert "\nmoods: scores on 7 dev examples are rough" in result.stdout
-    assert "\nmoods: classification of 'Was gesagt wurde', label 'Wie': 3 classes: gut, " in (
-        result.stdout
-    )
-
-
-def test_heads_of_other_classes_are_not_used(moods, trained, tmp_path, run_ok):
-    start = ("--mode", "single", *RUN[2:], "--init", trained[0], "--task")
-    for order, heads in (("", "moods"), (",labels=so lala|schlecht|gut", "none")):
-        result = run_ok(*start, moods + order, "--output", tmp_path / heads)
-        assert f"heads initialised from {trained[0]}: {heads}" in result.stdout
 
 
 def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run_ok):
@@ -173,19 +134,6 @@ def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run
     shown = run(*evaluate).stdout.splitlines()
     assert shown[0] == "data: the bundled sample; --data DIR reads other files"
     assert shown[1] == f"data of moods: {source}"
-
-
-def test_rows_with_ids_are_checked_in_a_file_that_has_changed(tmp_path, run_ok):
-    rows = [f"{i},{'good' if i % 2 else 'bad'} day {i},{'yn'[i % 2]}" for i in range(24)]
-    for split in ("train", "dev"):
-        (tmp_path / f"{split}.csv").write_text("\n".join(["i,t,y", *rows]) + "\n")
-    keys = f"type=classification,text=t,label=y,id=i,dev={tmp_path}/dev.csv"
-    task, folder = f"mine={tmp_path}/train.csv:{keys}", tmp_path / "run"
-    run_ok("--mode", "single", "--task", task, *RUN, "--dev-limit", "24", "--output", folder)
-    scored = run_ok("--mode", "evaluate", "--predictions", folder).stdout
-    (tmp_path / "dev.csv").write_text("\n".join(["i,t,y", *reversed(rows)]) + "\n")
-    (tmp_path / "train.csv").write_text("\n".join(["i,t,y", *rows[:10]]) + "\n")
-    assert run_ok("--mode", "evaluate", "--predictions", folder).stdout == scored
 
 
 def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_line):

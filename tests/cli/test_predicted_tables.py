@@ -3,15 +3,9 @@
 import csv
 import io
 import json
-import tracemalloc
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
-
-from serving.predict_file import predict_rows, read_rows
-from serving.prediction import Prediction
 
 LONG = "a film to love " * 60
 
@@ -71,58 +65,3 @@ def test_columns_of_json_lines_may_have_any_type(predict):
     assert found[0][:8] == [*SHOWN, "fine"]
     assert found[1][:8] == ["?", *[""] * 6, "dull"]
     assert found[2][:8] == [*[""] * 7, "5"]
-
-
-def test_columns_of_parquet_files_may_have_any_type(predict):
-    pyarrow = pytest.importorskip("pyarrow")
-    import datetime
-
-    from pyarrow import parquet
-
-    rows = [{**VALUES, "text": "fine", "day": datetime.date(2026, 1, 2)}, {"text": "dull"}]
-    table = pyarrow.Table.from_pylist([{**rows[0], "list": ["a", "1"]}, *rows[1:]])
-    parquet.write_table(table, "in.parquet")
-    header, *found = predict("in.parquet")
-    assert header == [*VALUES, "text", "day", "sst", "reason"]
-    assert found[0][:9] == [*SHOWN[:5], '["a", "1"]', SHOWN[6], "fine", "2026-01-02"]
-    assert (found[1][:6], found[1][7:9]) == ([""] * 6, ["dull", ""])
-
-
-class FakeModel:
-    """A model whose predictions cost nothing."""
-
-    def __init__(self, tokenizer):
-        self.model = SimpleNamespace(bi_encoder=SimpleNamespace(tokenizer=tokenizer))
-
-    def chosen(self, tasks, columns):
-        return ["sst"]
-
-    def encoders(self, precision):
-        return {}
-
-    def predict_window(self, columns, names, encoders):
-        n = len(columns[0])
-        none = np.zeros(n, bool)
-        return {"sst": Prediction("sst", np.zeros(n), ["x"] * n, none, none)}
-
-
-def test_large_rows_make_small_windows(cwd, monkeypatch):
-    monkeypatch.setattr("minbert.sentences.HELD", 1 << 20)
-    Path("in.csv").write_text("text,more\n" + f"a film,{'x' * 200_000}\n" * 100)
-    model = FakeModel(SimpleNamespace(max_tokens=10))
-    tracemalloc.start()
-    try:
-        with open("out.tsv", "w") as file:
-            assert predict_rows(model, read_rows(Path("in.csv"), ["text"]), file) == 100
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 8 << 20  # of 20 MB
-    assert Path("out.tsv").stat().st_size > 20_000_000
-
-
-def test_windows_give_the_same_rows(predict, monkeypatch):
-    Path("in.csv").write_text("text\n" + "".join(f"film {n}\n" for n in range(10)))
-    whole = predict("in.csv")
-    monkeypatch.setattr("serving.predict_file.WINDOW", 4)
-    assert predict("in.csv") == whole

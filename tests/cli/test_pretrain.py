@@ -26,13 +26,12 @@ def test_objectives_train_in_micro_batches_and_select_on_sts_dev(run_ok, tmp_pat
     assert list((folder / "predictions").iterdir()) == []
 
 
-@pytest.mark.parametrize(("limit", "steps"), [([], 5), (["--limit", "12"], 3)])
-def test_simcse_reads_distinct_sentences_of_a_file(run_ok, error_line, tmp_path, limit, steps):
+def test_simcse_reads_distinct_sentences_of_a_file(run_ok, error_line, tmp_path):
     file, folder = tmp_path / "own.csv", tmp_path / "run"
     file.write_text("id,said\n" + "".join(f"{i},Sentence {i % 20}.\n" for i in range(30)))
-    flags = ("--objective", "simcse", "--text", file, "--text-column", "said", *limit)
+    flags = ("--objective", "simcse", "--text", file, "--text-column", "said", "--limit", "12")
     run_ok(*PRETRAIN, *flags, "--batch-size", "4", "--keep", "last", "--output", folder)
-    assert metrics(folder)["steps"] == steps
+    assert metrics(folder)["steps"] == 3
     stored = config(folder)
     assert (stored["objective"]["text"], stored["tasks"]) == (str(file), [])
     line = error_line(1, "--mode", "compare", "--runs", folder, "--output", tmp_path / "page")
@@ -51,29 +50,17 @@ def test_defaults_are_those_of_simcse_and_its_runs_start_others(run_ok, tmp_path
     assert f"heads initialised from {folder}: none" in result.stdout
 
 
-@pytest.mark.parametrize("objective", ["superloss", "npair"])
-def test_runs_on_classes_are_probed_fine_tuned_and_compared(
-    run_ok, error_line, tmp_path, objective
-):
+def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path):
     folder, probe, tuned = (tmp_path / name for name in ("run", "probe", "tuned"))
-    flags = ("--objective", objective, "--micro-batch", "8", "--projection-head", "nonlinear")
-    run_ok(*PRETRAIN, *SHORT, *flags, "--output", folder)
-    name, stored = f"sst-{objective}", metrics(folder)
+    flags = ("--micro-batch", "8", "--projection-head", "nonlinear", "--hard-top-k", "3")
+    run_ok(*SUPER, *SHORT, *flags, "--output", folder)
+    name, stored = "sst-superloss", metrics(folder)
     assert stored["dev"][name].keys() == stored["before"][name].keys() == {"knn_accuracy"}
     result = run_ok(*PROBE, *SHORT[:2], "--init", folder, "--output", probe)
     assert "logistic regression with C = " in result.stdout
     single = ("--mode", "single", "--task", "sst", *SHORT, "--epochs", "1", "--init", folder)
     assert "heads initialised from" in run_ok(*single, "--output", tuned).stdout
     run_ok("--mode", "compare", "--runs", probe, tuned, "--output", tmp_path / "page")
-
-
-def test_settings_of_hard_negatives_and_their_counts_are_stored(run_ok, tmp_path):
-    flags = ("--hard-top-k", "3", "--hard-after", "1", "--epochs", "2", "--positives", "2")
-    run_ok(*SUPER, *SHORT, *flags, "--negatives", "8", "--output", tmp_path / "run")
-    expected = {"hard_top_k": 3, "hard_after": 1, "positives": 2, "negatives": 8}
-    stored = config(tmp_path / "run")
-    assert expected.items() <= stored["objective"].items()
-    assert stored["class_balanced"]
 
 
 def test_batches_smaller_than_two_per_class_and_one_class_are_refused(error_line, tmp_path):

@@ -17,6 +17,8 @@ WRONG = [
     ("all --pcgrad --combiner sum", "--pcgrad: --combiner sum is another combiner"),
     ("sst --epochs=", "--epochs: Expected `int`, got `str`, found ''"),
     ("sst --lr 0", "--lr: Expected `float` > 0.0, found '0'"),
+    ("sst --encoder nope --output run", "expected one of minilm"),
+    ("sst --encoder ~no-such-user --output run", "expected one of minilm"),
     ("sst --precision fp8", "--precision: Invalid enum value 'fp8', one of auto, fp32, bf16"),
     ("all --auxiliary nope", "--tasks: "),
     ("all --limit 3 4", "--limit: several values for one task"),

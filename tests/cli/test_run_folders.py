@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from run_files import metrics, prediction_bytes
+from run_files import metrics
 
 from common.files import file_lock
 
@@ -47,15 +47,6 @@ def test_a_folder_of_other_files_is_refused_and_kept(flags, small, tmp_path, err
     assert sorted(one.name for one in (tmp_path / "photos").iterdir()) == ["2024", "thesis.tex"]
 
 
-def test_a_folder_with_only_hidden_files_is_used(small, tmp_path, run_ok):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / ".gitkeep").write_text("")
-    run_ok(*SST, "--data", small, "--limit", "8", "--output", tmp_path / "run")
-    (tmp_path / "run" / "notes.txt").write_text("mine")  # beside a run, files may be
-    run_ok(*SST, "--data", small, "--limit", "8", "--output", tmp_path / "run", "--overwrite")
-    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
-
-
 def test_the_default_folder_is_named_after_the_configuration(small, run_ok, cwd):
     for seed in ("1", "2", "2"):
         result = run_ok(*SST, "--data", small, "--seed", seed)
@@ -66,11 +57,10 @@ def test_the_default_folder_is_named_after_the_configuration(small, run_ok, cwd)
 # Existing runs
 
 
-@pytest.mark.parametrize("flags", [[], ["--resume"]])
-def test_a_finished_run_is_printed_and_left_unchanged(flags, run_copy, run_ok):
+def test_a_finished_run_is_printed_and_left_unchanged(run_copy, run_ok):
     folder, command = run_copy
     before = tree(folder)
-    result = run_ok(*command, *flags)
+    result = run_ok(*command, "--resume")
     assert result.stderr == ""
     assert "finished" in result.stdout
     assert f"{metrics(folder)['dev']['overall']:.4f}" in result.stdout
@@ -105,16 +95,6 @@ def test_modes_that_use_an_unfinished_run_say_how_far_it_is(interrupted, finishe
         )
         assert "--resume" not in other.stderr
     assert "--resume" not in run_ok(*modes[0], "--run", "exported").stderr
-
-
-def test_an_unfinished_run_needs_resume_or_overwrite(interrupted, finished, error_line, run_ok):
-    folder, command = interrupted
-    before = tree(folder)
-    line = error_line(1, *command)
-    assert ("--resume" in line, "--overwrite" in line) == (True, True)
-    assert tree(folder) == before
-    run_ok(*command, "--resume")
-    assert prediction_bytes(folder) == prediction_bytes(finished[0])
 
 
 def test_overwrite_follows_no_link(tmp_path, run_copy, run_ok):

@@ -5,7 +5,6 @@ import shlex
 import sys
 
 import pytest
-from run_files import prediction_bytes, same, table, weights
 
 from common.entry_point import command_line, program
 
@@ -41,20 +40,3 @@ def test_commands_name_the_program_as_it_was_started(monkeypatch, script, name, 
     monkeypatch.setattr(sys, "orig_argv", ["python", script, "--mode", "runs"])
     monkeypatch.setattr(sys, "argv", [script, "--mode", "runs"])
     assert (program(), command_line()) == (name, expected)
-
-
-def test_a_limit_of_test_changes_only_the_predictions_of_test(run_ok, cwd):
-    run_ok(*SHORT, "--output", "whole")
-    out = run_ok(*SHORT, "--output", "few", "--test-limit", "7").stdout
-    line = "only 7 of 100 test examples (--test-limit) are predicted and in the prediction file"
-    assert out.count(line) == 2
-    whole, few = (prediction_bytes(cwd / name) for name in ("whole", "few"))
-    for name in whole:
-        rows = few[name].splitlines()
-        if "-dev-" in name:
-            assert few[name] == whole[name]
-        else:
-            assert len(rows) == 8
-            assert set(rows) < set(whole[name].splitlines())
-    assert same(weights(cwd / "whole"), weights(cwd / "few"))
-    assert len(table("sts", "test")) == 100

@@ -63,17 +63,7 @@ def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok
         (2, "--labels topic --tasks sst", "--labels: needs --data-file, the table"),
         (2, "--data-file T --text text", "tickets.csv: labels: expected a column or more, found"),
         (2, "--data-file T --text text --labels topic --task topic", "tasks: topic is there twice"),
-        (
-            1,
-            "--data-file T --text topic --labels text",
-            "expected labels that recur",
-        ),
         (1, "--data-file T --text text --labels mood", "expected a column 'mood', found text"),
-        (
-            2,
-            "--data-file T --text text --labels topic:kind=x",
-            "topic: no key 'kind'; there",
-        ),
     ],
 )
 def test_wrong_flags_of_tables_are_refused_in_one_line(status, flags, line, error_line, tmp_path):

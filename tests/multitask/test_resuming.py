@@ -115,6 +115,8 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"tasks": ("sst",), "combiner": "sum", "objective": "epo", "batch_size": 16},
         {"tasks": ("sst",), "combiner": "sum", "objective": "lacon", "batch_size": 16},
         PRETRAINING,
+        PRETRAINING
+        | {"objective": {"name": "superloss", "hard_top_k": 2, "hard_after": 1}, "batch_size": 16},
     ],
     ids=str,
 )
