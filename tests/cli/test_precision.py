@@ -10,7 +10,8 @@ from run_files import config, prediction_bytes
 
 from minbert import BiEncoder
 from minbert.precision import choose_precision
-from minbert.words import build_bilstm
+from multitask import RunConfig
+from multitask.assembly import assemble
 
 CPU = torch.device("cpu")
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", 16, "--epochs", 1)
@@ -29,14 +30,6 @@ def lines(printed):
 def has(request, bfloat16):
     bfloat16(request.param)
     return request.param
-
-
-@pytest.fixture(scope="session")
-def lstm(tmp_path_factory):
-    """The folder of a small BiLSTM."""
-    folder = tmp_path_factory.mktemp("lstm") / "lstm"
-    build_bilstm(folder, ["a film to love"], units=4, embedding_size=8)
-    return folder
 
 
 # The rule
@@ -93,18 +86,6 @@ def test_a_run_goes_on_in_the_precision_that_it_began_with(
     assert prediction_bytes(copy) == prediction_bytes(tmp_path / "whole")
     assert lines(run_ok(*finished[1], "--output", copy, "--overwrite").stdout) == [LINES[not first]]
     assert config(copy)["precision"] == NAMES[not first]
-
-
-def test_a_bilstm_gets_fp32(run_ok, tmp_path, lstm, bfloat16):
-    bfloat16(True)
-    command = ("--mode", "single", "--task", "sst", "--limit", 16, "--epochs", 1)
-    printed = run_ok(*command, "--encoder", lstm, "--output", tmp_path / "run").stdout
-    assert lines(printed) == ["precision: fp32 (a BiLSTM has no bf16)"]
-    assert config(tmp_path / "run")["precision"] == "fp32"
-    printed = run_ok(*command, "--init", tmp_path / "run", "--output", tmp_path / "on").stdout
-    assert lines(printed) == ["precision: fp32 (a BiLSTM has no bf16)"]
-    model = BiEncoder.from_pretrained(lstm)
-    assert np.array_equal(model.encode(["a"], "auto"), model.encode(["a"]))
 
 
 def test_noise_below_the_rounding_of_bf16_gets_fp32(bfloat16):

@@ -32,7 +32,7 @@ WRONG = [
     ("all --temperature 3", "--temperature: needs --sampling temperature"),
     ("sst --smart-norm l2", "--smart-norm: needs smart_weight above 0"),
     ("sst --smart-weight sst=x", "--smart-weight: Expected `float`"),
-    ("sst --objective scl --scl-weight 1", "--scl-weight: expected a number below 1"),
+    ("sst --objective scl --scl-weight 1", "--scl-weight: Expected `float` < 1.0"),
     ("sst --objective simcse", "objective simcse: mode single does not have it"),
     ("pretrain", "--objective: mode pretrain needs one of "),
     ("pretrain --objective nli --nli x --tasks sst", "--tasks: none beside a file of texts"),

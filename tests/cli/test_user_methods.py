@@ -4,8 +4,9 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
-from run_files import metrics
+from run_files import config, metrics
 
+from common.files import write_json
 from multitask import RunConfig, train
 from serving import MultiTaskModel
 
@@ -16,6 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from common.files import write_json
 from common.settings import Count, Positive, setting
 from multitask.combiners import Combined, Combiner
 from multitask.regularizers import Regularizer
@@ -165,23 +167,15 @@ def test_objects_of_users_classes_are_accepted_in_python(own, tmp_path):
     assert result.config.regularizers == settings.regularizers
     assert result.model.predict(["a film to love"])["mood"].labels
     assert MultiTaskModel.load(tmp_path / "several").tasks == ("mood", "sts")
-    smooth = train(RunConfig(tasks=("sst",), objective=module.Smooth(), **small), tmp_path / "one")
-    assert smooth.config.objective.smoothing == 0.1
-    same = train(RunConfig(tasks=("sst",), objective=module.Same(), **small), tmp_path / "before")
-    assert same.model.encode(["a film"]).shape == (1, 32)
 
 
-@pytest.mark.slow
-def test_a_run_needs_its_methods_again(own, tmp_path, process):
-    """In processes of their own, since classes are known until their process ends."""
-    folder = tmp_path / "run"
-    command = ("--mode", "multitask", "--tasks", "sst", "sts", "--combiner", "tilted", *TINY)
-    assert process(*command, "--use", own, "--output", folder).returncode == 0
-    line = "no method 'tilted'; there are "
-    found = process("--mode", "predict", "--input", own, "--run", folder)
-    assert found.returncode in (1, 2)
-    assert line in found.stderr
-    assert "(--use adds yours)" in found.stderr
+def test_a_run_needs_its_methods_again(own, run_copy, error_line):
+    folder, _ = run_copy
+    content = config(folder)
+    write_json(folder / "config.json", content | {"combiner": {"name": "unheard"}})
+    line = error_line(1, "--mode", "predict", "--input", own, "--run", folder)
+    assert "no method 'unheard'; there are " in line
+    assert "(--use adds yours)" in line
 
 
 def test_flags_of_users_methods_are_documented_and_checked(own, tmp_path, run_ok, error_line):
