@@ -9,12 +9,13 @@ from typing import Any
 import torch
 
 from common.errors import RunError, SettingsError, one_line
+from common.files import BRANCHES, HEADS
 from minbert.bi_encoder import BiEncoder
 from minbert.config import transformer_config
 from minbert.device import choose_device, warn_if_slow
 from multitask.config_tasks import build_tasks, pretraining
 from multitask.fingerprint import tasks_with_seen_rows
-from multitask.model import EncoderWithHeads
+from multitask.model import EncoderWithHeads, load_matching
 from multitask.precision import precision_of
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
@@ -103,12 +104,12 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
         print(f"{', '.join(seen)}: scores may be too high, because {line}", flush=True)
     # A task of this name may have other classes there.
     names = [name for name in model.heads if head_of(own, name) == head_of(theirs, name)]
-    heads = model.load_matching_heads(weights, names)
+    heads = load_matching(model.heads, weights / HEADS, names)
     print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
     if config.branch is not None or stored.get("branch"):
         mine, keys = config.to_json(), ("branch", "branch_only")
         same = all(stored.get(key) == mine[key] for key in keys)
-        branches = model.load_matching_branches(weights, names if same else ())
+        branches = load_matching(model.branches, weights / BRANCHES, names if same else ())
         line = f"branches initialised from {config.init}: {', '.join(branches) or 'none'}"
         print(line, flush=True)
 

@@ -43,10 +43,9 @@ def save_last(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     state: Mapping[str, Any],
-    others: Mapping[str, Any],
 ) -> None:
-    """Save the states of model, optimiser and `others`, and `state`, which is JSON."""
-    states = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "others": others}
+    """Save the states of model and optimiser, and `state`, which is JSON."""
+    states = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
 
     def write(folder: Path) -> None:
         with atomic_path(folder / TRAINING) as new, new.open("wb") as file:
@@ -60,8 +59,8 @@ def save_last(
 
 def load_last(
     run: RunFolder, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Load what `save_last` wrote into model and optimiser; return `state` and `others`.
+) -> dict[str, Any] | None:
+    """Load what `save_last` wrote into model and optimiser; return `state`.
 
     Return None without a checkpoint; raise RunError for a damaged one.
     """
@@ -74,4 +73,4 @@ def load_last(
         raise RunError(f"{folder / TRAINING}: {one_line(str(error))}") from error
     model.load_state_dict(states["model"])
     optimizer.load_state_dict(states["optimizer"])
-    return state, states["others"]
+    return state

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
+from zlib import crc32
 
 import torch
 from torch import Tensor, nn
@@ -22,16 +24,8 @@ from minbert.folder import load_encoder
 from minbert.layer_copies import branch, copied_layers
 from minbert.pooling import POOLINGS, Pool
 from minbert.precision import autocast
-from minbert.weights import save_tensors
-from multitask.task_modules import (
-    count_parameters,
-    initial_weights,
-    load_matching,
-    read_task_modules,
-)
+from minbert.weights import check_weights, read_tensors, save_tensors
 from tasks.base import Embeddings, Task
-
-LAYER = "layer "  # name of a section of the encoder, before the number from 1
 
 
 class EncoderWithHeads(nn.Module):
@@ -74,10 +68,8 @@ class EncoderWithHeads(nn.Module):
         """Return the bi-encoder with the own layers of a task; the shared one for None."""
         if task is None or task not in self.branches:
             return self.bi_encoder
-        layers, shared = self.branches[task], self.encoder
-        assert isinstance(shared, Encoder)
-        assert isinstance(layers, nn.ModuleList)
-        return self.bi_encoder.with_encoder(branch(shared, layers))
+        layers = cast(nn.ModuleList, self.branches[task])
+        return self.bi_encoder.with_encoder(branch(cast(Encoder, self.encoder), layers))
 
     @property
     def unused_layers(self) -> nn.ModuleList:
@@ -91,9 +83,9 @@ class EncoderWithHeads(nn.Module):
         """Whether no gradient is needed below the embeddings of sentences."""
         return self.frozen and not self.branches
 
-    def trains_encoder_of(self, task: str | None) -> bool:
+    def trains_encoder_of(self, task: str) -> bool:
         """Return whether a task trains anything below its embeddings."""
-        return not self.frozen or (task is not None and task in self.branches)
+        return not self.frozen or task in self.branches
 
     def task_parameters(self, task: str) -> list[nn.Parameter]:
         """Return the parameters of a single task: those of its head and of its layers."""
@@ -103,15 +95,10 @@ class EncoderWithHeads(nn.Module):
     def parameter_counts(self) -> dict[str, Any]:
         """Return the number of shared parameters, and of those of each task by part."""
         parts = {"head": self.heads, "branch": self.branches}
-        unused = count_parameters(self.unused_layers)
         return {
-            "shared": count_parameters(self.bi_encoder) - unused,
+            "shared": count_parameters(self.bi_encoder) - count_parameters(self.unused_layers),
             "tasks": {
-                task: {
-                    n: count_parameters(several[task])
-                    for n, several in parts.items()
-                    if task in several
-                }
+                task: {n: count_parameters(part[task]) for n, part in parts.items() if task in part}
                 for task in self.heads
             },
         }
@@ -131,8 +118,6 @@ class EncoderWithHeads(nn.Module):
         The pooling is that of the head of `task`, or by default that of the encoder. The encoder
         has the own layers of `task`, if there are any.
         """
-        only_heads = self.trains_only_heads
-        bi_encoder = self.bi_encoder_of(task)
         pool = self.pooling_of(task) or POOLINGS[self.bi_encoder.pooling]
 
         def dropped(hidden: Tensor, batch: Batch) -> Tensor:
@@ -140,35 +125,24 @@ class EncoderWithHeads(nn.Module):
 
         with (
             autocast(self.bi_encoder.device, self.precision),
-            torch.set_grad_enabled(torch.is_grad_enabled() and not only_heads),
+            torch.set_grad_enabled(torch.is_grad_enabled() and not self.trains_only_heads),
         ):
-            return batch.split(bi_encoder.embed(batch, dropped))
+            return batch.split(self.bi_encoder_of(task).embed(batch, dropped))
 
     def sections(self) -> dict[str, list[nn.Parameter]]:
         """Return the shared parameters by the part of the encoder, from the input to the output.
 
         Layers that no task uses are among them; they have no gradients.
         """
-        encoder = self.encoder
-        layers = {f"{LAYER}{i}": layer for i, layer in enumerate(encoder.layers, 1)}
-        parts = {"embeddings": encoder.embeddings, **layers}
+        layers = {f"layer {i}": layer for i, layer in enumerate(self.encoder.layers, 1)}
+        parts = {"embeddings": self.encoder.embeddings, **layers}
         return {name: list(part.parameters()) for name, part in parts.items()}
-
-    def check_sections(self) -> None:
-        """Raise ValueError for a trained parameter that is in no section, head or branch."""
-        known = {id(p) for several in self.sections().values() for p in several}
-        known |= {id(p) for name in self.heads for p in self.task_parameters(name)}
-        for name, parameter in self.named_parameters():
-            if parameter.requires_grad and id(parameter) not in known:
-                raise ValueError(f"expected {name} in a section of the encoder, a head or a branch")
 
     def make_words_sparse(self) -> nn.Parameter:
         """Make the gradients of the word embeddings sparse, and return these embeddings."""
         lookup = self.encoder.embeddings.word
         lookup.sparse = True
-        weight = lookup.weight
-        assert isinstance(weight, nn.Parameter)
-        return weight
+        return cast(nn.Parameter, lookup.weight)
 
     def freeze_encoder(self, frozen: bool = True) -> None:
         """Train only heads (BEES, M1) and own layers of tasks, not the shared encoder.
@@ -190,6 +164,10 @@ class EncoderWithHeads(nn.Module):
         """Whether every weight is finite."""
         return all(bool(parameter.isfinite().all()) for parameter in self.parameters())
 
+    def files_of_tasks(self) -> dict[str, nn.ModuleDict]:
+        """Return the modules of single tasks by the name of their file."""
+        return {HEADS: self.heads, **({BRANCHES: self.branches} if self.branches else {})}
+
     def save(self, folder: Path) -> None:
         """Save the encoder in the format of transformers, heads and branches in the same folder."""
         self.bi_encoder.save_pretrained(folder)
@@ -200,10 +178,6 @@ class EncoderWithHeads(nn.Module):
         for file, modules in self.files_of_tasks().items():
             tensors = {name: value.contiguous() for name, value in modules.state_dict().items()}
             save_tensors(tensors, folder / file)
-
-    def files_of_tasks(self) -> dict[str, nn.ModuleDict]:
-        """Return the modules of single tasks by the name of their file."""
-        return {HEADS: self.heads, **({BRANCHES: self.branches} if self.branches else {})}
 
     def load(self, folder: Path) -> None:
         """Load weights that `save` wrote for the same encoder, heads and branches."""
@@ -219,11 +193,36 @@ class EncoderWithHeads(nn.Module):
             except RuntimeError as error:
                 raise RunError(f"{folder / file}: {one_line(str(error))}") from error
 
-    def load_matching_heads(self, folder: Path, names: Container[str]) -> list[str]:
-        """Load these heads of another run if their shapes match; return the loaded names."""
-        return load_matching(self.heads, folder / HEADS, names)
 
-    def load_matching_branches(self, folder: Path, names: Container[str]) -> list[str]:
-        """Load the own layers of these tasks of another run as `load_matching_heads` does."""
-        file = folder / BRANCHES
-        return load_matching(self.branches, file, names) if file.exists() else []
+@contextmanager
+def initial_weights(purpose: str) -> Iterator[None]:
+    """Draw weights from a generator of their own, whatever the other tasks of the run are."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(crc32(purpose.encode()))  # the generator takes at most 32 bits
+        yield
+
+
+def count_parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def read_task_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:
+    """Return the tensors of a file of modules by task; raise RunError if unusable."""
+    saved = read_tensors(file, RunError)
+    weights = [n for n, value in modules.state_dict().items() if value.is_floating_point()]
+    check_weights({n: saved[n] for n in weights if n in saved}, file, RunError)
+    return saved
+
+
+def load_matching(modules: nn.ModuleDict, file: Path, names: Container[str]) -> list[str]:
+    """Load the modules of these tasks if their shapes match; return the tasks."""
+    saved = read_task_modules(modules, file) if file.exists() else {}
+    taken = []
+    for name, module in modules.items():
+        start = f"{name}."
+        own = {k.removeprefix(start): v for k, v in saved.items() if k.startswith(start)}
+        shapes = {key: value.shape for key, value in module.state_dict().items()}
+        if name in names and own and {key: value.shape for key, value in own.items()} == shapes:
+            module.load_state_dict(own)
+            taken.append(name)
+    return taken

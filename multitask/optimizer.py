@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from common.errors import RunError, UserError
+from common.errors import UserError
 from common.later import nn, torch
 from common.settings import Fraction, NonNegative, Positive, Ratio, Settings, setting
 
@@ -15,7 +14,6 @@ CHOSEN = "chosen for minilm, on STS dev"
 
 class Optimizer(Settings):
     """An optimiser, with one learning rate for the encoder and one for the heads.
-
 
     The default rates were chosen for all-MiniLM-L6-v2 in our experiments (results/, on STS dev);
     BEES fine-tunes BERT base at 2e-5. `of_encoder` names the settings that act on the encoder only.
@@ -38,7 +36,7 @@ class Optimizer(Settings):
     )
 
     def build(self, model: Any) -> torch.optim.Optimizer:
-        """Return the optimiser of an `EncoderWithHeads`; each parameter group has its `peak_lr`."""
+        """Return the optimiser of an `EncoderWithHeads`; each group has its peak rate as `lr`."""
         raise UserError(f"optimizer {self.name}: expected build")
 
 
@@ -56,15 +54,11 @@ class AdamW(Optimizer, name="adamw"):
     def build(self, model: Any) -> torch.optim.Optimizer:
         groups: list[dict[str, Any]] = []
         for several, rate in self.rates(model):
-            parameters = [p for p in several if p.requires_grad]
-            for decay, chosen in (
-                (self.weight_decay, [p for p in parameters if p.ndim > 1]),
-                (0.0, [p for p in parameters if p.ndim <= 1]),
-            ):
+            trained = [p for p in several if p.requires_grad]
+            matrices, vectors = ([p for p in trained if (p.ndim > 1) == m] for m in (True, False))
+            for decay, chosen in ((self.weight_decay, matrices), (0.0, vectors)):
                 if chosen:
-                    groups.append(
-                        {"params": chosen, "lr": rate, "peak_lr": rate, "weight_decay": decay}
-                    )
+                    groups.append({"params": chosen, "lr": rate, "weight_decay": decay})
         return torch.optim.AdamW(groups, fused=True)
 
     def rates(self, model: Any) -> Iterable[tuple[Iterable[nn.Parameter], float]]:
@@ -73,7 +67,7 @@ class AdamW(Optimizer, name="adamw"):
         Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0. The own
         layers of a task have the rate of the layers that they replace.
         """
-        if self.layer_decay == 1:
+        if self.layer_decay == 1:  # two groups in place of two a layer
             yield model.bi_encoder.parameters(), self.lr
         else:
             for below, section in enumerate(reversed(model.sections().values())):
@@ -123,39 +117,4 @@ def scheduled(schedule: LrSchedule, step: int, probing: int, total: int) -> floa
     steps each have a complete schedule.
     """
     step, total = (step, probing) if step < probing else (step - probing, total - probing)
-    found = schedule.factor(step, total)
-    if not 0 <= found < math.inf:
-        line = f"expected a factor of 0 or more in step {step} of {total}, found {found}"
-        raise RunError(f"lr schedule {schedule.name}: {line}")
-    return found
-
-
-def build_optimizer(method: Optimizer, model: Any) -> torch.optim.Optimizer:
-    """Return the optimiser of a model; raise RunError if `build` returns something else."""
-    found = method.build(model)
-    groups = getattr(found, "param_groups", None)
-    if groups is None or not all("peak_lr" in group for group in groups):
-        expected = "expected build to return an optimiser of PyTorch, with peak_lr in each group"
-        shown = f"found {type(found).__name__}" + ("" if groups is None else " without it")
-        raise RunError(f"optimizer {method.name}: {expected}, {shown}")
-    return found
-
-
-def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
-    for group in optimizer.param_groups:
-        group["lr"] = group["peak_lr"] * factor
-
-
-def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float:
-    """Scale the gradients to a total norm of at most `max_norm`; return the norm before.
-
-    As `torch.nn.utils.clip_grad_norm_`, but shorter gradients are left alone: multiplying them by 1
-    would read and write all of them.
-    """
-    from torch.nn.utils import clip_grads_with_norm_, get_total_norm
-
-    trained = [p for p in parameters if p.grad is not None]
-    norm = get_total_norm([p.grad for p in trained if p.grad is not None])
-    if not norm <= max_norm:  # NaN, too, reaches the gradients
-        clip_grads_with_norm_(trained, max_norm, norm)
-    return float(norm)
+    return schedule.factor(step, total)

@@ -17,14 +17,8 @@ from multitask.assembly import assemble
 from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
 from multitask.fingerprint import check_inputs_stay, fingerprint
-from multitask.loop.evaluation import (
-    counted,
-    evaluate,
-    figures_by_class,
-    score_splits,
-)
-from multitask.loop.rays import ray_distances
-from multitask.loop.telemetry import conflict_summary, read_steps
+from multitask.loop.evaluation import counted, evaluate, figures_by_class, score_split
+from multitask.loop.telemetry import read_steps, summary
 from multitask.loop.trainer import Trainer
 from multitask.notices import opening_line, training_notices
 from multitask.precision import with_precision
@@ -106,7 +100,8 @@ def run(
     print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
     print(opening_line(trainer), flush=True)
     if resumed:
-        print(f"resumed after {trainer.progress.summary(config.epochs)}", flush=True)
+        step, epoch = trainer.progress.step, trainer.progress.epoch
+        print(f"resumed after step {step:,}, epoch {epoch} of {config.epochs}", flush=True)
     return train_and_predict(trainer, begin)
 
 
@@ -122,7 +117,10 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
     )
     test_splits = {name: several["test"] for name, several in splits.items() if "test" in several}
     tested = {name: task for name, task in tasks.items() if name in test_splits}
-    test_scores = score_splits(model, tested, test_splits, processes)
+    test_scores = {
+        name: score_split(model, task, test_splits[name], processes)
+        for name, task in tested.items()
+    }
     result = {"dev": dev | overall(counted(dev, tasks))} | figures_of(trainer, begin)
     if test := {
         name: tasks[name].kind.measure(scores, targets)
@@ -139,9 +137,8 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
     if measures:
         result["calibration"] = measures
     if processes.first:
-        if config.balance is not None:
-            steps = read_steps(RunFolder(folder).steps)
-            result["rays"] = ray_distances(steps, config.balance.preference)
+        preference = None if config.balance is None else config.balance.preference
+        result |= summary(read_steps(RunFolder(folder).steps), preference)
         write_split(folder, "dev", tasks, splits, dev_scores)
         write_split(folder, "test", tasks, splits, test_scores)
         if measures:
@@ -149,8 +146,8 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
             write_json(folder / CALIBRATION, temperatures)
         write_json(RunFolder(folder).metrics_file, result)
         RunFolder(folder).finish()
-    processes.gather(None)  # all processes wait for the complete run
-    return result
+    found: dict[str, Any] = processes.gather(result)[0]  # all wait for the complete run
+    return found
 
 
 def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
@@ -160,8 +157,6 @@ def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
         "best_epoch": progress.best_epoch,
         "epochs": progress.epoch,
         "steps": progress.step,
-        "combiner_steps": progress.statuses,
-        "conflicts": conflict_summary(progress.conflicts),
         "training_seconds": round(progress.seconds, 3),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
         "seconds": round(time.perf_counter() - begin, 3),

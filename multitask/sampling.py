@@ -16,9 +16,6 @@ from common.errors import RunError, UserError
 from common.random_generators import generator
 from common.settings import AtLeastOne, Count, Name, Positive, Settings, setting
 
-# Of a sum of probabilities, as in numpy.random.Generator.choice.
-SUM_TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))
-
 
 def power_probabilities(
     sizes: Sequence[float], alpha: float, cap: float | None = None
@@ -99,12 +96,10 @@ class Sampler(Settings):
     """A method that orders the batches of the tasks.
 
     A random sampler overrides `probabilities`, any other one `batches`. If `ends_with_smallest` is
-    True, an epoch ends with the smallest task. If `in_turn` is True, the tasks take turns in every
-    epoch.
+    True, an epoch ends with the smallest task.
     """
 
     ends_with_smallest: ClassVar[bool] = False
-    in_turn: ClassVar[bool] = False
 
     def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1.
@@ -123,16 +118,15 @@ class Sampler(Settings):
         depend on `history`.
         """
         steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
-        probabilities = np.asarray(self.probabilities(work, epoch, history), dtype=np.float64)
-        tasks = len(work.sizes)
-        valid = probabilities.shape == (tasks,) and (probabilities >= 0).all()
-        if not valid or not np.isclose(probabilities.sum(), 1, rtol=0, atol=SUM_TOLERANCE):
+        probabilities = self.probabilities(work, epoch, history)
+        drawn, tasks = generator(work.seed, self.name, epoch), len(work.sizes)
+        try:
+            return drawn.choice(tasks, size=steps * work.batches_per_step, p=probabilities)
+        except ValueError as error:
+            expected = f"expected {tasks} probabilities with sum 1, one per task"
             raise RunError(
-                f"sampler {self.name}: expected {tasks} probabilities from 0 with sum 1, one per "
-                f"task, found {probabilities.tolist()}"
-            )
-        drawn = generator(work.seed, self.name, epoch)
-        return drawn.choice(tasks, size=steps * work.batches_per_step, p=probabilities)
+                f"sampler {self.name}: {expected}, found {probabilities}: {error}"
+            ) from error
 
     def first(self) -> FirstTask | None:
         """Return the only task of the first epochs, or None if all tasks are sampled."""
@@ -145,7 +139,7 @@ class RoundRobin(Sampler, name="round-robin"):
     An epoch continues the order of the previous one, whatever its number of steps.
     """
 
-    ends_with_smallest = in_turn = True
+    ends_with_smallest = True
 
     def batches(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         tasks = len(work.sizes)
@@ -155,15 +149,17 @@ class RoundRobin(Sampler, name="round-robin"):
         return np.arange((epoch - 1) * count, epoch * count) % tasks
 
 
-FIRST_TASK = "task of the first epochs (default: the task with the most examples before any limit)"
-FIRST_EPOCHS = "number of epochs that train only the first task (default: 1 of several epochs)"
-
-
 class BeginsWithOneTask(Settings):
     """The settings of a sampler or schedule whose first epochs train one task."""
 
-    first_task: Name | None = setting(None, help=FIRST_TASK, metavar="TASK")
-    first_epochs: Count | None = setting(None, help=FIRST_EPOCHS)
+    first_task: Name | None = setting(
+        None,
+        help="task of the first epochs (default: the task with the most examples before any limit)",
+        metavar="TASK",
+    )
+    first_epochs: Count | None = setting(
+        None, help="number of epochs that train only the first task (default: 1 of several epochs)"
+    )
 
     def first(self) -> FirstTask:
         return FirstTask(self.first_task, self.first_epochs)

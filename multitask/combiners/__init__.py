@@ -4,15 +4,12 @@
 >>> RunConfig(tasks=("sst", "sts"), combiner=PCGrad())
 """
 
-from __future__ import annotations
-
 from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
-from multitask.combiners.dynamic_average import DynamicAverage
 from multitask.combiners.epo import EPO, epo_weights
 from multitask.combiners.famo import FAMO
-from multitask.combiners.geometric_mean import GeometricMean
 from multitask.combiners.gramian import (
     IMTLG,
+    MGDA,
     AlignedMTL,
     CAGrad,
     DualProj,
@@ -20,13 +17,16 @@ from multitask.combiners.gramian import (
     NashMTL,
     UPGrad,
 )
-from multitask.combiners.mgda import MGDA
-from multitask.combiners.nested import Nested, nested, pull_push_weights
+from multitask.combiners.loss_weights import (
+    DynamicAverage,
+    GeometricMean,
+    LinearScalarization,
+    RandomWeights,
+    SmoothTchebycheff,
+    Sum,
+    Uncertainty,
+)
 from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
-from multitask.combiners.random_weights import RandomWeights
-from multitask.combiners.sum import LinearScalarization, Sum
-from multitask.combiners.tchebycheff import SmoothTchebycheff
-from multitask.combiners.uncertainty import Uncertainty
 
 __all__ = [
     "EPO",
@@ -44,7 +44,6 @@ __all__ = [
     "GeometricMean",
     "LinearScalarization",
     "NashMTL",
-    "Nested",
     "PCGrad",
     "RandomWeights",
     "Setup",
@@ -53,7 +52,5 @@ __all__ = [
     "UPGrad",
     "Uncertainty",
     "epo_weights",
-    "nested",
     "pcgrad_weights",
-    "pull_push_weights",
 ]

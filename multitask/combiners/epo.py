@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import (
-    ALONE,
-    Combined,
-    WithPreference,
-    check_losses,
-    preferences,
-)
+from multitask.combiners.base import ALONE, Combined, WithPreference
 
 RELATIVE_ERROR = 16 * np.finfo(np.float64).eps  # bound of the relative error of a few operations
 FLOOR = 1e-12  # smallest share of a loss, only inside the logarithm of the adjustment
@@ -164,9 +158,8 @@ class EPO(WithPreference, name="epo"):
     The weights are m alpha, as in the authors' training loops.
     """
 
-    positive = True
+    positive = nonnegative = True
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        check_losses(self.name, losses, drawn)
-        alpha, status = epo_solution(gram, losses, preferences(self.preference, drawn))
+        alpha, status = epo_solution(gram, losses, self.preferences(drawn))
         return Combined(alpha * len(drawn), status)

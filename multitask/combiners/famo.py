@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Combiner, Setup, check_losses
+from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
 
 RATE, DECAY = 0.025, 1e-3  # beta and gamma (appendix C)
 MOMENTA, EPSILON = (0.9, 0.999), 1e-8  # Adam's
@@ -38,13 +37,13 @@ def famo_gradient(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> 
 class FAMO(Combiner, name="famo"):
     """FAMO: all losses fall by equal ratios (Liu et al., 2023)."""
 
-    for_balanced = False  # the mixtures of a step have no losses after it
+    nonnegative = compares_losses = True
 
-    def build(self, setup: Setup) -> Logits:
+    def build(self, setup: Setup) -> CombinerState:
         return Logits(len(setup.objectives))
 
 
-class Logits:
+class Logits(CombinerState):
     """The logits xi of a run's objectives, from 0; they follow their gradient by Adam.
 
     Algorithm 1 compares the losses of the *same* batches before and after an update of the model.
@@ -55,7 +54,7 @@ class Logits:
     logits and moments change. The heads follow their own losses, as with every combiner here.
     """
 
-    needs_rows = True
+    stored = ("logits", "moments", "updates")
 
     def __init__(self, objectives: int) -> None:
         self.logits = np.zeros(objectives)
@@ -63,7 +62,6 @@ class Logits:
         self.updates = np.zeros(objectives)
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        check_losses("famo", losses, drawn)
         weights = famo_weights(self.logits[list(drawn)], losses)
         return Combined(weights, "weighted")
 
@@ -80,11 +78,3 @@ class Logits:
         mean, square = moments / (1 - momenta ** self.updates[chosen])
         self.logits[chosen] = logits - RATE * mean / (np.sqrt(square) + EPSILON)
         self.moments[:, chosen] = moments
-
-    def state_dict(self) -> dict[str, Any]:
-        names = ("logits", "moments", "updates")
-        return {name: getattr(self, name).tolist() for name in names}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, np.asarray(value, np.float64))

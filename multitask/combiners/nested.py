@@ -7,12 +7,10 @@ contrastive ones. Another combiner then sees one mixture per task. Only the Gram
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Combiner, CombinerState, SeesEpochs, Setup
+from multitask.combiners.base import Combined, CombinerState
 from multitask.combiners.epo import epo_solution
 from tasks import PULL_PUSH, task_and_term
 from tasks.contrastive import ContrastiveEPO
@@ -53,50 +51,35 @@ def pull_push_weights(balance: ContrastiveEPO, gram: np.ndarray, losses: np.ndar
     return Combined(np.array([1, *(share * found)]), status)
 
 
-def nested(combiner: Combiner, setup: Setup, balance: ContrastiveEPO) -> Nested:
-    """Return a combiner of tasks that balance their own objectives."""
-    tasks = tuple(dict.fromkeys(task_and_term(name)[0] for name in setup.objectives))
-    return Nested(setup, combiner.build(replace(setup, objectives=tasks)), balance)
+def combine_tasks(
+    combiner: CombinerState,
+    balance: ContrastiveEPO,
+    gram: np.ndarray,
+    losses: np.ndarray,
+    drawn: Sequence[str],
+    tasks: Sequence[str],
+) -> Combined:
+    """Balance the three objectives of each task that has them, then combine the tasks.
 
-
-class Nested:
-    """A combiner that balances the three objectives of each task that has them, then all tasks."""
-
-    needs_rows = True
-
-    def __init__(self, setup: Setup, tasks: CombinerState, balance: ContrastiveEPO) -> None:
-        self.tasks, self.balance = tasks, balance
-        self.task_terms = [task_and_term(name) for name in setup.objectives]
-        self.names = list(dict.fromkeys(task for task, _ in self.task_terms))
-
-    def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        drawn_terms = [self.task_terms[one] for one in drawn]
-        names = list(dict.fromkeys(task for task, _ in drawn_terms))
-        mixtures, statuses = np.zeros((len(names), len(drawn))), []
-        for row, name in enumerate(names):
-            indices = [index for index, (task, _) in enumerate(drawn_terms) if task == name]
-            if tuple(drawn_terms[index][1] for index in indices) == PULL_PUSH:
-                part = gram[np.ix_(indices, indices)]
-                found = pull_push_weights(self.balance, part, losses[indices])
-                mixtures[row, indices] = found.weights
-                statuses.append(found.status)
-            else:
-                mixtures[row, indices] = 1
-        whole = self.tasks.combine(
-            mixtures @ gram @ mixtures.T,
-            np.maximum(mixtures @ losses, LOWEST),
-            [self.names.index(name) for name in names],
-        )
-        if len(names) > 1 or not statuses:
-            statuses.append(whole.status)
-        return Combined(whole.weights @ mixtures, "; ".join(statuses))
-
-    def end_epoch(self) -> None:
-        if isinstance(self.tasks, SeesEpochs):
-            self.tasks.end_epoch()
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.tasks.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.tasks.load_state_dict(state)
+    `drawn` are the names of the step's objectives; `tasks` are those of the run, in the order of
+    `combiner`.
+    """
+    terms = [task_and_term(name) for name in drawn]
+    names = list(dict.fromkeys(task for task, _ in terms))
+    mixtures, statuses = np.zeros((len(names), len(drawn))), []
+    for row, name in enumerate(names):
+        indices = [index for index, (task, _) in enumerate(terms) if task == name]
+        if tuple(terms[index][1] for index in indices) == PULL_PUSH:
+            found = pull_push_weights(balance, gram[np.ix_(indices, indices)], losses[indices])
+            mixtures[row, indices] = found.weights
+            statuses.append(found.status)
+        else:
+            mixtures[row, indices] = 1
+    whole = combiner.combine(
+        mixtures @ gram @ mixtures.T,
+        np.maximum(mixtures @ losses, LOWEST),
+        [tasks.index(name) for name in names],
+    )
+    if len(names) > 1 or not statuses:
+        statuses.append(whole.status)
+    return Combined(whole.weights @ mixtures, "; ".join(statuses))

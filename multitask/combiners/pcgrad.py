@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.random_generators import generator
-from multitask.combiners.base import Combined, Combiner, Setup
+from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
 
 
 def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
@@ -27,26 +27,19 @@ def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
         float64 (m,): `weights @ G` is the sum over i of the projected gradients.
     """
     matrix = np.asarray(gram, np.float64)
-    check_order(matrix, order)
-    projected = np.eye(len(matrix))  # row i: gradient i in terms of the original ones
+    m, orders = len(matrix), [sorted([i, *others]) for i, others in enumerate(order)]
+    if matrix.shape != (m, m) or orders != [list(range(m))] * m:
+        raise ValueError(
+            f"expected a gram matrix (m, m) and an order with each other task once, "
+            f"found {matrix.shape} and {[list(others) for others in order]}"
+        )
+    projected = np.eye(m)  # row i: gradient i in terms of the original ones
     for i, others in enumerate(order):
         for j in others:
             dot = projected[i] @ matrix[:, j]
             if dot < 0:  # so g_j is not zero
                 projected[i, j] -= dot / matrix[j, j]
     return projected.sum(0)
-
-
-def check_order(gram: np.ndarray, order: Sequence[Sequence[int]]) -> None:
-    """Raise ValueError unless `gram` is (m, m), and `order[i]` has each other task once."""
-    m = len(gram)
-    if gram.shape != (m, m):
-        raise ValueError(f"gram: expected a square matrix, found shape {gram.shape}")
-    for i, others in enumerate(order):
-        if sorted(others) != [j for j in range(m) if j != i]:
-            raise ValueError(f"order[{i}]: expected each other task once, found {list(others)}")
-    if len(order) != m:
-        raise ValueError(f"order: expected {m} rows, found {len(order)}")
 
 
 def random_order(generator: np.random.Generator, m: int) -> list[list[int]]:
@@ -57,14 +50,14 @@ def random_order(generator: np.random.Generator, m: int) -> list[list[int]]:
 class PCGrad(Combiner, name="pcgrad"):
     """Gradient surgery: conflicting components are projected away (Yu et al., 2020)."""
 
-    def build(self, setup: Setup) -> PCGradState:
+    def build(self, setup: Setup) -> CombinerState:
         return PCGradState(generator(setup.seed, self.name))
 
 
-class PCGradState:
+class PCGradState(CombinerState):
     """Gradient surgery with a new random order of the other tasks for every task and step."""
 
-    needs_rows = True
+    stored = ("generator",)
 
     def __init__(self, generator: np.random.Generator) -> None:
         self.generator = generator
@@ -73,9 +66,3 @@ class PCGradState:
         weights = pcgrad_weights(gram, random_order(self.generator, len(gram)))
         conflict = bool((gram < 0).any())
         return Combined(weights, "projected" if conflict else "no conflict")
-
-    def state_dict(self) -> dict[str, Any]:
-        return dict(self.generator.bit_generator.state)
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.generator.bit_generator.state = state

@@ -42,24 +42,9 @@ def score_split(
                     scores[torch.from_numpy(rows).to(part.device)] = part
             progress.update(len(rows))
     assert scores is not None, "a split has an example"
-    return checked(task.name, processes.all_reduce_sum(scores))
-
-
-def score_splits(
-    model: EncoderWithHeads,
-    tasks: Mapping[str, Task],
-    splits: Mapping[str, Split],
-    processes: Processes = Processes(),
-) -> dict[str, np.ndarray]:
-    """Return the scores of each task, as `score_split` does."""
-    return {name: score_split(model, task, splits[name], processes) for name, task in tasks.items()}
-
-
-def checked(name: str, scores: Tensor) -> np.ndarray:
-    """Return a task's scores on the CPU; raise RunError if some are not finite."""
-    found = scores.cpu().numpy()
+    found = processes.all_reduce_sum(scores).cpu().numpy()
     if len(invalid := found[~np.isfinite(found)]):
-        raise RunError(f"{name}: expected finite scores, found {invalid[0]}")
+        raise RunError(f"{task.name}: expected finite scores, found {invalid[0]}")
     return found
 
 
@@ -70,20 +55,13 @@ def evaluate(
     processes: Processes = Processes(),
 ) -> tuple[Metrics, dict[str, np.ndarray]]:
     """Return metrics and scores of each task on a labelled split."""
-    scores = score_splits(model, tasks, splits, processes)
-    return measured(tasks, splits, scores), scores
-
-
-def measured(
-    tasks: Mapping[str, Task], splits: Mapping[str, Split], scores: Mapping[str, np.ndarray]
-) -> Metrics:
-    """Return the metrics of each task's scores."""
-    metrics = {}
+    scores, metrics = {}, {}
     for name, task in tasks.items():
         targets = splits[name].examples.targets
         assert targets is not None
+        scores[name] = score_split(model, task, splits[name], processes)
         metrics[name] = task.kind.measure(scores[name], targets)
-    return metrics
+    return metrics, scores
 
 
 def figures_by_class(

@@ -26,8 +26,6 @@ class Progress:
     skipped: int = 0  # steps skipped in a row: loss or gradient not finite
     best_score: float = float("-inf")
     best_epoch: int = 0
-    statuses: dict[str, int] = field(default_factory=dict)  # status of the combiner -> steps
-    conflicts: dict[str, list[float]] = field(default_factory=dict)  # see telemetry
     history: list[dict[str, Any]] = field(default_factory=list)  # dev metrics after an epoch
     # Of each epoch, by task: sum of the losses of its batches, and their number.
     losses: list[dict[str, list[float]]] = field(default_factory=list)
@@ -39,11 +37,6 @@ class Progress:
     def scored(self) -> bool:
         """Whether the last finished epoch has its dev score."""
         return bool(self.history) and self.history[-1]["epoch"] == self.epoch
-
-    def count(self, status: str, examples: int) -> None:
-        """Add a step with the combiner's `status`."""
-        self.examples += examples
-        self.statuses[status] = self.statuses.get(status, 0) + 1
 
     def add_losses(self, losses: Mapping[str, float], batches: Mapping[str, int]) -> None:
         """Add the losses of a step by objective, from the numbers of its batches by task."""
@@ -94,7 +87,3 @@ class Progress:
         since = self.epoch - max(best, config.probe_epochs)
         ended = self.stopped or self.epoch >= config.epochs or since >= patience
         return ended and self.scored
-
-    def summary(self, epochs: int) -> str:
-        """Return the progress as text."""
-        return f"step {self.step:,}, epoch {self.epoch} of {epochs}"

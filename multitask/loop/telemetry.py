@@ -1,10 +1,12 @@
-"""The log of a run: one JSON line per step, points of curves, and conflicts."""
+"""The log of a run: one JSON line per step, points of curves, and what all steps together say."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,16 @@ import numpy as np
 
 from common.errors import RunError
 from common.files import atomic_write_text, check_regular
-from multitask.gram_matrices import cosines_of, whole_gram
-from multitask.loop.step import StepResult
+from multitask.combiners.nested import VERTEX
+from multitask.loop.step import StepResult, whole_gram
+from tasks import task_and_term
 
 LOG_EVERY = 10  # steps per point of the training curves
 MEASURE_EVERY = 7  # a plain sum measures every seventh step; a prime, to reach all tasks in turn
-
+LAST = 100  # last steps, whose mean is compared with a ray
 
 Draw = Callable[[Mapping[str, float], int], None]  # values by name of the curve, step
+Line = Mapping[str, Any]  # of `telemetry.jsonl`
 
 
 class Telemetry:
@@ -29,44 +33,32 @@ class Telemetry:
     """
 
     def __init__(self, folder: Path | None, draw: Draw = lambda values, step: None) -> None:
-        self.folder, self.draw = folder, draw
+        self.file = None if folder is None else folder / "telemetry.jsonl"
+        self.draw = draw
         self._lines: Any = None
         self._recent: dict[str, list[float]] = {}  # values since the last point
         self._step = 0
 
-    @property
-    def file(self) -> Path:
-        assert self.folder is not None
-        return self.folder / "telemetry.jsonl"
+    def forget_after(self, step: int) -> bool:
+        """Remove the lines after `step`, at which a run is resumed; return if there was a file.
 
-    @property
-    def written(self) -> bool:
-        """Whether the file of an earlier start exists."""
-        return self.folder is not None and self.file.exists()
-
-    def forget_after(self, step: int) -> None:
-        """Remove the lines after `step`, at which a run is resumed.
-
-        Unreadable lines, for example after a power cut, are removed, too; their number is printed.
+        Unreadable lines, for example after a power cut, are removed, too.
         """
-        if not self.written:
-            return
-        kept, unreadable = [], 0
+        if self.file is None or not self.file.exists():
+            return False
+        kept = []
         check_regular(self.file, RunError)
         for raw in self.file.read_bytes().splitlines(keepends=True):
-            try:
+            with suppress(ValueError, KeyError, TypeError):
                 line = json.loads(raw)
                 if line["step"] <= step and raw.endswith(b"\n"):
                     kept.append(line)
-            except (ValueError, KeyError, TypeError):
-                unreadable += 1
-        if unreadable:
-            print(f"{self.file}: {unreadable} unreadable lines are left out", flush=True)
         atomic_write_text(self.file, "".join(json.dumps(line) + "\n" for line in kept))
+        return True
 
     def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
         """Write one step; `figures` are further values of it, such as the norm of the gradient."""
-        if self.folder is None:
+        if self.file is None:
             return
         line = step_line(result) | {"step": step} | dict(figures)
         if self._lines is None:
@@ -115,7 +107,7 @@ def read_steps(file: Path) -> Iterator[dict[str, Any]]:
                 yield line
 
 
-def curves(line: Mapping[str, Any], figures: Mapping[str, float]) -> dict[str, float]:
+def curves(line: Line, figures: Mapping[str, float]) -> dict[str, float]:
     """Return the points of curves by name: train/sst/loss, train/sst and qqp/cosine, ..."""
     points = {
         f"train/{name}/{kind}": value
@@ -147,9 +139,12 @@ def step_line(result: StepResult) -> dict[str, Any]:
     return line
 
 
-def cosines(names: tuple[str, ...], gram: np.ndarray) -> dict[str, float]:
+def cosines(names: Sequence[str], gram: np.ndarray) -> dict[str, float]:
     """Return the cosine of each pair of gradients; 0 if one of them is zero."""
-    found = cosines_of(gram)
+    norms = np.sqrt(np.diagonal(gram))
+    scale = np.outer(norms, norms)
+    with np.errstate(invalid="ignore"):
+        found = np.divide(gram, scale, out=np.zeros_like(gram), where=scale != 0)
     return {
         f"{names[j]} and {names[i]}": float(found[i, j])
         for i in range(len(names))
@@ -157,22 +152,55 @@ def cosines(names: tuple[str, ...], gram: np.ndarray) -> dict[str, float]:
     }
 
 
-def count_conflicts(counts: dict[str, list[float]], result: StepResult) -> None:
-    """Add a step to `counts`: pair -> [steps with the pair, conflicts, sum of cosines]."""
-    if not result.grams:
-        return
-    for pair, cosine in cosines(result.objectives, whole_gram(result.grams)).items():
-        steps, conflicts, total = counts.get(pair, (0, 0, 0.0))
-        counts[pair] = [steps + 1, conflicts + (cosine < 0), total + cosine]
+def summary(steps: Iterable[Line], preference: Sequence[float] | None = None) -> dict[str, Any]:
+    """Return what metrics.json says of all steps: their statuses, conflicts and, for SCL-MOO, rays.
 
-
-def conflict_summary(counts: Mapping[str, list[float]]) -> dict[str, dict[str, float]]:
-    """Return the steps, the share of steps in conflict and the mean cosine of each pair."""
-    return {
+    `conflicts` has the steps, the share of steps in conflict and the mean cosine of each pair.
+    """
+    statuses: Counter[str] = Counter()
+    pairs: dict[str, list[float]] = {}
+    rays: dict[str, tuple[list[list[float]], list[bool]]] = {}
+    for line in steps:
+        statuses[line["status"]] += 1
+        for pair, cosine in line["cosines"].items():
+            pairs.setdefault(pair, []).append(cosine)
+        for name in line["losses"] if preference is not None else ():
+            task, term = task_and_term(name)
+            if term == "pull":
+                both = [line["losses"][f"{task}/{one}"] for one in ("pull", "push")]
+                given = [line["weights"][f"{task}/{one}"] for one in ("pull", "push")]
+                losses, vertices = rays.setdefault(task, ([], []))
+                losses.append(both)
+                vertices.append(max(given) > VERTEX * sum(given))
+    conflicts = {
         pair: {
-            "steps": int(steps),
-            "conflict_rate": round(conflicts / steps, 4),
-            "mean_cosine": round(total / steps, 4),
+            "steps": len(found),
+            "conflict_rate": round(sum(one < 0 for one in found) / len(found), 4),
+            "mean_cosine": round(sum(found) / len(found), 4),
         }
-        for pair, (steps, conflicts, total) in counts.items()
+        for pair, found in pairs.items()
+    }
+    result: dict[str, Any] = {"combiner_steps": dict(statuses), "conflicts": conflicts}
+    if preference is not None:
+        scaled = {t: np.array(losses[-LAST:]) * preference for t, (losses, _) in rays.items()}
+        result["rays"] = {t: ray(scaled[t], rays[t][1][-LAST:]) for t in rays}
+    return result
+
+
+def ray(scaled: np.ndarray, vertices: Sequence[bool]) -> dict[str, Any]:
+    """Return the distance of a task from the ray of EPO's preference, over the last steps.
+
+    `pull` and `push` are the means of preference times objective. `apart` is the difference as a
+    share of the larger value, 0 on the ray. `at_a_vertex` is the share of the steps in which one
+    objective had no influence. The objectives are measured from their ideal points (the ray of
+    Mahapatra and Rajan, 2020).
+    """
+    pull, push = (float(value) for value in scaled.mean(0))
+    top = max(pull, push)
+    return {
+        "steps": len(scaled),
+        "pull": round(pull, 6),
+        "push": round(push, 6),
+        "apart": round(abs(pull - push) / top, 4) if top > 0 else 0.0,
+        "at_a_vertex": round(float(np.mean(vertices)), 4),
     }

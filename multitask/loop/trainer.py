@@ -11,27 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch.nn.utils import clip_grad_norm_
 
 from common.environment import now
 from common.errors import NotFiniteError, RunError
 from common.progress import bar
 from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
 from multitask.checkpoint import load_last, save, save_last
-from multitask.combiners import Combined, CombinerState, Setup, nested
-from multitask.combiners.base import SeesEpochs, stored_state
+from multitask.combiners import Combined, Setup
 from multitask.control import Interrupts, RunControl
 from multitask.distributed import Processes
 from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.loop.gradients import check_finite
 from multitask.loop.progress import Progress
-from multitask.loop.step import Batches, StepGradient, StepResult, examples_of
+from multitask.loop.step import StepGradient, StepResult
 from multitask.loop.step_losses import StepLosses
 from multitask.loop.streams import make_streams, next_batches
-from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry, count_conflicts
+from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
 from multitask.model import EncoderWithHeads
-from multitask.optimizer import build_optimizer, clip_gradients, scheduled, set_learning_rate
+from multitask.optimizer import scheduled
 from multitask.plan import build_plan
-from multitask.regularizers.base import build_regularizers, check_tensors
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from tasks.base import Task
@@ -56,7 +55,6 @@ class Trainer:
         processes: Processes = Processes(),
         control: RunControl = RunControl(),
     ) -> None:
-        self.regularizers = build_regularizers(config.regularizers, config.seed, model, tasks)
         self.model, self.tasks, self.splits = model, tasks, splits
         self.config, self.folder = config, folder
         self.processes, self.control = processes, control
@@ -64,15 +62,12 @@ class Trainer:
         self.plan = build_plan(config, list(map(len, train)), [one.available for one in train])
         self.streams = make_streams(config, tasks, splits)
         objectives = tuple(name for task in tasks.values() for name in task.objectives)
-        setup, balance = Setup(objectives, config.seed), config.balance
-        self.combiner: CombinerState = (
-            config.combiner.build(setup)
-            if balance is None
-            else nested(config.combiner, setup, balance)
-        )
-        losses = StepLosses(model, tasks, splits, self.regularizers, config, processes)
+        combined = objectives if config.balance is None else tuple(tasks)
+        self.combiner = config.combiner.build(Setup(combined, config.seed))
+        losses = StepLosses(model, tasks, splits, config, processes)
         self.gradient = StepGradient(losses, self.combiner)
-        self.optimizer = build_optimizer(config.optimizer, model)
+        self.optimizer = config.optimizer.build(model)
+        self.peak_rates = [group["lr"] for group in self.optimizer.param_groups]
         self.progress = Progress()
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
         self.boards = [TensorBoard(folder)] if control.tensorboard and processes.first else []
@@ -80,8 +75,8 @@ class Trainer:
         self.telemetry = Telemetry(folder if processes.first else None, self.callbacks.scalars)
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.probe_steps = sum(steps[: config.probe_epochs])
-        self.total_steps = self.gradient.losses.total_steps = sum(steps)
-        self.interrupts = Interrupts(self.processes.count)
+        self.total_steps = losses.total_steps = sum(steps)
+        self.interrupts = Interrupts(processes.count)
         self.saved_position, self.saved_at = self.position, time.monotonic()  # last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
         self.skip_reason = ""  # of the last skipped step
@@ -111,38 +106,12 @@ class Trainer:
             self.progress.before = self.evaluate()[0]
         while not self.progress.finished(self.config):
             if self.progress.due(self.config):
-                found = self.evaluate()
-                better = self.finish_epoch(found[0])
-                self.best_dev = found if better else self.best_dev
-                stops = self.callbacks.stops(self.epoch_end(better))
-                if self.processes.largest(stops):
-                    self.progress.stopped = True
-                    self.save()  # a resumed run does not go on training
+                self.score_epoch()
             else:
                 self.train_epoch(self.progress.epoch + 1)
             self.stop_if_requested()
         if 0 < self.progress.step <= self.progress.skipped:
             raise RunError(f"all {self.progress.step} steps were skipped; {self.skip_reason}")
-
-    def epoch_end(self, better: bool) -> EpochEnd:
-        """Return the last evaluated epoch; `better` says that its weights are kept."""
-        last = self.progress.history[-1]
-        return EpochEnd(
-            epoch=self.progress.epoch,
-            epochs=self.config.epochs,
-            step=self.progress.step,
-            seconds=self.progress.seconds,
-            metrics=deepcopy(last["dev"]),
-            score=last["selection_score"],
-            better=better,
-            folder=self.folder,
-            model=self.model,
-        )
-
-    def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
-        """Return metrics and scores of every task on dev."""
-        dev = {name: self.splits[name]["dev"] for name in self.tasks}
-        return evaluate(self.model, self.tasks, dev, self.processes)
 
     def train_epoch(self, epoch: int) -> None:
         """Take the remaining steps of an epoch, with a progress bar that counts examples."""
@@ -175,8 +144,7 @@ class Trainer:
             progress.taken += 1
             if last:
                 progress.epoch, progress.taken = progress.epoch + 1, 0
-                if isinstance(self.combiner, SeesEpochs):
-                    self.combiner.end_epoch()
+                self.combiner.end_epoch()
             progress.seconds += time.perf_counter() - begin
         self.stop_if_requested()
         if progress.skipped >= SKIP_LIMIT:
@@ -194,45 +162,75 @@ class Trainer:
         A step is skipped if its loss or gradient is not finite. Raise RunError if the weights are
         no longer finite.
         """
-        batches, number = next_batches(self.streams, drawn), self.progress.step
+        batches, progress = next_batches(self.streams, drawn), self.progress
+        number = progress.step
         factor = scheduled(self.config.lr_schedule, number, self.probe_steps, self.total_steps)
-        set_learning_rate(self.optimizer, factor)
-        self.progress.step += 1
+        for group, peak in zip(self.optimizer.param_groups, self.peak_rates, strict=True):
+            group["lr"] = peak * factor
+        progress.step += 1
         try:
             result = self.gradient(batches, number % MEASURE_EVERY == 0, number)
-            norm = clip_gradients(self.model.parameters(), self.config.clip)
+            norm = float(clip_grad_norm_(self.model.parameters(), self.config.clip))
             check_finite("gradient", [norm], ["this step"])
         except NotFiniteError as error:
-            result, figures = self.skip(error, batches), {}
+            self.skip(error)
+            result = StepResult((), np.zeros(0), Combined(np.zeros(0), SKIPPED), {}, 0)
+            figures = {}
         else:
             self.optimizer.step()
             self.model.zero_grad(set_to_none=True)  # also what the optimiser leaves out
             self.gradient.after_step(batches, number, result)
-            for regularizer in self.regularizers.values():
-                regularizer.after_step(self.model)
-            self.progress.skipped = 0
-            counts = {name: len(several) for name, several in batches.items()}
             losses = dict(zip(result.objectives, result.losses.tolist(), strict=True))
-            self.progress.add_losses(losses, counts)
+            progress.add_losses(losses, {name: len(several) for name, several in batches.items()})
+            progress.examples += result.examples
+            progress.skipped = 0
             figures = {"gradient_norm": norm, "learning_rate_factor": factor}
-        if self.progress.step == 1:  # before an epoch is lost
-            stored_state(self.combiner, self.config.combiner.name)
-            for name, one in self.regularizers.items():
-                check_tensors(name, one.state_dict())
-        self.progress.count(result.combined.status, result.examples)
-        count_conflicts(self.progress.conflicts, result)
-        self.telemetry.step(self.progress.step, result, figures)
+        self.telemetry.step(progress.step, result, figures)
         return result
 
-    def skip(self, error: NotFiniteError, batches: Batches) -> StepResult:
-        """Skip a step; raise RunError if the weights are no longer finite."""
+    def skip(self, error: NotFiniteError) -> None:
+        """Count a skipped step; raise RunError if the weights are no longer finite."""
         self.model.zero_grad(set_to_none=True)
         self.progress.skipped += 1
         self.skip_reason = f"step {self.progress.step}: {error}"
         print(f"skipped {self.skip_reason}", flush=True)
         if not self.model.finite:
             raise RunError(f"the weights are no longer finite; {self.skip_reason}")
-        return StepResult((), np.zeros(0), Combined(np.zeros(0), SKIPPED), {}, examples_of(batches))
+
+    def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
+        """Return metrics and scores of every task on dev."""
+        dev = {name: self.splits[name]["dev"] for name in self.tasks}
+        return evaluate(self.model, self.tasks, dev, self.processes)
+
+    def score_epoch(self) -> None:
+        """Score dev, keep the best weights and save; callbacks may end the training."""
+        metrics, scores = self.evaluate()
+        score, progress = selection_score(metrics, self.tasks), self.progress
+        with self.interrupts.deferred():
+            points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
+            self.callbacks.scalars(points | {"dev/selection_score": score}, progress.step)
+            found = metrics | overall(counted(metrics, self.tasks))
+            better = progress.add_score(score, found, keep_last=self.config.keep == "last")
+            if better:
+                self.best_dev = metrics, scores
+                if self.processes.first:
+                    save(RunFolder(self.folder), "best", self.model.save, {})
+            self.save()
+        self.processes.gather(None)  # all processes wait for the checkpoint
+        end = EpochEnd(
+            epoch=progress.epoch,
+            epochs=self.config.epochs,
+            step=progress.step,
+            seconds=progress.seconds,
+            metrics=deepcopy(progress.history[-1]["dev"]),
+            score=score,
+            better=better,
+            folder=self.folder,
+            model=self.model,
+        )
+        if self.processes.largest(self.callbacks.stops(end)):
+            progress.stopped = True
+            self.save()  # a resumed run does not go on training
 
     def stop_if_requested(self) -> None:
         """Save and raise KeyboardInterrupt if any process received a signal."""
@@ -241,20 +239,6 @@ class Trainer:
             self.save()
             self.processes.gather(None)
             raise KeyboardInterrupt
-
-    def finish_epoch(self, metrics: Metrics) -> bool:
-        """Log the dev metrics, keep the best weights, save; return whether they are the best."""
-        with self.interrupts.deferred():
-            score, progress = selection_score(metrics, self.tasks), self.progress
-            points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
-            self.callbacks.scalars(points | {"dev/selection_score": score}, progress.step)
-            found = metrics | overall(counted(metrics, self.tasks))
-            better = progress.add_score(score, found, keep_last=self.config.keep == "last")
-            if better and self.processes.first:
-                save(RunFolder(self.folder), "best", self.model.save, {})
-            self.save()
-        self.processes.gather(None)  # all processes wait for the checkpoint
-        return better
 
     @property
     def position(self) -> tuple[int, int, bool]:
@@ -270,36 +254,29 @@ class Trainer:
             return
         with self.interrupts.deferred():
             self.telemetry.flush()
-            tensors = {name: one.state_dict() for name, one in self.regularizers.items()}
-            folder, state = RunFolder(self.folder), self.state_dict()
-            save_last(folder, self.model, self.optimizer, state, tensors)
+            save_last(RunFolder(self.folder), self.model, self.optimizer, self.state_dict())
         self.saved_position, self.saved_at = self.position, time.monotonic()
 
     def resume(self) -> bool:
         """Restore the last checkpoint; False without any, RunError if it cannot be used."""
-        found = load_last(RunFolder(self.folder), self.model, self.optimizer)
-        if found is None:
-            if self.telemetry.written:  # of a run that ended before its first checkpoint
+        state = load_last(RunFolder(self.folder), self.model, self.optimizer)
+        if state is None:
+            if self.telemetry.forget_after(0):  # of a run that ended before its first checkpoint
                 print("no checkpoint to resume from: the run starts again", flush=True)
-                self.telemetry.forget_after(0)
             return False
-        state, tensors = found
         self.load_state_dict(state)
-        for name, regularizer in self.regularizers.items():
-            regularizer.load_state_dict(tensors.get(name, {}))
         if self.progress.best_epoch:
             RunFolder(self.folder).weights()  # are there, and intact
         self.saved_position = self.position
-        if self.processes.first:
-            self.telemetry.forget_after(self.progress.step)
+        self.telemetry.forget_after(self.progress.step)
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as JSON, except weights, optimiser and regularisers."""
+        """Return the state as JSON, except weights and optimiser."""
         return {
             "progress": asdict(self.progress),
             "streams": {stream.task: stream.position for stream in self.streams},
-            "combiner": stored_state(self.combiner, self.config.combiner.name),
+            "combiner": self.combiner.state_dict(),
             "processes": self.processes.count,
             "began": self.began,
         }

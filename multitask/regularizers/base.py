@@ -1,150 +1,68 @@
-"""The interface of a regulariser: its inputs from a training step, and its output."""
+"""The interface of a regulariser: a term that is added to the loss of some tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
-from torch import Tensor
+from common.errors import SettingsError, UserError
+from common.later import Tensor
+from common.settings import NonNegative, Settings, setting
 
-from common.errors import RunError, SettingsError
-from minbert.batching import Batch
-from multitask.model import EncoderWithHeads
-from multitask.passes import EncoderPass, Part, loss_fault
-from multitask.regularizers import Regularizer
-from tasks.base import Embeddings, Task
-from tasks.data import SoftTargets
-from tasks.kinds import Outputs
+if TYPE_CHECKING:
+    from multitask.passes import CleanPass
+    from tasks.base import Task
 
 
-@dataclass(frozen=True)
-class CleanPass:
-    """Examples of a task after one unperturbed pass through encoder and head.
+class Regularizer(Settings):
+    """A term that is added to the loss of some tasks. `weight` is one number, or one per task.
 
-    `loss` is the task's first objective on these examples, `soft` the scores, and perhaps the
-    embeddings, of its teachers for them, and `progress` the share of the run's steps before this
-    one.
+    A method overrides `term`. Flags and JSON have its name before each setting.
+
+    `learns_from_teacher`: it reads `clean.soft`, the teachers' `scores` of the examples, and with
+    `needs_embeddings` their `embeddings`; it does not act on a task without a teacher.
     """
 
-    encoder_pass: EncoderPass
-    task: Task
-    part: Part
-    step: int
-    targets: Tensor
-    outputs: Outputs
-    loss: Tensor
-    soft: SoftTargets | None = None
-    progress: float = 0.0
+    learns_from_teacher: ClassVar[bool] = False
+    weight: NonNegative | Mapping[str, NonNegative] = setting(
+        factory=dict,
+        help="weight of the term, which is off without it: one for all tasks, or TASK=W",
+        metavar="W",
+    )
+
+    def __init_subclass__(cls, *, name: str = "", **more: Any) -> None:
+        super().__init_subclass__(name=name, prefix=f"{name.replace('-', '_')}_", **more)
+
+    def faults(self) -> Iterator[str]:
+        weights = self.weight.values() if isinstance(self.weight, Mapping) else [self.weight]
+        if not any(weights):
+            yield f"{self.prefix}weight: must be above 0 for a task, or the term has no effect"
+
+    def by_task(self, tasks: Iterable[str]) -> dict[str, float]:
+        """Return the weight of each task that has one."""
+        each = (
+            self.weight if isinstance(self.weight, Mapping) else dict.fromkeys(tasks, self.weight)
+        )
+        return {task: weight for task, weight in each.items() if weight}
 
     @property
-    def model(self) -> EncoderWithHeads:
-        return self.encoder_pass.model
+    def needs_embeddings(self) -> bool:
+        """Return whether it also reads embeddings, of which a task then has one teacher."""
+        return False
 
-    @property
-    def batch(self) -> Batch:
-        (batch,) = self.encoder_pass.batches
-        return batch
+    def term(self, clean: CleanPass) -> Tensor:
+        """Return the term of the examples of a `CleanPass`, a scalar, without its weight."""
+        raise UserError(f"regularizer {self.name}: expected a method term, found none")
 
-    def embed(self, batch: Batch) -> Embeddings:
-        """Embed the texts of a batch for the task's head."""
-        return self.model.embed(batch, self.task.name)
+    def precision_fault(self, precision: str) -> str | None:
+        """Return a message if the term needs another precision, else None."""
+        return None
 
-    @property
-    def random_state(self) -> Tensor:
-        """The state of the random generator before the pass, for encoder and head."""
-        (state,) = self.encoder_pass.states
-        return state
-
-    def another_pass(self, batch: Batch) -> tuple[EncoderPass, Outputs]:
-        """Pass the same examples, perhaps with noise, through encoder and head again."""
-        one = EncoderPass(self.model, [batch], batch.texts, self.task.name)
-        return one, self.head(one.texts)
-
-    def head(self, texts: Embeddings) -> Outputs:
-        return self.model.heads[self.task.name](*texts)
-
-    def divergence(self, found: Outputs, expected: Outputs) -> Tensor:
-        """Return the divergence between two outputs of the task, a scalar."""
-        assert self.task.kind.divergence is not None, f"{self.task.name} has outputs to compare"
-        return self.task.kind.divergence(found, expected)
-
-
-class Term(NamedTuple):
-    """A value that is added to the loss, and the further passes it was computed from."""
-
-    value: Tensor
-    passes: Sequence[EncoderPass] = ()
-
-
-class RegularizerState:
-    """A regulariser in one run, for the tasks in `weights`; by default it has no state."""
-
-    weights: Mapping[str, float]
-
-    def __call__(self, clean: CleanPass) -> Term:
-        raise NotImplementedError
-
-    def after_step(self, model: EncoderWithHeads) -> None:
-        """Update the state after an optimiser step."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the tensors that a resumed run needs."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the tensors that `state_dict` returned."""
-
-
-class Weighted(RegularizerState):
-    """The term of the regulariser `name` times the weight of its task."""
-
-    def __init__(
-        self, name: str, weights: Mapping[str, float], term: Callable[[CleanPass], Tensor]
-    ) -> None:
-        self.name, self.weights, self.term = name, weights, term
-
-    def __call__(self, clean: CleanPass) -> Term:
-        return Term(self.weights[clean.task.name] * self.value(clean))
-
-    def value(self, clean: CleanPass) -> Tensor:
-        """Return the term; raise RunError unless it is one number, with a gradient or 0."""
-        value = self.term(clean)
-        if isinstance(value, int | float):
-            value = torch.tensor(float(value))
-        if found := loss_fault(value, zero=True):
-            line = "expected a term of one number with a gradient, or 0"
-            raise RunError(f"regularizer {self.name}: {line}, found {found}")
-        return value
-
-
-def build_regularizers(
-    methods: Iterable[Regularizer], seed: int, model: EncoderWithHeads, tasks: Mapping[str, Task]
-) -> dict[str, RegularizerState]:
-    """Return the regularisers of a run by name; each acts on the tasks in its weights.
-
-    Raise SettingsError for a task whose outputs cannot be compared example by example, and RunError
-    if `build` returns something else.
-    """
-    found = {
-        one.name: replace(one, weight=one.by_task(tasks)).build(model, seed) for one in methods
-    }
-    for name, regularizer in found.items():
-        if not isinstance(regularizer, RegularizerState):
-            expected = "expected build to return a RegularizerState"
-            raise RunError(f"regularizer {name}: {expected}, found {type(regularizer).__name__}")
-        for task in regularizer.weights:
-            if tasks[task].compares_examples or tasks[task].kind.divergence is None:
-                line = f"the outputs of {task} cannot be compared; give the weights of other tasks"
-                raise SettingsError(f"{name.replace('-', '_')}_weight: {line}, as TASK=W")
-    return found
-
-
-def check_tensors(name: str, state: Mapping[str, Any]) -> None:
-    """Raise RunError unless a regulariser's state has tensors only, as a checkpoint stores them."""
-    for key, value in state.items():
-        if not (isinstance(key, str) and isinstance(value, Tensor)):
-            found = f"{key!r}: {type(value).__name__}"
-            expected = "expected a state of tensors with texts as keys"
-            raise RunError(f"regularizer {name}: {expected}, found {found}")
+    def checked_weights(self, tasks: Mapping[str, Task]) -> dict[str, float]:
+        """Return `by_task`; raise SettingsError for a task whose outputs cannot be compared."""
+        found = self.by_task(tasks)
+        for name in found:
+            if tasks[name].compares_examples or tasks[name].kind.divergence is None:
+                line = f"the outputs of {name} cannot be compared; give the weights of other tasks"
+                raise SettingsError(f"{self.prefix}weight: {line}, as TASK=W")
+        return found

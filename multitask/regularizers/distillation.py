@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from common.later import F, Tensor, torch
+from common.settings import Fraction, NonNegative, Positive, setting
 from losses import soft_divergence
-from multitask.regularizers import Distillation
-from multitask.regularizers.base import CleanPass, RegularizerState, Term
-from tasks.kinds import Kind, Outputs
+from multitask.regularizers.base import Regularizer
+
+if TYPE_CHECKING:
+    from multitask.passes import CleanPass
+    from tasks.kinds import Kind, Outputs
 
 
-class DistillationTerm(RegularizerState):
-    """share x (loss on the teacher's scores - loss on the labels), so that both add up to a mean.
+class Distillation(Regularizer, name="distillation"):
+    """Outputs follow those of the runs in `teacher` (born-again networks; Clark et al., 2019).
 
-    With `annealing` the share of the teacher falls from its weight to 0 in equal steps over the
-    run, so that the labels have the last word (Clark et al., 2019, section 3, teacher annealing).
-    `embeddings` weighs the mean of 1 - cosine of the sentence embeddings of student and teacher.
+    The weight is the share of the teacher in a task's loss; the labels have the rest. With
+    `annealing` it falls to 0 in equal steps over the run, so that the labels have the last word
+    (section 3, teacher annealing). `embeddings` weighs the mean of 1 - cosine of the sentence
+    embeddings of student and teacher.
     """
 
-    def __init__(self, settings: Distillation) -> None:
-        self.settings, self.weights = settings, settings.weights
+    learns_from_teacher = True
+    weight: Fraction | Mapping[str, Fraction] = setting(
+        factory=dict,
+        help="share of the teacher in the loss, from 0 to 1; the labels have the rest: one for all "
+        "tasks, or TASK=W (default: 1 with --teacher)",
+        metavar="W",
+    )
+    temperature: Positive = setting(
+        1.0, help="temperature of the probabilities of classes; above 1 they are more even"
+    )
+    annealing: bool = setting(
+        True,
+        help="let the share of the teacher fall from its weight to 0 over the run",
+        source="Clark et al., 2019",
+    )
+    embeddings: NonNegative = setting(
+        0.0, help="weight of 1 - cosine of the sentence embeddings of student and teacher"
+    )
 
-    def __call__(self, clean: CleanPass) -> Term:
+    @property
+    def needs_embeddings(self) -> bool:
+        return self.embeddings > 0
+
+    def term(self, clean: CleanPass) -> Tensor:
+        """Return the loss on the teacher's scores - that on the labels: both add up to a mean."""
         assert clean.soft is not None, "it acts only on tasks with a teacher"
-        settings, share = self.settings, self.weights[clean.task.name]
-        if settings.annealing:
-            share *= 1 - clean.progress
-        loss = soft_loss(clean.task.kind, clean.outputs, clean.soft.scores, settings.temperature)
+        loss = soft_loss(clean.task.kind, clean.outputs, clean.soft.scores, self.temperature)
         if clean.soft.embeddings is not None:
-            pairs = zip(clean.encoder_pass.texts, clean.soft.embeddings.unbind(1), strict=True)
+            pairs = zip(clean.texts, clean.soft.embeddings.unbind(1), strict=True)
             cosines = [F.cosine_similarity(text, teacher).mean() for text, teacher in pairs]
-            loss = loss + settings.embeddings * (1 - torch.stack(cosines).mean())
-        return Term(share * (loss - clean.loss))
+            loss = loss + self.embeddings * (1 - torch.stack(cosines).mean())
+        share = 1 - clean.progress if self.annealing else 1.0
+        return share * (loss - clean.loss)
 
 
 def soft_loss(kind: Kind, outputs: Outputs, soft: Tensor, temperature: float) -> Tensor:

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from common.settings import build, default_of
+from multitask.combiners import Sum
 from multitask.combiners.base import WithPreference
-from multitask.combiners.sum import Sum
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import task_classes
 from tasks.registry import SAME_MEANING, TaskOptions
@@ -118,7 +118,7 @@ def of_combiner(c: RunConfig) -> Rules:
         alone = c.step_batches == 1 and at_once < 2 and not c.combiner.for_one_objective
         alone = alone or len(combined) < 2 or (c.freeze_encoder and c.branch is None)
         yield alone, f"{line}: has nothing to combine, since each step has one gradient"
-        balanced = c.balance is not None and not c.combiner.for_balanced
+        balanced = c.balance is not None and c.combiner.compares_losses
         yield balanced, f"{line}: not with objective {c.objective.name if c.objective else ''}"
 
 

@@ -69,8 +69,8 @@ def methods_of(cell: Cell) -> set[str]:
     config, found = cell.config, set[str]()
     if cell.base_cell is not None:
         found.add(f"SimCSE on {', '.join(cell.base_cell.config.tasks)}")
-    smart = (one for one in config.regularizers if isinstance(one, Smart))
-    found |= {f"SMART of weight {weight:g}" for one in smart for weight in one.weights.values()}
+    smart = (one.by_task(config.tasks) for one in config.regularizers if isinstance(one, Smart))
+    found |= {f"SMART of weight {weight:g}" for one in smart for weight in one.values()}
     if isinstance(config.combiner, PCGrad):
         found.add("gradient surgery")
     if has_sigmoid(config):

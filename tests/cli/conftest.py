@@ -122,7 +122,7 @@ def run_copy(finished, tmp_path) -> tuple[Path, list[str]]:
 def stopped(finished, tmp_path_factory) -> Callable[..., Path]:
     """`stopped(*flags)`: folder of the same run with further flags, interrupted after an epoch."""
     folders: dict[tuple[str, ...], Path] = {}
-    finish = Trainer.finish_epoch
+    finish = Trainer.score_epoch
 
     def stop(*args: object) -> None:
         finish(*args)
@@ -131,7 +131,7 @@ def stopped(finished, tmp_path_factory) -> Callable[..., Path]:
     def make(*flags: str) -> Path:
         if flags not in folders:
             folder = tmp_path_factory.mktemp("stopped") / "run"
-            with mock.patch.object(Trainer, "finish_epoch", stop):
+            with mock.patch.object(Trainer, "score_epoch", stop):
                 assert cli.main([*finished[1], *flags, "--output", str(folder)]) == 130
             folders[flags] = folder
         return folders[flags]

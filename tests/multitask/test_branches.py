@@ -11,9 +11,9 @@ from common.errors import SettingsError
 from multitask.assembly import assemble, build_model
 from multitask.config_tasks import build_tasks
 from multitask.loop.streams import next_batches
+from multitask.model import count_parameters
 from multitask.regularizers import Smart
 from multitask.run import complete
-from multitask.task_modules import count_parameters
 from tasks import CS224N
 
 BRANCH = {"branch": "top-1"}

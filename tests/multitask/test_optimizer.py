@@ -1,32 +1,19 @@
 """Parameter groups, and the learning rate's way up and down."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
 from golden_files import golden
 from plain import built_in
-from torch import nn
 
-from common.errors import RunError
 from minbert.words import build_bilstm
-from multitask.optimizer import (
-    AdamW,
-    Constant,
-    Linear,
-    LrSchedule,
-    Optimizer,
-    clip_gradients,
-    scheduled,
-    set_learning_rate,
-)
+from multitask.optimizer import AdamW, Constant, Linear, LrSchedule, Optimizer
 
 
 def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):
     trainer = make_trainer(optimizer=AdamW(lr=1e-4, head_lr=1e-2, weight_decay=0.3))
     groups = trainer.optimizer.param_groups
-    assert [(g["peak_lr"], g["weight_decay"]) for g in groups] == [
+    assert [(g["lr"], g["weight_decay"]) for g in groups] == [
         (1e-4, 0.3),
         (1e-4, 0.0),
         (1e-2, 0.3),
@@ -37,8 +24,7 @@ def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_tr
         assert group["fused"]
     held = sum(p.numel() for g in groups for p in g["params"])
     assert held == sum(p.numel() for p in trainer.model.parameters())
-    set_learning_rate(trainer.optimizer, 0.5)
-    assert [g["lr"] for g in trainer.optimizer.param_groups] == [5e-5, 5e-5, 5e-3, 5e-3]
+    assert trainer.peak_rates == [1e-4, 1e-4, 1e-2, 1e-2]
 
 
 def tiny(folder):
@@ -56,7 +42,7 @@ def test_layer_decay_gives_each_parameter_the_rate_of_its_layer(make_trainer, tm
     encoder = make(tmp_path / "encoder")
     trainer = make_trainer(encoder=encoder, optimizer=AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5))
     groups = trainer.optimizer.param_groups
-    rates = {id(p): (g["peak_lr"], g["lr"]) for g in groups for p in g["params"]}
+    rates = {id(p): g["lr"] for g in groups for p in g["params"]}
     depth = len(trainer.model.bi_encoder.encoder.layers)
     assert depth == 2
     expected = {"embeddings.": 0.25e-3, "layers.0.": 0.5e-3, "layers.1.": 1e-3}
@@ -65,18 +51,16 @@ def test_layer_decay_gives_each_parameter_the_rate_of_its_layer(make_trainer, tm
         rate = (
             1e-2 if inside == name else next(r for p, r in expected.items() if inside.startswith(p))
         )
-        assert rates.pop(id(parameter)) == (rate, rate), name
+        assert rates.pop(id(parameter)) == rate, name
     assert not rates
     for group in groups:
         assert all((p.ndim > 1) == (group["weight_decay"] > 0) for p in group["params"])
-    set_learning_rate(trainer.optimizer, 0.5)
-    assert {g["lr"] for g in groups} == {0.125e-3, 0.25e-3, 0.5e-3, 0.5e-2}
 
 
 def test_layer_decay_gives_copies_the_rate_of_their_layer(make_trainer):
     optimizer = AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5)
     trainer = make_trainer(branch="top-2", branch_only=("sts",), optimizer=optimizer)
-    found = {id(p): g["peak_lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
+    found = {id(p): g["lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
     for layer, rate in zip(trainer.model.branches["sts"], (0.5e-3, 1e-3), strict=True):
         assert {found[id(p)] for p in layer.parameters()} == {rate}
 
@@ -116,59 +100,13 @@ def test_pytorchs_adamw_is_the_starter_codes_but_decays_before_the_step(case):
     assert np.allclose(parameter.detach(), after, rtol=1e-3) != differs
 
 
-@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
-def test_gradients_are_clipped_as_by_pytorch_and_short_ones_are_left_alone(factor):
-    generator = torch.Generator().manual_seed(0)
-    ours = [nn.Parameter(torch.zeros(shape)) for shape in ((3, 4), (5,), (2,))]
-    for parameter in ours[:2]:  # the last one has no gradient
-        parameter.grad = factor * torch.randn(parameter.shape, generator=generator)
-    theirs = copy.deepcopy(ours)
-    for mine, other in zip(ours[:2], theirs[:2], strict=True):
-        other.grad = mine.grad.clone()
-    before = [parameter.grad.clone() for parameter in ours[:2]]
-    norm = clip_gradients(ours, 1.0)
-    assert norm == float(nn.utils.clip_grad_norm_(theirs, 1.0))
-    for mine, other, former in zip(ours[:2], theirs[:2], before, strict=True):
-        assert torch.equal(mine.grad, other.grad)
-        assert norm > 1 or torch.equal(mine.grad, former)
-    ours[0].grad[0, 0] = torch.nan
-    assert np.isnan(clip_gradients(ours, 1.0))
-
-
-@pytest.mark.parametrize("factor", [float("nan"), float("inf"), -0.1])
-def test_factors_of_a_schedule_of_a_user_are_checked(factor):
-    class Own(LrSchedule, name="own"):
-        def factor(self, step, total):
-            return factor
-
-    with pytest.raises(RunError, match="lr schedule own: expected a factor of 0 or more in step 3"):
-        scheduled(Own(), 3, 0, 10)
-
-
-class Without(Optimizer, name="without"):
-    """No optimiser of PyTorch, or one without peak rates."""
-
-    returns: str = "nothing"
-
-    def build(self, model):
-        return None if self.returns == "nothing" else torch.optim.SGD(model.parameters(), 0.1)
-
-
-@pytest.mark.parametrize(
-    ("returns", "found"), [("nothing", "NoneType"), ("sgd", "SGD without it")], ids=str
-)
-def test_an_optimizer_of_a_user_needs_peak_rates(make_trainer, returns, found):
-    with pytest.raises(RunError, match=f"optimizer without: expected build .* found {found}$"):
-        make_trainer(optimizer=Without(returns=returns))
-
-
 class PartOfModel(Optimizer, name="part"):
     """Train everything but the encoder's layers."""
 
     def build(self, model):
         layers = {id(one) for one in model.encoder.layers.parameters()}
         rest = [one for one in model.parameters() if id(one) not in layers]
-        return torch.optim.SGD([{"params": rest, "lr": 0.1, "peak_lr": 0.1}])
+        return torch.optim.SGD([{"params": rest, "lr": 0.1}])
 
 
 def test_gradients_of_what_an_optimizer_leaves_out_are_forgotten(make_trainer):
@@ -193,7 +131,7 @@ class Counted(Optimizer, name="counted"):
     """An optimiser with numbers in its groups and in its state."""
 
     def build(self, model):
-        return Counting([{"params": model.parameters(), "lr": 0.1, "peak_lr": 0.1, "k": 0}])
+        return Counting([{"params": model.parameters(), "lr": 0.1, "k": 0}])
 
 
 def test_numbers_of_an_optimizer_are_kept(make_trainer):

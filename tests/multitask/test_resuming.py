@@ -150,12 +150,11 @@ def test_a_run_that_ended_before_its_first_checkpoint_restarts(make_trainer, cap
     assert again.telemetry.file.read_bytes() == expected.read_bytes()
 
 
-def test_unreadable_lines_of_telemetry_are_removed(make_trainer, monkeypatch, capsys):
+def test_unreadable_lines_of_telemetry_are_removed(make_trainer, monkeypatch):
     broken = make_trainer("run")
     stopped(broken, monkeypatch, 2)
     with broken.telemetry.file.open("ab") as file:
         file.write(b"\0" * 40 + b"\nnot json\n[1]\n{}\n\xff\n")
     again = make_trainer("run")
     assert again.resume()
-    assert "5 unreadable lines are left out" in capsys.readouterr().out
     assert [line["step"] for line in read_steps(again.telemetry.file)] == [1, 2]

@@ -222,7 +222,7 @@ def test_a_joint_epoch_ends_with_a_short_step_rather_than_losing_batches():
 
 @pytest.mark.parametrize(
     ("wrong", "line"),
-    [({"probabilities": one}, "3 probabilities from 0 with sum 1")
+    [({"probabilities": one}, "3 probabilities with sum 1")
      for one in ([1.0], [0.5, 0.1, 0.1], [1.5, -0.5, 0.0], [np.nan, 0.5, 0.5])]
     + [({"batches": one}, "batches as whole numbers from 0 to 2")
        for one in ([-1, 0], [0, 3], [0.5], [], [[0, 1]])],

@@ -166,6 +166,27 @@ def test_a_loss_or_gradient_that_is_not_finite_is_named(trainer, kind, task):
         trainer.gradient(drawn(trainer, "sst", "sts"))
 
 
+@pytest.mark.parametrize(
+    ("combiner", "answer", "expected"),
+    [
+        ("epo", None, "expected losses of zero or more, found -1 of sts"),
+        ("famo", None, "expected losses of zero or more, found -1 of sts"),
+        ("pcgrad", Combined(np.ones(3), ""), "expected a Combined of 2 finite weights"),
+        ("pcgrad", Combined([1.0, np.nan], ""), "expected a Combined of 2 finite weights"),
+        ("pcgrad", [1.0, 1.0], "expected a Combined of 2 finite weights"),
+    ],
+)
+def test_losses_that_a_combiner_cannot_use_and_wrong_weights_are_refused(
+    make_trainer, monkeypatch, combiner, answer, expected
+):
+    trainer = make_trainer(combiner=combiner)
+    if answer is not None:
+        monkeypatch.setattr(trainer.combiner, "combine", lambda *asked: answer)
+    losses = np.ones(2) if answer is not None else np.array([0.5, -1.0])
+    with pytest.raises(RunError, match=f"combiner {combiner}: {expected}"):
+        trainer.gradient.combine(np.eye(2), losses, ("sst", "sts"))
+
+
 def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
     found = {}
     for precision in ("fp32", "bf16"):

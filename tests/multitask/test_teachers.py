@@ -55,7 +55,7 @@ def a_pass(soft, progress=0.0):
         loss=F.cross_entropy(outputs, targets),
         soft=soft,
         progress=progress,
-        encoder_pass=SimpleNamespace(texts=texts),
+        texts=texts,
     )
 
 
@@ -65,7 +65,7 @@ def test_the_loss_is_a_mean_of_labels_and_teacher(temperature, annealing, share)
     soft = torch.rand(3, 5, dtype=torch.float64).softmax(-1)
     clean = a_pass(SoftTargets(soft), progress=0.25)
     settings = Distillation(weight={"sst": 0.5}, temperature=temperature, annealing=annealing)
-    total = clean.loss + settings.build(None, 0)(clean).value
+    total = clean.loss + 0.5 * settings.term(clean)
     expected = 0.0
     for p, row in zip(soft, clean.outputs, strict=True):  # temperature^2 x KL(teacher, student)
         q, p = (row / temperature).softmax(0), (p.log() / temperature).softmax(0)
@@ -76,9 +76,9 @@ def test_the_loss_is_a_mean_of_labels_and_teacher(temperature, annealing, share)
 def test_embeddings_follow_the_teacher_by_their_cosine():
     soft, embeddings = torch.full((3, 5), 0.2, dtype=torch.float64), torch.randn(3, 1, 8).double()
     clean = a_pass(SoftTargets(soft, embeddings))
-    term = Distillation(weight={"sst": 1.0}, embeddings=2.0).build(None, 0)(clean).value
-    plain = Distillation(weight={"sst": 1.0}).build(None, 0)(clean).value
-    (text,) = clean.encoder_pass.texts
+    term = Distillation(weight={"sst": 1.0}, embeddings=2.0).term(clean)
+    plain = Distillation(weight={"sst": 1.0}).term(clean)
+    (text,) = clean.texts
     pairs = zip(text, embeddings[:, 0], strict=True)
     cosine = np.mean([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
     assert float(term - plain) == pytest.approx(2 * (1 - cosine))

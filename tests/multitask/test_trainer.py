@@ -7,21 +7,28 @@ from plain import plain_losses
 
 from minbert import BiEncoder
 from multitask.combiners import Combined, Combiner
+from multitask.loop.telemetry import read_steps, summary
 from multitask.optimizer import Linear
 from multitask.run_folder import RunFolder
+
+
+def summarised(trainer):
+    trainer.telemetry.close()
+    return summary(read_steps(trainer.telemetry.file))
 
 
 def test_combiner_statuses_and_conflicts_are_counted(make_trainer):
     trainer = make_trainer(steps_per_epoch=6)
     trainer.train_epoch(1)
-    progress = trainer.progress
-    assert set(progress.statuses) <= {"projected", "no conflict", "one objective"}
-    assert sum(progress.statuses.values()) == progress.step == 6
+    found = summarised(trainer)
+    statuses = found["combiner_steps"]
+    assert set(statuses) <= {"projected", "no conflict", "one objective"}
+    assert sum(statuses.values()) == trainer.progress.step == 6
     several = sum(len(set(step)) > 1 for step in trainer.plan.steps(1))
-    assert progress.statuses.get("one objective", 0) == 6 - several
+    assert statuses.get("one objective", 0) == 6 - several
     pairs = [{min(p), max(p)} for p in ((0, 1), (0, 2), (1, 2))]
     met = sum(pair <= set(step.tolist()) for step in trainer.plan.steps(1) for pair in pairs)
-    assert sum(steps for steps, _, _ in progress.conflicts.values()) == met
+    assert sum(pair["steps"] for pair in found["conflicts"].values()) == met
 
 
 class Halves(Combiner, name="halves"):
@@ -32,12 +39,9 @@ class Halves(Combiner, name="halves"):
 
 
 class Weighed(Halves, name="weighed"):
-    """The same, from the losses only, also for a single objective."""
+    """The same, also for a single objective."""
 
     for_one_objective = True
-
-    def weigh(self, losses, drawn):
-        return self.combine(losses, losses, drawn)
 
 
 def test_a_users_combiner_gets_the_status_of_one_objective(make_trainer):
@@ -45,10 +49,11 @@ def test_a_users_combiner_gets_the_status_of_one_objective(make_trainer):
     trainer.train_epoch(1)
     alone = sum(len(set(step)) == 1 for step in trainer.plan.steps(1))
     assert 0 < alone < 6
-    assert trainer.progress.statuses == {"one objective": alone, "halved": 6 - alone}
-    trainer = make_trainer(steps_per_epoch=6, combiner=Weighed())
+    statuses = summarised(trainer)["combiner_steps"]
+    assert statuses == {"one objective": alone, "halved": 6 - alone}
+    trainer = make_trainer("weighed", steps_per_epoch=6, combiner=Weighed())
     trainer.train_epoch(1)
-    assert trainer.progress.statuses == {"halved": 6}
+    assert summarised(trainer)["combiner_steps"] == {"halved": 6}
 
 
 def test_every_step_has_its_learning_rate(make_trainer, monkeypatch):

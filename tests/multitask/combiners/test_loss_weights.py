@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from multitask.combiners import DynamicAverage, GeometricMean, RandomWeights, Setup
-from multitask.combiners.geometric_mean import geometric_weights
-from multitask.combiners.tchebycheff import tchebycheff_weights
+from multitask.combiners.loss_weights import geometric_weights, tchebycheff_weights
 
 LOSSES = np.array([0.5, 2.0, 3.0])
 SETUP = Setup(("a", "b", "c"), seed=3)

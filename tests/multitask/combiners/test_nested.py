@@ -8,8 +8,8 @@ from golden_files import golden_cases
 from plain import built_in
 
 from losses import contrastive_objectives
-from multitask.combiners import Combiner, Nested, Setup, pull_push_weights
-from multitask.combiners.base import Combined
+from multitask.combiners import Combined, Combiner, Setup
+from multitask.combiners.nested import combine_tasks, pull_push_weights
 from tasks.contrastive import ContrastiveEPO
 
 pytestmark = pytest.mark.numeric
@@ -82,8 +82,6 @@ def test_the_contrastive_share_stays_and_losses_below_zero_are_no_error(seed, in
 class Fixed:
     """Answers the same weights, and keeps what it was asked."""
 
-    needs_rows = True
-
     def __init__(self, *weights):
         self.weights = np.array(weights)
 
@@ -97,7 +95,7 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     names = (*THREE, "sts", *(name.replace("a/", "b/") for name in THREE))
     rows, losses = draw.normal(size=(7, 9)), draw.uniform(0.1, 2, size=7)
     balance, tasks = balanced(0.3, (0.5, 0.5), "contrastive"), Fixed(2.0, 0.5, 3.0)
-    found = Nested(Setup(names), tasks, balance).combine(rows @ rows.T, losses, range(7))
+    found = combine_tasks(tasks, balance, rows @ rows.T, losses, names, ["a", "sts", "b"])
     mixtures = np.zeros((3, 7))
     for row, begin in ((0, 0), (2, 4)):
         mine = slice(begin, begin + 3)
@@ -112,7 +110,7 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     np.testing.assert_allclose(found.weights, [2.0, 0.5, 3.0] @ mixtures)
     assert found.status.endswith("; fixed")
     others = tuple(name.replace("push", "spread") for name in THREE)  # are added up
-    found = Nested(Setup(others), Fixed(2.0), balance).combine(np.eye(3), np.ones(3), range(3))
+    found = combine_tasks(Fixed(2.0), balance, np.eye(3), np.ones(3), others, ["a"])
     np.testing.assert_allclose(found.weights, [2.0, 2.0, 2.0])
 
 
@@ -122,7 +120,7 @@ def test_a_step_of_one_task_is_one_mixture(method):
     rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
     outer = method().build(Setup(("a",)))
     balance = balanced(0.3, (0.1, 0.9), "contrastive")
-    found = Nested(Setup(THREE), outer, balance).combine(rows @ rows.T, losses, range(3))
+    found = combine_tasks(outer, balance, rows @ rows.T, losses, THREE, ["a"])
     mixture = pull_push_weights(balance, rows @ rows.T, losses)
     np.testing.assert_allclose(found.weights, mixture.weights)
     assert found.status == mixture.status

@@ -70,20 +70,17 @@ def test_pcgrad_of_two_tasks_makes_no_task_worse():
         assert (gradients @ step >= -1e-9).all()
 
 
-def test_pcgrad_changes_nothing_without_a_conflict():
+def test_pcgrad_changes_nothing_without_a_conflict_and_reports_one():
     generator = np.random.default_rng(2)
     for m in (1, 2, 4):
         gradients = generator.uniform(size=(m, 6))  # no negative inner product
         combiner = PCGrad().build(Setup(tuple("abcd"[:m])))
         combined = combiner.combine(gradients @ gradients.T, np.ones(m), range(m))
         np.testing.assert_array_equal(combined.weights, np.ones(m))
-
-
-def test_the_status_reports_conflicts():
-    combiner = PCGrad().build(Setup(("a", "b")))
-    conflict = np.array([[1.0, -0.5], [-0.5, 1.0]])
-    assert combiner.combine(np.eye(2), np.ones(2), (0, 1)).status == "no conflict"
-    assert combiner.combine(conflict, np.ones(2), (0, 1)).status == "projected"
+        assert combined.status == "no conflict"
+        if m == 2:
+            conflict = np.array([[1.0, -0.5], [-0.5, 1.0]])
+            assert combiner.combine(conflict, np.ones(2), (0, 1)).status == "projected"
 
 
 def test_pcgrad_draws_fresh_orders():

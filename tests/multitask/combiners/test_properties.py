@@ -12,10 +12,9 @@ import pytest
 from plain import built_in
 from scipy.optimize import minimize_scalar, nnls
 
-from multitask.combiners import Combiner, Setup
+from multitask.combiners import Combiner, LinearScalarization, Setup, Uncertainty
 from multitask.combiners.base import WithPreference
-from multitask.combiners.sum import LinearScalarization
-from multitask.combiners.uncertainty import Uncertainty
+from multitask.combiners.gramian import OfTorchJD
 
 COMBINERS = built_in(Combiner)
 NAMES = tuple("abcd")
@@ -238,12 +237,17 @@ def test_uncertainty_brings_losses_of_any_size_to_one_weight():
     np.testing.assert_allclose(weights * losses, 1, rtol=1e-3)
 
 
-def test_a_failed_solver_is_counted_and_the_step_is_the_sum(monkeypatch):
-    from multitask.combiners import gramian
+class Broken(OfTorchJD):
+    """A weighting whose solver fails."""
 
-    def broken(gram):
-        raise RuntimeError("no")
+    def weighting(self, drawn):
+        def solver(gram):
+            raise RuntimeError("no")
 
-    combined = gramian.solved(np.eye(2), lambda: broken)
+        return solver
+
+
+def test_a_failed_solver_is_counted_and_the_step_is_the_sum():
+    combined = Broken().combine(np.eye(2), np.ones(2), (0, 1))
     assert combined.weights.tolist() == [1.0, 1.0]
     assert combined.status == "summed, for RuntimeError"

@@ -1,18 +1,18 @@
 """SMART in a step: against explicit passes, and what it owes."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from common.errors import SettingsError
+from common.errors import RunError, SettingsError
 from losses import adversarial_noise, symmetric_kl
 from minbert.batching import NOISE_PLACES
-from multitask.passes import EncoderPass, Part
+from multitask.passes import CleanPass, EncoderPass, Part
 from multitask.random_state import seed_step
-from multitask.regularizers import Smart
-from multitask.regularizers.base import CleanPass, build_regularizers
+from multitask.regularizers import Regularizer, Smart
 
 ROWS = np.arange(6)
 
@@ -44,10 +44,11 @@ def clean(trainer, name):
     """What a regulariser sees of ROWS."""
     split = trainer.splits[name]["train"]
     targets, task = split.targets(ROWS, torch.device("cpu")), trainer.tasks[name]
-    one = EncoderPass(trainer.model, [split.batch(ROWS)], len(split.tokens))
+    one = EncoderPass(trainer.model, [split.batch(ROWS)], len(split.tokens), name)
     found = trainer.model.heads[name](*one.texts)
     loss = task.compute_losses(found, one.texts, targets)[name]
-    return CleanPass(one, task, Part((ROWS,), ROWS, 1.0), 0, targets, found, loss)
+    part, seed = Part((ROWS,), ROWS, 1.0), trainer.config.seed
+    return CleanPass([one], task, part, seed, 0, 0.0, targets, found, loss)
 
 
 @pytest.mark.parametrize("task", ["sst", "qqp", "sts"])
@@ -55,16 +56,15 @@ def clean(trainer, name):
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("place", NOISE_PLACES)
 def test_smart_adds_the_divergence_under_adversarial_noise(
-    make_trainer, task, variant, training, place
+    make_trainer, monkeypatch, task, variant, training, place
 ):
     """Both towers have noise, dropout is held fixed, and both sides are differentiated."""
     smart = Smart({task: 2.0}, step_size=0.05, variant=variant, place=place)
     trainer = make_trainer(only=task, regularizers=smart)
     model = trainer.model.train(training)
     seen = {}
-    regularizer = trainer.regularizers["smart"]
-    make_noise = regularizer.noise
-    regularizer.noise = lambda c: seen.setdefault("noise", make_noise(c))
+    make_noise = Smart.noise
+    monkeypatch.setattr(Smart, "noise", lambda *own: seen.setdefault("noise", make_noise(*own)))
     loss, gradient = stepped(trainer, task)
     noise = seen["noise"]
     split = trainer.splits[task]["train"]
@@ -89,18 +89,18 @@ def test_smart_adds_the_divergence_under_adversarial_noise(
 def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trainer):
     smart = Smart(1.0, variant="projected", steps=2, step_size=0.05)
     trainer = make_trainer(only="sst", regularizers=smart, dropout=False)
-    regularizer, seen = trainer.regularizers["smart"], clean(trainer, "sst")
-    noise = regularizer.noise(seen)
+    seen = clean(trainer, "sst")
+    noise = smart.noise(seen)
     expected = adversarial_noise(
         lambda n: symmetric_kl(
             outputs(trainer, replace(seen.batch, noise=n)), seen.outputs.detach()
         ),
-        regularizer.start(seen),
+        smart.start(seen),
         seen.batch.example_index,
         variant="projected",
         steps=2,
-        step_size=0.05 * regularizer.norm_of_vectors(seen),
-        radius=0.1 * regularizer.norm_of_vectors(seen),
+        step_size=0.05 * smart.norm_of_vectors(seen),
+        radius=0.1 * smart.norm_of_vectors(seen),
     )
     torch.testing.assert_close(noise, expected)
     assert all(p.grad is None for p in trainer.model.parameters())
@@ -112,9 +112,8 @@ def test_the_noise_is_that_of_the_pure_function_and_leaves_no_gradient(make_trai
 def test_start_noise_lies_within_the_ball_and_does_not_decide_the_noise(make_trainer, task, norm):
     smart = Smart(1.0, variant="projected", norm=norm)
     trainer = make_trainer(only=task, regularizers=smart, dropout=False)
-    regularizer, seen = trainer.regularizers["smart"], clean(trainer, task)
-    start, noise = regularizer.start(seen), regularizer.noise(seen)
-    radius = regularizer.radius(seen)
+    seen = clean(trainer, task)
+    start, noise, radius = smart.start(seen), smart.noise(seen), smart.radii(seen)
     order = float("inf") if norm == "inf" else 2
     for example in range(len(ROWS)):
         own = seen.batch.example_index == example
@@ -136,9 +135,9 @@ def test_the_radius_is_a_share_of_the_norm_of_the_vectors_it_is_added_to(
     """The embeddings ten times as large: noise ten times as large, whatever the encoder's scale."""
     smart = Smart(1.0, variant=variant, norm=norm, place=place, radius=0.25)
     trainer = make_trainer(only="sst", dropout=False, regularizers=smart)
-    regularizer, seen = trainer.regularizers["smart"], clean(trainer, "sst")
+    seen = clean(trainer, "sst")
     vectors = trainer.model.bi_encoder.encoder.embeddings.vectors(seen.batch, place)
-    radius = regularizer.radius(seen)
+    radius = smart.radii(seen)
     if norm == "inf":  # a number at its bound everywhere has this L2 norm
         torch.testing.assert_close(
             (radius * torch.ones_like(vectors)).norm(dim=1), 0.25 * vectors.norm(dim=1)
@@ -154,7 +153,7 @@ def test_the_radius_is_a_share_of_the_norm_of_the_vectors_it_is_added_to(
         for table in (embeddings.word, embeddings.norm):
             table.weight *= 10
         embeddings.norm.bias *= 10
-    torch.testing.assert_close(regularizer.radius(seen), 10 * radius)
+    torch.testing.assert_close(smart.radii(seen), 10 * radius)
 
 
 @pytest.mark.parametrize("dropout", ["fixed", "fresh"])
@@ -163,8 +162,8 @@ def test_with_fixed_dropout_only_the_noise_differs(make_trainer, dropout):
     smart = Smart(1.0, variant="projected", radius=1e-5, step_size=1e-5, dropout=dropout)
     trainer = make_trainer(only="sst", regularizers=smart)
     trainer.model.train()
-    term = trainer.regularizers["smart"](clean(trainer, "sst"))
-    assert (term.value.item() < 1e-9) == (dropout == "fixed")
+    term = smart.term(clean(trainer, "sst"))
+    assert (term.item() < 1e-9) == (dropout == "fixed")
 
 
 @pytest.mark.parametrize("norm", ["inf", "l2"])
@@ -182,14 +181,31 @@ def test_smart_works_with_pcgrad_and_micro_batches(make_trainer, variant, norm):
     close(found[2], found[None], 1e-3 if variant == "normalised" else 1e-5)
 
 
-def test_tasks_whose_outputs_cannot_be_compared_are_refused(make_trainer):
+def test_a_weight_needs_a_task_whose_outputs_can_be_compared(make_trainer):
     trainer = make_trainer(only="sst")
+    assert Smart({"sst": 2.0}).checked_weights(trainer.tasks) == {"sst": 2.0}
     tasks = {"sst": replace(trainer.tasks["sst"], compares_examples=True)}
     with pytest.raises(SettingsError, match="smart_weight: the outputs of sst cannot be compared"):
-        build_regularizers([Smart(1.0)], 0, trainer.model, tasks)
+        Smart(1.0).checked_weights(tasks)
 
 
-def test_tasks_without_a_weight_have_no_regulariser(make_trainer):
-    trainer = make_trainer(regularizers=Smart({"sts": 1.0}))
-    acting = trainer.gradient.losses.regularizers_of
-    assert [len(acting(task, taught=False)) for task in trainer.tasks.values()] == [0, 0, 1]
+def test_tasks_without_a_weight_have_no_regulariser(make_trainer, monkeypatch):
+    trainer, seen = make_trainer(regularizers=Smart({"sts": 1.0})), []
+    term = Smart.term
+    monkeypatch.setattr(Smart, "term", lambda own, c: (seen.append(c.task.name), term(own, c))[1])
+    trainer.gradient({name: [ROWS] for name in trainer.tasks})
+    assert seen == ["sts"]
+
+
+class Constant(Regularizer, name="constant"):
+    """A term without a gradient, with which the weight would have no effect."""
+
+    def term(self, clean):
+        return clean.outputs.detach().mean()
+
+
+def test_a_term_without_a_gradient_is_refused(make_trainer):
+    trainer = make_trainer(only="sst", regularizers=Constant(1.0))
+    line = "regularizer constant: expected a tensor of one number with a gradient, found tensor"
+    with pytest.raises(RunError, match=re.escape(line)):
+        trainer.gradient({"sst": [ROWS]})
