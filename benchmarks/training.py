@@ -68,10 +68,10 @@ def seconds_per_pair(step: Callable[[], int], device: torch.device) -> float:
 
 def our_step(args: argparse.Namespace, precision: str, folder: Path) -> Callable[[], int]:
     """Return a step of `run.py --mode single --task sts`, with the peers' loss."""
-    loss: dict[str, Any] = {"task_options": {"sts": {"head": "cosine", "activation": "none"}}}
+    loss: dict[str, Any] = {"tasks": {"sts": {"head": "cosine", "activation": "none"}}}
     where = {"data": args.data, "device": args.device, "precision": precision}
     loss |= {"batch_size": BATCH, "epochs": 1000, "optimizer": {"lr": LEARNING_RATE}}
-    config = RunConfig(mode="single", tasks=("sts",), similarity_scale=1.0, **loss, **where)
+    config = RunConfig(mode="single", similarity_scale=1.0, **loss, **where)
     trainer = make_trainer(config, folder)
     trainer.model.train()
     return lambda: trainer.train_step(np.zeros(1, np.int64)).examples

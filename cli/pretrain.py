@@ -16,8 +16,7 @@ from common.settings import methods
 from losses.objectives import PretrainObjective
 from multitask.settings.config import as_mapping
 from multitask.settings.presets import preset_settings
-from tasks import CS224N, TASK_NAMES
-from tasks.registry import SAME_MEANING
+from tasks import CS224N, SAME_MEANING, TASK_NAMES
 
 
 def add_flags(parser: Any) -> None:

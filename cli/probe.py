@@ -13,20 +13,19 @@ from typing import Any
 from cli.settings_flags import Flags, path
 from cli.task_names import add_task, only_task
 from cli.training import add_use, config_of, name_of
-from tasks import CS224N, TASK_NAMES, TASKS
+from tasks import CS224N, WITH_CLASSES
 
 
 def add_flags(parser: Any) -> None:
-    classes = [name for name in TASK_NAMES if TASKS[name].predicts == "class"]
     parser.flags = flags = Flags(parser)
-    add_task(flags, "task to evaluate", classes)
+    add_task(flags, "task to evaluate", WITH_CLASSES)
     data = ("data", "limit", "dev_limit", "test_limit", "drop_leaks")
     flags.add_settings(
         (*data, "seed", "encoder", "pooling", "max_tokens", "init", "precision", "device")
     )
     add_use(flags)
     flags.add_methods("protocol")
-    flags.add_task_options([name for name in classes if name not in CS224N])
+    flags.add_task_options([name for name in WITH_CLASSES if name not in CS224N])
     flags.add(
         "output", "output", "output folder (default: a folder in runs/)", metavar="DIR", type=path
     )
@@ -37,7 +36,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = only_task(args, parser)
     name = name_of(tasks[0])
     config = config_of(args, parser, tasks, mode="probe")
-    if not config.options_of(name).has_classes:
+    if config.tasks[name].build().kind.classes is None:
         parser.error(f"--task: expected a task with classes, found {name}")
 
     from multitask.fingerprint import file_digests

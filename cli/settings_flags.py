@@ -24,9 +24,9 @@ from common.settings import (
     takes,
 )
 from multitask.settings.from_flags import keys_of
-from multitask.settings.methods import ROLES, task_classes
+from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import RunSettings
-from tasks import TASKS
+from tasks import TASKS, TaskOptions
 
 SETTINGS = {one.name: one for one in fields(RunSettings)}
 GROUPS = ("data", "tasks", "mixing", "training", "output")
@@ -106,7 +106,7 @@ class Flags:
 
     def add_task_options(self, names: Iterable[str]) -> None:
         """Add the options of tasks, such as `--sst-head`, and those shared by several tasks."""
-        for name, task in task_classes().items():
+        for name, task in methods(TaskOptions).items():
             if name in names or name not in TASKS:
                 self.add_fields(task, "tasks")
 

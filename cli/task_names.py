@@ -10,7 +10,7 @@ from cli.settings_flags import Flags, path
 from cli.training import Chosen, name_of, settings_file
 from common.errors import SettingsError, UserError
 from tasks.own_task import OwnTask
-from tasks.own_tasks import parse, parse_table
+from tasks.own_tasks import parse, table_tasks
 
 FORM = "NAME=FILE:text=...,label=...,..."
 EXAMPLE = "my=pairs.csv:type=similarity,text=a,text=b,label=score"
@@ -78,10 +78,11 @@ def add_table(flags: Flags) -> None:
 
 
 def table_of(args: argparse.Namespace) -> list[OwnTask]:
-    """Return the tasks of `--data-file`, whose rows are not read yet; none without the flag."""
-    given = {key: getattr(args, key, None) for key in ("text", "labels", "group", "id")}
-    if "data_file" not in args or args.data_file is not None:
-        return parse_table(args.data_file, **given) if "data_file" in args else []
+    """Return the tasks of `--data-file`; none without the flag."""
+    keys = ("text", "labels", "group", "id")
+    given: dict[str, Any] = {key: getattr(args, key, None) for key in keys}
+    if getattr(args, "data_file", None) is not None:
+        return table_tasks(args.data_file, **given)
     for key in (key for key, value in given.items() if value is not None):
         raise SettingsError(f"{key}: needs --data-file, the table")
     return []

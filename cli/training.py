@@ -22,7 +22,7 @@ from multitask.settings.from_flags import nested
 from multitask.settings.methods import ROLES
 from multitask.settings.presets import preset_settings
 from multitask.settings.run_settings import RunSettings
-from tasks.own_task import OwnTask
+from tasks.own_task import OwnTask, tasks_by_name
 
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"
 
@@ -121,19 +121,21 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: Chosen, **more: Any)
         raise SettingsError(f"preset: {line}")
     preset = flat.get("preset") or from_file.get("preset")
     base = merged(preset_settings(preset, more["mode"]), from_file) if preset else from_file
-    given = merged(from_file, nested(flat, [*map(name_of, tasks)], base))
+    given = merged(from_file, {"tasks": tasks})
+    given = merged(given, nested(flat, [*map(name_of, tasks)], base))
     if "init" in flat and "encoder" not in flat:
         given["encoder"] = RunFolder(Path(flat["init"])).encoder()
-    return RunConfig(**{**given, "tasks": tasks, **more})
+    return RunConfig(**{**given, **more})
 
 
 def settings_file(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings in the file of `--config`, or none without it; it is read once."""
     if "from_file" not in args:
         content = read_settings(Path(args.config)) if getattr(args, "config", None) else {}
-        hints = hints_of_fields(RunSettings)
-        for key in content.keys() & {"tasks", "preset"}:
-            convert(key, hints[key], content[key])
+        if "preset" in content:
+            convert("preset", hints_of_fields(RunSettings)["preset"], content["preset"])
+        if "tasks" in content:
+            content["tasks"] = tasks_by_name(content["tasks"])
         args.from_file = content
     return dict(args.from_file)
 

@@ -28,7 +28,7 @@ def tasks_of_run(folder: Path) -> tuple[str, ...]:
     run = read_run(folder)
     if run.metrics is None:
         raise UserError(f"{folder}: expected a finished run, found no metrics.json")
-    known = [task for task in run.config["tasks"] if task in TASKS or task in run.own_tasks]
+    known = [task for task in run.tasks if task in TASKS or task in run.own_tasks]
     found = [task for task in known if RunFolder(folder).scores(task, "dev").exists()]
     if not found:
         file = "predictions/TASK-dev-probabilities.npz"
@@ -76,15 +76,13 @@ def ensemble_runs(
     first = {task: stored[runs[0]] for task, runs in members.items()}
     config = {
         "mode": "ensemble",
-        "tasks": list(members),
+        "tasks": [run.described(task).to_json() for task, run in first.items()],
         "seed": seed,
         "method": method,
         "members": {
             task: [str(run) if run.is_absolute() else relpath(run, folder) for run in runs]
             for task, runs in members.items()
         },
-        "own_tasks": {t: r.own_tasks[t].to_json() for t, r in first.items() if t in r.own_tasks},
-        "task_options": {t: found for t, run in first.items() if (found := run.output_options(t))},
     }
     merged = {}
     with merged_run(folder, config, stored, overwrite):
@@ -107,9 +105,9 @@ def read_splits(task: str, runs: Sequence[StoredRun]) -> dict[str, dict[str, Sco
     Raise UserError if the task has other outputs in another run. The split test is skipped with a
     message if some runs lack it.
     """
-    expected = runs[0].outputs(task)
+    expected = runs[0].described(task).outputs
     for run in runs:
-        for key, found in run.outputs(task).items():
+        for key, found in run.described(task).outputs.items():
             if found != expected.get(key):
                 line = f"expected {key} {expected.get(key)}, as in {runs[0].folder}, found {found}"
                 raise UserError(f"{run.folder}: {task}: {line}")

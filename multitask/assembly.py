@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -24,7 +23,7 @@ from multitask.splits import load_splits
 from tasks.base import Task
 from tasks.class_weights import with_class_weights
 from tasks.data import Split, Splits
-from tasks.own_task import OwnTask, own_tasks_of
+from tasks.own_task import complete_task, tasks_by_name
 from tasks.readers import to_number
 
 # Tasks by name, the model on its device, and the data of each task by split.
@@ -54,7 +53,7 @@ def weighted(config: RunConfig, chosen: Mapping[str, Task], splits: Splits) -> d
     """
     found = dict(chosen)
     for name, task in chosen.items():
-        if has_class_weights(config, name):
+        if has_class_weights(config, task):
             targets = splits[name]["train"].examples.targets
             assert targets is not None, "train has labels"
             found[name], line = with_class_weights(task, targets)
@@ -94,16 +93,15 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
     `weights` is the folder of its best epoch, from which the encoder was read.
     """
     stored = RunFolder(Path(str(config.init))).settings()
-    theirs, own = own_tasks_of(stored.get("own_tasks", {})), config.own_tasks
-
-    def head_of(tasks: Mapping[str, OwnTask], name: str) -> Any:
-        return (tasks[name].outputs, tasks[name].pair) if name in tasks else None
-
+    theirs = tasks_by_name(stored["tasks"])
     if seen := tasks_with_seen_rows(config):
         line = f"{config.init} may have learnt from rows of dev and test"
         print(f"{', '.join(seen)}: scores may be too high, because {line}", flush=True)
-    # A task of this name may have other classes there.
-    names = [name for name in model.heads if head_of(own, name) == head_of(theirs, name)]
+    names = [  # a task of this name may have other classes there
+        name
+        for name in model.heads
+        if name not in theirs or complete_task(theirs[name]).outputs == config.tasks[name].outputs
+    ]
     heads = load_matching(model.heads, weights / HEADS, names)
     print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
     if config.branch is not None or stored.get("branch"):

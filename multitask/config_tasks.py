@@ -50,10 +50,10 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     held_out = shared if config.drop_leaks else None
     tasks: dict[str, Task] = {}
     for name in (*config.main_tasks, *config.auxiliary):
-        task = config.options_of(name).build()
+        task = config.tasks[name].build()
         if task.kind.similarities:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
-        if share := smoothing_of(config, name):
+        if share := smoothing_of(config, task):
             task = with_smoothing(task, share)
         auxiliary = name in config.auxiliary
         if auxiliary:  # always without dev and test of the tasks that count
@@ -115,8 +115,7 @@ def without_paths(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
     if objective := content.get("objective"):
         names = {key: Path(objective[key]).name for key in TEXT_FILES if objective.get(key)}
         content["objective"] = {**objective, **names}
-    content["own_tasks"] = {
-        name: {**one, **{k: Path(one[k]).name for k in FILES if one.get(k)}}
-        for name, one in content.get("own_tasks", {}).items()
-    }
+    content["tasks"] = [
+        {**one, **{k: Path(one[k]).name for k in FILES if one.get(k)}} for one in content["tasks"]
+    ]
     return content

@@ -89,7 +89,7 @@ def tasks_with_seen_rows(config: RunConfig) -> list[str]:
     run = RunFolder(Path(str(config.init)))
     found = []
     for name, now in config.own_tasks.items():
-        for before in own_tasks_of(run.settings().get("own_tasks", {})).values():
+        for before in own_tasks_of(run.settings()["tasks"]).values():
             alone = now.dev is None and before.train == now.train
             otherwise = any(getattr(now, key) != getattr(before, key) for key in SPLIT_BY)
             if before.train in (now.dev, now.test) or (alone and otherwise):

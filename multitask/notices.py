@@ -46,7 +46,7 @@ def training_notices(config: RunConfig, plan: Plan, width: int) -> Iterator[str]
     if plan.sampler.ends_with_smallest and config.steps_per_epoch is None:
         sizes, steps = plan.work.sizes, plan.steps(plan.first_epochs + 1)
         batches = batches_by_task(steps, len(sizes))
-        smallest = config.tasks[int(np.argmin(sizes))]
+        smallest = [*config.tasks][int(np.argmin(sizes))]
         for name, size, count in zip(config.tasks, sizes, batches, strict=True):
             seen = min(size, int(count) * config.batch_size)
             if seen < SEEN * size:

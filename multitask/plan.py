@@ -85,7 +85,7 @@ def index_of_first_task(config: RunConfig, available: Sequence[int]) -> int:
     """Return the index of the task of the first epochs: the named one, or the largest."""
     first = config.first()
     if first is not None and first.task is not None:
-        return config.tasks.index(first.task)
+        return [*config.tasks].index(first.task)
     largest = int(np.argmax(available))
     if list(available).count(available[largest]) > 1:
         shown = zip(config.tasks, available, strict=True)

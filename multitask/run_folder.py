@@ -252,7 +252,7 @@ def run_of_predictions(path: Path) -> RunFolder:
 def default_folder(config: RunConfig) -> Path:
     """Return `runs/<mode, tasks or method, encoder, seed>-<hash>` for a configuration."""
     method = [config.sampling.name, config.combiner.name]
-    parts = [config.mode, *(method if config.mode == "multitask" else config.tasks[:5])]
+    parts = [config.mode, *(method if config.mode == "multitask" else [*config.tasks][:5])]
     parts += [] if config.objective is None else [config.objective.name]
     parts += [Path(config.encoder).name, f"seed{config.seed}", config.digest()]
     return Path("runs") / "-".join(parts)

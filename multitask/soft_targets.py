@@ -19,6 +19,7 @@ from multitask.settings.config import RunConfig
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import SoftTargets, Split, Splits, tokenized
+from tasks.own_task import tasks_by_name
 from tasks.readers import Examples, limit_of
 
 
@@ -34,7 +35,7 @@ def teachers_by_task(config: RunConfig) -> dict[str, list[Path]]:
         stored = {} if RunFolder(folder).exported else RunFolder(folder).read("config.json")
         if not is_run(stored) or stored["mode"] == "ensemble":
             raise RunError(f"{folder}: expected the folder of a run; name each run of an ensemble")
-        if not (taught := [name for name in found if name in stored["tasks"]]):
+        if not (taught := [name for name in found if name in tasks_by_name(stored["tasks"])]):
             raise SettingsError(f"teacher: {folder} is not a run of {', '.join(found)}")
         for name in taught:
             found[name].append(folder)
@@ -96,9 +97,8 @@ def soft_targets_of(
     """
     stored, tasks, model = load_trained(folder, config.device)
     model.precision = stored.precision
-    theirs, own = tasks[task.name], config.own_tasks.get(task.name)
-    described = stored.own_tasks.get(task.name)
-    if (own and own.outputs) != (described and described.outputs) or (
+    theirs, name = tasks[task.name], task.name
+    if config.tasks[name].outputs != stored.tasks[name].outputs or (
         (task.kind.columns, task.kind.class_names) != (theirs.kind.columns, theirs.kind.class_names)
     ):
         raise RunError(f"{folder}: its task {task.name} has other classes than that of this run")

@@ -14,14 +14,13 @@ from common.settings import as_json, default_of, methods
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
-from tasks import TASKS, build_task
-from tasks.base import Task
+from tasks.base import Task, TaskOptions
 from tasks.metrics import mean_score
-from tasks.own_task import OwnTask, own_tasks_of
+from tasks.own_task import OwnTask, complete_task, own_tasks_of, tasks_by_name
 from tasks.predictions import Scores, read_scores_of, write_prediction_file, write_scores
 
 # Settings that the table shows in separate columns, or that do not affect the result.
-SHOWN = ("mode", "tasks", "own_tasks", "seed", "data", "device", "output", "members", "method")
+SHOWN = ("mode", "tasks", "seed", "data", "device", "output", "members", "method")
 
 
 @dataclass(frozen=True)
@@ -33,33 +32,28 @@ class StoredRun:
     metrics: Mapping[str, Any] | None
 
     @property
+    def tasks(self) -> dict[str, Any]:
+        """The tasks of the run by name, with their keys."""
+        return tasks_by_name(self.config["tasks"])
+
+    @property
     def own_tasks(self) -> dict[str, OwnTask]:
         """The tasks on the user's own files, by name."""
-        return own_tasks_of(self.config.get("own_tasks", {}))
+        return own_tasks_of(self.config["tasks"])
 
     @property
     def main_tasks(self) -> tuple[str, ...]:
         """The tasks that are not auxiliary, which have predictions."""
         auxiliary = self.config.get("auxiliary", ())
-        return tuple(name for name in self.config["tasks"] if name not in auxiliary)
+        return tuple(name for name in self.tasks if name not in auxiliary)
+
+    def described(self, name: str) -> TaskOptions:
+        """Return a task of the run with its options."""
+        return complete_task(self.tasks[name])
 
     def task(self, name: str) -> Task:
-        """Return the task of this name with the description and the outputs of the run."""
-        if own := self.own_tasks.get(name):
-            return own.build()
-        return build_task(name, **self.output_options(name))
-
-    def output_options(self, task: str) -> dict[str, str]:
-        """Return the options of a task that decide the number of its outputs, if they are set."""
-        stored = self.config.get("task_options", {}).get(task, {})
-        return {key: stored[key] for key in ("classes", "types") if stored.get(key)}
-
-    def outputs(self, task: str) -> dict[str, Any]:
-        """Return what defines the outputs of a task, which runs share that are merged."""
-        own = self.own_tasks.get(task)
-        return (
-            own.outputs if own else {"classes": "all", "types": "all"} | self.output_options(task)
-        )
+        """Return a task of the run, to read its data and its predictions."""
+        return self.described(name).build()
 
     def scores(self, task: str, split: str) -> Scores:
         """Read the probabilities or similarities of a task on a split."""
@@ -67,15 +61,10 @@ class StoredRun:
 
     @property
     def main_scores(self) -> dict[tuple[str, str], float]:
-        """The main dev metric of each task that has it, by task (or objective) and metric."""
-        found: dict[tuple[str, str], float] = {}
-        for task, figures in (self.metrics or {}).get("dev", {}).items():
-            if isinstance(figures, Mapping) and figures:
-                known = self.own_tasks.get(task) or TASKS.get(task)
-                metric = known.main_metric if known is not None else next(iter(figures))
-                if metric in figures:
-                    found[task, metric] = figures[metric]
-        return found
+        """The main dev metric, the first one, by task (or objective) and name of the metric."""
+        dev = (self.metrics or {}).get("dev", {})
+        first = {task: next(iter(dev[task])) for task in dev if isinstance(dev[task], Mapping)}
+        return {(task, metric): dev[task][metric] for task, metric in first.items()}
 
     @property
     def score(self) -> float | None:

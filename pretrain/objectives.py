@@ -70,7 +70,7 @@ class FileObjective(TextObjective):
         origin = f"the training files of {', '.join(config.tasks)}"
         if self.of_pairs:
             return Texts(partial(positive_pairs, config.tasks), origin)
-        tasks = [config.options_of(name).build() for name in config.tasks]
+        tasks = [one.build() for one in config.tasks.values()]
         return Texts(partial(sentences, tasks), origin)
 
 

@@ -21,13 +21,12 @@ from losses.objectives import ClassLoss, ClassObjective
 from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from pretrain.objectives import TextObjective
-from tasks import CS224N, SAMPLE, data_folder
+from tasks import CS224N, SAME_MEANING, SAMPLE, build_task, data_folder
 from tasks.base import Task, output_loss
 from tasks.kinds import Kind, Outputs
 from tasks.metrics import pearson, spearman
 from tasks.readers import Examples, limit_of, normalise_text, sample_rows
-from tasks.registry import SAME_MEANING
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 NEIGHBOURS, MAX_EXAMPLES = 10, 5000
 PROJECTED = 512  # width of the projection of classes
@@ -134,7 +133,7 @@ def overlap_lines(config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]
     # For pre-training on classes also the dev and test files of its own tasks.
     own = config.tasks if objective.of_classes else ()
     for name in dict.fromkeys((*CS224N, *own)):
-        task = config.options_of(name).build()
+        task = build_task(name)
         held = [split for split in task.source.splits if split != "train"]
         try:
             shared = {one: len(known & distinct_texts([task.read(folder, one)])) for one in held}

@@ -12,13 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks import build_task
+from tasks import SAME_MEANING, build_task
 from tasks.base import Task
 from tasks.labelled_files import LabelledFiles
 from tasks.readers import Examples, Limit, clean_pair_text, sample_rows, spelled_label
-from tasks.registry import SAME_MEANING
-from tasks.tables import columns_of, read_sentences, rows_by_name
-from tasks.text_files import DataError
+from tasks.tables import DataError, columns_of, read_sentences, rows_by_name
 
 TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data
 # Columns of SNLI, MultiNLI and GLUE: premise, hypothesis, label.
@@ -28,7 +26,7 @@ LABELLED = (
     ("premise", "hypothesis", "label"),
 )
 CLASSES = ("entailment", "neutral", "contradiction")
-LABELS = {text: n for n, name in enumerate(CLASSES) for text in (name, f"{n}", f"{n}.0")}
+LABELS = tuple(f"{name}|{n}|{n}.0" for n, name in enumerate(CLASSES))
 Columns = tuple[list[str], ...]
 Make = Callable[[Path, Limit], tuple[Columns, np.ndarray]]  # folder, limit -> texts, groups
 
@@ -161,7 +159,7 @@ def triplets_of_pairs(path: Path, names: tuple[str, str, str]) -> Iterator[tuple
     did not agree, are skipped.
     """
     pairs = LabelledFiles(
-        files={"train": str(path)},
+        files=({"train": str(path)},),
         text_columns=names[:2],
         label_columns=names[2:],
         parse_label=spelled_label(LABELS),

@@ -193,7 +193,7 @@ def all_figures(comparison: Comparison) -> Mapping[str, list[Drawing]]:
         ],
     }
     for number, one in enumerate(systems, 1):
-        several = next((r for r in one.system.runs if len(r.config["tasks"]) > 1), None)
+        several = next((r for r in one.system.runs if len(r.tasks) > 1), None)
         if several is not None:
             name = one.system.name
             what = f"Mean cosines of gradients by layer, {name}"

@@ -11,7 +11,7 @@ from tasks import build_task
 from tasks.base import Task
 from tasks.readers import normalise_text
 from tasks.splits import existing_files
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 # Held-out split -> its number of distinct texts, and how many of them each other corpus has; None
 # stands for the split itself.

@@ -38,7 +38,7 @@ def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
                 score_text(run.score),
                 str(run.folder.relative_to(root)),
                 run.config["mode"],
-                " ".join(run.config["tasks"]),
+                " ".join(run.tasks),
                 str(run.config.get("seed", "")),
                 settings,
                 run.state,

@@ -17,7 +17,7 @@ from tasks.base import Task
 
 # Settings in which the runs of one system may differ. Single-task runs of several tasks and seeds
 # form a system, as do multi-task runs of several seeds.
-VARYING = ("tasks", "own_tasks", "task_options", "seed", "init", "members", "device")
+VARYING = ("tasks", "seed", "init", "members", "device")
 NO_SEED = -1  # for merged runs whose members were not selected by a seed
 UNKNOWN = "nothing that can be found"
 
@@ -86,20 +86,19 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
 
     Multi-task runs also share all their tasks.
     """
-    described = dict(run.config.get("own_tasks", {}).get(task, {}))
+    described = dict(run.tasks.get(task, {}))
     described.pop("test_labels", None)  # it follows from the file of test
     files = {split: described.pop(split, None) for split in ("train", "dev", "test")}
     stored = RunFolder(run.folder).read("data.json")
     several = run.config["mode"] == "multitask"
     return {
-        **({"tasks": sorted(run.config["tasks"])} if several else {}),
+        **({"tasks": sorted(run.tasks)} if several else {}),
         "data": run.config.get("data"),
         f"files of {task}": files,
         **{
             f"checksum of {name}": stored.get(name, UNKNOWN)
             for name in (f"{task} train", ENCODER)  # dev is compared by its ids or checksum
         },
-        f"options of {task}": run.config.get("task_options", {}).get(task, {}),
         **{f"{key} of {task}": value for key, value in described.items()},
         "start": start_of(run),
     }
@@ -113,7 +112,7 @@ def start_of(run: StoredRun) -> Any:
     before = read_run(Path(start))
     return {
         "mode": before.config["mode"],
-        "tasks": before.config["tasks"],
+        "tasks": [*before.tasks],
         "settings": {k: v for k, v in before.settings.items() if k not in ("init", "members")},
     }
 

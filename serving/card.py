@@ -52,7 +52,7 @@ EPOCH = {  # by the setting `keep`
 }
 ALWAYS = ("mode", "limit", "epochs", "batch_size", "seed")
 # Settings that are shown in other places, or that only concern the machine.
-ELSEWHERE = ("tasks", "own_tasks", "data", "encoder", "device", "sampling", "combiner", "adamw lr")
+ELSEWHERE = ("tasks", "data", "encoder", "device", "sampling", "combiner", "adamw lr")
 CALIBRATION = (
     f"By temperature scaling. {CALIBRATED}. `MultiTaskModel` reads the temperatures from "
     "`calibration.json`; code without this toolkit has the probabilities before it."

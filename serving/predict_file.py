@@ -16,8 +16,7 @@ from minbert.tokenizer import warn_of_truncation
 from serving.model import MultiTaskModel
 from serving.prediction import EMPTY_TEXT, Prediction, rows_with, warn_of_empty_texts
 from tasks.own_tasks import TEXTS
-from tasks.tables import read_sentences, whole_rows
-from tasks.text_files import DataError, decoded
+from tasks.tables import DataError, decoded, read_sentences, whole_rows
 
 
 class Row(NamedTuple):

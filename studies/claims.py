@@ -109,7 +109,7 @@ def differences(
     `first` and `second` have one cell for each task, in the same order.
     """
     return {
-        (one.config.tasks[0], seed): difference
+        (next(iter(one.config.tasks)), seed): difference
         for one, other in zip(first, second, strict=True)
         for seed, difference in between(of(one), of(other)).items()
     }

@@ -56,7 +56,7 @@ def data_key(config: RunConfig) -> str:
     objective = config.task_objective
     trained_by = objective.name if objective is not None else config.pretraining_objective
     own = (config.data, config.limit, config.seed, config.drop_leaks)
-    return repr((trained_by, config.tasks, config.task_options, config.protocol, *own))
+    return repr((trained_by, config.tasks, config.protocol, *own))
 
 
 def cost_table(cells: Sequence[Cell], results: Results, runs: Path) -> Table:

@@ -109,7 +109,7 @@ def drawn_split(config: RunConfig, task: Task, split: str) -> tuple[str, Example
 def drawing_settings(config: RunConfig, task: str, split: str) -> list[str]:
     """Return the settings, besides task and protocol, that determine a split's examples."""
     found = []
-    if classes := config.task_options.get(task, {}).get("classes"):
+    if classes := config.tasks[task].outputs.get("classes"):
         found.append(f"{classes} classes")
     drawn = config.protocol.to_json()
     if split in config.protocol.draws:

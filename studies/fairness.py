@@ -96,8 +96,9 @@ def learnt_by(
     `of` returns accuracies by seed; the correlations are at `place` in the stored figures.
     """
     every = [*cells]
-    by_accuracy = learnt_tasks((one.config.tasks[0], of(one)) for one in every)
-    return by_accuracy | {one.config.tasks[0] for one in every if correlates(results, one, place)}
+    by_accuracy = learnt_tasks((next(iter(one.config.tasks)), of(one)) for one in every)
+    others = (one for one in every if correlates(results, one, place))
+    return by_accuracy | {next(iter(one.config.tasks)) for one in others}
 
 
 def pooling_reason(config: RunConfig) -> list[str]:

@@ -70,7 +70,10 @@ def cells(request: StudyRequest) -> list[Cell]:
 
     def single(name: str, task: str, **settings: Any) -> Cell:
         rate = request.lr or TUNED.get(base.encoder, {}).get((task,), base.optimizer.lr)
-        return cell(name, changed_by_flags(base, tasks=(task,), lr=rate, head_lr=rate, **settings))
+        return cell(
+            name,
+            changed_by_flags(base, **{"tasks": (task,), "lr": rate, "head_lr": rate, **settings}),
+        )
 
     def shared(
         name: str,
@@ -90,10 +93,7 @@ def cells(request: StudyRequest) -> list[Cell]:
     sentiment: Settings = {"tasks": ("sst",), **ONE_TASK, **AUXILIARY}
     first = [
         *(single(task, task) for task in CS224N),
-        *(
-            single(f"cross-{task}", task, task_options={task: {"pair": "joint"}})
-            for task in CROSSED
-        ),
+        *(single(f"cross-{task}", task, tasks={task: {"pair": "joint"}}) for task in CROSSED),
         shared("auxiliary-sst", seeds=TEACHER_SEEDS, **sentiment),
     ]
     by_name = {one.name: one for one in first}

@@ -198,7 +198,7 @@ class Study:
 def absent_tasks(cells: Sequence[Cell]) -> dict[str, Path]:
     """Return the tasks for which a file of their protocol is missing, with the file."""
     absent: dict[str, Path] = {}
-    for config in {one.config.tasks: one.config for one in cells}.values():
+    for config in {tuple(one.config.tasks): one.config for one in cells}.values():
         folder = data_folder(config.data)
         for name, task in plain_tasks(config).items():
             for split in task.source.splits:

@@ -5,30 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from tasks.catalog import DECLARED
-from tasks.registry import (
-    CS224N,
-    MANY_CLASSES,
-    PAIRS,
-    PULL_PUSH,
-    TASK_NAMES,
-    TASKS,
-    TaskOptions,
-    build_task,
-)
+from tasks.base import TaskOptions
+from tasks.built_in import CS224N, PAIRS, SAME_MEANING, TASK_NAMES, TASKS, WITH_CLASSES, build_task
+from tasks.catalog import DATA_SETS
 
 __all__ = [
     "CS224N",
-    "DECLARED",
-    "MANY_CLASSES",
+    "DATA_SETS",
     "PAIRS",
     "PULL_PUSH",
+    "SAME_MEANING",
     "TASKS",
     "TASK_NAMES",
+    "WITH_CLASSES",
     "TaskOptions",
     "build_task",
 ]
 SAMPLE = "sample"  # the bundled data, as the name of a folder
+# Objectives of a task with separate contrastive terms (SCL-MOO).
+PULL_PUSH = ("cross_entropy", "pull", "push")
 
 
 def task_and_term(objective: str) -> tuple[str, str]:

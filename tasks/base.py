@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any, Literal
 
+from common.errors import UserError
 from common.later import Tensor, nn, torch
+from common.settings import Settings, as_json, default_of
 from tasks.kinds import Kind, Outputs
 from tasks.labelled_files import Source
 from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit
 
+Pair = Literal["bi", "joint"]
+PAIR_HELP = "encode the texts of a pair separately (bi) or as one sequence (joint)"
 Embeddings = tuple["Tensor", ...]  # one tensor (B, H) per text of an example
 Loss = Callable[[Outputs, Embeddings, "Tensor"], "Tensor"]  # outputs, embeddings, targets -> scalar
 
@@ -94,3 +99,26 @@ def example_embedding(texts: Sequence[Tensor]) -> Tensor:
         return texts[0]
     u, v = texts
     return torch.cat([u, v, (u - v).abs()], dim=-1)
+
+
+class TaskOptions(Settings):
+    """A task as the configuration has it: its name and options, of which `build` makes a `Task`."""
+
+    def __init_subclass__(cls, *, name: str = "", **more: Any) -> None:
+        super().__init_subclass__(name=name, prefix=name and f"{name}_", **more)
+
+    def build(self) -> Task:
+        """Return the task with these options."""
+        raise UserError(f"task {self.name}: expected a method build, found none")
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """Return the options that decide the outputs of the head, wherever the data are."""
+        return {key: vars(self)[key] for key in ("classes", "types") if key in vars(self)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name of the task, and the options that are not the defaults."""
+        known = {one.name: getattr(self, one.name) for one in fields(self)}
+        usual = {one.name: default_of(one) for one in fields(self)}
+        given = {key: as_json(one) for key, one in known.items() if one != usual[key]}
+        return {"name": self.name, **given}

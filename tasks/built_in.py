@@ -1,248 +1,248 @@
-"""The built-in tasks: those in CS224N's files, and those of the catalog's tables."""
+"""The built-in tasks by name: those of BEES, paraphrase types, and the data sets of the catalog."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any, Literal
 
 import numpy as np
-import torch.nn.functional as F
-from torch import nn
 
-from losses import pair_contrastive_loss
-from tasks.base import Loss, Task, output_loss
-from tasks.catalog import DECLARED, MOODS, REVIEWS, STARS
-from tasks.heads import (
-    CosineSimilarity,
-    HiddenClassifier,
-    JointSimilarity,
-    PairClassifier,
-    SoftmaxClassifier,
-)
-from tasks.kinds import classification, similarity
-from tasks.labelled_files import LabelledFiles, Source
+from common.later import F, nn
+from common.settings import setting
+from tasks import kinds
+from tasks.base import PAIR_HELP, Loss, Pair, Task, TaskOptions, output_loss
+from tasks.catalog import DATA_SETS, CatalogTask, softmax_task
+from tasks.labelled_files import LabelledFiles
 from tasks.predictions import PredictionFile, class_file, finite_number, one_of
-from tasks.readers import (
-    class_label,
-    clean_pair_text,
-    clean_sentence,
-    named_label,
-    score_label,
-    spelled_label,
-)
-from tasks.splits import PartedSource, first_classes, joined_texts
+from tasks.readers import class_label, clean_pair_text, clean_sentence, score_label
+from tasks.splits import SplitFile, shares
 
-DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
+STARS = ("very negative", "negative", "neutral", "positive", "very positive")
 STS_SCALE = 5.0
 PAIR = ("sentence1", "sentence2")
-SST_HEADS: dict[str, Callable[..., nn.Module]] = {
-    "hidden": HiddenClassifier,
-    "softmax": SoftmaxClassifier,
+# Types of paraphrases by their number: the types, their column, the mark between predictions.
+UNUSED = (12, 19, 20, 23, 27)
+VERSIONS: dict[int, tuple[tuple[int, ...], str, str]] = {
+    26: (tuple(n for n in range(1, 32) if n not in UNUSED), "paraphrase_type_ids", ","),
+    7: (tuple(range(1, 8)), "paraphrase_types", "\t"),
 }
-QQP_HEADS: dict[str, Callable[[int], nn.Module]] = {
-    "difference": partial(PairClassifier, classes=2, difference=True),
-    "concat": partial(PairClassifier, classes=2, difference=False),
-}
-QQP_LOSSES: dict[str, dict[str, Loss]] = {
-    "cross-entropy": {},
-    "with-contrastive": {
-        "cross_entropy": output_loss(F.cross_entropy),
-        "contrastive": lambda outputs, texts, same: pair_contrastive_loss(texts[0], texts[1], same),
-    },
-}
-STS_HEADS = {"hidden": True, "cosine": False}
-
-
-def split_files(stem: str) -> dict[str, str]:
-    """Return the names of a course's three files of a task, `STEM-train.csv` and so on."""
-    names = {"train": "train", "dev": "dev", "test": "test-student"}
-    return {split: f"{stem}-{name}.csv" for split, name in names.items()}
 
 
 def course_files(
-    stem: str,
-    other_stem: str | None,
+    stems: tuple[str, ...],
     texts: tuple[str, ...],
     label: str,
-    parse_label: Callable[[str], float],
-    clean_text: Callable[[str], str],
+    parse_label: Callable[[str], Any],
     target_type: type = np.int64,
+    test: str = "test-student",
 ) -> LabelledFiles:
     """Return the files of a task with the names of CS224N, or else those of Göttingen's course."""
+    names = {"train": "train", "dev": "dev", "test": test}
     return LabelledFiles(
-        files=split_files(stem),
-        other_files=(split_files(other_stem),) if other_stem else (),
+        files=tuple({s: f"{stem}-{name}.csv" for s, name in names.items()} for stem in stems),
         text_columns=texts,
         label_columns=(label,),
         parse_label=parse_label,
-        clean_text=clean_text,
+        clean_text=clean_sentence if len(texts) == 1 else clean_pair_text,
         target_type=target_type,
     )
 
 
-def sst(head: str) -> Task:
-    """Return Stanford Sentiment Treebank, five classes; `hidden` is BEES' M4, `softmax` its M1."""
-    classes = len(STARS)
-    return Task(
-        name="sst",
-        kind=classification(classes, names=STARS),
-        source=course_files(
-            *("ids-sst", "sst-sentiment", ("sentence",), "sentiment"),
-            *(class_label(classes), clean_sentence),
-        ),
-        build_head=partial(SST_HEADS[head], classes=classes),
-        output=class_file("sst", "Predicted_Sentiment", classes),
+class SST(TaskOptions, name="sst"):
+    """Sentiment of a sentence in five classes (Stanford Sentiment Treebank)."""
+
+    head: Literal["hidden", "softmax"] = setting(
+        "hidden", help="head of sst: BEES' M4 (hidden), or its baseline M1 (softmax)"
     )
 
+    def build(self) -> Task:
+        from tasks import heads
 
-def qqp(head: str, loss: str, pair: str) -> Task:
-    """Return Quora question pairs; the head `difference` is BEES' M5, `concat` its baseline M2.
+        classes = len(STARS)
+        head = heads.HiddenClassifier if self.head == "hidden" else heads.SoftmaxClassifier
+        return Task(
+            name="sst",
+            kind=kinds.classification(classes, names=STARS),
+            source=course_files(
+                ("ids-sst", "sst-sentiment"), ("sentence",), "sentiment", class_label(classes)
+            ),
+            build_head=partial(head, classes=classes),
+            output=class_file("sst", "Predicted_Sentiment", classes),
+        )
 
-    `with-contrastive` adds the contrastive loss of the embeddings as a separate objective. With
-    `pair` "joint" both questions form one sequence, and the head is a softmax layer.
+
+class QQP(TaskOptions, name="qqp"):
+    """Whether two questions have the same meaning (Quora question pairs).
+
+    The loss `with-contrastive` adds the contrastive loss of the embeddings as a separate objective.
+    With `pair` "joint" the head is a softmax layer.
     """
-    joint = pair == "joint"
-    return Task(
-        name="qqp",
-        kind=classification(2, names=("different questions", "the same question")),
-        source=course_files(
-            *("quora", "quora-paraphrase", PAIR, "is_duplicate"), class_label(2), clean_pair_text
-        ),
-        build_head=partial(SoftmaxClassifier, classes=2) if joint else QQP_HEADS[head],
-        output=PredictionFile(
-            "para",
-            "Predicted_Is_Paraphrase",
-            show=lambda value: str(float(value)),
-            parse=one_of(["0.0", "1.0"]),
-        ),
-        losses=QQP_LOSSES[loss],
-        texts=2,
-        joint=joint,
+
+    head: Literal["difference", "concat"] = setting(
+        "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)"
     )
+    loss: Literal["cross-entropy", "with-contrastive"] = setting(
+        "cross-entropy", help="loss of qqp, optionally with a separate contrastive objective"
+    )
+    pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
+
+    def faults(self) -> Iterator[str]:
+        if self.pair == "joint" and (self.head != "difference" or self.loss != "cross-entropy"):
+            yield "qqp: pair joint: expected neither head nor loss with it"
+
+    def build(self) -> Task:
+        from losses import pair_contrastive_loss
+        from tasks import heads
+
+        losses: dict[str, Loss] = {}
+        if self.loss == "with-contrastive":
+            losses["cross_entropy"] = output_loss(F.cross_entropy)
+            losses["contrastive"] = lambda outputs, texts, same: pair_contrastive_loss(
+                texts[0], texts[1], same
+            )
+        head: Callable[[int], nn.Module] = partial(
+            heads.PairClassifier, classes=2, difference=self.head == "difference"
+        )
+        if self.pair == "joint":
+            head = partial(heads.SoftmaxClassifier, classes=2)
+        return Task(
+            name="qqp",
+            kind=kinds.classification(2, names=("different questions", "the same question")),
+            source=course_files(
+                ("quora", "quora-paraphrase"), PAIR, "is_duplicate", class_label(2)
+            ),
+            build_head=head,
+            output=PredictionFile(
+                "para",
+                "Predicted_Is_Paraphrase",
+                show=lambda value: str(float(value)),
+                parse=one_of(["0.0", "1.0"]),
+            ),
+            losses=losses,
+            texts=2,
+            joint=self.pair == "joint",
+        )
 
 
-def sts(head: str, activation: str, pair: str) -> Task:
-    """Return semantic textual similarity from 0 to 5.
+class STS(TaskOptions, name="sts"):
+    """Similarity of two sentences from 0 to 5 (semantic textual similarity).
 
-    The head `hidden` is BEES' M6, `cosine` its baseline M3. The activation is applied to the
-    cosine: `relu` as in BEES, section 6, where `sigmoid` is its Table 4. docs/bees.md has what we
-    measured. With `pair` "joint" both sentences form one sequence, and the head is a regression on
-    its embedding.
+    The activation is applied to the cosine: `relu` as in BEES, section 6, where `sigmoid` is its
+    Table 4. docs/bees.md has what we measured. With `pair` "joint" the head is a regression on the
+    embedding of both sentences.
     """
-    joint = pair == "joint"
-    build_head: Callable[[int], nn.Module] = partial(
-        CosineSimilarity, scale=STS_SCALE, hidden=STS_HEADS[head], activation=activation
+
+    head: Literal["hidden", "cosine"] = setting(
+        "hidden", help="head of sts: BEES' M6 (hidden), or its baseline M3 (cosine)"
     )
-    return Task(
-        name="sts",
-        kind=similarity(STS_SCALE),
-        source=course_files(
-            *("sts", "sts-similarity", PAIR, "similarity"),
-            *(score_label(0, STS_SCALE), clean_pair_text, np.float32),
-        ),
-        build_head=partial(JointSimilarity, scale=STS_SCALE) if joint else build_head,
-        output=PredictionFile(
-            "sts", "Predicted_Similiary", show=str, parse=finite_number, scale=(0, STS_SCALE)
-        ),
-        joint=joint,
-        texts=2,
+    activation: Literal["relu", "sigmoid", "none"] = setting(
+        "relu", help="activation of sts's cosine (BEES, Table 4)"
     )
+    pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
+
+    def faults(self) -> Iterator[str]:
+        if self.pair == "joint" and (self.head != "hidden" or self.activation != "relu"):
+            yield "sts: pair joint: expected neither head nor activation with it"
+
+    def build(self) -> Task:
+        from tasks import heads
+
+        head: Callable[[int], nn.Module] = partial(
+            heads.CosineSimilarity,
+            scale=STS_SCALE,
+            hidden=self.head == "hidden",
+            activation=self.activation,
+        )
+        if self.pair == "joint":
+            head = partial(heads.JointSimilarity, scale=STS_SCALE)
+        return Task(
+            name="sts",
+            kind=kinds.similarity(STS_SCALE),
+            source=course_files(
+                *(("sts", "sts-similarity"), PAIR, "similarity"),
+                *(score_label(0, STS_SCALE), np.float32),
+            ),
+            build_head=head,
+            output=PredictionFile(
+                "sts", "Predicted_Similiary", show=str, parse=finite_number, scale=(0, STS_SCALE)
+            ),
+            joint=self.pair == "joint",
+            texts=2,
+        )
 
 
-def declared_task(name: str, pair: str = "bi", classes: str | None = None) -> Task:
-    """Return a task of GLUE or CLUE with a softmax layer on the embedding of a sentence.
+class CFIMDB(TaskOptions, name="cfimdb"):
+    """Sentiment of a long movie review, in the files of CS224N."""
 
-    Pairs are encoded separately, with BEES' head for pairs (`bi`), or as one sequence
-    `[CLS] a [SEP] b [SEP]` with the softmax layer (`joint`). `classes` keeps only the first ones.
+    def build(self) -> Task:
+        files = course_files(("ids-cfimdb",), ("sentence",), "sentiment", class_label(2))
+        return softmax_task("cfimdb", files, ("negative", "positive"), "Predicted_Sentiment")
+
+
+class ETPC(TaskOptions, name="etpc"):
+    """The types of a paraphrase, several per pair (Kovatchev et al., 2018), from M.Inf.2202.
+
+    The files have a list such as `[2, 29, 29]` per pair, where 0 fills up. Since 2025 these are the
+    types 1 to 31 of the corpus without five unused ones, in 2024 seven groups of types. Without a
+    file for dev, a tenth of train is dev, as in the course. The head is that of pairs (BEES' M5)
+    with a sigmoid per type.
     """
-    declared = DECLARED[name]
-    count, pairs = int(classes or len(declared.labels)), len(declared.texts) == 2
-    joint = pairs and pair == "joint"
-    head: Callable[[int], nn.Module] = partial(SoftmaxClassifier, classes=count, dropout=DROPOUT)
-    if pairs and not joint:
-        head = partial(PairClassifier, classes=count, difference=True)
-    names = declared.names
-    if not names and not any(label.isdigit() for label in declared.labels):
-        names = tuple(label.replace("_", " ") for label in declared.labels)
-    places = {split: f"{declared.folder}/{getattr(declared, split)}" for split in ("train", "dev")}
-    files = LabelledFiles(
-        files={split: f"glue/{file}" for split, file in places.items()},
-        other_files=(places,),
-        text_columns=declared.texts,
-        label_columns=(declared.label,),
-        parse_label=named_label(declared.labels),
-        clean_text=str.strip,
-        target_type=np.int64,
-        id_column=None,
-        quoted=declared.train.endswith(".csv"),
-        header=declared.header,
-    )
-    return Task(
-        name=name,
-        kind=classification(count, matthews=True, names=names[:count]),
-        source=files if count == len(declared.labels) else first_classes(files, count),
-        build_head=head,
-        output=class_file(name, "Predicted_Label", count),
-        joint=joint,
-        texts=len(declared.texts),
+
+    types: Literal[26, 7] = setting(
+        26, help="version of etpc: the 26 types of 2025, or the 7 of 2024"
     )
 
+    def build(self) -> Task:
+        from tasks import heads
 
-def clean_review(text: str) -> str:
-    """Replace line breaks, written as two characters or as HTML, and spaces by single spaces."""
-    return " ".join(text.replace("\\n", " ").replace("<br />", " ").split())
+        numbers, column, separator = VERSIONS[self.types]
 
+        def parse(label: str) -> tuple[float, ...]:
+            try:
+                found = json.loads(label)
+            except ValueError:
+                found = None
+            if not isinstance(found, list) or any(one not in (0, *numbers) for one in found):
+                raise ValueError(f"expected a list of types from 1 to {numbers[-1]}, as in [2, 5]")
+            return tuple(float(one in found) for one in numbers)
 
-def review_task(name: str, classes: str | None = None) -> Task:
-    """Return a task on reviews or topics with a softmax layer on the embedding of a text.
-
-    `classes` keeps only the first ones.
-    """
-    published = REVIEWS[name]
-    own_test = isinstance(published.test, str)
-    files = LabelledFiles(
-        files={"train": published.train} | ({"test": str(published.test)} if own_test else {}),
-        text_columns=published.texts,
-        label_columns=(published.label,),
-        parse_label=spelled_label(published.labels),
-        clean_text=clean_review,
-        target_type=np.int64,
-        id_column=None,
-        header=published.header,
-        labelled_test=True,
-    )
-    source: Source = PartedSource(files, None if own_test else float(published.test))
-    if len(published.texts) > 1:
-        source = joined_texts(source)
-    count = int(classes or len(published.names))
-    if count < len(published.names):
-        source = first_classes(source, count)
-    return softmax_task(name, count, source, published.names)
-
-
-def cfimdb() -> Task:
-    """Return the task on long movie reviews, two classes, in the files of CS224N."""
-    files = course_files(
-        "ids-cfimdb", None, ("sentence",), "sentiment", class_label(2), clean_sentence
-    )
-    return softmax_task("cfimdb", 2, files, MOODS)
+        files = course_files(
+            *(("etpc-paraphrase",), PAIR, column, parse, np.float32), test="detection-test-student"
+        )
+        return Task(
+            name="etpc",
+            kind=kinds.multi_label(len(numbers), tuple(f"type {number}" for number in numbers)),
+            source=SplitFile(files, shares(), optional_dev=True),
+            build_head=partial(heads.PairClassifier, classes=len(numbers), difference=True),
+            output=PredictionFile(
+                "etpc-paraphrase-detection",
+                "Predicted_Paraphrase_Types",
+                show=lambda values: str([int(value) for value in values]),
+                separator=separator,
+            ),
+            texts=2,
+        )
 
 
-def softmax_task(name: str, classes: int, source: Source, names: tuple[str, ...]) -> Task:
-    """Return a task with cross-entropy on a softmax layer."""
-    return Task(
-        name=name,
-        kind=classification(classes, names=names[:classes]),
-        source=source,
-        build_head=partial(SoftmaxClassifier, classes=classes, dropout=DROPOUT),
-        output=class_file(
-            name, "Predicted_Label" if name == "dbpedia" else "Predicted_Sentiment", classes
-        ),
-    )
-
-
-CATALOG: dict[str, Callable[..., Task]] = {
-    **{name: partial(declared_task, name) for name in DECLARED},
-    "cfimdb": cfimdb,
-    **{name: partial(review_task, name) for name in REVIEWS},
+CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
+# Tasks whose labels say which pairs have the same meaning: the lowest label of those.
+SAME_MEANING = {"qqp": 1, "sts": 4.0}
+TASKS: dict[str, type[TaskOptions]] = {
+    **{one.name: one for one in (SST, QQP, STS, CFIMDB)},
+    **{
+        name: type(name, (CatalogTask,), {"row": row, "__doc__": row.about(name)}, name=name)
+        for name, row in DATA_SETS.items()
+    },
+    ETPC.name: ETPC,
 }
+TASK_NAMES = tuple(TASKS)
+WITH_CLASSES = tuple(name for name in TASKS if name not in ("sts", "etpc"))
+# Tasks whose pairs of texts may be encoded as one sequence.
+PAIRS = ("qqp", "sts", *(name for name, row in DATA_SETS.items() if row.pairs))
+
+
+def build_task(name: str, **options: Any) -> Task:
+    """Return a built-in task with its options, such as `head` and, for sts, `activation`."""
+    return TASKS[name](**options).build()

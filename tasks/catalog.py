@@ -1,4 +1,4 @@
-"""The tables of built-in data sets in catalog.toml: GLUE, CLUE, reviews and topics.
+"""The data sets of GLUE, CLUE, reviews and topics, from the table in catalog.toml.
 
 Files are in `--data DIR`; those of GLUE and CLUE may also be in its folder `glue`.
 """
@@ -6,59 +6,161 @@ Files are in `--data DIR`; those of GLUE and CLUE may also be in its folder `glu
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, ClassVar
 
 import msgspec
+import numpy as np
+from msgspec import Meta
 
-MOODS = ("negative", "positive")
-STARS = ("very negative", "negative", "neutral", "positive", "very positive")
+from common.later import nn
+from common.settings import setting
+from tasks import kinds
+from tasks.base import PAIR_HELP, Pair, Task, TaskOptions
+from tasks.labelled_files import LabelledFiles, Source
+from tasks.predictions import class_file
+from tasks.readers import spelled_label
+from tasks.splits import SplitFile, first_classes, shares
 
-
-@dataclass(frozen=True)
-class Declared:
-    """Files and columns of a task; `header` names the columns of files without a header line.
-
-    `names` are readable names of the classes, for labels that are not readable.
-    """
-
-    folder: str
-    texts: tuple[str, ...]
-    label: str
-    labels: tuple[str, ...]
-    train: str = "train.tsv"
-    dev: str = "dev.tsv"
-    header: tuple[str, ...] | None = None
-    names: tuple[str, ...] = ()
+DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
 
 
 @dataclass(frozen=True)
-class Published:
-    """Files and columns of a data set; `header` names the columns of files without a header line.
+class DataSet:
+    """A row of the table: files, columns and classes of a data set.
 
-    `labels` maps the labels in a file to classes. `test` is a file, or the share of the file
-    `train` that is held out for test.
+    `labels` has the labels of each class in the files, with `|` between spellings; `names` are
+    readable names, for labels that are not. `header` names the columns of files without a header
+    line. Without `dev`, a tenth of train is dev. `test` is a labelled file, or the share of train
+    that is held out for test. Two texts of a row with `joined` are one, such as title and body.
     """
 
     train: str
-    test: str | float
     texts: tuple[str, ...]
     label: str
-    labels: dict[str, int]
+    labels: tuple[str, ...]
+    dev: str | None = None
+    test: str | float | None = None
     header: tuple[str, ...] | None = None
-    names: tuple[str, ...] = MOODS
+    names: tuple[str, ...] = ()
+    joined: bool = False
+    column: str = "Predicted_Label"
+
+    @property
+    def pairs(self) -> bool:
+        return len(self.texts) == 2 and not self.joined
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Return readable names of the classes; none if there are only numbers."""
+        if self.names or any(label.isdigit() for label in self.labels):
+            return self.names
+        return tuple(label.replace("_", " ") for label in self.labels)
+
+    def about(self, name: str) -> str:
+        return f"{name}: {len(self.labels)} classes of {'pairs of texts' * self.pairs or 'texts'}."
+
+    def source(self) -> Source:
+        files = {"train": self.train, "dev": self.dev, "test": self.test}
+        first = {split: file for split, file in files.items() if isinstance(file, str)}
+        in_glue = {split: f"glue/{file}" for split, file in first.items()}
+        source = LabelledFiles(
+            files=(first,) if self.dev is None else (in_glue, first),
+            text_columns=self.texts,
+            label_columns=(self.label,),
+            parse_label=spelled_label(self.labels),
+            clean_text=clean_review if self.dev is None else str.strip,
+            target_type=np.int64,
+            id_column=None,
+            quoted=not self.train.endswith(".tsv"),
+            header=self.header,
+            labelled_test=self.dev is None,
+            joined=self.joined,
+        )
+        if self.dev is not None:
+            return source
+        if isinstance(self.test, str):
+            return SplitFile(source, shares())
+        return SplitFile(source, shares(self.test), held=("dev", "test"))
 
 
-DataSet = TypeVar("DataSet", Declared, Published)
-TABLES = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text("utf-8"))
+def clean_review(text: str) -> str:
+    """Replace line breaks, written as two characters or as HTML, and spaces by single spaces."""
+    return " ".join(text.replace("\\n", " ").replace("<br />", " ").split())
 
 
-def data_sets(group: str, kind: type[DataSet]) -> dict[str, DataSet]:
-    """Return the data sets of a group by name."""
-    return {name: msgspec.convert(one, kind) for name, one in TABLES[group].items()}
+class CatalogTask(TaskOptions):
+    """A data set of the catalog, with a softmax layer on the embedding of a text.
+
+    Pairs are encoded separately, with BEES' head for pairs (`bi`), or as one sequence
+    `[CLS] a [SEP] b [SEP]` with the softmax layer (`joint`).
+    """
+
+    row: ClassVar[DataSet]
+    pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
+    classes: Annotated[int, Meta(ge=2)] | None = setting(
+        None, help="train on the first N classes only", metavar="N", shared=True
+    )
+
+    def faults(self) -> Iterator[str]:
+        most = len(self.row.labels)
+        if self.pair == "joint" and not self.row.pairs:
+            yield f"pair: joint needs pairs of texts, which {self.name} does not have"
+        if self.classes is not None and self.classes > most:
+            yield f"classes: expected 2 to {most}, as {self.name} has, found {self.classes}"
+
+    def build(self) -> Task:
+        row, source = self.row, self.row.source()
+        names = row.class_names
+        if self.classes is not None and self.classes < len(row.labels):
+            source, names = first_classes(source, self.classes), names[: self.classes]
+        return softmax_task(
+            self.name,
+            source,
+            names,
+            row.column,
+            classes=self.classes or len(row.labels),
+            matthews=row.dev is not None,
+            texts=2 if row.pairs else 1,
+            joint=self.pair == "joint",
+        )
 
 
-GLUE, CLUE = data_sets("glue", Declared), data_sets("clue", Declared)
-REVIEWS = data_sets("reviews", Published)
-DECLARED = GLUE | CLUE
+def softmax_task(
+    name: str,
+    source: Source,
+    names: tuple[str, ...],
+    column: str,
+    classes: int = 2,
+    matthews: bool = False,
+    texts: int = 1,
+    joint: bool = False,
+) -> Task:
+    """Return a task with cross-entropy on a softmax layer, or on BEES' head for pairs."""
+    from tasks import heads
+
+    head: Callable[[int], nn.Module] = partial(
+        heads.SoftmaxClassifier, classes=classes, dropout=DROPOUT
+    )
+    if texts == 2 and not joint:
+        head = partial(heads.PairClassifier, classes=classes, difference=True)
+    return Task(
+        name=name,
+        kind=kinds.classification(classes, matthews=matthews, names=names),
+        source=source,
+        build_head=head,
+        output=class_file(name, column, classes),
+        joint=joint,
+        texts=texts,
+    )
+
+
+TABLE: Mapping[str, Mapping[str, object]] = tomllib.loads(
+    Path(__file__).with_name("catalog.toml").read_text("utf-8")
+)
+DATA_SETS = {
+    name: msgspec.convert(row, DataSet) for group in TABLE.values() for name, row in group.items()
+}

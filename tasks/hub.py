@@ -20,10 +20,9 @@ import msgspec
 import numpy as np
 
 from common.csv_rows import row_writer
-from tasks import CS224N, build_task
-from tasks.catalog import DECLARED
+from tasks import CS224N, DATA_SETS, build_task
 from tasks.labelled_files import LabelledFiles, files_of
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 Rows = list[tuple[Any, ...]]  # the texts of an example, and its label
 
@@ -40,19 +39,12 @@ class Origin:
     splits: Mapping[str, str] = field(default_factory=dict)
 
 
-ORIGINS = {
-    name: msgspec.convert(one, Origin)
-    for name, one in tomllib.loads(
-        Path(__file__).with_name("origins.toml").read_text("utf-8")
-    ).items()
-}
+TABLE = Path(__file__).with_name("origins.toml").read_text("utf-8")
+ORIGINS = {name: msgspec.convert(one, Origin) for name, one in tomllib.loads(TABLE).items()}
 
 
 def fetch(name: str, source: Path | None) -> dict[str, Rows]:
-    """Return train, dev and test of a task, from the hub, or from `source/NAME` on disk.
-
-    Raise DataError in one line, which says what to do without a network.
-    """
+    """Return train, dev and test of a task, from the hub, or from `source/NAME` on disk."""
     import datasets
 
     origin = ORIGINS[name]
@@ -69,15 +61,10 @@ def fetch(name: str, source: Path | None) -> dict[str, Rows]:
         if origin.splits:
             return {split: hub[key] for split, key in origin.splits.items()}
     except Exception as error:  # the library does not catch those of its HTTP clients
-        if source is not None:
-            where = f"{source / name}: expected the output of datasets' save_to_disk"
-        else:
-            where = (
-                f"{name}: needs {origin.repo} from the Hugging Face hub, which could not be "
-                "reached: expected a network, or --source DIR with the output of datasets' "
-                "save_to_disk, one folder per task; the bundled sample needs neither"
-            )
-        raise DataError(f"{where} ({type(error).__name__}: {error})") from error
+        where = f"{name}: needs {origin.repo} from the Hugging Face hub, which could not be reached"
+        line = where if source is None else f"{source / name}: cannot be read"
+        advice = "--source DIR has a folder per task, the output of datasets' save_to_disk"
+        raise DataError(f"{line}; {advice} ({type(error).__name__}: {error})") from error
     whole = [row for rows in hub.values() for row in rows]
     order, wanted = np.random.default_rng(0).permutation(len(whole)), sum(origin.sizes.values())
     dev, test = (round(len(whole) * origin.sizes[split] / wanted) for split in ("dev", "test"))
@@ -122,7 +109,7 @@ def cs224n_lines(name: str, source: LabelledFiles, split: str, rows: Rows) -> st
 
 def glue_lines(name: str, source: LabelledFiles, split: str, rows: Rows) -> str:
     """Return lines in GLUE's own layout: tab-separated, without quotes."""
-    labels = DECLARED[name].labels
+    labels = DATA_SETS[name].labels
     columns = (*source.text_columns, *source.label_columns)
     header = source.header or columns
     lines = [] if source.header else ["\t".join(header)]

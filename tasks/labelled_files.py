@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tasks.readers import Examples, Limit
-from tasks.tables import rows_by_name
-from tasks.text_files import DataError
+from tasks.tables import DataError, rows_by_name
 
 Label = float | tuple[float, ...]  # a class, a number, or 0 or 1 for each of several labels
 NO_AGREEMENT = "-"  # of annotators, in SNLI and similar data sets
@@ -41,22 +40,21 @@ class Source(Protocol):
 class LabelledFiles:
     """One file per split, with one or two texts and a label in each row; `test` may have no labels.
 
-    If none of the `files` is in the data folder, they may have the names of one of `other_files`.
-    Without an `id_column` the row number, from 1, is the id. `header` names the columns of files
-    without a header line.
+    `files` are names by split: the first of those of which any is in the data folder. Without an
+    `id_column` the row number, from 1, is the id. `header` names the columns of files without a
+    header line.
 
     `parse_label` reads a label. With several `label_columns`, each has one of several labels. With
     a `separator`, a label in JSONL or Parquet may also be a list. Rows of train with the same value
-    in the `group_column` belong together.
+    in the `group_column` belong together. `joined` makes one text of those of a row.
     """
 
-    files: Mapping[str, str]
+    files: tuple[Mapping[str, str], ...]
     text_columns: tuple[str, ...]
     label_columns: tuple[str, ...]
     parse_label: Callable[[str], Any]  # -> Label
     clean_text: Callable[[str], str]
     target_type: type
-    other_files: tuple[Mapping[str, str], ...] = ()
     id_column: str | None = "id"
     quoted: bool = True
     header: tuple[str, ...] | None = None
@@ -66,10 +64,11 @@ class LabelledFiles:
     skip_blank_texts: bool = False  # like blank labels, in a file with labels
     separator: str | None = None
     group_column: str | None = None
+    joined: bool = False
 
     @property
     def splits(self) -> tuple[str, ...]:
-        return tuple(self.files)
+        return tuple(self.files[0])
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         path, labelled = self.file(folder, split), split != "test" or self.labelled_test
@@ -80,7 +79,7 @@ class LabelledFiles:
         rows = rows_by_name(path, columns, self.quoted, self.header, lists)
         lines: dict[str, int] = {}  # id -> line
         ids: list[str] = []
-        texts: tuple[list[str], ...] = tuple([] for _ in self.text_columns)
+        texts: list[list[str]] = []  # those of an example
         targets: list[Label | None] = []
         groups: list[str] = []
         blank = 0
@@ -93,19 +92,21 @@ class LabelledFiles:
             except ValueError as error:
                 raise DataError(f"{path}, line {line}: {error}") from error
             cleaned = [self.clean_text(row[name]) for name in self.text_columns]
+            cleaned = [" ".join(filter(None, cleaned))] if self.joined else cleaned
             if unlabelled or (labelled and self.skip_blank_texts and not all(cleaned)):
                 blank += 1
                 continue
             ids.append(identity)
             targets.append(target)
             groups.append(row[group].strip() if group else "")
-            for column, text in zip(texts, cleaned, strict=True):
-                column.append(text)
+            texts.append(cleaned)
         if not ids:
-            found = f"found {blank} rows without label or text"
-            raise DataError(f"{path}: expected at least one example, {found}")
+            none = f"found {blank} rows without label or text"
+            raise DataError(f"{path}: expected at least one example, {none}")
         array: Any = np.array(targets, self.target_type) if labelled else None
-        return Examples(ids, texts, array, blank, groups=groups if group else None).sample(limit)
+        by_column = tuple(map(list, zip(*texts, strict=True)))
+        found = Examples(ids, by_column, array, blank, groups=groups if group else None)
+        return found.sample(limit)
 
     def identity(self, row: Mapping[str, str], line: int, lines: dict[str, int]) -> str:
         """Return the id of a row, and note its line.
@@ -132,10 +133,9 @@ class LabelledFiles:
         return tuple(found) if len(found) > 1 else found[0]
 
     def file(self, folder: Path, split: str) -> Path:
-        """Return the file of a split, of the first names of which any file exists."""
-        every = (self.files, *self.other_files)
-        having = (one for one in every if any((folder / name).exists() for name in one.values()))
-        return folder / next(having, self.files)[split]
+        """Return the file of a split."""
+        having = (one for one in self.files if any((folder / n).exists() for n in one.values()))
+        return folder / next(having, self.files[0])[split]
 
     def where(self, folder: Path, split: str) -> str:
         return str(self.file(folder, split))

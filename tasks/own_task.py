@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,24 +14,21 @@ from msgspec import Meta
 
 from common.errors import SettingsError, is_unsafe
 from common.repeats import repeated
-from common.settings import Name, as_json, convert, default_of, hints_of_fields, short
+from common.settings import Name, build, convert, hints_of_fields, methods, short
 from common.suggestions import suggestion
 from common.text import first_names
-from tasks.base import Task
-from tasks.label_kinds import infer_type
+from tasks.base import Pair, Task, TaskOptions
+from tasks.built_in import TASK_NAMES
 from tasks.labelled_files import LabelledFiles
 from tasks.metrics import OVERALL_KEYS
-from tasks.own_types import SEPARATOR, TYPES, OwnType, TypeName
-from tasks.registry import TASK_NAMES, Pair, TargetType, TaskOptions
-from tasks.splits import HashedSource
-from tasks.tables import columns_of, holds_lists, rows_by_name
-from tasks.text_files import DataError, to_text
+from tasks.own_types import LEARNT, PARTS, SEPARATOR, TypeName, infer_type, learnt
+from tasks.splits import SplitFile, by_hash
+from tasks.tables import TABLES, DataError, columns_of, holds_lists, rows_by_name, to_text
 
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
 Separator = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$")]
 FILES = ("train", "dev", "test")
 IN_FOLDER = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
-ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 MOST_LABELS = 1000
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of other files and metrics, and of attributes of nn.ModuleDict, which holds the heads.
@@ -87,14 +85,14 @@ class OwnTask(TaskOptions):
         columns = [*self.text, *self.label, *([self.group] if self.group else [])]
         for column in repeated(columns):
             yield f"column {column!r} is there twice, as text, label or group"
-        if self.texts not in self.own.texts:
-            wanted = " or ".join(map(str, self.own.texts))
-            yield f"text: {self.type} needs {wanted} columns, found {self.texts}"
+        if len(self.text) > 2 or (self.type == "similarity" and len(self.text) == 1):
+            wanted = "2" if self.type == "similarity" else "1 or 2"
+            yield f"text: {self.type} needs {wanted} columns, found {len(self.text)}"
         if len(self.label) > 1 and self.type not in (None, "multi-label"):
             yield f"label: {self.type} has one column, found {len(self.label)}"
         if len(self.label) > 1 and self.labels not in ((), self.label):
             yield "labels: several label columns have the names of the labels"
-        if self.joint and self.texts < 2:
+        if self.pair == "joint" and len(self.text) < 2:
             yield "pair: joint needs two text columns"
         if self.group is not None and self.dev is not None:
             yield "group: it splits a single file, found also a file for dev"
@@ -106,28 +104,12 @@ class OwnTask(TaskOptions):
         for label in repeated(self.labels):
             yield f"labels: expected each once, found {label!r} twice"
         # A row of a prediction file is a line with ' , ' between id and label.
-        marks = (" , ", *([self.separator] if self.separator and self.predicts == "labels" else []))
+        separators = [self.separator] if self.separator and self.type == "multi-label" else []
+        marks = (" , ", *separators)
         for label in self.labels:
             if not label or any(map(is_unsafe, label)) or any(one in label for one in marks):
                 names = " or ".join(map(repr, marks))
                 yield f"labels: expected none with {names}, or blank, found {short(label)}"
-
-    @property
-    def own(self) -> OwnType:
-        """Return the type; an unknown one may have one text or two, as classification has."""
-        return TYPES[self.type or "classification"]
-
-    @property
-    def predicts(self) -> TargetType:  # type: ignore[override]
-        return self.own.predicts
-
-    @property
-    def main_metric(self) -> str:  # type: ignore[override]
-        return self.own.main_metric
-
-    @property
-    def texts(self) -> int:  # type: ignore[override]
-        return len(self.text)
 
     @property
     def files(self) -> dict[str, str]:
@@ -137,21 +119,14 @@ class OwnTask(TaskOptions):
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """Return what defines the outputs of the head, wherever the data are."""
-        keys = ("type", "texts", "labels", "low", "high", "mean", "deviation")
-        return {key: getattr(self, key) for key in keys}
+        keys = ("type", "labels", "low", "high", "mean", "deviation")
+        return {"texts": len(self.text), **{key: getattr(self, key) for key in keys}}
 
     @property
     def lacks(self) -> list[str]:
-        """Return the fields that `completed` reads from the labels."""
-        needed = ("type", *self.own.read)
+        """Return the keys that `completed` reads from the labels."""
+        needed = ("type",) if self.type is None else LEARNT[self.type]
         return [key for key in needed if getattr(self, key) in (None, ())]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the keys that are not the defaults, without the name."""
-        every = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
-        usual = {one.name: default_of(one) for one in fields(self)}
-        return {key: as_json(one) for key, one in every.items() if one != usual[key]}
 
     def completed(self) -> OwnTask:
         """Return the task with what its files say: the type, classes, scale, mean and so on.
@@ -168,64 +143,66 @@ class OwnTask(TaskOptions):
             if found.type is None:
                 found = replace(found, **found.inferred())
             if found.lacks:
-                found = replace(found, **found.own.complete(found))
+                found = replace(found, **learnt(found))
+        except SettingsError as error:
+            raise DataError(f"{found.train}: {error}") from error
         except DataError:
             raise
         except ValueError as error:
-            name = "" if isinstance(error, SettingsError) else f"{self.name}: "
-            raise DataError(f"{found.train}: {name}{error}") from error
-        if found.test is None:
-            return found
-        columns = columns_of(Path(found.test), found.quotes)
-        return replace(found, test_labels={*found.label} <= {*columns})
+            raise DataError(f"{found.train}: {self.name}: {error}") from error
+        if found.test is not None:
+            columns = columns_of(Path(found.test), found.quotes)
+            found = replace(found, test_labels={*found.label} <= {*columns})
+        return found
 
     def inferred(self) -> dict[str, str]:
         """Return the type that follows from the labels."""
         if len(self.label) > 1 or self.separator is not None:
             return {"type": "multi-label"}
         lists = holds_lists(Path(self.train), self.label[0])
-        cells = Counter(cell for _, cell in self.cells())
-        return infer_type(cells, self.texts, lists)
+        return infer_type(Counter(cell for _, cell in self.cells()), len(self.text), lists)
 
     def cells(self) -> Iterator[tuple[int, str]]:
         """Yield (line, cell) of the labels of train that are not blank; lists are joined."""
         lists = {}
         if self.type in (None, "multi-label"):
             lists = dict.fromkeys(self.label, self.separator or SEPARATOR)
-        for line, row in rows_by_name(
-            Path(self.train), self.label, quoted_tabs=self.quotes, lists=lists
-        ):
+        rows = rows_by_name(Path(self.train), self.label, self.quotes, lists=lists)
+        for line, row in rows:
             yield from ((line, cell) for name in self.label if (cell := row[name].strip()))
 
     def lines(self) -> Iterator[str]:
         """Yield what the task predicts from which columns, and a notice about doubtful labels."""
         texts, columns = (first_names(list(map(repr, one))) for one in (self.text, self.label))
         if self.labels:
-            what = f"{len(self.labels)} {'classes' if self.has_classes else 'labels'}: "
+            classes = self.type == "classification"
+            what = f"{len(self.labels)} {'classes' if classes else 'labels'}: "
             what += first_names(self.labels, 10)
-            if self.has_classes and len(self.labels) == 2:
+            if classes and len(self.labels) == 2:
                 what += f"; f1 is that of {self.labels[1]}"
         else:
-            what = ", ".join(f"{key} {getattr(self, key):.4g}" for key in self.own.read)
+            keys = LEARNT[self.type or "regression"]
+            what = ", ".join(f"{key} {getattr(self, key):.4g}" for key in keys)
         yield f"{self.type} of {texts}, label {columns}: {what}"
-        if self.predicts == "labels" and len(self.label) == 1:
+        if self.type == "multi-label" and len(self.label) == 1:
             for mark in ",;|/":
                 if found := [label for label in self.labels if mark in label]:
                     key = f"separator={mark}".replace(",", "\\,")
                     yield f"labels contain {mark!r}, such as {found[0]!r}; {key} splits them"
 
     def build(self) -> Task:
-        parts = self.own.parts(self)
-        columns, several = len(self.label) > 1, self.predicts == "labels"
+        assert self.type is not None, "a complete task has a type"
+        kind, head, output, parse, target_type = PARTS[self.type](self)
+        columns, several = len(self.label) > 1, self.type == "multi-label"
         files = LabelledFiles(
             # Relative to the working directory, not to --data.
-            files={split: str(Path(file).absolute()) for split, file in self.files.items()},
+            files=({split: str(Path(file).absolute()) for split, file in self.files.items()},),
             text_columns=self.text,
             label_columns=self.label,
             separator=self.separator if several and not columns else None,
-            parse_label=parts.parse_label,
+            parse_label=parse,
             clean_text=str.strip,
-            target_type=parts.target_type,
+            target_type=target_type,
             id_column=self.id,
             quoted=self.quotes,
             labelled_test=self.test_labels or (self.dev is None and self.test is None),
@@ -234,9 +211,11 @@ class OwnTask(TaskOptions):
             skip_blank_texts=True,
             group_column=self.group,
         )
-        source = HashedSource(files, self.test is None) if self.dev is None else files
-        head, output = parts.build_head, parts.output
-        return Task(self.name, parts.kind, source, head, output, joint=self.joint, texts=self.texts)
+        rule = partial(by_hash, test=self.test is None)
+        held = ("dev", "test") if self.test is None else ("dev",)
+        source = SplitFile(files, rule, held) if self.dev is None else files
+        joint, texts = self.pair == "joint", len(self.text)
+        return Task(self.name, kind, source, head, output, joint=joint, texts=texts)
 
 
 def as_typed(key: str, value: Any) -> Any:
@@ -253,14 +232,50 @@ def as_typed(key: str, value: Any) -> Any:
     return value
 
 
-def own_tasks_of(stored: Any) -> dict[str, OwnTask]:
-    """Return the tasks that a run stores as `own_tasks`; raise SettingsError for other content."""
-    found = {}
-    for name, given in convert("own_tasks", dict[str, Any], stored).items():
-        found[name] = given if isinstance(given, OwnTask) else own_task(name, given)
-        if found[name].lacks:
-            raise SettingsError(f"own_tasks: {name} lacks {', '.join(found[name].lacks)}")
+def tasks_by_name(given: Any) -> dict[str, TaskOptions | dict[str, Any]]:
+    """Return the tasks of a configuration by name, as objects or as their keys.
+
+    They are a list of names, objects and mappings with `name`, or a mapping of names to keys. Raise
+    SettingsError for other content.
+    """
+    if isinstance(given, Mapping):
+        every = {n: {} if one is None else one for n, one in given.items()}
+        given = [
+            {**one, "name": n} if isinstance(one, Mapping) else one for n, one in every.items()
+        ]
+    if not isinstance(given, list | tuple):
+        raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(given)}")
+    found: dict[str, TaskOptions | dict[str, Any]] = {}
+    for one in given:
+        keys = dict(one) if isinstance(one, Mapping) else {"name": one}
+        name = one.name if isinstance(one, TaskOptions) else keys.get("name")
+        if not isinstance(name, str) or name in found:
+            wrong = f"{name} is there twice" if name in found else f"no name: {short(one)}"
+            raise SettingsError(f"tasks: {wrong}")
+        found[name] = one if isinstance(one, TaskOptions) else keys
     return found
+
+
+def complete_task(one: TaskOptions | Mapping[str, Any]) -> TaskOptions:
+    """Return a task from its name and keys; one on own files is completed by what they say."""
+    if isinstance(one, Mapping):
+        known, name = methods(TaskOptions), one["name"]
+        if name in known:
+            return build("tasks", TaskOptions, one)
+        if one.keys() == {"name"}:
+            raise SettingsError(f"tasks: no task {name!r}; there are {', '.join(known)}")
+        one = own_task(name, {key: value for key, value in one.items() if key != "name"})
+    return one.completed() if isinstance(one, OwnTask) and one.lacks else one
+
+
+def own_tasks_of(tasks: Any) -> dict[str, OwnTask]:
+    """Return the tasks of a configuration that are on a user's own files, by name."""
+    own = (
+        one if isinstance(one, TaskOptions) else complete_task(one)
+        for one in tasks_by_name(tasks).values()
+        if isinstance(one, TaskOptions) or "train" in one
+    )
+    return {one.name: one for one in own if isinstance(one, OwnTask)}
 
 
 def own_task(name: str, given: Any) -> OwnTask:
@@ -279,11 +294,13 @@ def files_in(place: str) -> dict[str, str]:
     folder = Path(place)
     if not folder.is_dir():
         return {"train": place}
-    found: dict[str, str] = {}
-    for split, names in IN_FOLDER.items():
-        for file in (folder / f"{name}{ending}" for name in names for ending in ENDINGS):
-            if file.exists():
-                found.setdefault(split, str(file))
+    found = {
+        split: str(folder / f"{name}{ending}")
+        for split, names in IN_FOLDER.items()
+        for name in reversed(names)
+        for ending in TABLES[::-1]
+        if (folder / f"{name}{ending}").exists()
+    }
     if "train" not in found:
         raise DataError(f"{folder}: expected a file train.csv or the like, found none")
     return found

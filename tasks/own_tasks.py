@@ -12,7 +12,7 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from common.files import atomic_write_text
 from common.sequences import no_sequence
 from common.settings import build, plain, short
 from common.yaml_files import read_yaml
+from tasks.base import TaskOptions
 from tasks.own_task import FILES, NAME, OwnTask, own_task
-from tasks.registry import TaskOptions
 
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
 MISSING_REPRS = ("None", "nan", "<NA>", "NaT")  # of missing labels; the last two are of pandas
@@ -45,11 +45,9 @@ def task(
         first: the name of a built-in task with its options (`task("sst", head="softmax")`); a
             description, `NAME=FILE:text=...,label=...,...` or `NAME=FILE.yaml`; or a list of n
             texts or n pairs of texts, with `labels`.
-        labels: n labels: classes, as texts or whole numbers; for the similarity of pairs,
-            numbers, at least one of them a float; for the regression of texts, numbers, at least
-            one of them with a fraction; or n lists of labels, which may be empty. A missing label,
-            None or NaN, is a blank cell of the file; beside whole numbers of pairs, it needs a
-            `type`.
+        labels: n labels: classes, as texts or whole numbers; numbers, at least one of them a float;
+            or n lists of labels, which may be empty. Floats are similarities of pairs; for texts,
+            the type is inferred as from a file. A missing label, None or NaN, is a blank cell.
         name: the name of a task from lists.
         folder: the folder in which lists are stored as a file, named after its checksum. The run
             reads this file, also when it is resumed.
@@ -65,8 +63,7 @@ def task(
         raise SettingsError(f"labels: only a list of texts has them, found task {first!r}")
     if "=" in first:
         return parse(first, options).completed()
-    texts = {key: str(one) if type(one) is int else one for key, one in options.items()}
-    return build("task", TaskOptions, {"name": first, **texts})
+    return build("task", TaskOptions, {"name": first, **options})
 
 
 def task_from_lists(
@@ -87,14 +84,15 @@ def task_from_lists(
     if "classes" in keys:
         classes = keys.pop("classes")
         keys["labels"] = classes if isinstance(classes, str) else listed("classes", classes)
-    if "type" not in keys:
-        keys["type"] = type_of_lists(len(columns), found, keys)
+    types = {type(label) for label in found}
+    if "labels" in keys or not types & {float, list, tuple}:
+        keys.setdefault("type", "classification")
+    elif float in types and len(columns) == 2 and type(None) not in types:
+        keys.setdefault("type", "similarity")  # pandas has whole numbers beside None as floats, too
     keys = {"text": columns, "label": LABEL, **keys}
     own_task(name, {"train": name, **keys})  # whose keys are checked before a file is written
-    stored = [
-        dict(zip((*columns, LABEL), (*row, label), strict=True))
-        for row, label in zip(rows, found, strict=True)
-    ]
+    table = [[*row, label] for row, label in zip(rows, found, strict=True)]
+    stored = [dict(zip((*columns, LABEL), row, strict=True)) for row in table]
     return own_task(name, {"train": str(store_rows(folder, name, stored)), **keys}).completed()
 
 
@@ -117,29 +115,6 @@ def check_no_matrix(labels: Sequence[Any]) -> None:
         names = "[[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
         found = f"found a matrix with rows such as {short(rows[0])}: use {names}"
         raise SettingsError(f"labels: expected lists of the labels that a text has, {found}")
-
-
-def type_of_lists(texts: int, labels: Sequence[Any], keys: Container[str] = ()) -> str:
-    """Return the type of a task from lists, with these further keys of its description.
-
-    It is multi-label for lists of labels, similarity for pairs with numbers, one a float, and
-    regression for single texts with numbers, one with a fraction. Keys of classes make it
-    classification. A missing label is None. Raise SettingsError where they leave the type open.
-    """
-    known = [label for label in labels if label is not None]
-    types = {type(label) for label in known}
-    if types & {list, tuple}:
-        return "multi-label"
-    if "labels" in keys or not types <= {int, float}:
-        return "classification"
-    if any(label % 1 for label in known):
-        return "similarity" if texts == 2 else "regression"
-    if texts == 1 or float not in types:
-        return "classification"
-    if len(known) < len(labels):  # pandas stores whole numbers beside missing ones as floats
-        line = "expected similarity or classification, as some labels of the pairs are missing"
-        raise SettingsError(f"type: {line}, found none")
-    return "similarity"
 
 
 def store_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
@@ -180,14 +155,10 @@ def table_tasks(
     Raises:
         SettingsError, DataError: with a message of one line.
     """
-    return [one.completed() for one in parse_table(file, text=text, labels=labels, **options)]
-
-
-def parse_table(file: str | Path, **options: Any) -> list[OwnTask]:
-    """Return the tasks of `table_tasks` before their file is read."""
     if (found := no_sequence(file, "df.to_csv(FILE, index=False)")) is not None:
         raise SettingsError(f"file: expected the name of a file or a folder, found {found}")
-    given = {key: one for key, one in options.items() if one not in (None, "", (), [])}
+    keys = {"text": text, "labels": labels, **options}
+    given = {key: one for key, one in keys.items() if one not in (None, "", (), [])}
     given = {**file_keys(str(file)), **given}
     columns = given.pop("labels", ())
     columns = [columns] if isinstance(columns, str) else columns
@@ -196,12 +167,12 @@ def parse_table(file: str | Path, **options: Any) -> list[OwnTask]:
     if not columns:
         raise SettingsError(f"{file}: labels: expected a column or more, found none")
     tasks = []
-    for column, keys in columns.items():
-        if keys and not isinstance(keys, Mapping):
-            raise SettingsError(f"labels: {column}: expected keys such as type, found {keys!r}")
-        own = {**given, "label": column, **(keys or {})}
+    for column, more in columns.items():
+        if more and not isinstance(more, Mapping):
+            raise SettingsError(f"labels: {column}: expected keys such as type, found {more!r}")
+        own = {**given, "label": column, **(more or {})}
         tasks.append(own_task(own.pop("name", name_of_column(column)), own))
-    return tasks
+    return [one.completed() for one in tasks]
 
 
 def parse_column(text: str) -> tuple[str, dict[str, Any]]:

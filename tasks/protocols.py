@@ -17,7 +17,7 @@ from tasks.base import Task
 from tasks.labelled_files import Source, innermost
 from tasks.readers import Examples
 from tasks.splits import DerivedSource, WithoutLeaks, random_split
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 MAX_DEV = 500  # examples of dev (Moukafih et al., 2022, section 4.1)
 HELD_OUT = 0.1  # of the training examples, as dev

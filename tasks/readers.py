@@ -116,10 +116,16 @@ def named_label(names: tuple[str, ...]) -> Callable[[str], float]:
     return parse
 
 
-def spelled_label(classes: Mapping[str, int]) -> Callable[[str], float]:
-    """Return a parser of labels with several spellings, in lower or upper case."""
-    parse, numbers = named_label(tuple(classes)), tuple(classes.values())
-    return lambda label: numbers[int(parse(label.lower()))]
+def spelled_label(labels: Sequence[str]) -> Callable[[str], float]:
+    """Return a parser of classes in lower or upper case, with `|` between spellings of a class."""
+    spelled = {one.lower(): n for n, label in enumerate(labels) for one in label.split("|")}
+
+    def parse(label: str) -> float:
+        if label.lower() not in spelled:
+            raise ValueError(f"expected {', '.join(labels).replace('|', ', ')}")
+        return spelled[label.lower()]
+
+    return parse
 
 
 def score_label(low: float, high: float) -> Callable[[str], float]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.readers import Examples, Limit, amount, normalise_text, text_hash
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
 
@@ -67,16 +67,6 @@ def first_classes(source: Source, count: int) -> DerivedSource:
     return of_each_split(source, make)
 
 
-def joined_texts(source: Source) -> DerivedSource:
-    """Join the texts of an example, such as a title and a body."""
-
-    def make(examples: Examples, split: str, where: str) -> Examples:
-        texts = [" ".join(filter(None, several)) for several in zip(*examples.texts, strict=True)]
-        return replace(examples, texts=(texts,))
-
-    return of_each_split(source, make, row_by_row=True)
-
-
 @dataclass(frozen=True)
 class WithoutLeaks:
     """Leave out training examples that are also in dev or test, of the source or of `others`.
@@ -128,62 +118,69 @@ def keys(examples: Examples) -> list[frozenset[str]]:
     return [frozenset(map(normalise_text, texts)) for texts in zip(*examples.texts, strict=True)]
 
 
+# (a hash of each example) -> the rows of each split, in a random order.
+Rule = Callable[[np.ndarray], dict[str, np.ndarray]]
+
+
 @dataclass(frozen=True)
 class SplitFile:
-    """Splits of a training file, the same for every run; test may be another file.
+    """Splits of a training file by a rule, the same for every run; `held` are those beside train.
 
-    Examples of the same group, or else with equal texts, are in the same split.
+    Examples of the same group, or else with equal texts, are in the same split. With
+    `optional_dev`, a file for dev is used if there is one.
     """
 
     source: LabelledFiles
-    test: float | bool | None = None
+    rule: Rule
+    held: tuple[str, ...] = ("dev",)
+    optional_dev: bool = False
     splits: tuple[str, ...] = ("train", "dev", "test")
 
-    def parts(self, known: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the rows of each split, given a hash of each example, in a random order."""
-        raise NotImplementedError
-
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        if split == "test" and not self.test:
-            return self.source.read(folder, "test", limit)
+        if not self.parted(folder, split):
+            return self.source.read(folder, split, limit)
         examples = self.source.read(folder, "train")
-        parts = self.parts(hashes(examples))
+        parts = self.rule(hashes(examples))
         check_parts(parts, len(examples), self.where(folder, "train"))
         rows = parts[split]
         if split != "train":  # blank rows are reported once
-            found = replace(examples.select(np.sort(rows)), blank_rows=0, groups=None)
-            return found.sample(limit)
+            return replace(examples.select(np.sort(rows)), blank_rows=0, groups=None)
         drawn = rows[: amount(len(rows), limit)]
         before = None if len(drawn) == len(rows) else len(rows)
         return replace(examples.select(np.sort(drawn)), drawn_from=before, groups=None)
 
     def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, "train" if split != "test" or self.test else "test")
+        return self.source.where(folder, "train" if self.parted(folder, split) else split)
+
+    def parted(self, folder: Path, split: str) -> bool:
+        """Return whether a split is a part of the training file."""
+        if self.optional_dev and self.source.file(folder, "dev").exists():
+            return False
+        return split in ("train", *self.held)
 
 
-class PartedSource(SplitFile):
-    """A tenth, at most 10,000 examples, is dev; `test` is a share of the file, None if another."""
+def shares(test: float | None = None) -> Rule:
+    """Return a rule: a tenth, at most 10,000 examples, is dev, and perhaps this share is test."""
 
-    def parts(self, known: np.ndarray) -> dict[str, np.ndarray]:
-        held = min(MOST_DEV, max(1, round(DEV * len(known))))
-        tested = max(1, round(self.test * len(known))) if self.test else 0
+    def parts(known: np.ndarray) -> dict[str, np.ndarray]:
+        sizes = {"dev": min(MOST_DEV, max(1, round(DEV * len(known))))}
+        if test is not None:
+            sizes = {"test": max(1, round(test * len(known))), **sizes}
         order = np.random.default_rng(0).permutation(len(known))
-        names = ("train", "test", "dev") if self.test else ("train", "dev")
-        sizes = (tested, held) if self.test else (held,)
-        return dict(zip(names, deal(known, order, sizes), strict=True))
+        return dict(zip(("train", *sizes), deal(known, order, [*sizes.values()]), strict=True))
+
+    return parts
 
 
-class HashedSource(SplitFile):
-    """The hash of a row says its split: a tenth is dev, and with `test` another tenth is test.
+def by_hash(known: np.ndarray, test: bool) -> dict[str, np.ndarray]:
+    """Return a tenth of the rows as dev, and with `test` another tenth as test, by their hashes.
 
     So a row, a text and a group are in the same split of all tasks and of all files.
     """
-
-    def parts(self, known: np.ndarray) -> dict[str, np.ndarray]:
-        tenths = np.array([*["train"] * 8, "dev", "test" if self.test else "train"])
-        order = np.random.default_rng(0).permutation(len(known))
-        part = tenths[known % 10][order]
-        return {split: order[part == split] for split in np.unique(tenths)}
+    tenths = np.array([*["train"] * 8, "dev", "test" if test else "train"])
+    order = np.random.default_rng(0).permutation(len(known))
+    part = tenths[known % 10][order]
+    return {split: order[part == split] for split in np.unique(tenths)}
 
 
 def hashes(examples: Examples) -> np.ndarray:

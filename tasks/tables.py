@@ -1,25 +1,32 @@
-"""Rows and columns of CSV, TSV, JSON Lines and Parquet files, by the ending of their names."""
+"""The reader of CSV, TSV, JSON Lines and Parquet files, by the ending of their names."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from common.files import check_regular
-from tasks.text_files import DataError, decoded_lines, to_text
 
 JSON_LINES, PARQUET = (".json", ".jsonl"), ".parquet"
 TABLES = (".csv", ".tsv", *JSON_LINES, PARQUET)
-Rows = Iterator[tuple[int, dict[str, Any]]]  # line from 1, values by column
+Lines = Iterator[tuple[int, str]]  # line number from 1, text with the line break
+Rows = Iterator[tuple[int, dict[str, Any]]]  # line number from 1, values by column
 
 # The csv module's limit of 131,072 characters is too small for long texts. Without a limit, an open
 # quote would include the rest of a file of any size.
 csv.field_size_limit(1 << 24)
+
+
+class DataError(UserError):
+    """An invalid data file."""
 
 
 def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
@@ -56,15 +63,9 @@ def rows_by_name(
     check_columns(path, header, needed)
     for line, row in rows:
         try:
-            found = {
-                name: value
-                if isinstance(value := row.get(name), str)
-                else field(row, name, lists.get(name))
-                for name in needed
-            }
+            yield line, {name: field(row, name, lists.get(name)) for name in needed}
         except ValueError as error:
             raise DataError(f"{path}, line {line}: {error}") from error
-        yield line, found
 
 
 def whole_rows(
@@ -75,19 +76,18 @@ def whole_rows(
     Other fields may have any type: lists and the like are written as JSON. The columns of JSON
     Lines are the keys of the first object; a missing key is an empty field.
     """
-    header, rows = open_table(path, quoted_tabs=quoted_tabs)
+    header, rows = open_table(path, quoted_tabs)
     check_columns(path, header, [*needed, *header])
     for line, row in rows:
         try:
-            fields = [field(row, n) if n in needed else shown(row.get(n)) for n in header]
+            yield header, [field(row, n) if n in needed else shown(row.get(n)) for n in header]
         except ValueError as error:
             raise DataError(f"{path}, line {line}: {error}") from error
-        yield header, fields
 
 
 def columns_of(path: Path, quoted_tabs: bool = True) -> list[str]:
     """Return the names of a file's columns; for JSON Lines, the keys of the first object."""
-    return open_table(path, quoted_tabs=quoted_tabs)[0]
+    return open_table(path, quoted_tabs)[0]
 
 
 def holds_lists(path: Path, column: str) -> bool:
@@ -97,9 +97,7 @@ def holds_lists(path: Path, column: str) -> bool:
 
 
 def open_table(
-    path: Path,
-    quoted_tabs: bool = True,
-    names: Sequence[str] | None = None,
+    path: Path, quoted_tabs: bool = True, names: Sequence[str] | None = None
 ) -> tuple[list[str], Rows]:
     """Return the columns of a file of any format, and its rows; arguments as for `rows_by_name`."""
     if path.suffix.lower() == PARQUET:
@@ -125,29 +123,48 @@ def open_csv(path: Path, quoted_tabs: bool, names: Sequence[str] | None) -> tupl
     )
     kind = "comma-separated" if comma else "tab-separated"
 
-    def rows_of_fields() -> Iterator[tuple[int, list[str]]]:
+    def next_fields() -> tuple[int, list[str]] | None:
         while True:
             begin = reader.line_num + 1
             try:
-                fields = next(reader, None)
+                if fields := next(reader):  # a blank line is no row
+                    return begin, fields
+            except StopIteration:
+                return None
             except csv.Error as error:
                 line = f"expected {kind} fields, found: {error}"
                 raise DataError(f"{path}, line {begin}: {line}") from error
-            if fields is None:
-                return
-            if fields:  # a blank line is no row
-                yield begin, fields
 
-    def rows_by_column() -> Rows:
-        for line, fields in found:
+    def rows() -> Rows:
+        while found := next_fields():
+            line, fields = found
             if len(fields) != len(header):
                 expected = f"expected {len(header)} {kind} fields, found {len(fields)}"
                 raise DataError(f"{path}, line {line}: {expected}")
             yield line, dict(zip(header, fields, strict=True))
 
-    found = rows_of_fields()
-    header = list(names or next(found, (1, []))[1])
-    return header, rows_by_column()
+    header = list(names or (next_fields() or (1, []))[1])
+    return header, rows()
+
+
+def decoded_lines(path: Path) -> Lines:
+    """Yield the lines of a UTF-8 file, with or without a byte-order mark."""
+    check_regular(path, DataError)  # a pipe cannot be read twice
+    try:
+        with path.open("rb") as file:
+            yield from decoded(file, str(path))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def decoded(lines: Iterable[bytes], name: str) -> Lines:
+    """Yield lines of UTF-8 text, with or without a byte-order mark; errors contain `name`."""
+    for number, line in enumerate(lines, 1):
+        try:
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            found = f"found byte 0x{line[error.start]:02x}; save the file as UTF-8"
+            raise DataError(f"{name}, line {number}: expected UTF-8 text, {found}") from error
 
 
 def csv_lines(path: Path) -> Iterator[str]:
@@ -215,7 +232,8 @@ def field(row: Mapping[str, Any], name: str, separator: str | None = None) -> st
     """Return a value as text, a list only with a separator; raise ValueError for other types."""
     if name not in row:
         raise ValueError(f"expected a key {name!r}, found {', '.join(row)}")
-    value = row[name]
+    if isinstance(value := row[name], str):
+        return value
     if separator and isinstance(value, list):
         parts = [to_text(one) for one in value]
         for one in parts:
@@ -226,6 +244,20 @@ def field(row: Mapping[str, Any], name: str, separator: str | None = None) -> st
     if not isinstance(text, str):
         raise ValueError(f"expected text or a number in {name!r}, found {value!r:.60}")
     return text
+
+
+def to_text(value: Any) -> Any:
+    """Convert numbers, dates and missing values to text; return other values as they are.
+
+    Whole numbers have no point: a column of classes may have 1 in one file and 1.0 in another.
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool) or (
+        isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    ):
+        value = int(value)
+    return str(value) if isinstance(value, int | float | Decimal | date | time) else value
 
 
 def shown(value: Any) -> str:

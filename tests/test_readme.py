@@ -17,8 +17,7 @@ import pytest
 
 from cli import main
 from multitask.settings.config import RunConfig
-from tasks import DECLARED
-from tasks.catalog import REVIEWS
+from tasks import DATA_SETS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -255,11 +254,9 @@ def test_every_mode_is_in_the_readme():
 
 def test_every_tasks_files_are_documented():
     lines = [line for line in PAGES["running.md"].splitlines() if line.startswith("| `")]
-    files = {
-        name: {declared.folder, declared.train, declared.dev} for name, declared in DECLARED.items()
-    }
-    for name, published in REVIEWS.items():
-        own = [file for file in (published.train, published.test) if isinstance(file, str)]
+    files = {}
+    for name, row in DATA_SETS.items():
+        own = [file for file in (row.train, row.dev, row.test) if isinstance(file, str)]
         files[name] = {part for file in own for part in file.split("/")}
     for name, parts in files.items():
         (line,) = [line for line in lines if f"`{name}`" in line.split(" | ")[0]]

@@ -19,19 +19,18 @@ from common.settings import (
     hints_of_fields,
     is_users,
     methods,
-    short,
 )
 from common.suggestions import suggestion
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
 from multitask.sampling import FirstTask
-from multitask.settings.methods import ROLES, task_classes
+from multitask.settings.methods import ROLES
 from multitask.settings.presets import preset_settings
 from multitask.settings.run_settings import RunSettings
 from tasks import TaskOptions
 from tasks.contrastive import ContrastiveEPO
 from tasks.objectives import Objective
-from tasks.own_task import OwnTask, own_tasks_of
+from tasks.own_task import OwnTask, complete_task, own_tasks_of, tasks_by_name
 
 CROSS_ENTROPY: tuple[Any, ...] = (None, "ce", {"name": "ce"})  # no other objective
 
@@ -42,12 +41,14 @@ class RunConfig(RunSettings):
     Every setting is a keyword, as in `RunSettings`. A method is a name, a mapping with `name` and
     its settings, or an object: `sampling="temperature"`, `sampling={"name": "temperature",
     "temperature": 3}`, `sampling=Temperature(temperature=3)`; a mapping without `name` changes
-    settings of the default method. `tasks` are names or objects, as from `task`. Raise
-    SettingsError for an invalid or contradictory setting.
+    settings of the default method. `tasks` are such names, mappings or objects, as from `task`, or
+    their options by name: `tasks={"sst": {"head": "softmax"}}`. Raise SettingsError for an invalid
+    or contradictory setting.
     """
 
     def __init__(self, **given: Any) -> None:
-        given = with_tasks(given)
+        if "tasks" in given:
+            given["tasks"] = tasks_by_name(given["tasks"])
         known = {one.name: one for one in fields(RunConfig)}
         for key in given.keys() - known.keys():
             roles = [role for role in ROLES if role != "regularizers" and key in names_in(role)]
@@ -70,16 +71,12 @@ class RunConfig(RunSettings):
     def changed(self, **settings: Any) -> RunConfig:
         """Return the configuration with other settings; all others keep their values.
 
-        A mapping changes settings of the method that is there, unless it names another one. The
-        mode follows from new tasks or a new objective.
+        A mapping changes settings of the method that is there, unless it names another one. Tasks
+        keep options that are not given. The mode follows from new tasks or a new objective.
         """
         kept = {one.name: getattr(self, one.name) for one in fields(self)}
         if {"tasks", "objective"} & settings.keys():
             del kept["mode"]
-        if "tasks" in settings:
-            names = with_tasks(settings)["tasks"]
-            options = kept["task_options"].items()
-            kept["task_options"] = {name: one for name, one in options if name in names}
         return RunConfig(**merged(kept, settings))
 
     @property
@@ -144,11 +141,14 @@ class RunConfig(RunSettings):
         epochs = min(1, self.epochs - 1) if found.epochs is None else found.epochs
         return replace(found, epochs=epochs) if epochs else None
 
-    def options_of(self, task: str) -> TaskOptions:
-        """Return a task with its options, or one on the user's own files."""
-        if task in self.own_tasks:
-            return self.own_tasks[task]
-        return task_classes()[task](**self.task_options.get(task, {}))
+    @property
+    def own_tasks(self) -> dict[str, OwnTask]:
+        """The tasks on the user's own files."""
+        return own_tasks_of(self.tasks)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings; tasks are a list, since their order matters."""
+        return super().to_json() | {"tasks": [one.to_json() for one in self.tasks.values()]}
 
     def source_files(self) -> dict[str, Path]:
         """Return the files of a user's own methods and tasks, by name.
@@ -156,7 +156,7 @@ class RunConfig(RunSettings):
         A class of an interactive session has no file.
         """
         used = [getattr(self, role) for role in ROLES if role != "regularizers"]
-        used += [*self.regularizers, *map(self.options_of, self.tasks)]
+        used += [*self.regularizers, *self.tasks.values()]
         own = [type(one).__module__ for one in used if one is not None and is_users(type(one))]
         files = [Path(getattr(sys.modules[one], "__file__", None) or "") for one in own]
         return {file.name: file for file in files if file.is_file()}
@@ -169,29 +169,6 @@ class RunConfig(RunSettings):
 def names_in(role: str) -> set[str]:
     """Return the names of the settings of the methods of a part."""
     return {one.name for method in methods(ROLES[role]).values() for one in fields(method)}
-
-
-def with_tasks(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with tasks as names, and their options in `task_options` and `own_tasks`."""
-    tasks = given.get("tasks", ())
-    if not isinstance(tasks, list | tuple):
-        raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(tasks)}")
-    found = dict(given)
-    hint = hints_of_fields(RunSettings)["task_options"]
-    options = dict(convert("task_options", hint, given.get("task_options", {})))
-    own = own_tasks_of(given.get("own_tasks", {}))
-    names: list[Any] = []
-    for one in tasks:
-        if isinstance(one, OwnTask):
-            own[one.name] = one
-        elif isinstance(one, TaskOptions):
-            options[one.name] = {f.name: getattr(one, f.name) for f in fields(one)}
-        names.append(one.name if isinstance(one, TaskOptions) else one)
-    own = {name: one for name, one in own.items() if name in names}
-    for key, value in (("tasks", tuple(names)), ("task_options", options), ("own_tasks", own)):
-        if value or key in found:
-            found[key] = value
-    return found
 
 
 def defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,17 +198,15 @@ def mode_of(tasks: Any, objective: TrainingObjective | None) -> str:
 def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings, in which those of `given` replace those of `base`.
 
-    Settings of a method are merged one by one, unless another method is given, and so are the
-    options of tasks.
+    Settings of a method are merged one by one, unless another method is given, and so are those of
+    a task, unless it is given as an object.
     """
     found = {**base, **given}
-    old, new = base.get("task_options"), given.get("task_options")
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        both = [t for t in new if isinstance(old.get(t), Mapping) and isinstance(new[t], Mapping)]
-        found["task_options"] = {
-            **old,
-            **new,
-            **{task: {**old[task], **new[task]} for task in both},
+    if "tasks" in base and "tasks" in given:
+        had = tasks_by_name(base["tasks"])
+        found["tasks"] = {
+            name: one if isinstance(one, TaskOptions) else {**as_mapping(had.get(name, {})), **one}
+            for name, one in tasks_by_name(given["tasks"]).items()
         }
     for role in ROLES.keys() & base.keys() & given.keys():
         old, new = as_mapping(base[role]), as_mapping(given[role])
@@ -252,6 +227,8 @@ def checked(key: str, hint: Any, value: Any, default: Any) -> Any:
     """Return the value of a setting, or its default; raise SettingsError if it is invalid."""
     if value is MISSING:
         return default
+    if key == "tasks":
+        return {name: complete_task(one) for name, one in value.items()}
     if key == "regularizers":
         several = value if isinstance(value, list | tuple) else [value]
         return tuple(build(key, ROLES[key], one) for one in several)
@@ -261,4 +238,4 @@ def checked(key: str, hint: Any, value: Any, default: Any) -> Any:
         if isinstance(value, Mapping) and "name" not in value and default is not None:
             value = {"name": default.name, **value}
         return build(key, ROLES[key], value)
-    return value if key == "own_tasks" else convert(key, hint, value)
+    return convert(key, hint, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 from common.errors import SettingsError
 from common.settings import convert, default_of, hints_of_fields, methods, takes
 from multitask.settings.config import RunConfig, as_mapping
-from multitask.settings.methods import ROLES, task_classes
+from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import RunSettings
+from tasks import TaskOptions
 
 
 def nested(
-    flat: Mapping[str, Any], tasks: Sequence[str], base: Mapping[str, Any] = MappingProxyType({})
+    flat: Mapping[str, Any], tasks: Iterable[str], base: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
     """Return settings as `RunConfig` has them from settings by the names of their flags.
 
@@ -35,17 +36,18 @@ def nested(
                 found[key] = {"name": name, **own} if name else own
             elif key in flat:
                 found[key] = name
-        elif key in left:
+        elif key in left and key != "tasks":
             found[key] = by_task(key, hint, left.pop(key), tasks)
-    options = {
-        name: own
-        for name, cls in task_classes().items()
-        if name in tasks and (own := taken(dict(flat), cls, tasks))
-    }
-    used = {key for name in options for key in keys_of(task_classes()[name])}
+    known = methods(TaskOptions)
+    options = {name: taken(dict(flat), known[name], tasks) for name in tasks if name in known}
+    used = {"tasks"}.union(*(keys_of(known[name]) for name, own in options.items() if own))
     for key in (key for key in left if key not in used):
         raise SettingsError(f"{key}: needs {' or '.join(owners(key))}")
-    return found | ({"task_options": options} if options else {})
+    if any(options.values()):
+        found["tasks"] = {name: options.get(name, {}) for name in tasks}
+    elif "tasks" in flat:
+        found["tasks"] = flat["tasks"]
+    return found
 
 
 def keys_of(cls: Any) -> dict[str, str]:
@@ -56,7 +58,7 @@ def keys_of(cls: Any) -> dict[str, str]:
     }
 
 
-def taken(left: dict[str, Any], cls: Any, tasks: Sequence[str]) -> dict[str, Any]:
+def taken(left: dict[str, Any], cls: Any, tasks: Iterable[str]) -> dict[str, Any]:
     """Remove the settings of a method from `left`; return them by the names of its fields."""
     hints = hints_of_fields(cls)
     return {
@@ -67,7 +69,7 @@ def taken(left: dict[str, Any], cls: Any, tasks: Sequence[str]) -> dict[str, Any
 
 
 def regularizers(
-    left: dict[str, Any], tasks: Sequence[str], base: Mapping[str, Any]
+    left: dict[str, Any], tasks: Iterable[str], base: Mapping[str, Any]
 ) -> list[dict[str, Any]] | None:
     """Remove the settings of regularisers from `left`; return all terms, or None without change."""
     given = base.get("regularizers", ())
@@ -89,11 +91,11 @@ def owners(key: str) -> list[str]:
         for role, family in ROLES.items()
         for name, cls in methods(family).items()
     }
-    found |= {f"task {name}": cls for name, cls in task_classes().items()}
+    found |= {f"task {name}": cls for name, cls in methods(TaskOptions).items()}
     return [name for name, cls in found.items() if key in keys_of(cls)]
 
 
-def by_task(key: str, hint: Any, value: Any, tasks: Sequence[str]) -> Any:
+def by_task(key: str, hint: Any, value: Any, tasks: Iterable[str]) -> Any:
     """Return the texts of a flag as one value for all tasks, or as values by task.
 
     They are `1`, `sst=1 sts=3`, or `1 sts=3`. Other values stay as they are.

@@ -13,13 +13,13 @@ from pathlib import Path
 from zlib import crc32
 
 from common.errors import RunError
-from common.settings import Settings, methods
+from common.settings import Settings
 from losses.objectives import TrainingObjective
 from multitask.combiners import Combiner
 from multitask.optimizer import LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
-from tasks import TASKS, TaskOptions
+from tasks import TaskOptions
 from tasks.protocols import Protocol
 
 ROLES: dict[str, type[Settings]] = {
@@ -35,11 +35,6 @@ ROLES: dict[str, type[Settings]] = {
 # By name, since pretrain depends on this package.
 for module in ("tasks.contrastive", "tasks.lacon", "pretrain.objectives"):
     import_module(module)
-
-
-def task_classes() -> dict[str, type[TaskOptions]]:
-    """Return the built-in tasks and a user's classes of tasks by name."""
-    return {**TASKS, **methods(TaskOptions)}
 
 
 def load_methods(file: str) -> None:

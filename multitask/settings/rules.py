@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from common.settings import build, default_of
+from common.settings import default_of
 from multitask.combiners import Sum
 from multitask.combiners.base import WithPreference
 from multitask.settings.config import RunConfig
-from multitask.settings.methods import task_classes
-from tasks.registry import SAME_MEANING, TaskOptions
+from tasks import SAME_MEANING
+from tasks.base import Task
 
 Rules = Iterator[tuple[object, str]]  # whether a rule is broken, and a sentence about it
 
@@ -25,26 +25,18 @@ def faults(c: RunConfig) -> Iterator[str]:
 
 
 def names_of_tasks(c: RunConfig) -> Iterator[str]:
-    """Yield unknown and repeated tasks, and settings of tasks that the run does not have."""
-    known = (*task_classes(), *c.own_tasks)
-    for name in c.tasks:
-        if name not in known:
-            yield f"tasks: no task {name!r}; there are {', '.join(known)}"
-        if c.tasks.count(name) > 1:
-            yield f"tasks: {name} is there twice"
+    """Yield settings of tasks that the run does not have."""
     first = c.first()
     by_task: dict[str, Any] = {
         "first_task": [first.task] if first and first.task else [],
         **{f"{one.prefix}weight": one.weight for one in c.regularizers},
     }
-    others = ("auxiliary", "branch_only", "task_options", "limit", "label_smoothing")
+    others = ("auxiliary", "branch_only", "limit", "label_smoothing")
     by_task |= {key: getattr(c, key) for key in (*others, "class_weights")}
     for key, names in by_task.items():
         for name in names if isinstance(names, Mapping | list | tuple) and c.tasks else ():
             if name not in c.tasks:
                 yield f"{key}: {name} is not among the tasks {', '.join(c.tasks)}"
-    for name, options in c.task_options.items():
-        build("task_options", TaskOptions, {"name": name, **options})
 
 
 def of_modes(c: RunConfig) -> Rules:
@@ -55,7 +47,7 @@ def of_modes(c: RunConfig) -> Rules:
         yield other, f"objective {c.objective.name}: mode {c.mode} does not have it"
     yield c.branch_only and c.branch is None, "branch_only: needs branch, the number of layers"
     for task in c.tasks if c.protocol.draws else ():
-        without = not c.options_of(task).has_classes
+        without = c.tasks[task].build().kind.classes is None
         yield without, f"protocol {c.protocol.name}: needs tasks with classes, found {task}"
     for one in c.regularizers:
         alone = one.learns_from_teacher and not c.teacher
@@ -66,30 +58,30 @@ def of_modes(c: RunConfig) -> Rules:
 def of_losses(c: RunConfig) -> Rules:
     """Yield the rules about losses that exclude each other or that no task has."""
     objective, found = c.task_objective, ", ".join(c.tasks)
-    options = {task: c.options_of(task) for task in c.tasks}
-    classes = [task for task, one in options.items() if one.has_classes]
+    built = {name: one.build() for name, one in c.tasks.items()}
+    classes = [name for name, one in built.items() if one.kind.classes]
     named = f"objective {objective.name}" if objective else ""
     given: dict[str, object] = {named: objective, "class_balanced": c.class_balanced}
     given["label_smoothing"] = c.label_smoothing
     for what in (key for key, value in given.items() if value and not classes):
         yield True, f"{what}: needs a task with classes, found {found}"
-    columns = any(one.has_columns for one in options.values())
+    columns = any(one.kind.columns for one in built.values())
     line = f"class_weights: needs a task with classes or labels, found {found}"
     yield c.class_weights and not columns, line
     for task in classes:
-        own_loss, smooth = len(options[task].objectives) > 1, smoothing_of(c, task)
+        own_loss, smooth = len(built[task].objectives) > 1, smoothing_of(c, built[task])
         yield own_loss and smooth, f"{task}: its own loss and label_smoothing exclude each other"
         if objective is None:
             continue
         excluded = {
             "its own loss": own_loss,
-            "class_weights": has_class_weights(c, task),
+            "class_weights": has_class_weights(c, built[task]),
             "label_smoothing": objective.own_loss and smooth,
-            "its own head": objective.own_head and c.task_options.get(task, {}).get("head"),
+            "its own head": objective.own_head and "head" in c.tasks[task].to_json(),
         }
         for what in (key for key, there in excluded.items() if there):
             yield True, f"{task}: {what} and {named} exclude each other"
-        pairs = objective.single_embedding and options[task].vectors > 1
+        pairs = objective.single_embedding and built[task].vectors > 1
         yield pairs, f"{named}: needs single texts or pair joint, found {task}"
     if objective is not None:
         frozen = c.freeze_encoder and not objective.trains_only_heads
@@ -142,32 +134,30 @@ def of_pretraining(c: RunConfig) -> Rules:
     for task in c.tasks:
         other = objective.of_pairs and task not in SAME_MEANING
         yield other, f"{named}: needs {' or '.join(SAME_MEANING)}, found {task}"
-        options = c.options_of(task)
-        without = objective.of_classes and (not options.has_classes or options.vectors > 1)
+        built = c.tasks[task].build()
+        without = objective.of_classes and (built.kind.classes is None or built.vectors > 1)
         yield without, f"{named}: needs single texts with classes, not {task}"
     yield from ((True, fault) for fault in objective.length_faults(c.epochs))
 
 
-def smoothing_of(c: RunConfig, task: str) -> float:
+def smoothing_of(c: RunConfig, task: Task) -> float:
     """Return the label smoothing of a task; 0 for one without classes."""
     if isinstance(c.label_smoothing, Mapping):
-        return c.label_smoothing.get(task, 0.0)
-    return c.label_smoothing if c.options_of(task).has_classes else 0.0
+        return c.label_smoothing.get(task.name, 0.0)
+    return c.label_smoothing if task.kind.classes else 0.0
 
 
-def has_class_weights(c: RunConfig, task: str) -> bool:
+def has_class_weights(c: RunConfig, task: Task) -> bool:
     """Return whether the loss of a task weights its classes or labels."""
     if isinstance(c.class_weights, Mapping):
-        return task in c.class_weights
-    return c.class_weights is not None and c.options_of(task).has_columns
+        return task.name in c.class_weights
+    return c.class_weights is not None and task.kind.columns is not None
 
 
 def objectives_of(c: RunConfig) -> dict[str, tuple[str, ...]]:
     """Return each task's objectives, as `Task.objectives` gives them."""
     objective = c.task_objective
     return {
-        task: objective.terms_of(task)
-        if objective is not None and c.options_of(task).has_classes
-        else c.options_of(task).objectives
-        for task in c.tasks
+        name: objective.terms_of(name) if objective and task.kind.classes else task.objectives
+        for name, task in ((name, one.build()) for name, one in c.tasks.items())
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -15,9 +15,8 @@ from multitask.optimizer import AdamW, Linear, LrSchedule, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Joint, RoundRobin, Sampler, Schedule
 from multitask.settings.presets import PRESETS
-from tasks import SAMPLE
+from tasks import SAMPLE, TaskOptions
 from tasks.metrics import MetricName
-from tasks.own_task import OwnTask
 from tasks.protocols import Protocol
 
 TRAINING_MODES = ("single", "multitask", "pretrain")
@@ -35,20 +34,17 @@ class RunSettings(Settings):
     mode: Literal["", "single", "multitask", "pretrain", "probe", "ensemble"] = setting(
         "", help="what is trained (default: it follows from tasks and objective)", flag=False
     )
-    tasks: tuple[Name, ...] = setting((), help="names of the tasks", group="tasks", flag=False)
+    tasks: Mapping[str, TaskOptions] = setting(
+        factory=dict,
+        help="tasks with their options: names, mappings or objects; on the command line, --task, "
+        "--tasks, --data-file and --TASK-OPTION",
+        flag=False,
+    )
     auxiliary: tuple[Name, ...] = setting(
         (),
         help="tasks that train with the others, but select no epoch",
         group="tasks",
         modes=("multitask",),
-        flag=False,
-    )
-    task_options: Mapping[str, Mapping[str, Any]] = setting(
-        factory=dict, help="options by task; on the command line, --TASK-OPTION", flag=False
-    )
-    own_tasks: Mapping[str, OwnTask] = setting(
-        factory=dict,
-        help="own tasks by name; on the command line, --data-file or --task NAME=FILE:...",
         flag=False,
     )
     data: Name = setting(

@@ -78,7 +78,7 @@ class Row:
 
 
 def baseline(task: str, head: str) -> dict[str, Any]:
-    return BASELINE | {"task_options": {task: {"head": head}}}
+    return BASELINE | {"tasks": {task: {"head": head}}}
 
 
 def smart(task: str, weight: float) -> dict[str, Any]:
@@ -134,7 +134,7 @@ FURTHER |= {
     for name in ("M7", "M8", "M10")
 }
 # Table 3: [CLS] pooling; Table 4: a sigmoid at the end of the similarity head.
-SIGMOID = {"task_options": {"sts": {"activation": "sigmoid"}}}
+SIGMOID = {"tasks": {"sts": {"activation": "sigmoid"}}}
 FURTHER |= {
     **{
         f"T3-{ROWS[m].tasks[0]}": replace(ROWS[m], settings=BASELINE) for m in ("M11", "M12", "M13")
@@ -235,7 +235,7 @@ def row_cell(
     every_row = changed_by_flags(
         base, mode="single", **PAPER
     )  # a frozen encoder has no use for its rate
-    config = changed_by_flags(every_row, tasks=row.tasks, epochs=total, **settings)
+    config = changed_by_flags(every_row, **{"tasks": row.tasks, "epochs": total, **settings})
     before = pretraining_cell(row, base) if row.pretraining else None
     return Cell(name, config, SEEDS, analysed_training, before, keeps_folder=True)
 

@@ -10,7 +10,7 @@ from multitask.combiners import PCGrad
 from multitask.regularizers import Smart
 from multitask.sampling import RoundRobin
 from multitask.settings.config import RunConfig
-from studies.bees.cells import EVERY, OWN_RATES, PAPER, SIGMOID, tuned_rate
+from studies.bees.cells import EVERY, OWN_RATES, PAPER, tuned_rate
 from studies.fairness import batch_reason, limit_reason, pooling_reason
 from studies.results import Cell
 from studies.study import Report
@@ -120,7 +120,7 @@ def has_normalised_noise(config: RunConfig) -> bool:
 
 def has_sigmoid(config: RunConfig) -> bool:
     """Return whether the similarities of a run end in a sigmoid."""
-    return config.task_options.items() >= SIGMOID["task_options"].items()
+    return any(one.to_json().get("activation") == "sigmoid" for one in config.tasks.values())
 
 
 def unfair(report: Report, rows: Sequence[str]) -> list[str]:
@@ -136,7 +136,7 @@ def unfair(report: Report, rows: Sequence[str]) -> list[str]:
         found += [f"SimCSE trains {line}" for line in dict.fromkeys(lines)]
     encoder = report.request.base.encoder
     untuned = (one for one in trained if one.config.optimizer.lr != tuned_rate(one.name, encoder))
-    for tasks in dict.fromkeys(one.config.tasks for one in untuned):
+    for tasks in dict.fromkeys(tuple(one.config.tasks) for one in untuned):
         found.append(f"the rate was not tuned for {', '.join(tasks)}")
     found += batch_reason(one.config for one in cells)
     if "batch_size" in report.request.changes:

@@ -20,7 +20,7 @@ from multitask.settings.from_flags import changed_by_flags
 from studies.results import Cell
 from studies.runner import training
 from studies.tuning import Search, Tuned, changes_of, rates
-from tasks import MANY_CLASSES, PAIRS, data_folder
+from tasks import DATA_SETS, PAIRS, data_folder
 from tasks.lacon import HEADS
 from tasks.readers import limit_of
 
@@ -139,7 +139,7 @@ class Experiments:
         """Return a cell of Figure 6; with all classes it is a main cell."""
         if count == CLASS_TASKS[task][-1]:
             return self.main(task, method)
-        options = {"task_options": {task: {"classes": str(count)}}}
+        options = {"tasks": {task: {"classes": count}}}
         name = f"classes-{task}-{count}-{method}"
         return self.cell(name, task, SEEDS, **(self.of_method("main", task, method) | options))
 
@@ -222,13 +222,12 @@ class Experiments:
         """
         if name in self.made:
             return self.made[name]
-        most = MOST_OF_MANY if task in MANY_CLASSES else MOST
+        most = MOST_OF_MANY if task in DATA_SETS and len(DATA_SETS[task].labels) > 2 else MOST
         if task in ABLATED:
             most = ALL
         config = changed_by_flags(
             self.base,
-            tasks=(task,),
-            task_options={task: {"pair": "joint"}} if task in PAIRS else {},
+            tasks={task: {"pair": "joint"} if task in PAIRS else {}},
             protocol="capped",
             shots=self.base.limit if isinstance(self.base.limit, int) else most,
             limit=None,

@@ -200,7 +200,7 @@ def unfair_sweep(results: Scores, what: str, compared: Sequence[float], pairs: P
     searched = [
         search
         for search in searches_of(results.cells.searches, "main", "lacon")
-        if search.cell.config.tasks[0] in tasks
+        if next(iter(search.cell.config.tasks)) in tasks
     ]
     setting, _ = lacon.SWEEPS[what]
     tuned = results.cells.tuned

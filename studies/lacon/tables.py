@@ -48,7 +48,7 @@ class Scores:
         counts = self.counts([one], "test_counts")
         if not counts:
             return None
-        metric = lacon.METRICS.get(one.config.tasks[0])
+        metric = lacon.METRICS.get(next(iter(one.config.tasks)))
         return always(max(counts) / sum(counts), len(counts), metric)
 
     def counts(self, cells: Iterable[Cell], which: str) -> list[int]:
@@ -63,7 +63,7 @@ class Scores:
     def learnt(self, cells: Iterable[Cell]) -> set[str]:
         """Return the tasks of which a method has learnt something, by its score or correlation."""
         return {
-            one.config.tasks[0]
+            next(iter(one.config.tasks))
             for one in cells
             if correlates(self.stored, one)
             or (

@@ -150,12 +150,10 @@ class Experiments:
         """
         if (key := (task, method, *prefixes)) in self.made:
             return self.made[key]
-        options: dict[str, dict[str, str]] = {task: {"pair": "joint"}} if task in PAIRS else {}
         settings = PAPER | dict(self.changes) | method_settings(method)
         config = changed_by_flags(
             self.base,
-            tasks=(task,),
-            task_options=options,
+            tasks={task: {"pair": "joint"} if task in PAIRS else {}},
             drop_leaks="own",
             **settings,
         )

@@ -160,7 +160,7 @@ def data_table(results: Accuracies) -> Table:
 def data_notice(results: Accuracies) -> str:
     """Return a sentence about tasks with figures whose files are not here; empty without any."""
     cells = results.cells.every()
-    run = {one.config.tasks[0] for one in cells if results.of(one)}
+    run = {next(iter(one.config.tasks)) for one in cells if results.of(one)}
     names = [task for task in absent_tasks(cells) if task in run]
     there = f" The files of {', '.join(names)} are not here, so that their counts are missing."
     return there if names else ""

@@ -48,7 +48,7 @@ def setting_claims(results: Accuracies, setting: str) -> list[Claim]:
     starred = differences(results.of, [one for one, _ in hard], [every for _, every in hard])
     frozen = {
         "SuperLoss": {
-            (one.config.tasks[0], seed): difference
+            (next(iter(one.config.tasks)), seed): difference
             for one in main["superloss"]
             for seed, difference in between(results.of(one), results.of(one, "tuned")).items()
         }

@@ -12,7 +12,7 @@ import pytest
 from run_files import metrics, predictions, telemetry
 
 import cli
-from tasks.own_types import TYPES
+from multitask import task
 from tasks.predictions import read_scores, scores_name
 
 OWN = Path(__file__).parents[2] / "tasks" / "sample" / "own"
@@ -48,7 +48,7 @@ def name_of(case):
 
 
 def metric_of(case):
-    return TYPES[case.split()[0]].main_metric
+    return task(text_of(case)).build().kind.main_metric
 
 
 def text_of(case):

@@ -4,13 +4,12 @@ import importlib
 import re
 import subprocess
 import sys
-from dataclasses import MISSING, fields
 
 import pytest
 from run_files import ROOT
 
 import cli
-from common.settings import choices_of, default_of, hints_of
+from common.settings import choices_of, hints_of
 from multitask.regularizers import Smart
 from multitask.settings.config import RunConfig
 from tasks import TASKS
@@ -30,7 +29,6 @@ def test_choices_of_settings_equal_the_registries():
     from minbert.batching import NOISE_PLACES
     from minbert.config import PRECISIONS
     from minbert.pooling import POOLINGS
-    from tasks.built_in import QQP_HEADS, QQP_LOSSES, SST_HEADS, STS_HEADS
     from tasks.heads import ACTIVATIONS
     from tasks.metrics import METRICS
 
@@ -39,26 +37,9 @@ def test_choices_of_settings_equal_the_registries():
         (RunConfig, "pooling"): POOLINGS,
         (RunConfig, "precision"): {"auto", *PRECISIONS},
         (Smart, "place"): NOISE_PLACES,
-        (TASKS["qqp"], "loss"): QQP_LOSSES,
-        (TASKS["sst"], "head"): SST_HEADS,
-        (TASKS["qqp"], "head"): QQP_HEADS,
-        (TASKS["sts"], "head"): STS_HEADS,
         (TASKS["sts"], "activation"): ACTIVATIONS,
     }.items():
         assert set(choices_of(hints_of(settings)[name])) == set(expected), name
-
-
-def test_declared_defaults_and_objectives_equal_those_of_the_built_tasks():
-    from tasks import build_task
-
-    for name, task in TASKS.items():
-        options = {one.name: default_of(one) for one in fields(task)}
-        given = {key: one for key, one in options.items() if one not in (None, MISSING)}
-        plain, same = build_task(name), build_task(name, **given)
-        assert repr(plain.build_head(4)) == repr(same.build_head(4))
-        assert (plain.objectives, plain.vectors) == (task().objectives, task().vectors)
-        for loss in choices_of(hints_of(task)["loss"]) if "loss" in options else ():
-            assert build_task(name, loss=loss).objectives == task(loss=loss).objectives
 
 
 def flags_in(text):

@@ -7,12 +7,17 @@ from common.errors import SettingsError
 from common.settings import hints_of, methods
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
-from tasks import build_task
+from tasks import TASK_NAMES, WITH_CLASSES, build_task
 from tasks.objectives import Objective, with_objective
 
 TINY = ("--encoder", "tiny", "--epochs", "1")
 SST = ("--mode", "single", "--task", "sst", *TINY)
 ALL = ("--mode", "multitask", *TINY)
+
+
+def test_tasks_with_classes_are_known_without_building_them():
+    having = [name for name in TASK_NAMES if build_task(name).kind.classes]
+    assert having == [*WITH_CLASSES]
 
 
 @pytest.mark.parametrize("name", methods(Objective))

@@ -110,14 +110,14 @@ def test_modes_that_train_store_its_description(flags, moods, tmp_path, run_ok):
     command = ("--mode", *flags.split(), moods, "--encoder", "tiny", "--dev-limit", "20")
     run_ok(*command, "--output", tmp_path / "run")
     stored = config(tmp_path / "run")
-    assert (stored["tasks"], list(stored["own_tasks"])) == (["moods"], ["moods"])
+    assert [one["name"] for one in stored["tasks"]] == ["moods"]
 
 
 def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run_ok):
     folder = Path(shutil.copytree(trained[0], tmp_path / "run"))
     evaluate = ("--mode", "evaluate", "--predictions", folder)
     shown = run_ok(*evaluate, "--tasks", "moods").stdout.splitlines()
-    source = config(folder)["own_tasks"]["moods"]["train"]  # dev and test are parts of it
+    source = config(folder)["tasks"][0]["train"]  # dev and test are parts of it
     assert shown[:2] == [f"data of moods: {source}", ""]
     lines = [line.split() for line in shown]
     for split, count in (("dev", "7"), ("test", "5")):

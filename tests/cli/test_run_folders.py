@@ -68,7 +68,7 @@ def test_a_finished_run_is_printed_and_left_unchanged(run_copy, run_ok):
 
 
 @pytest.mark.parametrize(
-    ("flags", "key"), [(["--epochs", "3"], "epochs"), (["--sts-head", "cosine"], "task_options")]
+    ("flags", "key"), [(["--epochs", "3"], "epochs"), (["--sts-head", "cosine"], "tasks")]
 )
 def test_a_run_of_another_configuration_is_refused_with_the_key(flags, key, run_copy, error_line):
     folder, command = run_copy

@@ -31,8 +31,8 @@ def test_a_table_is_trained_with_a_built_in_task_used_and_resumed(tmp_path, run_
     command = ("--mode", "multitask", "--tasks", "sst", *TABLE, *labels, *RUN, "--data", small)
     run_ok(*command, "--output", folder)
     stored = config(folder)
-    assert stored["tasks"] == ["sst", "topic", "urgency", "tags"]
-    assert stored["own_tasks"]["tags"]["group"] == "customer"
+    assert [one["name"] for one in stored["tasks"]] == ["sst", "topic", "urgency", "tags"]
+    assert stored["tasks"][-1]["group"] == "customer"
     assert list(metrics(folder)["test"]) == ["topic", "urgency", "tags"]
     assert "holds this run, finished" in run_ok(*command, "--output", folder).stdout
     again = ("--mode", "multitask", "--config", folder / "config.json", "--output", tmp_path / "b")
@@ -47,7 +47,7 @@ def test_a_table_is_trained_with_a_built_in_task_used_and_resumed(tmp_path, run_
 
 def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok, error_line):
     run_ok("--mode", "single", *TABLE, "--labels", "topic", *RUN, "--output", tmp_path / "run")
-    assert config(tmp_path / "run")["tasks"] == ["topic"]
+    assert [one["name"] for one in config(tmp_path / "run")["tasks"]] == ["topic"]
     shutil.copy(TICKETS, tmp_path)
     file = tmp_path / "table.yaml"
     file.write_text("train: tickets.csv\ntext: text\nlabels: [topic]\ngroup: customer\n")

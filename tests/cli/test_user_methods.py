@@ -85,7 +85,7 @@ class Same(TextObjective, name="same"):
     def source(self, config):
         from functools import partial
 
-        tasks = [config.options_of(name).build() for name in config.tasks]
+        tasks = [one.build() for one in config.tasks.values()]
         return Texts(partial(sentences, tasks), "the tasks")
 
 

@@ -30,8 +30,7 @@ CONFIG = RunConfig(
 
 REPRESENTATION = {
     "combiner": "pcgrad",
-    "tasks": ("qqp",),
-    "task_options": {"qqp": {"loss": "with-contrastive"}},
+    "tasks": {"qqp": {"loss": "with-contrastive"}},
     "batches_per_step": 1,
     "gradients": "representation",
 }

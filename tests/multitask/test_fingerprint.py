@@ -21,7 +21,7 @@ def run_of(folder, *tasks):
     """The folder of a run of own tasks, as far as a later run reads it; return its path as text."""
     own = [task(one) for one in tasks]
     folder.mkdir()
-    settings = {"mode": "multitask", "tasks": [], "own_tasks": {o.name: o.to_json() for o in own}}
+    settings = {"mode": "multitask", "tasks": [one.to_json() for one in own]}
     write_json(folder / "config.json", settings)
     return str(folder)
 

@@ -19,7 +19,7 @@ BASE = {"tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SIMPLE = {bool: (True, False), int: (1, 2, 5), float: (0.1, 0.5, 1.0, 3.0), str: ("sst", "top-1")}
 SPECIAL = {
     "preset": list(PRESETS),
-    "task_options": [{"sst": {"head": "softmax"}}, {"qqp": {"loss": "with-contrastive"}}],
+    "tasks": [{"sst": {"head": "softmax"}, "qqp": {}}, {"qqp": {"loss": "with-contrastive"}}],
 }
 
 

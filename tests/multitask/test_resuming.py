@@ -32,6 +32,7 @@ OWN = {
 }
 
 
+JOINT = {"name": "sts", "pair": "joint"}
 PRETRAINING = {
     "objective": "simcse",
     "tasks": ("sst",),
@@ -93,7 +94,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"regularizers": Smart({"sts": 1.0}, dropout="fresh"), "micro_batch": 3},
         {"schedule": FirstThenJoint(first_epochs=1)},
         {"probe_epochs": 1},
-        {"task_options": {"sts": {"pair": "joint"}}, "regularizers": Smart({"sts": 1.0})},
+        {"tasks": ("sst", "qqp", JOINT), "regularizers": Smart({"sts": 1.0})},
         {"branch": "top-1", "freeze_encoder": True, "combiner": "sum"},
         {"branch": "top-1", "combiner": "pcgrad", "micro_batch": 3},
         {"precision": "bf16", "micro_batch": 3},
@@ -104,10 +105,9 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
             "regularizers": Smart({"sst": 1.0}),
             "micro_batch": 3,
         },
-        {"tasks": ("sst", *OWN), "own_tasks": OWN},
+        {"tasks": {"sst": {}, **OWN}},
         {
-            "tasks": ("sst", "urgency", "tags"),
-            "own_tasks": {name: OWN[name] for name in ("urgency", "tags")},
+            "tasks": {"sst": {}, "urgency": OWN["urgency"], "tags": OWN["tags"]},
             "class_weights": "balanced",
             "regularizers": Smart({"sst": 1.0}),
             "micro_batch": 3,

@@ -22,7 +22,7 @@ from multitask.settings.methods import ROLES
 from multitask.settings.presets import PRESETS, preset_settings
 from multitask.settings.rules import objectives_of
 from tasks import TaskOptions, build_task
-from tasks.registry import SST
+from tasks.built_in import SST
 
 ALL = {"mode": "multitask", "tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 VALUES = [
@@ -33,10 +33,12 @@ VALUES = [
     ({"lr_schedule": {"warmup": 5}}, r"warmup: Expected `float` <= 1.0"),
     ({"freeze_encoder": "no"}, "freeze_encoder: Expected `bool`"),
     ({"limit": {"sst": 0}}, "limit: Expected `int` >= 1"),
-    ({"task_options": {"sst": 3}}, "task_options: Expected `object`"),
+    ({"tasks": {"sst": 3}}, "tasks: no name: 3"),
+    ({"tasks": {"sst": {"head": "round"}}}, "head: Invalid enum value 'round'"),
+    ({"tasks": {"sst": {"tail": 1}}}, "tasks sst: no setting 'tail'; it has head"),
     ({"tasks": "sst"}, "tasks: expected several, such as"),
     ({"tasks": ("sst", "nope")}, "tasks: no task 'nope'; there are sst"),
-    ({"tasks": (SST,)}, "tasks: Expected `str`"),
+    ({"tasks": (SST,)}, "tasks: no name: <class"),
     ({"regularizers": "smrt"}, "regularizers: no method 'smrt'; there are smart, distillation"),
     ({"regularizers": ("smart",)}, "smart_weight: must be above 0"),
     ({"regularizers": Smart(1).to_json() | {"norm": "l1"}}, "norm: Invalid enum value 'l1'"),
@@ -47,13 +49,13 @@ VALUES = [
     ),
     ({"combiner": {"name": "epo", "preference": (1, 1, math.nan)}}, "preference: "),
     ({"combiner": {"name": "epo", "preference": (1, 1, 0)}}, "preference: expected numbers above"),
-    ({"own_tasks": {"mine": {}}, "tasks": ("mine",)}, "mine"),
+    ({"tasks": {"mine": {"file": "a.csv"}}}, "mine: no key 'file'"),
     ({"preset": "beess"}, "preset: there are bees, .*, found 'beess'"),
     ({"epoch": 3}, "no setting 'epoch'; did you mean epochs?"),
     ({"protocol": "few-shot"}, "protocol few-shot: expected setting shots"),
     ({"mode": np.array(["single"])}, "mode: "),
 ]
-WITH_LOSS = {"task_options": {"qqp": {"loss": "with-contrastive"}}}
+WITH_LOSS = {"tasks": {"sst": {}, "qqp": {"loss": "with-contrastive"}, "sts": {}}}
 TOGETHER = [  # settings with which the run would silently be another one
     ({"limit": {"cola": 5}}, "limit: cola is not among the tasks"),
     ({"regularizers": Smart({"cola": 1.0})}, "smart_weight: cola is not among the tasks"),
@@ -68,7 +70,6 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"objective": "simcse"}, "objective simcse: mode multitask does not have it"),
     ({"objective": "scl", "tasks": ("sts",), "mode": ""}, "objective scl: needs a task with cla"),
     ({"class_weights": "balanced", "tasks": ("sts",), "mode": ""}, "class_weights: needs a task"),
-    ({"task_options": {"sst": {"head": "round"}}}, "head: Invalid enum value 'round'"),
     ({"objective": "scl", **WITH_LOSS}, "qqp: its own loss and objective scl exclude"),
     ({"label_smoothing": 0.1, **WITH_LOSS}, "qqp: its own loss and label_smoothing exclude"),
     ({"label_smoothing": 0.1, "objective": "lacon"}, "label_smoothing and objective lacon"),
@@ -157,9 +158,10 @@ def test_the_mode_follows_from_tasks_and_objective(settings, mode):
 
 def test_other_tasks_change_the_mode_and_leave_out_options_of_the_tasks_before():
     both = RunConfig(tasks=(SST(head="softmax"), "sts"))
-    assert both.task_options["sst"]["head"] == "softmax"
+    assert both.changed(tasks=("sts", "sst")).tasks["sst"] == SST(head="softmax")
     one = both.changed(tasks=("sts",))
-    assert (one.mode, one.task_options, one.step_batches) == ("single", {}, 1)
+    assert (one.mode, [*one.tasks], one.step_batches) == ("single", ["sts"], 1)
+    assert both.changed(tasks=(SST(), "sts")).tasks["sst"].head == "hidden"
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -190,10 +192,10 @@ def test_cross_entropy_replaces_the_objective_of_a_preset_or_of_another_configur
 
 
 def test_options_of_tasks_are_merged_one_by_one():
-    before = RunConfig(tasks=("qqp", "sts"), task_options={"sts": {"head": "cosine"}})
-    after = before.changed(task_options={"qqp": {"pair": "joint"}, "sts": {"activation": "none"}})
-    assert after.task_options["sts"] == {"head": "cosine", "activation": "none"}
-    assert after.options_of("qqp").joint
+    before = RunConfig(tasks=("qqp", {"name": "sts", "head": "cosine"}))
+    after = before.changed(tasks={"qqp": {"pair": "joint"}, "sts": {"activation": "none"}})
+    sts = {"name": "sts", "head": "cosine", "activation": "none"}
+    assert after.to_json()["tasks"] == [{"name": "qqp", "pair": "joint"}, sts]
 
 
 def test_a_default_never_refuses_what_was_given():
@@ -223,7 +225,7 @@ def test_options_of_a_users_task_may_be_lists():
     config = RunConfig(tasks=(Worded(words=("b", "c")),), encoder="tiny")
     stored = RunConfig(**json.loads(json.dumps(config.to_json())))
     for one in (config, stored):
-        assert one.options_of("worded").words == ("b", "c")
+        assert one.tasks["worded"].words == ("b", "c")
 
 
 def test_a_users_method_cannot_replace_a_built_in_one():

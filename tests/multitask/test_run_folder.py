@@ -51,8 +51,7 @@ def test_a_configuration_is_restored_from_its_file_and_others_are_refused(tmp_pa
     config = replace(
         CONFIG,
         mode="multitask",
-        tasks=("sst", "sts"),
-        task_options={"sts": {"head": "cosine"}},
+        tasks={"sst": {}, "sts": {"head": "cosine"}},
         limit={"sst": 100, "sts": 0.5},
         combiner={"name": "epo", "preference": (0.25, 0.75)},
         regularizers=Smart({"sts": 3.0}),

@@ -15,8 +15,7 @@ pytestmark = pytest.mark.numeric
 
 BOTH = {
     "mode": "single",
-    "tasks": ("qqp",),
-    "task_options": {"qqp": {"loss": "with-contrastive"}},
+    "tasks": {"qqp": {"loss": "with-contrastive"}},
     "batches_per_step": 1,
 }
 LOSSES = ("qqp/cross_entropy", "qqp/contrastive")

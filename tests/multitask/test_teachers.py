@@ -168,7 +168,7 @@ def test_a_finished_student_does_not_hide_that_its_teacher_changed(teacher, tmp_
 
 
 def joint(name):
-    return {"task_options": {name: {"pair": "joint"}}}
+    return {"tasks": {name: {"pair": "joint"}}}
 
 
 @pytest.mark.parametrize("name", ["qqp", "sts"])

@@ -65,8 +65,7 @@ def test_only_dev_chooses_the_strength_and_the_least_of_equals(monkeypatch):
 
 @pytest.mark.parametrize("pair", ["bi", "joint"])
 def test_pairs_and_labelled_tests(pair):
-    options = {"mrpc": {"pair": pair}}
-    config = replace(CONFIG, tasks=("mrpc",), task_options=options, protocol="held-out")
+    config = replace(CONFIG, tasks={"mrpc": {"pair": pair}}, protocol="held-out")
     result, tables = linear_evaluation(config)
     assert result["test"]["mrpc"].keys() == {"accuracy", "f1", "matthews"}
     assert tables["mrpc"]["test"].values.shape == (60, 2)

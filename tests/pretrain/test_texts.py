@@ -19,7 +19,7 @@ from pretrain.texts import (
 )
 from tasks import CS224N, TaskOptions, build_task, data_folder
 from tasks.readers import Examples
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 SAMPLE = data_folder("sample")
 PAIRS = "q,a\nq1,a1\nq2,a2\nq3,a1\nq1,a1\n ,a9\nq4,\n"

@@ -163,7 +163,7 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
     ("first", "second", "expected"),
     [
         ({"data": "one"}, {"data": "two"}, "data 'one'"),
-        ({"task_options": {"sst": {"head": "softmax"}}}, {}, "options of sst {'head': 'softmax'}"),
+        ({"tasks": {"sst": {"head": "softmax"}}}, {}, "head of sst 'softmax'"),
     ],
 )
 def test_runs_that_differ_in_more_than_tasks_and_seed_are_not_merged(
@@ -254,9 +254,8 @@ def test_mcnemar_compares_runs_of_a_common_seed(first, other, expected):
 
 
 def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(make_run, tmp_path):
-    options = {"trec": {"classes": "3"}}
     named = [
-        make_run(f"r{n}", ["trec"], skill, n, task_options=options)
+        make_run(f"r{n}", ["trec"], skill, n, tasks={"trec": {"classes": 3}})
         for n, skill in enumerate((0.2, 0.4, 0.6))
     ]
     together = tmp_path / "together"
@@ -264,7 +263,7 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
     (merged, *others) = score_systems(systems(("e", together), *zip("abc", named, strict=True)))
     assert merged.values("trec", "accuracy") == [found["dev"]["trec"]["accuracy"]]
     assert len(others) == 3
-    other = make_run("other", ["trec"], 0.3, 9, task_options={"trec": {"classes": "4"}})
+    other = make_run("other", ["trec"], 0.3, 9, tasks={"trec": {"classes": 4}})
     with pytest.raises(UserError, match=r"trec: expected classes 3, as in .*r0, found 4"):
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
 

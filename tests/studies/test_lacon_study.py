@@ -24,7 +24,7 @@ def test_settings_are_the_papers():
     config = CELLS.main("mrpc", "lacon").config
     assert (config.pooling, config.lr_schedule.warmup, config.epochs) == ("cls", 0.06, 10)
     assert (config.protocol, config.limit) == (CappedClasses(200), None)
-    assert config.task_options == {"mrpc": {"pair": "joint"}}
+    assert config.to_json()["tasks"] == [{"name": "mrpc", "pair": "joint"}]
     assert (config.optimizer, config.batch_size) == (AdamW(lr=2e-5, head_lr=2e-5), 16)
     assert (config.objective, config.select_by) == (LaCon(), None)
     assert config.objective.label_terms == ("icl", "lcl", "ler")
@@ -52,8 +52,7 @@ def test_settings_are_the_papers():
 
 def test_cells_with_equal_configurations_are_shared():
     assert CELLS.first_classes("trec", 6, "scl").name == "main-trec-scl"
-    options = CELLS.first_classes("trec", 4, "scl").config.task_options
-    assert options == {"trec": {"classes": "4"}}
+    assert CELLS.first_classes("trec", 4, "scl").config.tasks["trec"].classes == 4
     assert CELLS.sweep("rte", "tau", 0.1).name == "main-rte-lacon"
     assert CELLS.sweep("sst2", "lambda", 0.5).name == "main-sst2-lacon"
     assert CELLS.sweep("rte", "lambda", 0).name == "ablation-rte-no-ler"

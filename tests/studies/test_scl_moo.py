@@ -54,7 +54,7 @@ def test_settings_are_the_papers():
         config = one.config
         assert (config.batch_size, config.pooling) == (16, "cls")
         (task,) = config.tasks
-        joint = config.task_options.get(task, {}).get("pair") == "joint"
+        joint = config.tasks[task].build().joint
         assert joint == (task in ("qnli", "mrpc", "rte", "mnli"))
         balanced = one.name.endswith(BALANCED) or isinstance(config.objective, LS | ContrastiveEPO)
         assert config.class_balanced == balanced

@@ -41,7 +41,7 @@ def test_runs_learn_from_single_tasks_and_cross_encoders_of_their_tasks(every, t
     assert [one.name for one in every[TAUGHT].teachers] == names
     assert not any(every[name].config.teacher for name in (*CS224N, "joint-pcgrad"))
     joint = every["cross-qqp"].config
-    assert (joint.task_options["qqp"]["pair"], joint.tasks) == ("joint", ("qqp",))
+    assert joint.to_json()["tasks"] == [{"name": "qqp", "pair": "joint"}]
 
 
 def test_every_row_has_its_meaning(every, tmp_path):

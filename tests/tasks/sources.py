@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.readers import Examples
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 
 @dataclass(frozen=True)

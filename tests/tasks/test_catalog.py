@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import matthews_corrcoef
 
+from common.errors import SettingsError
 from minbert.bi_encoder import BiEncoder
-from tasks import DECLARED, MANY_CLASSES, PAIRS, TASK_NAMES, build_task
-from tasks.built_in import declared_task
-from tasks.catalog import CLUE, GLUE, REVIEWS, Declared
+from tasks import DATA_SETS, PAIRS, build_task
+from tasks.catalog import TABLE
 from tasks.data import tokenized
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 SPLITS = ("train", "dev", "test")
+GLUE, CLUE, REVIEWS = ({name: DATA_SETS[name] for name in group} for group in TABLE.values())
+MANY_CLASSES = [name for name, row in DATA_SETS.items() if len(row.labels) > 2]
 FILES = {
     "sst2": "sentence\tlabel\nit 's a charming \" journey . \t1\nunflinchingly bleak\t0\n",
     "cola": "gj04\t1\t\tThe sailors rode.\ngj04\t0\t*\tThe \"weights rope.\n",
@@ -37,9 +39,9 @@ TARGETS = {
 @pytest.fixture
 def glue(tmp_path):
     for name, declared in GLUE.items():
-        place = tmp_path / ("glue" if name != "rte" else ".") / declared.folder
-        place.mkdir(parents=True)
-        for file in ("train.tsv", declared.dev):
+        place = tmp_path / ("glue" if name != "rte" else ".")
+        for file in (declared.train, declared.dev):
+            (place / file).parent.mkdir(parents=True, exist_ok=True)
             (place / file).write_text(FILES[name], "utf-8")
     return tmp_path
 
@@ -47,7 +49,7 @@ def glue(tmp_path):
 def write_clue(folder, name, labels):
     """Write the train file of a task with these labels."""
     declared = CLUE[name]
-    file = folder / declared.folder / declared.train
+    file = folder / declared.train
     file.parent.mkdir(parents=True, exist_ok=True)
     lines = [
         json.dumps(dict.fromkeys(declared.texts, f"文 {i}") | {"label": label, "id": i}) + "\n"
@@ -60,7 +62,7 @@ def write_clue(folder, name, labels):
 def write_reviews(folder, name, rows=60):
     """Write the files of a data set, with 7 rows in a separate test file; return that of train."""
     published = REVIEWS[name]
-    labels = list(published.labels)
+    labels = "|".join(published.labels).split("|")
     files = {published.train: rows}
     if isinstance(published.test, str):
         files[published.test] = 7
@@ -161,25 +163,23 @@ def test_metrics_of_two_and_of_more_classes():
     assert build_task("cola").kind.metrics(np.zeros(50), targets)["matthews"] == 0
 
 
-def test_a_csv_is_one_line_of_the_table(tmp_path, monkeypatch):
-    declared = Declared("mine", ("text",), "mood", ("bad", "good"), train="a.csv", dev="b.csv")
-    monkeypatch.setitem(DECLARED, "mine", declared)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "a.csv").write_text('mood,text\ngood,"so, ""fine"""\nbad,no\n')
-    found = declared_task("mine").read(tmp_path, "train")
-    assert found.texts == (['so, "fine"', "no"],)
-    assert found.targets.tolist() == [1, 0]
-
-
-def test_tasks_with_many_classes_are_listed():
-    many = {name for name in TASK_NAMES if (build_task(name).kind.classes or 0) > 2}
-    assert many - set(MANY_CLASSES) == {"sst"}
+@pytest.mark.parametrize(
+    ("name", "options", "line"),
+    [
+        ("trec", {"classes": 7}, "classes: expected 2 to 6, as trec has, found 7"),
+        ("trec", {"classes": 1}, "trec_classes: Expected `int` >= 2, found 1"),
+        ("trec", {"pair": "joint"}, "pair: joint needs pairs of texts, which trec does not have"),
+    ],
+)
+def test_options_that_a_data_set_does_not_have_are_refused(name, options, line):
+    with pytest.raises(SettingsError, match=line):
+        build_task(name, **options)
 
 
 @pytest.mark.parametrize("name", MANY_CLASSES)
 def test_a_task_may_have_only_its_first_classes(name, glue):
-    assert build_task(name).kind.classes == MANY_CLASSES[name]
-    task = build_task(name, classes="2")
+    assert build_task(name).kind.classes == len(DATA_SETS[name].labels)
+    task = build_task(name, classes=2)
     assert task.kind.classes == 2
     assert len(task.kind.class_names) == (0 if name == "iflytek" else 2)
     if name == "trec":
@@ -197,7 +197,8 @@ def test_files_of_reviews_are_split_without_overlap(name, tmp_path):
     assert [len(one) for one in splits.values()] == [54 - held, 6, tested]
     if not own_test:
         assert len({i for split in splits.values() for i in split.ids}) == 60
-    classes = list(published.labels.values())
+    spelled = [one.split("|") for one in published.labels]
+    classes = [place for place, several in enumerate(spelled) for _ in several]
     for split in splits.values():
         file = published.test if own_test and split is splits["test"] else published.train
         for number, text, target in zip(split.ids, *split.texts, split.targets, strict=True):

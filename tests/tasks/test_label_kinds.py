@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tasks.label_kinds import infer_type
+from tasks.own_types import infer_type
 
 TAGS = ["app|late", "late", "app", "gift|app", "gift", "late|gift"] * 4
 PROSE = [f"Hello, this is letter {n}, and it is long." for n in range(30)]

@@ -14,7 +14,7 @@ from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
 from multitask.config_tasks import plain_tasks
 from tasks.own_task import own_tasks_of
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
 REPLIES, ALIKE = (REQUESTS.with_name(name) for name in ("replies.csv", "alike.csv"))
@@ -25,7 +25,7 @@ NAMES = ("access", "billing", "breakfast", "cleaning", "heating", "noise", "safe
 
 def stored(own):
     """The task after a run has stored it."""
-    return own_tasks_of(json.loads(json.dumps({own.name: own.to_json()})))[own.name]
+    return own_tasks_of(json.loads(json.dumps([own.to_json()])))[own.name]
 
 
 def rows_of(own):

@@ -11,10 +11,10 @@ import multitask
 from tasks import build_task
 from tasks.kinds import multi_label
 from tasks.predictions import read_scores_of
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
-LISTS = {"26": "[6, 6, 25, 29]", "7": "[2, 6, 7, 0, 0]"}
-SET = {"26": {6, 25, 29}, "7": {2, 6, 7}}
+LISTS = {26: "[6, 6, 25, 29]", 7: "[2, 6, 7, 0, 0]"}
+SET = {26: {6, 25, 29}, 7: {2, 6, 7}}
 
 
 def write(file, header, rows, mark):
@@ -24,7 +24,7 @@ def write(file, header, rows, mark):
 
 
 def write_types(folder, types, label=None, count=40):
-    column, mark = {"26": ("paraphrase_type_ids", ","), "7": ("paraphrase_types", "\t")}[types]
+    column, mark = {26: ("paraphrase_type_ids", ","), 7: ("paraphrase_types", "\t")}[types]
     rows = [[f"ID{n}", f"a, b {n}", f"b {n}", label or LISTS[types]] for n in range(count)]
     write(
         folder / "etpc-paraphrase-train.csv", ["id", "sentence1", "sentence2", column], rows, mark
@@ -43,19 +43,19 @@ def test_lists_of_types_become_labels_and_a_tenth_of_train_is_dev(types, tmp_pat
     examples = task.read(tmp_path, "train")
     names = [task.kind.class_names[place] for place in np.flatnonzero(examples.targets[0])]
     assert {int(name.removeprefix("type ")) for name in names} == SET[types]
-    assert examples.targets.shape == (36, int(types)) == (36, task.kind.columns)
+    assert examples.targets.shape == (36, types) == (36, task.kind.columns)
     assert examples.texts[0][0].startswith("a , b ")
 
 
 @pytest.mark.parametrize("label", ["[12]", "2", "[40]", "x"])
 def test_a_wrong_type_is_an_error_with_its_line(label, tmp_path):
-    write_types(tmp_path, "26", label)
+    write_types(tmp_path, 26, label)
     with pytest.raises(DataError, match="line 2: paraphrase_type_ids: expected a list of types"):
         build_task("etpc").read(tmp_path, "train")
 
 
 def test_loss_scores_and_metrics_of_several_labels():
-    task, kind = build_task("etpc", types="7"), build_task("etpc", types="7").kind
+    task, kind = build_task("etpc", types=7), build_task("etpc", types=7).kind
     logits, targets = torch.randn(5, 7), torch.randint(2, (5, 7)).float()
     probability = logits.sigmoid().numpy()
     gold = targets.numpy()
@@ -79,8 +79,8 @@ def test_loss_scores_and_metrics_of_several_labels():
 
 
 def test_a_run_writes_the_courses_files_and_scores(tmp_path):
-    write_types(tmp_path, "7")
-    settings = {"tasks": ("etpc",), "task_options": {"etpc": {"types": "7"}}, "encoder": "tiny"}
+    write_types(tmp_path, 7)
+    settings = {"tasks": {"etpc": {"types": 7}}, "encoder": "tiny"}
     config = multitask.RunConfig(**settings, data=str(tmp_path), epochs=1)
     run = multitask.train(config, tmp_path / "run")
     assert set(run.metrics["dev"]["etpc"]) >= {"accuracy", "micro_f1", "macro_f1"}
@@ -114,6 +114,6 @@ def test_files_with_goettingens_names_are_read(name, stem, header, row, mark, tm
         write(tmp_path / f"{stem}-{split}.csv", header[:kept], [row[:kept]], mark)
     assert task.read(tmp_path, "dev").targets.tolist() == pytest.approx([float(row[-1])])
     assert task.read(tmp_path, "test").ids == ["a1"]
-    names = task.source.files
+    names, _ = task.source.files
     write(tmp_path / names["dev"], header, [["CS224N", *row[1:]]], "\t")
     assert task.read(tmp_path, "dev").ids == ["cs224n"]  # the course's own names come first

@@ -21,7 +21,7 @@ from tasks.protocols import (
     apply_protocol,
 )
 from tasks.splits import WithoutLeaks, first_classes
-from tasks.text_files import DataError
+from tasks.tables import DataError
 from tests.tasks.sources import Given, Invented
 
 DRAWING = ("few-shot", "capped", "few-a-class", "imbalanced")

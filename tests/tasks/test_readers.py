@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tasks import build_task
 from tasks.labelled_files import LabelledFiles
 from tasks.readers import clean_pair_text, normalise_text
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 SST, QQP, STS = (build_task(name) for name in ("sst", "qqp", "sts"))
 SST_HEADER = ["", "id", "sentence", "sentiment"]
@@ -31,7 +31,7 @@ def test_sst_ids_and_text_are_lowered_and_stripped(write_rows, tmp_path):
 @pytest.mark.parametrize(("task", "label"), [(QQP, "is_duplicate"), (STS, "similarity")])
 def test_pairs_keep_both_texts_and_their_order(task, label, write_rows, tmp_path):
     write_rows(
-        task.source.files["dev"],
+        task.source.files[0]["dev"],
         [*PAIR_HEADER, label],
         ["0", "B", "Is it  so?", "It's so.", "1.0"],
         ["1", "A", "one,two", "Three", "0"],
@@ -58,7 +58,7 @@ def test_columns_are_found_by_name_in_any_order(write_rows, tmp_path):
 def test_labels_1_and_1_0_are_the_same(task, label, write_rows, tmp_path):
     texts = task.source.text_columns
     header = ["id", *texts, *task.source.label_columns]
-    write_rows(task.source.files["train"], header, ["x", *texts, label])
+    write_rows(task.source.files[0]["train"], header, ["x", *texts, label])
     assert task.read(tmp_path, "train").targets.tolist() == [1]
 
 
@@ -144,7 +144,7 @@ def test_what_the_csv_module_wrote_is_read_back(tmp_path, pairs):
         writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL)
         writer.writerow(["id", "a", "b"])
         writer.writerows((str(i), *pair) for i, pair in enumerate(pairs))
-    files = LabelledFiles({"test": path.name}, ("a", "b"), ("label",), float, str, float)
+    files = LabelledFiles(({"test": path.name},), ("a", "b"), ("label",), float, str, float)
     found = files.read(tmp_path, "test")
     assert list(zip(*found.texts, strict=True)) == pairs
 
@@ -159,7 +159,7 @@ def refused(task, folder: Path, split: str = "train") -> str:
         task.read(folder, split)
     message = str(error.value)
     assert len(message.splitlines()) == 1
-    assert str(folder / task.source.files[split]) in message
+    assert str(folder / task.source.files[0][split]) in message
     return message
 
 
@@ -242,7 +242,7 @@ def test_what_is_no_table_is_refused_with_its_line(content, expected, write_byte
 def test_labels_outside_of_the_classes_or_the_scale(task, label, expected, write_rows, tmp_path):
     texts = task.source.text_columns
     header = ["id", *texts, *task.source.label_columns]
-    write_rows(task.source.files["train"], header, ["a", *texts, label])
+    write_rows(task.source.files[0]["train"], header, ["a", *texts, label])
     message = refused(task, tmp_path)
     assert f"line 2: {expected}" in message
     assert message.endswith(f"found {label!r}")

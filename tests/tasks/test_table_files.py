@@ -11,8 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from tasks.own_tasks import task
-from tasks.tables import columns_of, read_sentences, rows_by_name, whole_rows
-from tasks.text_files import DataError
+from tasks.tables import DataError, columns_of, read_sentences, rows_by_name, whole_rows
 
 TEXTS = ["A cat sleeps.", "Zoë, who said: “no”", 'a "quoted" word', "日本語 🙂"]
 

@@ -11,9 +11,9 @@ import pytest
 from common.errors import SettingsError, UserError
 from multitask import RunConfig, table_tasks, task
 from tasks.own_task import own_tasks_of
-from tasks.own_tasks import name_of_column, parse_column, parse_table
+from tasks.own_tasks import name_of_column, parse_column
 from tasks.readers import text_hash
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
 LABELS = ("topic", "urgency:type=classification,labels=low|normal|high", "tags")
@@ -52,10 +52,10 @@ def test_each_column_of_labels_is_a_task():
     assert found[1].labels == ("low", "normal", "high")
     assert found[2].separator == "|"
     for own in found:
-        stored = json.loads(json.dumps({own.name: own.to_json()}))
+        stored = json.loads(json.dumps([own.to_json()]))
         assert own_tasks_of(stored) == {own.name: own}
     config = RunConfig(tasks=[*found, "sst"])
-    assert config.tasks == ("topic", "urgency", "tags", "sst")
+    assert [*config.tasks] == ["topic", "urgency", "tags", "sst"]
     assert list(config.own_tasks) == ["topic", "urgency", "tags"]
 
 
@@ -104,7 +104,7 @@ def test_columns_become_names_of_tasks():
 )
 def test_wrong_keys_of_a_table_are_refused(labels, options, line):
     with pytest.raises(SettingsError, match=line):
-        parse_table("t.csv", text=["text"], labels=labels, **options)
+        table_tasks("t.csv", text=["text"], labels=labels, **options)
 
 
 @pytest.mark.parametrize(

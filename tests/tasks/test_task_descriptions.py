@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +12,10 @@ from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
 from tasks import in_order
 from tasks.data import small_split_notices
-from tasks.own_task import OwnTask, own_tasks_of
+from tasks.own_task import own_tasks_of
 from tasks.own_tasks import parse
 from tasks.readers import Examples
-from tasks.text_files import DataError
+from tasks.tables import DataError
 
 ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]
 PAIR = "type=classification,text=english,text=german,label=same?"
@@ -35,8 +34,8 @@ def file(tmp_path):
 def test_a_flag_describes_a_task(file):
     found = task(f"mine={file}:{PAIR}")
     keys = {"text": ["english", "german"], "label": ["same?"], "labels": ["ja", "nein"]}
-    assert found.to_json() == {"type": "classification", "train": str(file), **keys}
-    stored = json.loads(json.dumps({"mine": found.to_json()}))
+    assert found.to_json() == {"name": "mine", "type": "classification", "train": str(file), **keys}
+    stored = json.loads(json.dumps([found.to_json()]))
     assert own_tasks_of(stored) == {"mine": found}
     assert task(f"mine={file}:{PAIR.partition(',')[2]}") == found
     assert task(f"mine={file}", text=["english", "german"], label="same?") == found
@@ -201,7 +200,6 @@ def test_labels_have_an_order_and_others_are_refused(file):
     [
         ("m", {"type": "other"}),
         ("m", {"text": []}),
-        ("m", {"labels": []}),
         ("m", {"type": "regression"}),
         ("m", {"labels": ["one"]}),
         ("m", {"colour": "red"}),
@@ -211,8 +209,15 @@ def test_labels_have_an_order_and_others_are_refused(file):
 )
 def test_a_stored_task_is_checked(file, name, change):
     stored = task(f"m={file}:{PAIR}").to_json() | change
-    with pytest.raises(SettingsError, match=name):
-        RunConfig(tasks=(name,), own_tasks={name: stored})
+    with pytest.raises(UserError, match=name):
+        RunConfig(tasks=(stored | {"name": name},))
+
+
+def test_a_configuration_completes_a_task_by_its_file(file):
+    keys = {"train": file, "text": ["english", "german"], "label": "same?"}
+    found = RunConfig(tasks={"m": keys}, encoder="tiny")
+    assert found.tasks["m"] == task(f"m={file}:{PAIR}")
+    assert RunConfig(**json.loads(json.dumps(found.to_json()))) == found
 
 
 def test_a_folder_has_its_files_by_split(file):
@@ -240,7 +245,7 @@ NAN = math.nan
         (["yes", NAN, "no"], "classification", "classification"),
         ([0, 1, None], "classification", "classification"),
         (pd.Series([0, 1, None], dtype="Int64"), "classification", "classification"),
-        (pd.Series([0, 1, None]), "classification", None),  # as pandas stores whole numbers, too
+        (pd.Series([0, 1, None]), "classification", "classification"),  # stored as floats
         ([1.0, 2.0, 3.0], "classification", "similarity"),
         ([0.5, 1, 2], "regression", "similarity"),
         (np.array([0.5, NAN, 1.0]), "regression", "similarity"),
@@ -253,15 +258,9 @@ def test_the_type_of_lists_follows_from_their_labels(labels, of_texts, of_pairs,
     rows = [f"text {i}" for i in range(21)]
     rows, kind = ([*zip(rows, rows, strict=True)], of_pairs) if pairs else (rows, of_texts)
     labels = list(labels) * 7
-    if kind is None:
-        with pytest.raises(SettingsError, match="type: expected similarity or classification, as"):
-            task(rows, labels, folder=tmp_path)
-        kind = task(rows, labels, folder=tmp_path, type="similarity").type
-        assert kind == "similarity"
-        return
     blank = {"blank": "unknown"} if kind == "multi-label" else {}
     mine = task(rows, labels, folder=tmp_path, **blank)
-    assert (mine.type, mine.texts) == (kind, 1 + pairs)
+    assert (mine.type, len(mine.text)) == (kind, 1 + pairs)
     assert task(np.array(rows), labels, folder=tmp_path, **blank) == mine
     assert len(list(tmp_path.iterdir())) == 1
     own = mine.build()
@@ -319,17 +318,3 @@ def test_a_wrong_task_is_refused_in_one_line(first, labels, options, expected, t
     with pytest.raises(UserError, match=expected):
         task(first, labels, **folder, **options)
     assert expected is None or not list(tmp_path.iterdir())
-
-
-def test_a_number_of_classes_is_a_number_or_a_text():
-    assert task("trec", classes=3) == task("trec", classes="3")
-
-
-def test_an_own_task_answers_as_a_built_in_one():
-    keys = {"train": "f.csv", "text": ["a", "b"], "label": "y"}
-    own = OwnTask(name="m", type="similarity", low=0, high=5, **keys)
-    built_in = task("sts")
-    for question in ("has_classes", "has_columns", "vectors", "texts", "main_metric", "predicts"):
-        assert getattr(own, question) == getattr(built_in, question)
-    assert replace(own, pair="joint").vectors == 1
-    assert own.objectives == ("m",)
