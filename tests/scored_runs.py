@@ -22,7 +22,7 @@ def scored_run(folder, tasks, skill, seed=11711, order=None, **settings) -> Path
     """Write a run whose dev scores are right by the share `skill`; return its folder."""
     (folder / "predictions").mkdir(parents=True)
     mode = "single" if len(tasks) == 1 else "multitask"
-    config = RunConfig(mode=mode, tasks=tuple(tasks), seed=seed, **settings)
+    config = RunConfig(mode=mode, tasks=tasks, seed=seed, **settings)
     draw = np.random.default_rng([seed, int(1000 * skill)])
     for task in tasks:
         targets = TARGETS[task]

@@ -169,7 +169,10 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
 def test_runs_that_differ_in_more_than_tasks_and_seed_are_not_merged(
     make_run, first, second, expected
 ):
-    one, two = make_run("a", ["sst"], 0.2, 1, **first), make_run("b", ["sst"], 0.3, 2, **second)
+    one, two = (
+        make_run(name, **{"tasks": ["sst"], "skill": 0.2, "seed": seed, **settings})
+        for name, seed, settings in (("a", 1, first), ("b", 2, second))
+    )
     with pytest.raises(UserError, match=rf"b: expected, as a run of the system single, {expected}"):
         systems((None, one), (None, two))
     assert len(systems(("x", one), ("x", two))) == 1
@@ -255,7 +258,7 @@ def test_mcnemar_compares_runs_of_a_common_seed(first, other, expected):
 
 def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(make_run, tmp_path):
     named = [
-        make_run(f"r{n}", ["trec"], skill, n, tasks={"trec": {"classes": 3}})
+        make_run(f"r{n}", {"trec": {"classes": 3}}, skill, n)
         for n, skill in enumerate((0.2, 0.4, 0.6))
     ]
     together = tmp_path / "together"
@@ -263,7 +266,7 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
     (merged, *others) = score_systems(systems(("e", together), *zip("abc", named, strict=True)))
     assert merged.values("trec", "accuracy") == [found["dev"]["trec"]["accuracy"]]
     assert len(others) == 3
-    other = make_run("other", ["trec"], 0.3, 9, tasks={"trec": {"classes": 4}})
+    other = make_run("other", {"trec": {"classes": 4}}, 0.3, 9)
     with pytest.raises(UserError, match=r"trec: expected classes 3, as in .*r0, found 4"):
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
 
