@@ -253,7 +253,7 @@ def test_gradients_at_the_representation_are_the_same_with_micro_batches(make_tr
     for size in (None, 3):
         changes = settings | {"micro_batch": size, "batch_size": 8}
         trainer = make_trainer(f"{size}", **changes, dropout=False)
-        name = trainer.config.tasks[0]
+        (name,) = trainer.config.tasks
         result = trainer.gradient(drawn(trainer, name))
         found[size] = shared_gradient(trainer), result.combined.weights
     (one, weights), (other, same) = found.values()

@@ -32,8 +32,8 @@ def teacher(tmp_path_factory):
     root = tmp_path_factory.mktemp("teachers")
 
     def run(task, **changes):
-        folder = root / f"{getattr(task, 'name', task)}{len(changes)}{changes.get('seed', '')}"
         config = RunConfig(tasks=(task,), **SETTINGS | changes)
+        folder = root / f"{next(iter(config.tasks))}-{config.digest()}"
         return folder if folder.exists() else train(config, folder).folder
 
     return run
@@ -168,24 +168,22 @@ def test_a_finished_student_does_not_hide_that_its_teacher_changed(teacher, tmp_
 
 
 def joint(name):
-    return {"tasks": {name: {"pair": "joint"}}}
+    return {"name": name, "pair": "joint"}
 
 
 @pytest.mark.parametrize("name", ["qqp", "sts"])
 def test_a_teacher_may_read_both_texts_as_one(name, teacher, tmp_path):
-    read = teacher(name, **joint(name))
+    read = teacher(joint(name))
     config = student(read, tasks=(name,))
     found = soft_targets(config)[name].scores
-    trainer = make_trainer(
-        RunConfig(tasks=(name,), init=str(read), **joint(name), **SETTINGS), read
-    )
+    trainer = make_trainer(RunConfig(tasks=(joint(name),), init=str(read), **SETTINGS), read)
     expected = score_split(trainer.model, trainer.tasks[name], trainer.splits[name]["train"])
     assert np.array_equal(found.numpy(), expected)
     run = train(config, tmp_path / "run")
     assert run.metrics["steps"] > 0
     pair = ("A cat sleeps.", "A cat is asleep.")
     assert len(run.model.predict([pair])[name].labels) == 1
-    own = train(student(read, tasks=(name,), **joint(name)), tmp_path / "joint")
+    own = train(student(read, tasks=(joint(name),)), tmp_path / "joint")
     assert own.metrics["steps"] > 0
 
 
@@ -237,7 +235,7 @@ def test_teachers_that_do_not_fit_are_refused(teacher, tmp_path, changes, line):
         two, three = (mood(tmp_path, labels) for labels in ("yn", "ynm"))
         run, changes = teacher(two), {"tasks": (three,)}
     if changes.pop("joint", False):
-        run, changes = teacher("sts"), {"tasks": ("sts",), **joint("sts"), **changes}
+        run, changes = teacher("sts"), {"tasks": (joint("sts"),), **changes}
     runs = (run, teacher("sst", seed=1)) if changes.pop("twice", False) else (run,)
     with pytest.raises((SettingsError, RunError), match=line):
         soft_targets(student(*runs, **changes))

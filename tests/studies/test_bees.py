@@ -87,7 +87,7 @@ def test_hyper_parameters_are_the_papers():
 def test_rows_are_different_runs_and_share_their_pretraining():
     cells = [(row_cell(name, BASE), seed) for name in EVERY for seed in SEEDS[:2]]
     configs = [cell.run_config(seed, Path("runs")) for cell, seed in cells]
-    keys = [(config.digest(), config.tasks) for config in configs]
+    keys = [(config.digest(), *config.tasks) for config in configs]
     assert len(set(keys)) == len(keys)
     before = {name: row_cell(name, BASE).base_cell for name in EVERY}
     assert before["M11"] == before["M14"] == replace(before["M14"])
