@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -40,8 +40,7 @@ class Processes:
     def all_reduce_sum(self, tensor: Tensor) -> Tensor:
         """Replace a tensor by its sum over the processes."""
         if self.count > 1:
-            with ended_process_reported():
-                dist.all_reduce(tensor)
+            exchange(dist.all_reduce, tensor)
         return tensor
 
     def largest(self, number: int) -> int:
@@ -49,8 +48,7 @@ class Processes:
         if self.count == 1:
             return number
         found = torch.tensor(number)
-        with ended_process_reported():
-            dist.all_reduce(found, dist.ReduceOp.MAX)
+        exchange(dist.all_reduce, found, dist.ReduceOp.MAX)
         return int(found)
 
     def joined(self, rows: Tensor, total: int) -> Tensor:
@@ -74,8 +72,7 @@ class Processes:
         """Return the values of all processes, in order."""
         values = [value] * self.count
         if self.count > 1:
-            with ended_process_reported():
-                dist.all_gather_object(values, value)
+            exchange(dist.all_gather_object, values, value)
         return values
 
     @contextmanager
@@ -90,11 +87,10 @@ class Processes:
             raise found
 
 
-@contextmanager
-def ended_process_reported() -> Iterator[None]:
-    """Turn PyTorch's error for an ended process, which has no class, into a UserError."""
+def exchange(call: Callable[..., Any], *arguments: Any) -> None:
+    """Call a function of PyTorch; its error for an ended process becomes a UserError."""
     try:
-        yield
+        call(*arguments)
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]
         raise UserError(

@@ -87,24 +87,6 @@ def test_a_row_accumulates_gradients_in_any_order():
     assert_near(model.written(), torch.tensor([1.0, 3.0]).double() @ expected, 3)
 
 
-def step(model, rows, ids):
-    model.objective(ids, 1.0).backward()
-    rows.collect(0)
-    rows.reduce()
-    rows.write_back(np.ones(1))
-
-
-def test_a_step_forgets_the_gradient_of_the_previous_one():
-    model = Model()
-    rows = model.rows()
-    step(model, rows, [1, 2])
-    model.word.weight.grad.add_(0.5)
-    model.zero_grad(set_to_none=True)
-    expected = model.plain([3], 1.0)
-    step(model, rows, [3])
-    torch.testing.assert_close(model.written(), expected)
-
-
 def test_parameters_without_gradient_count_as_zero():
     model = Model()
     rows = model.rows()

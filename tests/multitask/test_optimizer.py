@@ -43,8 +43,9 @@ def test_layer_decay_gives_each_parameter_the_rate_of_its_layer(make_trainer, tm
     trainer = make_trainer(encoder=encoder, optimizer=AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5))
     groups = trainer.optimizer.param_groups
     rates = {id(p): g["lr"] for g in groups for p in g["params"]}
-    depth = len(trainer.model.bi_encoder.encoder.layers)
-    assert depth == 2
+    sections, encoder = trainer.model.sections(), trainer.model.bi_encoder
+    assert list(sections) == ["embeddings", "layer 1", "layer 2"]
+    assert sum(map(len, sections.values())) == len(list(encoder.parameters())), "all have a row"
     expected = {"embeddings.": 0.25e-3, "layers.0.": 0.5e-3, "layers.1.": 1e-3}
     for name, parameter in trainer.model.named_parameters():
         inside = name.removeprefix("bi_encoder.encoder.")
@@ -113,32 +114,3 @@ def test_gradients_of_what_an_optimizer_leaves_out_are_forgotten(make_trainer):
     trainer = make_trainer(optimizer=PartOfModel(), lr_schedule=Constant(warmup=0.0))
     trainer.train_step(trainer.plan.steps(1)[0])
     assert {one.grad for one in trainer.model.parameters()} == {None}
-
-
-class Counting(torch.optim.SGD):
-    """Numbers of steps in the groups and in the state, by which the rate falls."""
-
-    def step(self, closure=None):
-        for group in self.param_groups:
-            group["k"] = group["k"] + 1
-            group["lr"] /= float(group["k"])
-            for one in group["params"]:
-                self.state[one]["steps"] = self.state[one].get("steps", 0) + 1
-        return super().step(closure)
-
-
-class Counted(Optimizer, name="counted"):
-    """An optimiser with numbers in its groups and in its state."""
-
-    def build(self, model):
-        return Counting([{"params": model.parameters(), "lr": 0.1, "k": 0}])
-
-
-def test_numbers_of_an_optimizer_are_kept(make_trainer):
-    changes = {"optimizer": Counted(), "steps_per_epoch": 2, "epochs": 1}
-    trainer = make_trainer(**changes)
-    trainer.fit()
-    again = make_trainer(**changes)
-    assert again.resume()
-    assert [int(group["k"]) for group in again.optimizer.param_groups] == [2]
-    assert {state["steps"] for state in again.optimizer.state.values()} == {2}

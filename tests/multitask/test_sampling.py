@@ -66,9 +66,7 @@ def test_an_epoch_is_as_long_as_the_smallest_task_or_as_one_pass_over_all():
     batches = RoundRobin().batches(workload(), 1)
     assert batches.tolist() == [0, 1, 2] * 4  # 31 examples are 4 batches of 8
     assert len(Annealed().batches(workload(), 1)) == 27  # 13 + 4 + 8, up to whole steps of 3
-
-
-def test_round_robin_continues_the_order_of_the_previous_epoch():
+    # Round-robin continues the order of the previous epoch.
     work = workload(steps_per_epoch=2, batches_per_step=2)
     drawn = [task for epoch in (1, 2) for task in RoundRobin().batches(work, epoch)]
     assert drawn == [0, 1, 2, 0, 1, 2, 0, 1]
