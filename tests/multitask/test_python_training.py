@@ -1,5 +1,6 @@
 """`train` and `Run` from Python: their results depend on the configuration only."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from common.errors import RunError
 from common.files import read_state
 from minbert.weights import read_tensors
 from multitask import Run, RunConfig, train
-from multitask.combiners import Combined, Combiner
+from multitask.combiners import Combined, Combiner, CombinerState
 from multitask.regularizers import Regularizer
 from multitask.run_folder import RunFolder
 
@@ -52,73 +53,46 @@ class Constant(Regularizer, name="constant"):
         return terms[self.kind]
 
 
-@pytest.mark.parametrize(
-    ("kind", "found"),
-    [
-        ("detached", "2 without a gradient"),
-        ("vector", "a tensor of 3 numbers"),
-    ],
-)
-def test_a_term_without_a_gradient_is_refused(kind, found, tmp_path):
+@pytest.mark.parametrize("kind", ["detached", "vector"])
+def test_a_term_without_a_gradient_is_refused(kind, tmp_path):
     config = ONE.changed(regularizers=(Constant(weight=1.0, kind=kind),))
-    line = "regularizer constant: expected a term of one number with a gradient, or 0"
-    with pytest.raises(RunError, match=f"{line}, found {found}$"):
+    line = "regularizer constant: expected a tensor of one number with a gradient, found tensor"
+    with pytest.raises(RunError, match=re.escape(line)):
         train(config, tmp_path / "run")
 
 
-class State:
-    """Counts of objectives in a form that JSON does or does not keep."""
+class State(CombinerState):
+    """Counts of objectives, and the generator that a checkpoint keeps with them."""
 
-    needs_rows = True
+    stored = ("seen", "generator")
 
-    def __init__(self, form):
-        self.form, self.seen = form, np.zeros(2)
+    def __init__(self):
+        self.seen, self.generator = np.zeros(2), np.random.default_rng(0)
 
     def combine(self, gram, losses, drawn):
         self.seen[list(drawn)] += 1
+        self.generator.random()
         return Combined(np.ones(len(drawn)), "counted")
-
-    def state_dict(self):
-        forms = {
-            "lists": self.seen.tolist(),
-            "array": self.seen,
-            "nan": [float("nan"), (1, 2)],
-        }
-        return {"seen": forms[self.form]}
-
-    def load_state_dict(self, state):
-        self.seen = np.asarray(state["seen"])
 
 
 class Counting(Combiner, name="counting"):
     """A combiner with a state."""
 
-    form: str = "lists"
-
     def build(self, setup):
-        return State(self.form)
+        return State()
 
 
-def test_a_state_that_a_checkpoint_cannot_keep_is_refused_after_the_first_step(tmp_path):
-    config = TWO.changed(combiner=Counting(form="array"), steps_per_epoch=10, limit=None)
-    with pytest.raises(RunError, match=r"counting: expected a state of JSON .*type ndarray"):
-        train(config, tmp_path / "run")
-    assert RunFolder(tmp_path / "run").newest("best") is None
-
-
-@pytest.mark.parametrize("form", ["lists", "nan"])
-def test_a_state_of_json_values_is_kept(form, tmp_path):
-
+def test_the_state_of_a_combiner_is_kept(tmp_path):
     def interrupt(_):
         raise KeyboardInterrupt
 
-    config = TWO.changed(combiner=Counting(form=form), epochs=2)
+    config = TWO.changed(combiner=Counting(), epochs=2)
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "run", callbacks=[interrupt])
-    seen = read_state(RunFolder(tmp_path / "run").newest("last"))["combiner"]["seen"]
-    if form == "lists":
-        steps = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
-        assert seen == [len(steps)] * 2
-    else:
-        assert np.isnan(seen[0])
-        assert seen[1] == [1, 2]
+    stored = read_state(RunFolder(tmp_path / "run").newest("last"))["combiner"]
+    steps = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
+    assert stored["seen"] == [len(steps)] * 2
+    drawn, again = np.random.default_rng(0), State()
+    drawn.random(len(steps))
+    again.load_state_dict(stored)
+    assert again.generator.random() == drawn.random()
