@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 from minbert.batching import Batch
 from minbert.config import BiLSTMConfig
 from minbert.dropout import Dropout
-from minbert.encoder import add_noise, check_length, empty_embedding
+from minbert.encoder import add_noise, empty_embedding
 
 
 class WordEmbeddings(nn.Module):
@@ -46,7 +46,6 @@ class BiLSTM(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, batch: Batch) -> Tensor:
-        check_length(batch, self.config.max_tokens)
         order, sizes = by_time(batch)
         hidden = self.embeddings(batch)
         for layer in self.layers:

@@ -93,12 +93,6 @@ def empty_embedding(rows: int, width: int) -> nn.Embedding:
     return nn.Embedding.from_pretrained(torch.empty(rows, width), freeze=False)
 
 
-def check_length(batch: Batch, max_tokens: int) -> None:
-    """Raise ValueError for a sequence of more than `max_tokens` tokens."""
-    if batch.longest > max_tokens:
-        raise ValueError(f"sequence: expected at most {max_tokens} tokens, found {batch.longest}")
-
-
 class Encoder(nn.Module):
     """Encoder of tokens into hidden states (T, H) of the last layer."""
 
@@ -110,7 +104,6 @@ class Encoder(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the hidden states (T, H)."""
-        check_length(batch, self.config.max_tokens)
         hidden = self.embeddings(batch)
         layout = AttentionLayout(batch, self.config.num_heads, shape_multiples(hidden))
         if more := layout.tokens - batch.tokens:  # otherwise save two copies

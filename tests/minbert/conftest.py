@@ -1,15 +1,12 @@
 """Folders of small random encoders, written once per session by `transformers`."""
 
-import copy
 import json
 import shutil
 
-import numpy as np
 import peer_models
 import pytest
 
 from minbert import BiEncoder
-from minbert.batching import pack
 
 
 @pytest.fixture(scope="session")
@@ -44,16 +41,3 @@ def tiny():
 @pytest.fixture(scope="session")
 def minilm():
     return BiEncoder.from_pretrained("minilm")
-
-
-@pytest.fixture
-def batch(tiny):
-    """Three short texts, packed."""
-    texts = ["A cat sleeps.", "The sun is up, and it will not go down.", "no"]
-    return pack([tiny.tokenizer(texts)], np.arange(len(texts)))
-
-
-@pytest.fixture
-def encoder(tiny):
-    """A copy of the tiny transformer that a test may change."""
-    return copy.deepcopy(tiny.encoder).eval()

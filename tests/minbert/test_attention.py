@@ -102,15 +102,6 @@ def test_padding_tokens_change_nothing(kernel, lengths):
         assert_near(found, expected, 3 * terms(lengths))
 
 
-def test_the_real_varlen_kernel_has_the_arguments_we_give():
-    import inspect
-
-    from torch.nn.attention.varlen import varlen_attn
-
-    names = list(inspect.signature(varlen_attn).parameters)
-    assert names[:7] == list(inspect.signature(fake_varlen_attn).parameters)
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("lengths", LENGTHS)
 def test_varlen_attention_on_a_gpu(lengths):
@@ -142,28 +133,3 @@ def test_kernel_by_device_length_and_dropout(monkeypatch):
         *("varlen_attention", "explicit_attention", "explicit_attention"),
         *("sdpa_attention", "explicit_attention", "explicit_attention"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("dtype", "width", "capability", "expected"),
-    [
-        (torch.bfloat16, 32, (9, 0), True),
-        (torch.float32, 32, (9, 0), False),
-        (torch.bfloat16, 264, (9, 0), False),
-        (torch.bfloat16, 32, (7, 5), False),
-    ],
-)
-def test_flash_attention_requirements(monkeypatch, dtype, width, capability, expected):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    assert attention.has_varlen(torch.zeros(2, 3 * 2 * width, dtype=dtype), 2) is expected
-
-
-def test_dropped_weights_keep_the_mean_context():
-    qkv, layout = inputs([6, 9])
-    torch.manual_seed(0)
-    dropout = Dropout(0.5)
-    contexts = []
-    for _ in range(4000):
-        contexts.append(explicit_attention(qkv.detach(), layout, dropout))
-    mean = torch.stack(contexts).mean(0)
-    torch.testing.assert_close(mean, explicit(qkv.detach(), layout), atol=0.06, rtol=0)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from tolerances import assert_near, encoder_terms
 
-from common.errors import EncoderError, Notice, SettingsError
+from common.errors import EncoderError, Notice
 from minbert import BiEncoder, bi_encoder
 from minbert.pooling import POOLINGS
 from minbert.sources import find_folder
@@ -123,17 +123,6 @@ def test_transformers_and_we_find_the_same_model_in_a_saved_folder(tmp_path, kin
         assert file.read_bytes() == (twice / file.relative_to(saved)).read_bytes(), file.name
 
 
-def test_a_limit_is_that_of_the_positions_at_most(bert_original, tmp_path):
-    most = BiEncoder.from_pretrained(bert_original).encoder.config.max_tokens
-    model = BiEncoder.from_pretrained(bert_original, max_tokens=most)
-    assert model.tokenizer(["cat " * 2000]).lengths.tolist() == [most]
-    for wrong in (most + 1, 2):
-        with pytest.raises(EncoderError, match=f"from 3 to {most}, .*, found {wrong}$"):
-            BiEncoder.from_pretrained(bert_original, max_tokens=wrong)
-    BiEncoder.from_pretrained(bert_original, max_tokens=7).save_pretrained(tmp_path / "saved")
-    assert BiEncoder.from_pretrained(tmp_path / "saved").tokenizer.max_tokens == 7
-
-
 def test_any_sequence_of_strings_is_encoded(tiny):
     column = pandas.Series(TEXTS, index=range(5, 5 + len(TEXTS)))
     expected = tiny.encode(TEXTS)
@@ -143,11 +132,11 @@ def test_any_sequence_of_strings_is_encoded(tiny):
         tiny.encode(column.to_frame())
 
 
-@pytest.mark.parametrize("value", [None, float("nan"), pandas.NA, 3])
-def test_the_row_of_a_missing_text_is_named(tiny, value, monkeypatch):
+@pytest.mark.parametrize("value", [None, float("nan"), 3, ("a", "b"), "\ud800"])
+def test_the_row_of_a_wrong_text_is_named(tiny, value, monkeypatch):
     monkeypatch.setattr(bi_encoder, "WINDOW", 4)  # the row counts from the first window
     column = pandas.Series(["a"] * 6 + [value], index=range(10, 17), dtype=object)
-    with pytest.raises(TypeError, match=rf"found {value} at index 6, counted from 0"):
+    with pytest.raises(TypeError, match=r"at (index )?6\b"):
         tiny.encode(column)
 
 
@@ -156,10 +145,6 @@ def test_wrong_arguments_are_refused(tiny):
         tiny.encode("one string")
     with pytest.raises(TypeError, match="expected a list, found a generator: use encode_stream"):
         tiny.encode(text for text in TEXTS)
-    with pytest.raises(
-        SettingsError, match="precision: expected one of auto, fp32, bf16, found 'fp16'"
-    ):
-        tiny.encode(["a"], precision="fp16")
     with pytest.raises(EncoderError, match="pooling: expected one of mean, cls, max, found 'sum'"):
         BiEncoder.from_pretrained("tiny", pooling="sum")
 

@@ -170,14 +170,6 @@ def test_bfloat16_is_near_float32_of_transformers(tmp_path):
     assert (ours.float() - peer_states(peer, **inputs)).square().mean().sqrt() <= 5e-2
 
 
-def test_invalid_batches_are_refused(tiny):
-    tokens = tiny.tokenizer(["x"])
-    ids = torch.full((129,), int(tokens.ids[0]))
-    batch = type(all_rows(tokens))(lengths=torch.tensor([129]), ids=ids)
-    with pytest.raises(ValueError, match="expected at most 128 tokens, found 129"):
-        tiny.encoder(batch)
-
-
 def test_the_random_start_is_that_of_bert_and_seeded():
     config = EncoderConfig(vocab_size=500, hidden_size=64, num_layers=1, num_heads=2)
     state = random_encoder(config, seed=1).state_dict()

@@ -54,36 +54,21 @@ def hub(monkeypatch, bert_original):
     return calls
 
 
-@pytest.mark.parametrize(
-    ("name", "parts"),
-    [
-        *((n, ["unknown encoder", "minilm, bert-base-uncased"]) for n in ("minilmm", "a/b/c")),
-        ("./no/such", ["unknown encoder"]),
-        ("~/no-such", ["unknown encoder"]),
-        ("some/../../bert", ["unknown encoder"]),
-        ("some/bert@../../x", ["unknown encoder"]),
-    ],
-)
-def test_invalid_names_are_refused_without_a_request(hub, name, parts):
-    expect_error(name, name, *parts)
+@pytest.mark.parametrize("name", ["minilmm", "a/b/c", "./no/such", "~/no-such", "a/b@../../x"])
+def test_invalid_names_are_refused_without_a_request(hub, name):
+    expect_error(name, name, "unknown encoder", "minilm, bert-base-uncased")
     assert len(hub) == 1
 
 
-def test_a_folder_without_a_config_is_refused(tmp_path):
-    expect_error(str(tmp_path), str(tmp_path), "config.json, found none")
-
-
-def test_a_local_folder_is_used_directly(bert_original, monkeypatch):
+def test_a_local_folder_is_used_directly(bert_original, tmp_path):
     assert find_folder(str(bert_original)) == bert_original
-    monkeypatch.chdir(bert_original.parent)
-    assert find_folder(f"./{bert_original.name}").samefile(bert_original)
     assert BiEncoder.from_pretrained(bert_original).width == 32
+    expect_error(str(tmp_path), str(tmp_path), "config.json, found none")
 
 
 def test_without_a_network_the_error_names_offline_encoders(offline):
     for name in ("someone/something", "roberta-base"):
         expect_error(name, name, "Hugging Face hub", "Cannot find", "minilm")
-    expect_error("what is/this", "what is/this", "Repo id must use")
 
 
 class UnreachableError(Exception):

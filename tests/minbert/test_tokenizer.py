@@ -6,9 +6,7 @@ import numpy as np
 import peer_models
 import pytest
 
-from common.errors import EncoderError
 from minbert import tokenizer
-from minbert.sentences import windows
 from minbert.tokenizer_files import load_tokenizer
 
 TEXTS = [
@@ -122,46 +120,6 @@ def test_lower_is_applied_before_the_tokenizer(folder):
     assert rows(lowered(["The"], ["Cat"])) == rows(plain(["the"], ["cat"]))
 
 
-@pytest.mark.parametrize(
-    ("family", "files", "message"),
-    [
-        ("bert", {}, "expected tokenizer.json or vocab.txt, found neither"),
-        ("bert", {"vocab.txt": "[PAD]\n[UNK]\n"}, "sep_token not found in the vocabulary"),
-        ("roberta", {}, "expected tokenizer.json or vocab.json with merges.txt, found neither"),
-        ("roberta", {"vocab.json": "{}"}, "or vocab.json with merges.txt, found neither"),
-        ("roberta", {"vocab.json": '{"a": 0}', "merges.txt": ""}, "files cannot be read"),
-    ],
-)
-def test_missing_files_and_pieces_are_named(folder, family, files, message):
-    for name, content in files.items():
-        (folder / name).write_text(content)
-    with pytest.raises(EncoderError) as caught:
-        load_tokenizer(folder, family, 30)
-    assert message in str(caught.value)
-    assert str(folder) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("texts", "place"),
-    [
-        ([("a b", "c d")], "index 0"),
-        (["a", ["b", "c"]], "index 1"),
-        (["a", None], "found None at index 1"),
-        (["a", "\ud800"], "half a surrogate pair at 1"),
-    ],
-)
-def test_invalid_texts_are_refused_with_their_index(tiny, texts, place):
-    with pytest.raises(TypeError, match=place):
-        tiny.tokenizer(texts)
-    with pytest.raises(TypeError, match=place):
-        tiny.encode(texts)
-    with pytest.raises(TypeError, match=place):
-        tiny.tokenizer(["x"] * len(texts), texts)
-    with pytest.raises(ValueError, match="pairs: expected 2 of them, found 1"):
-        tiny.tokenizer(["a", "b"], ["c"])
-
-
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("chunk", [3, 1000])
 def test_texts_longer_than_the_limit_are_marked_as_truncated(folder, monkeypatch, paired, chunk):
@@ -190,16 +148,3 @@ def test_pairs_are_joined_as_the_library_does(folder, family, limit):
             exact, (found,) = ours.backend.encode(first, second), ours.encoded([first], [second])
             assert (found.ids, found.type_ids) == (exact.ids, exact.type_ids)
             assert bool(found.overflowing) == bool(exact.overflowing)
-
-
-def test_windows_are_limited_by_characters(monkeypatch):
-    monkeypatch.setattr("minbert.sentences.HELD", 12)
-    texts, read = ["abc", "d" * 9, "e", "f" * 30, "", "g"], []
-
-    def source():
-        for text in texts:
-            read.append(text)
-            yield text
-
-    first = next(windows(source(), 10, len))
-    assert first == read == texts[:2]  # nothing is read ahead
