@@ -64,12 +64,6 @@ def test_figures_by_class_count_examples(several, seed):
         assert found[name] == pytest.approx(expected)
 
 
-def test_f1_without_any_positive_is_0_without_a_warning(recwarn):
-    assert f1(np.zeros(5, int), np.zeros(5, int)) == 0
-    assert f1(np.zeros(5, int), np.array([0, 1, 0, 1, 0])) == 0
-    assert not recwarn.list
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_correlations_equal_scipy(seed, dtype):

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from common.errors import SettingsError, UserError
 from multitask import RunConfig, task
-from multitask.config_tasks import plain_tasks
 from tasks.own_task import own_tasks_of
 from tasks.tables import DataError
 
@@ -55,18 +53,6 @@ def test_labels_of_a_cell_are_read_written_and_read_back():
     assert (sum(map(len, splits)), sum(one.blank_rows for one in splits)) == (54, 6)
 
 
-@pytest.mark.parametrize("rest", ["", ",text=topic", ",text=topic,pair=joint"])
-def test_several_labels_have_a_sigmoid_each(rest):
-    own = task(TAGS + rest).build()
-    logits = own.build_head(8).eval()(*torch.randn(own.vectors, 5, 8)).detach().double()
-    targets = (torch.rand(5, 8) > 0.5).double()
-    signs = 2 * targets - 1
-    assert own.kind.loss(logits, targets).item() == pytest.approx(
-        -F.logsigmoid(signs * logits).mean().item()
-    )
-    assert next(iter(own.kind.measure(logits.sigmoid().numpy(), targets.numpy()))) == "micro_f1"
-
-
 def test_a_misspelt_label_among_others_is_refused(tmp_path):
     for one, last in (("train", "noise"), ("dev", "noise; heatin")):
         (tmp_path / f"{one}.csv").write_text(f"t,y\na,heating;noise\nb,\nc,{last}\n")
@@ -92,13 +78,8 @@ def test_lists_of_labels_become_cells(tmp_path):
     assert (mine.type, mine.labels) == ("multi-label", ("a", "b"))
     rows = rows_of(mine.build())
     assert [rows[str(n)] for n in (1, 2, 3)] == [[1, 1], [0, 0], [0, 1]]
-    for labels, more, line in (
-        ([["a|b"]], {}, r"without '\|', not blank, found 'a\|b'"),
-        ([[{}]], {}, "labels without"),
-        ([["a"]], {"type": "classification"}, "line 1: expected text or a number in 'label'"),
-    ):
-        with pytest.raises(UserError, match=line):
-            task(["x"], labels, folder=tmp_path, **more)
+    with pytest.raises(UserError, match=r"without '\|', not blank, found 'a\|b'"):
+        task(["x"], [["a|b"]], folder=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["tags", "minutes"])
@@ -125,8 +106,6 @@ def test_each_column_is_a_label_with_its_name(tmp_path):
     assert task(f"m={tmp_path}/f.yaml") == found
     known = rows_of(task(f"{text},blank=unknown").build())
     assert known == {number: row for number, row in rows.items() if int(number) % 3 == 1}
-    with pytest.raises(SettingsError, match="several label columns have the names of the labels"):
-        task(f"{text},labels=a|b")
     (tmp_path / "f.csv").write_text("t,noise,heating,water\nx,1,0,1\nx,1,maybe,1\n")
     line = r"f.csv, line 3: heating: expected 0 or 1, no or yes, false or true, found 'maybe'"
     with pytest.raises(DataError, match=line):
@@ -152,10 +131,6 @@ def test_lists_in_files_are_labels(ending, tmp_path):
     rows = rows_of(found.build())
     assert [rows[str(n)] for n in (1, 2, 3, 4)] == [[1, 1], [0, 0], [0, 1], [0, 0]]
     assert len(rows_of(task(f"{text},blank=unknown").build())) == 40
-    with pytest.raises(DataError, match="expected labels without ' ', not blank, found 'b c'"):
-        task(f"{text},separator= ")
-    with pytest.raises(DataError, match=r"line 1.*'y'|row 1: expected text or a number"):
-        task(f"{text},type=classification")
 
 
 def test_lists_of_class_numbers_have_the_names_stored_in_the_file(tmp_path):
@@ -188,26 +163,8 @@ def test_numbers_are_standardised_by_the_training_file(rest):
     assert own.kind.loss(outputs, targets).item() == pytest.approx(expected)
     scores = own.kind.scores(outputs).numpy()
     assert scores == pytest.approx([z * deviation + mean for z, _ in pairs])
-    metrics = own.kind.measure(scores, targets.numpy())
-    assert list(metrics) == ["pearson", "spearman", "mae"]
-    errors = [abs(s - y) for s, y in zip(scores.tolist(), numbers[:5], strict=True)]
-    assert metrics["mae"] == pytest.approx(sum(errors) / 5)
+    assert list(own.kind.measure(scores, targets.numpy())) == ["pearson", "spearman", "mae"]
     assert own.output.parse(own.output.show(np.float32(0.1))) == pytest.approx(0.1)
-
-
-def test_the_scale_of_similarities_changes_no_other_loss():
-    """Numbers are standardised; a similarity counts 25 times as much at the default scale."""
-    alike = f"alike={ALIKE}:type=similarity,text=One guest says,text=Another guest says"
-    tasks = (task(f"{alike},label=How alike (0-10)"), task(MINUTES))
-    built_tasks = plain_tasks(RunConfig(tasks=tasks))
-    for own, factor in zip(tasks, (25.0, 1.0), strict=True):
-        values = torch.tensor([0.2, 0.7])
-        for function in ("loss", "divergence"):
-            one, two = (
-                getattr(kind, function)(values, 1 - values)
-                for kind in (own.build().kind, built_tasks[own.name].kind)
-            )
-            assert two.item() == pytest.approx(factor * one.item())
 
 
 @pytest.mark.parametrize(
@@ -216,7 +173,6 @@ def test_the_scale_of_similarities_changes_no_other_loss():
         ("a,1\nb,x\n", "line 3: expected a number, found 'x'"),
         ("a,1\nb,2e30\n", r"line 3: y: expected a number from -1e\+30 to 1e\+30, found '2e30'"),
         ("a,1\nb,1\nc,\n", "expected numbers that differ, found a standard deviation of 0"),
-        ("a,1e-200\nb,2e-200\n", "deviation of 0 and a largest .* use a smaller unit"),
         ("a,1000000000\nb,1000000001\n", r"deviation of 0\.5 .* subtract a constant"),
     ],
 )

@@ -14,6 +14,7 @@ from tasks.predictions import read_scores_of
 from tasks.tables import DataError
 
 LISTS = {26: "[6, 6, 25, 29]", 7: "[2, 6, 7, 0, 0]"}
+PAIR = ["id", "sentence1", "sentence2"]
 SET = {26: {6, 25, 29}, 7: {2, 6, 7}}
 
 
@@ -26,12 +27,9 @@ def write(file, header, rows, mark):
 def write_types(folder, types, label=None, count=40):
     column, mark = {26: ("paraphrase_type_ids", ","), 7: ("paraphrase_types", "\t")}[types]
     rows = [[f"ID{n}", f"a, b {n}", f"b {n}", label or LISTS[types]] for n in range(count)]
-    write(
-        folder / "etpc-paraphrase-train.csv", ["id", "sentence1", "sentence2", column], rows, mark
-    )
-    test = [row[:3] for row in rows[:3]]
+    write(folder / "etpc-paraphrase-train.csv", [*PAIR, column], rows, mark)
     file = folder / "etpc-paraphrase-detection-test-student.csv"
-    write(file, ["id", "sentence1", "sentence2"], test, mark)
+    write(file, PAIR, [row[:3] for row in rows[:3]], mark)
 
 
 @pytest.mark.parametrize("types", LISTS)
@@ -65,11 +63,9 @@ def test_loss_scores_and_metrics_of_several_labels():
     head = nn.Module()
     head.forward = lambda *texts: logits
     np.testing.assert_allclose(task.scores(head, ()).numpy(), probability, rtol=1e-6)
-    found = kind.predictions(probability)
-    metrics = kind.measure(probability, gold)
-    right = np.mean([np.mean(found[:, one] == gold[:, one]) for one in range(7)])
+    found, metrics = kind.predictions(probability), kind.measure(probability, gold)
+    assert metrics["accuracy"] == pytest.approx(np.mean(found == gold))
     both = np.sum(found * gold)
-    assert metrics["accuracy"] == pytest.approx(right)
     assert metrics["micro_f1"] == pytest.approx(2 * both / (found.sum() + gold.sum()))
     assert set(metrics) == {"accuracy", "micro_f1", "macro_f1", "matthews"}
     p, q = torch.randn(2, 5, 7).double()
@@ -97,14 +93,8 @@ def test_a_run_writes_the_courses_files_and_scores(tmp_path):
     ("name", "stem", "header", "row"),
     [
         ("sst", "sst-sentiment", ["id", "sentence", "sentiment"], ["A1", "x, y", "3"]),
-        (
-            *("qqp", "quora-paraphrase"),
-            *(["id", "sentence1", "sentence2", "is_duplicate"], ["A1", "x, y", "z", "1.0"]),
-        ),
-        (
-            *("sts", "sts-similarity"),
-            *(["id", "sentence1", "sentence2", "similarity"], ["A1", "x, y", "z", "3.6"]),
-        ),
+        ("qqp", "quora-paraphrase", [*PAIR, "is_duplicate"], ["A1", "x, y", "z", "1.0"]),
+        ("sts", "sts-similarity", [*PAIR, "similarity"], ["A1", "x, y", "z", "3.6"]),
     ],
 )
 def test_files_with_goettingens_names_are_read(name, stem, header, row, mark, tmp_path):

@@ -30,12 +30,8 @@ def test_sst_ids_and_text_are_lowered_and_stripped(write_rows, tmp_path):
 
 @pytest.mark.parametrize(("task", "label"), [(QQP, "is_duplicate"), (STS, "similarity")])
 def test_pairs_keep_both_texts_and_their_order(task, label, write_rows, tmp_path):
-    write_rows(
-        task.source.files[0]["dev"],
-        [*PAIR_HEADER, label],
-        ["0", "B", "Is it  so?", "It's so.", "1.0"],
-        ["1", "A", "one,two", "Three", "0"],
-    )
+    rows = [["0", "B", "Is it  so?", "It's so.", "1.0"], ["1", "A", "one,two", "Three", "0"]]
+    write_rows(task.source.files[0]["dev"], [*PAIR_HEADER, label], *rows)
     found = task.read(tmp_path, "dev")
     assert found.ids == ["b", "a"]
     assert found.texts == (["is it so ?", "one ,two"], ["it 's so .", "three"])
@@ -170,10 +166,7 @@ def refused(task, folder: Path, split: str = "train") -> str:
         ("Café!", "Cafe\u0301", True),
         ("Café", "Cafe", False),
         ("का", "की", False),
-        ("\U0001f600", "\U0001f622", False),
         ("I love it \u2764\ufe0f", "I love it", True),
-        ("\u2764\ufe0f", "\u2764", True),
-        ("1\ufe0f\u20e3 step", "1 step", True),
         ("\u0130stanbul", "istanbul", True),
         ("?!", " ", True),
     ],
@@ -182,10 +175,8 @@ def test_texts_are_equal_if_their_letters_marks_and_digits_are(one, other, equal
     assert (normalise_text(one) == normalise_text(other)) == equal
 
 
-def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path):
+def test_a_missing_folder_and_a_folder_in_the_place_of_a_file(tmp_path):
     assert "cannot be read: No such file" in refused(SST, tmp_path / "nowhere")
-    file = write_rows("ids-sst-train.csv", SST_HEADER, A)
-    assert "cannot be read: Not a directory" in refused(SST, file)
     (tmp_path / "ids-sst-dev.csv").mkdir()
     assert "expected a regular file, found a folder" in refused(SST, tmp_path, "dev")
 
@@ -194,18 +185,15 @@ def test_a_missing_folder_or_file_and_a_folder_in_its_place(write_rows, tmp_path
     ("rows", "expected"),
     [
         ([["", "x", "sentence", "sentiment"], A], "line 1: expected a column 'id', found x, sente"),
-        ([[*SST_HEADER, "id"], [*A, "1"]], "line 1: expected a column 'id', found it twice"),
         ([SST_HEADER, A, ["1", "b", "two"]], "line 3: expected 4 tab-separated fields, found 3"),
         (
             [SST_HEADER, A, ["1", "b", "two", "1"], ["2", " A ", "x", "1"]],
             "line 4: expected unique ids",
         ),
-        ([SST_HEADER, ["0", "  ", "one", "1"]], "line 2: expected an id without"),
         ([SST_HEADER, A, ["1", "b\nc", "two", "1"]], "line 3"),  # it would break predictions' lines
         ([SST_HEADER], "expected at least one example, found 0"),
         ([SST_HEADER, ["0", "a", "one", ""], ["1", "b", "x", " "]], "2 rows without label or text"),
         # A row that spans lines is known by its first, and lines after it are counted on.
-        ([SST_HEADER, A, ["1", "b", "y\nz", "9"]], "line 3: sentiment"),
         ([SST_HEADER, ["0", "a", "x\ny\nz", "1"], ["1", "b", "four", "9"]], "line 5: sentiment"),
     ],
 )
@@ -218,10 +206,7 @@ def test_wrong_rows_are_refused_with_their_line(rows, expected, write_rows, tmp_
     ("content", "expected"),
     [
         (b"", "line 1: expected a column 'id', found none"),
-        (HEAD.replace(b"e", b"\xe9"), "line 1: expected UTF-8 text, found byte 0xe9"),
         (HEAD + b"a\tone\t1\nb\t\xe9\t1\n", "line 3: expected UTF-8 text, found byte 0xe9"),
-        # An unclosed quote, before few rows and before more than a reader holds at once.
-        (HEAD + b'a\tone\t1\nb\t"open\t1\nc\tthree\t1\n', "line 3"),
         (HEAD + b'a\tone\t1\nb\t"open\t1\n' + b"i\ta sentence\t1\n" * 12_000, "line 3"),
     ],
 )
@@ -233,12 +218,10 @@ def test_what_is_no_table_is_refused_with_its_line(content, expected, write_byte
 @pytest.mark.parametrize(
     ("task", "label", "expected"),
     [
-        *((SST, label, "sentiment: expected a whole number from 0 to 4") for label in
-          ("x", "nan", "-1", "5", "1.5", "1e400", "1_0")),
-        *((STS, label, "similarity: expected a number from 0 to 5") for label in
-          ("x", "-inf", "-0.1", "5.01", "2,5")),
+        *((SST, one, "sentiment: expected a whole number from 0 to 4") for one in ("5", "1.5")),
+        *((STS, one, "similarity: expected a number from 0 to 5") for one in ("nan", "5.01")),
     ],
-)  # fmt: skip
+)
 def test_labels_outside_of_the_classes_or_the_scale(task, label, expected, write_rows, tmp_path):
     texts = task.source.text_columns
     header = ["id", *texts, *task.source.label_columns]

@@ -5,15 +5,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import datasets
 import pytest
 
-from common.errors import SettingsError, UserError
+from common.errors import UserError
 from multitask import RunConfig, table_tasks, task
 from tasks.own_task import own_tasks_of
 from tasks.own_tasks import name_of_column, parse_column
 from tasks.readers import text_hash
-from tasks.tables import DataError
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
 LABELS = ("topic", "urgency:type=classification,labels=low|normal|high", "tags")
@@ -91,44 +89,20 @@ def test_columns_become_names_of_tasks():
 
 
 @pytest.mark.parametrize(
-    ("labels", "options", "line"),
-    [
-        (["1st Topic"], {}, "the first a letter, found '1st-topic'; NAME=... chooses another"),
-        (["type"], {}, "found 'type', which is reserved; NAME=..."),
-        ([], {}, "labels: expected a column or more, found none"),
-        (["topic:shape=b"], {}, "topic: no key 'shape'; there are type, "),
-        (["topic"], {"groups": "x"}, "topic: no key 'groups'; .*; did you mean group?"),
-        ({"topic": 3}, {}, "topic: expected keys such as type, found 3"),
-        (["topic"], {"group": "topic"}, "column 'topic' is there twice, as text, label or group"),
-    ],
-)
-def test_wrong_keys_of_a_table_are_refused(labels, options, line):
-    with pytest.raises(SettingsError, match=line):
-        table_tasks("t.csv", text=["text"], labels=labels, **options)
-
-
-@pytest.mark.parametrize(
     ("change", "line"),
     [
-        (
-            {"text": "topic", "labels": ["text"]},
-            "tickets.csv: text: expected labels that recur",
-        ),
+        ({"labels": ["1st Topic"]}, "first a letter, found '1st-topic'; NAME=... chooses another"),
+        ({"labels": []}, "labels: expected a column or more, found none"),
+        ({"labels": ["topic:shape=b"]}, "topic: no key 'shape'; there are type, "),
+        ({"group": "topic"}, "column 'topic' is there twice, as text, label or group"),
+        ({"text": "topic", "labels": ["text"]}, "tickets.csv: text: expected labels that recur"),
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
         ({"group": "mood"}, "expected a column 'mood'"),
-        ({"dev": str(TICKETS)}, "group: it splits a single file, found also"),
-        ({"file": "gone.csv"}, "gone.csv: expected the file train of topic, found none"),
     ],
 )
-def test_tables_that_do_not_fit_are_refused_in_one_line(change, line):
-    given = {"file": TICKETS, "text": "text", "labels": ["topic"], "group": "customer", **change}
-
-    def read():
-        for own in table_tasks(given.pop("file"), **given):
-            own.build().read(HERE, "train")
-
+def test_wrong_tables_are_refused_in_one_line(change, line):
     with pytest.raises(UserError, match=line) as error:
-        read()
+        tickets(**{"labels": ["topic"], **change})[0].build().read(HERE, "train")
     assert "\n" not in str(error.value)
 
 
@@ -171,35 +145,3 @@ def test_a_text_is_in_the_same_split_of_every_file(table):
     shares = [list(found[whole].values()).count(split) for split in SPLITS]
     assert 10 <= shares[1] <= 30
     assert 10 <= shares[2] <= 30
-
-
-def test_a_limit_draws_training_rows_and_a_row_without_a_group_is_split_by_its_text(table):
-    rows = [(f"text {n}", "ab"[n % 2], "") for n in range(100)]
-    text = f"m={table(('t', 'y', 'g'), rows)}:type=classification,text=t,label=y"
-    grouped, plain = (task(one).build() for one in (f"{text},group=g", text))
-    assert rows_of(grouped) == rows_of(plain)
-    found = plain.read(HERE, "train", 20)
-    assert (len(found), found.available) == (20, len(plain.read(HERE, "train")))
-    assert set(found.ids) <= set(plain.read(HERE, "train").ids)
-
-
-def test_a_single_task_may_have_groups():
-    text = f"topic={TICKETS}:type=classification,text=text,label=topic"
-    own = task(f"{text},group=customer")
-    assert own == tickets(labels=["topic"])[0]
-    assert task(text) == replace(own, group=None)
-
-
-def test_a_column_of_lists_without_two_labels_in_a_cell_is_multi_label(tmp_path):
-    rows = [{"text": f"row {n}", "tags": [["a"], ["b"]][n % 2]} for n in range(30)]
-    (tmp_path / "t.jsonl").write_text(
-        "\n".join(map(json.dumps, [{"text": "x", "tags": None}, *rows]))
-    )
-    datasets.Dataset.from_list(rows).to_parquet(tmp_path / "t.parquet")
-    for name in ("t.jsonl", "t.parquet"):
-        (found,) = table_tasks(tmp_path / name, text="text", labels=["tags"])
-        assert (found.type, found.labels) == ("multi-label", ("a", "b"))
-    rows = [{"text": f"row {n}", "tags": [n / 7, n / 9]} for n in range(1, 30)]
-    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(DataError, match="expected labels that recur"):
-        table_tasks(tmp_path / "t.jsonl", text="text", labels=["tags"])
