@@ -6,10 +6,8 @@ import pytest
 import torch
 from tolerances import assert_near, assert_near_in_norm
 
-from minbert import attention
 from minbert.attention import (
     AttentionLayout,
-    attend,
     explicit_attention,
     sdpa_attention,
     varlen_attention,
@@ -110,26 +108,3 @@ def test_varlen_attention_on_a_gpu(lengths):
     layout = AttentionLayout(batch.to("cuda"), HEADS)
     found = varlen_attention(qkv.detach().cuda().bfloat16(), layout).float().cpu()
     torch.testing.assert_close(found, plain(qkv.detach(), lengths), atol=0.03, rtol=0)
-
-
-def test_kernel_by_device_length_and_dropout(monkeypatch):
-    used = []
-    for name in ("explicit_attention", "sdpa_attention", "varlen_attention"):
-        monkeypatch.setattr(attention, name, lambda *a, name=name: used.append(name))
-    short, long = inputs([4, 3]), inputs([attention.SDPA_TOKENS + 1])
-    without_gradient = short[0].detach(), short[1]
-    active, idle = Dropout(0.1), Dropout(0.1).eval()
-    attend(*short, idle)
-    attend(*long, idle)
-    attend(*long, active)
-    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
-    for able in (True, False):
-        monkeypatch.setattr(attention, "has_varlen", lambda qkv, heads, able=able: able)
-        attend(*without_gradient, idle)
-        attend(*without_gradient, active)
-        attend(*short, idle)
-    assert used == [
-        *("explicit_attention", "sdpa_attention", "explicit_attention"),
-        *("varlen_attention", "explicit_attention", "explicit_attention"),
-        *("sdpa_attention", "explicit_attention", "explicit_attention"),
-    ]

@@ -15,7 +15,6 @@ from reports.comparison import (
     compare_on_task,
     paired_cells,
     relative_gain,
-    seeds_to_pair,
     signed_ranks,
 )
 from reports.comparison_figures import forest_plot
@@ -23,7 +22,6 @@ from reports.comparison_tables import (
     as_latex,
     as_markdown,
     score_section,
-    settings_text,
 )
 from reports.scored_systems import score_systems
 from reports.systems import NO_SEED, group_runs
@@ -249,13 +247,6 @@ def test_the_system_of_the_first_run_is_the_baseline_whatever_its_name(make_run)
     assert "McNemar p, one run (seed)" in text
 
 
-@pytest.mark.parametrize(
-    ("first", "other", "expected"), [([1, 2, 3], [3, 2], (2, 2)), ([1, 4], [2, 3], (1, 2))]
-)
-def test_mcnemar_compares_runs_of_a_common_seed(first, other, expected):
-    assert seeds_to_pair(first, other) == expected
-
-
 def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(make_run, tmp_path):
     named = [
         make_run(f"r{n}", {"trec": {"classes": 3}}, skill, n)
@@ -269,14 +260,3 @@ def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(mak
     other = make_run("other", {"trec": {"classes": 4}}, 0.3, 9)
     with pytest.raises(UserError, match=r"trec: expected classes 3, as in .*r0, found 4"):
         ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")
-
-
-def test_encoders_of_one_name_in_different_folders_are_two_systems(make_run):
-    """Tables show the last part of a path, but systems differ by the whole path."""
-    runs = [
-        read_run(make_run(part, ("sst",), 0.4, seed, encoder=f"/{part}/encoder"))
-        for seed, part in enumerate(("first", "second"))
-    ]
-    systems = group_runs([(None, run) for run in runs])
-    assert len(systems) == 2
-    assert [settings_text(one.runs).split(",")[0] for one in systems] == ["encoder encoder"] * 2

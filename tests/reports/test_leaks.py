@@ -3,7 +3,6 @@
 import pytest
 
 from reports.leaks import audit, leak_table, text_set
-from tasks import CS224N, data_folder
 
 
 @pytest.fixture
@@ -31,14 +30,6 @@ def test_blank_texts_are_no_sentences():
     part = text_set("x", [["", "a"], ["b", "!"]])
     assert part.sentences == {"a", "b"}
     assert part.pairs == frozenset()
-
-
-def test_the_samples_splits_share_no_pair_and_no_review():
-    counts, _ = audit(CS224N, data_folder("sample"))
-    sentences, pairs = counts["sentences"], counts["pairs"]
-    assert len(pairs) == 4
-    for counts in [*pairs.values(), sentences["sst dev"], sentences["sst test"]]:
-        assert not any(count for name, count in counts.items() if name != "distinct")
 
 
 def test_missing_files_are_left_out_and_damaged_ones_are_named(tmp_path):

@@ -15,7 +15,7 @@ from reports.class_tables import class_table, class_tables
 from reports.comparison import compare
 from reports.comparison_figures import all_figures
 from reports.comparison_page import comparison_page
-from reports.disagreements import disagreements, distances
+from reports.disagreements import disagreements
 from reports.figures import FORMATS
 from reports.scored_systems import score_systems
 from reports.systems import group_runs
@@ -113,13 +113,6 @@ def test_the_page_opens_with_the_verdict_and_links_to_every_section(page):
     assert 'class="best"' in page
 
 
-def test_headers_and_cells_keep_their_roles_where_tables_are_stacked(page):
-    assert "prefers-color-scheme: dark" in page
-    for cell in re.findall(r"<t[hd] [^>]*>", page):
-        assert re.search('role="(columnheader|rowheader|cell)"', cell)
-    assert all('data-name="' in cell for cell in re.findall(r"<td[^>]*>", page))
-
-
 def test_classes_have_their_names_and_predictions_are_marked_as_right_or_wrong(pair, page):
     found = disagreements(pair, "sst")
     names = {"very negative", "negative", "neutral", "positive", "very positive"}
@@ -208,12 +201,6 @@ def test_texts_of_a_file_that_has_changed_are_not_shown(pair, tmp_path):
     assert disagreements(changed, "sst") is None
     assert disagreements(changed, "qqp")
     assert "are left out for sst: the dev file is not here, or is not that of" in page_of(changed)
-
-
-def test_distances_are_total_variation_or_differences():
-    values = np.array([[[0.8, 0.2, 0.0]], [[0.5, 0.0, 0.5]], [[0.6, 0.3, 0.1]]])
-    assert distances(values[0], values[1]) == pytest.approx(0.5)
-    assert distances(np.array([1.0, 4.0]), np.array([2.0, 1.5])).tolist() == [1.0, 2.5]
 
 
 def test_compare_writes_figures_or_says_in_one_line_why_not(make_run, tmp_path, capsys):

@@ -126,7 +126,10 @@ def test_the_card_says_how_the_weights_were_chosen(exported, tmp_path):
 
 
 def test_other_content_is_not_replaced(exported, trained, tmp_path):
-    folder, mine = exported("transformers"), tmp_path / "mine"
+    for folder in (trained, exported("transformers")):
+        with pytest.raises(EncoderError, match=r"found a run|without a run or the heads of"):
+            BiEncoder.from_pretrained("tiny").save_pretrained(folder)
+    mine = tmp_path / "mine"
     with pytest.raises(UserError, match="--overwrite would replace it"):
         export(trained, folder, "transformers")
     export(trained, folder, "sentence-transformers", overwrite=True)
@@ -136,12 +139,6 @@ def test_other_content_is_not_replaced(exported, trained, tmp_path):
     for place, found in ((mine, "notes.txt"), (mine / "notes.txt", "a file"), (trained, "best")):
         with pytest.raises(UserError, match=f"expected a new folder or an export, found {found}"):
             export(trained, place, "transformers", overwrite=True)
-
-
-def test_an_encoder_is_not_saved_over_a_run_or_an_export(exported, trained):
-    for folder in (trained, exported("transformers")):
-        with pytest.raises(EncoderError, match=r"found a run|without a run or the heads of"):
-            BiEncoder.from_pretrained("tiny").save_pretrained(folder)
 
 
 def test_a_full_disk_leaves_no_partial_export(trained, tmp_path, monkeypatch):

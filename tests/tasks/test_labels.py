@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from tolerances import assert_near
 
-from common.errors import UserError
 from losses import (
     instance_centered_loss,
     label_centered_loss,
@@ -99,19 +98,6 @@ def test_the_prediction_is_the_label_of_the_largest_cosine(text, objective):
     # A dot product and two norms, over the temperature; five classes.
     assert_near(scores, logits.softmax(-1), 3 * WIDTH + 5, scale=1 / 0.1)
     torch.testing.assert_close(scores.sum(1), torch.ones(7))
-
-
-def test_layers_of_the_projection_and_heads_that_divide_the_width(text):
-    for layers, count in ((0, 0), (1, 1), (3, 3)):
-        head = head_of(with_objective(SST, LaCon(projection_layers=layers)))
-        linear = [m for m in head.projection.modules() if isinstance(m, torch.nn.Linear)]
-        relu = [m for m in head.projection.modules() if isinstance(m, torch.nn.ReLU)]
-        assert (len(linear), len(relu)) == (count, max(0, count - 1))
-    pair = head_of(with_objective(QQP, LaCon(projection_layers=0)))
-    assert pair.projection[0].in_features == 3 * WIDTH
-    task = with_objective(SST, LaCon(label_heads=5))
-    with pytest.raises(UserError, match="expected a divisor of the embedding's width 12, found 5"):
-        task.build_head(WIDTH)
 
 
 @pytest.mark.parametrize("objective", [LaCon, LaConFusion, LEAM, LSAN])
