@@ -133,7 +133,7 @@ def overlap_lines(config: RunConfig, tasks: Mapping[str, Task]) -> Iterator[str]
     # For pre-training on classes also the dev and test files of its own tasks.
     own = config.tasks if objective.of_classes else ()
     for name in dict.fromkeys((*CS224N, *own)):
-        task = build_task(name)
+        task = config.tasks[name].build() if name in config.tasks else build_task(name)
         held = [split for split in task.source.splits if split != "train"]
         try:
             shared = {one: len(known & distinct_texts([task.read(folder, one)])) for one in held}

@@ -18,7 +18,7 @@ from common.settings import Name, build, convert, hints_of_fields, methods, shor
 from common.suggestions import suggestion
 from common.text import first_names
 from tasks.base import Pair, Task, TaskOptions
-from tasks.built_in import TASK_NAMES
+from tasks.built_in import TASK_NAMES, TASKS
 from tasks.labelled_files import LabelledFiles
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import LEARNT, PARTS, SEPARATOR, TypeName, infer_type, learnt
@@ -259,8 +259,8 @@ def tasks_by_name(given: Any) -> dict[str, TaskOptions | dict[str, Any]]:
 def complete_task(one: TaskOptions | Mapping[str, Any]) -> TaskOptions:
     """Return a task from its name and keys; one on own files is completed by what they say."""
     if isinstance(one, Mapping):
-        known, name = methods(TaskOptions), one["name"]
-        if name in known:
+        known, name = {**TASKS, **methods(TaskOptions)}, one["name"]
+        if name in known and "train" not in one:
             return build("tasks", TaskOptions, one)
         if one.keys() == {"name"}:
             raise SettingsError(f"tasks: no task {name!r}; there are {', '.join(known)}")
