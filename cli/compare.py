@@ -44,7 +44,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.files import atomic_write_text
     from ensemble.runs import name_and_path
-    from multitask.stored_runs import read_run
+    from multitask.runs import Run
     from reports.comparison import compare
     from reports.comparison_figures import all_figures
     from reports.comparison_page import comparison_page
@@ -55,7 +55,7 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.systems import group_runs
 
     named = [name_and_path(text) for text in args.runs]
-    systems = group_runs([(name, read_run(folder)) for name, folder in named])
+    systems = group_runs([(name, Run(folder)) for name, folder in named])
     folder = Path(args.output or COMPARISON)
     make_folder(folder)
     comparison = compare(score_systems(systems))
@@ -75,10 +75,9 @@ def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def make_folder(folder: Path) -> None:
     """Create the folder before any computation; raise UserError if files cannot be written."""
-    from multitask.run_folder import RunFolder
     from reports.figures import FIGURES
 
-    if RunFolder(folder).config_file.exists():
+    if (folder / "config.json").exists():
         line = "expected a folder for a report, found one with a config.json"
         raise UserError(f"{folder}: {line}; choose another --output")
     try:

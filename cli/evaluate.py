@@ -14,7 +14,7 @@ from pathlib import Path
 from cli.settings_flags import path
 from common.errors import RunError, one_line
 from common.suggestions import suggestion
-from multitask.run_folder import RunFolder, run_of_predictions
+from multitask.runs import Run, run_of_predictions
 from reports.submissions import FileScore, check_folder, pack, score_table
 from tasks import CS224N, SAMPLE, build_task, data_folder
 from tasks.base import Task
@@ -121,14 +121,18 @@ def tasks_of_run(args: argparse.Namespace) -> dict[str, Task]:
     return found
 
 
-def changed_file(run: RunFolder, task: Task) -> Path | None:
+def changed_file(run: Run, task: Task) -> Path | None:
     """Return a file that has changed since a run predicted its rows; None without any."""
     from multitask.fingerprint import has_changed
 
     for split in task.source.splits:
         file = Path(task.source.where(Path(), split))
-        predicted = task.output is not None and (run.predictions / task.output.name(split)).exists()
-        if predicted and has_changed([run], task.name, split, file):
+        name = task.output.name(split) if task.output else ""
+        if (
+            name
+            and (run.folder / "predictions" / name).exists()
+            and has_changed([run], task.name, split, file)
+        ):
             return file
     return None
 

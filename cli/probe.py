@@ -41,20 +41,19 @@ def main(args: argparse.Namespace, parser: Any) -> int:
 
     from multitask.fingerprint import file_digests
     from multitask.precision import with_precision
-    from multitask.run_folder import RunFolder, default_folder
-    from multitask.stored_runs import StoredRun, merged_run, write_merged_run
+    from multitask.run_folder import merged_run, write_merged
+    from multitask.runs import Run, default_folder
     from pretrain.probe import linear_evaluation
     from reports.tables import text_table
 
     folder = Path(args.output or default_folder(config))
-    config, precision = with_precision(RunFolder(folder), config, args.overwrite)
+    config, precision = with_precision(Run(folder), config, args.overwrite)
     members = [Path(args.init)] if args.init else []
-    with merged_run(folder, config.to_json(), members, args.overwrite):
+    with merged_run(folder, config.to_json(), members, args.overwrite) as run:
         if precision is not None:
             print(precision, flush=True)
         result, tables = linear_evaluation(config)
-        run = StoredRun(folder, config.to_json(), result)
-        write_merged_run(run, tables, file_digests(config))
+        write_merged(run, config.to_json(), result, tables, file_digests(config))
     found = {split: result[split] for split in ("dev", "test") if split in result}
     rows = [
         [name, metric, *(f"{figures[name][metric]:.4f}" for figures in found.values())]

@@ -20,7 +20,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from common.errors import one_line
-    from multitask.stored_runs import find_runs
+    from multitask.runs import find_runs
     from reports.run_tables import runs_table
 
     root = Path(args.root)

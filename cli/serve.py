@@ -44,14 +44,14 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--host: expected a name or an address such as 127.0.0.1, found an empty text")
     if ":" in args.host:
         parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")
-    from multitask.run_folder import RunFolder
+    from multitask.runs import Run
     from serving.model import MultiTaskModel
     from serving.server import make_app, server_of
 
     machine = RunConfig(**parser.flags.given(args))
     model = MultiTaskModel.load(args.run, machine.device)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
-    name, metrics = Path(args.run).resolve().name, RunFolder(Path(args.run)).metrics()
+    name, metrics = Path(args.run).resolve().name, Run(Path(args.run)).metrics
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
     app = make_app(model, name, metrics, hosts, precision.precision)
     # Bound here, so that errors are reported in one line and the port is known.

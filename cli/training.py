@@ -16,7 +16,7 @@ from common.errors import SettingsError
 from common.settings import Count, convert, hints_of_fields
 from common.yaml_files import read_settings
 from multitask.control import RunControl
-from multitask.run_folder import RunFolder, default_folder
+from multitask.runs import Run, default_folder
 from multitask.settings.config import RunConfig, merged
 from multitask.settings.from_flags import nested
 from multitask.settings.methods import ROLES
@@ -124,7 +124,7 @@ def config_of(args: argparse.Namespace, parser: Any, tasks: Chosen, **more: Any)
     given = merged(from_file, {"tasks": tasks})
     given = merged(given, nested(flat, [*map(name_of, tasks)], base))
     if "init" in flat and "encoder" not in flat:
-        given["encoder"] = RunFolder(Path(flat["init"])).encoder()
+        given["encoder"] = Run(flat["init"]).config.encoder
     return RunConfig(**{**given, **more})
 
 

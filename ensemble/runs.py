@@ -9,14 +9,8 @@ from typing import Any
 
 from common.errors import SettingsError
 from ensemble.merge import merge
-from multitask.run_folder import RunFolder
-from multitask.stored_runs import (
-    StoredRun,
-    check_same_rows,
-    merged_run,
-    read_run,
-    write_merged_run,
-)
+from multitask.run_folder import merged_run, write_merged
+from multitask.runs import Run, check_same_rows
 from tasks import TASKS, in_order
 from tasks.metrics import overall
 from tasks.own_task import NAME
@@ -25,11 +19,11 @@ from tasks.predictions import Scores, UserError
 
 def tasks_of_run(folder: Path) -> tuple[str, ...]:
     """Return the tasks of a finished run that have dev scores; raise UserError without any."""
-    run = read_run(folder)
-    if run.metrics is None:
+    run = Run(folder)
+    if not run.metrics:
         raise UserError(f"{folder}: expected a finished run, found no metrics.json")
     known = [task for task in run.tasks if task in TASKS or task in run.own_tasks]
-    found = [task for task in known if RunFolder(folder).scores(task, "dev").exists()]
+    found = [task for task in known if run.scores_file(task, "dev").exists()]
     if not found:
         file = "predictions/TASK-dev-probabilities.npz"
         raise UserError(f"{folder}: expected a run with predictions, found no {file}")
@@ -72,7 +66,7 @@ def ensemble_runs(
 
     Returns the content of metrics.json. Raises UserError or RunError.
     """
-    stored = {run: read_run(run) for runs in members.values() for run in runs}
+    stored = {run: Run(run) for runs in members.values() for run in runs}
     first = {task: stored[runs[0]] for task, runs in members.items()}
     config = {
         "mode": "ensemble",
@@ -85,7 +79,7 @@ def ensemble_runs(
         },
     }
     merged = {}
-    with merged_run(folder, config, stored, overwrite):
+    with merged_run(folder, config, stored, overwrite) as target:
         for task, runs in members.items():
             tables = read_splits(task, [stored[run] for run in runs])
             merged[task] = merge(tables, first[task].task(task).kind, method, seed)
@@ -93,13 +87,13 @@ def ensemble_runs(
         parts = {task: found.members for task, found in merged.items()}
         result = {"dev": dev | overall(dev), "method": method, "members": parts}
         splits = {task: found.splits for task, found in merged.items()}
-        files = [RunFolder(run).read("data.json") for run in reversed(stored)]
+        files = [Run(run).read("data.json") for run in reversed(stored)]
         data = {k: v for one in files for k, v in one.items() if k.endswith((" dev", " test"))}
-        write_merged_run(StoredRun(folder, config, result), splits, data)
+        write_merged(target, config, result, splits, data)
     return result
 
 
-def read_splits(task: str, runs: Sequence[StoredRun]) -> dict[str, dict[str, Scores]]:
+def read_splits(task: str, runs: Sequence[Run]) -> dict[str, dict[str, Scores]]:
     """Return scores of a task by split and name of a run, that of its folder or its whole path.
 
     Raise UserError if the task has other outputs in another run. The split test is skipped with a
@@ -115,8 +109,7 @@ def read_splits(task: str, runs: Sequence[StoredRun]) -> dict[str, dict[str, Sco
     names = [n if names.count(n) == 1 else str(r.folder) for n, r in zip(names, runs, strict=True)]
     tables = {}
     for split in ("dev", "test"):
-        folders = [run.folder for run in runs]
-        without = [str(one) for one in folders if not RunFolder(one).scores(task, split).exists()]
+        without = [str(run.folder) for run in runs if not run.scores_file(task, split).exists()]
         if split == "dev" or not without:
             check_same_rows(runs, task, split)
             several = [run.scores(task, split) for run in runs]

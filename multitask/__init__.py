@@ -6,8 +6,8 @@
 """
 
 from multitask.callbacks import STOP
+from multitask.runs import Run, train
 from multitask.settings.config import RunConfig
-from multitask.training import Run, train
 from tasks.own_tasks import table_tasks, task
 
 __all__ = [

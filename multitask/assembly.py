@@ -16,7 +16,7 @@ from multitask.config_tasks import build_tasks, pretraining
 from multitask.fingerprint import tasks_with_seen_rows
 from multitask.model import EncoderWithHeads, load_matching
 from multitask.precision import precision_of
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from multitask.settings.rules import has_class_weights
 from multitask.splits import load_splits
@@ -67,8 +67,8 @@ def build_model(
     """Return encoder and heads, from the encoder or, with `init`, from a run's best epoch."""
     start = None
     if config.init is not None:
-        run = RunFolder(Path(config.init))
-        start, brought = run.weights(), run.encoder()
+        run = Run(Path(config.init))
+        start, brought = run.weights(), run.config.encoder
         if config.encoder != brought:
             line = f"expected {brought}, the encoder of init, found {config.encoder}"
             raise SettingsError(f"encoder: {line}")
@@ -92,7 +92,7 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
 
     `weights` is the folder of its best epoch, from which the encoder was read.
     """
-    stored = RunFolder(Path(str(config.init))).settings()
+    stored = Run(Path(str(config.init))).settings
     theirs = tasks_by_name(stored["tasks"])
     if seen := tasks_with_seen_rows(config):
         line = f"{config.init} may have learnt from rows of dev and test"
@@ -130,12 +130,13 @@ def load_trained(
     `max_tokens` replaces the run's limit of tokens. Raise RunError, SettingsError or EncoderError
     in one line, and warn if the run has not finished.
     """
-    best, config = RunFolder(folder).weights(), RunFolder(folder).config()
+    run = Run(folder)
+    best, config = run.weights(), run.config
     if config.pretrains:
         raise RunError(f"{folder}: expected a run of tasks, found one of mode pretrain")
     if max_tokens is not None:
         config = config.changed(max_tokens=max_tokens)
-    RunFolder(folder).warn_if_unfinished()
+    run.warn_if_unfinished()
     bi_encoder = open_bi_encoder(best, config)
     tasks = build_tasks(config)
     model = EncoderWithHeads(bi_encoder, tasks, config.seed, own_layers=config.own_layers)

@@ -12,21 +12,19 @@ from torch import nn
 
 from common.errors import RunError, one_line
 from common.files import atomic_path, complete_folder, read_state, remove
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 
 TRAINING = "training.pt"
 
 
-def save(
-    run: RunFolder, kind: str, write: Callable[[Path], None], state: Mapping[str, Any]
-) -> None:
+def save(run: Run, kind: str, write: Callable[[Path], None], state: Mapping[str, Any]) -> None:
     """Let `write` fill a checkpoint `best` or `last` under a new number; then delete the old one.
 
     After an error, for example because the disk is full, the old one stays.
     """
     old = run.checkpoints(kind)
     number = int(old[-1].name.partition("-")[2] or 0) + 1 if old else 1
-    new = run.path / f"{kind}-{number:04}"
+    new = run.folder / f"{kind}-{number:04}"
     new.mkdir(parents=True)
     try:
         write(new)
@@ -39,7 +37,7 @@ def save(
 
 
 def save_last(
-    run: RunFolder,
+    run: Run,
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     state: Mapping[str, Any],
@@ -58,7 +56,7 @@ def save_last(
 
 
 def load_last(
-    run: RunFolder, model: nn.Module, optimizer: torch.optim.Optimizer
+    run: Run, model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any] | None:
     """Load what `save_last` wrote into model and optimiser; return `state`.
 

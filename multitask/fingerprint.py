@@ -10,7 +10,7 @@ from common.errors import RunError, SettingsError
 from common.files import digest
 from minbert.sources import encoder_checksum
 from multitask.config_tasks import plain_tasks
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from tasks import build_task, data_folder
 from tasks.own_task import own_tasks_of
@@ -60,7 +60,7 @@ def fingerprint(config: RunConfig) -> dict[str, str]:
         found[ENCODER] = checksum
     for key, run in source_runs(config).items():
         with suppress(RunError):
-            found[key] = RunFolder(run).weights_checksum()
+            found[key] = Run(run).weights_checksum()
     return found
 
 
@@ -73,7 +73,7 @@ def check_inputs_stay(folder: Path, config: RunConfig) -> None:
             raise SettingsError(f"{key}: {line}; choose another --output")
 
 
-def has_changed(folders: Iterable[RunFolder], task: str, split: str, path: Path) -> bool:
+def has_changed(folders: Iterable[Run], task: str, split: str, path: Path) -> bool:
     """Return whether the file of a split has another checksum than when one of the runs began."""
     if not path.is_file():
         return False
@@ -86,10 +86,10 @@ def tasks_with_seen_rows(config: RunConfig) -> list[str]:
 
     It was trained on their file of dev or test, or on another part of the same file.
     """
-    run = RunFolder(Path(str(config.init)))
+    run = Run(Path(str(config.init)))
     found = []
     for name, now in config.own_tasks.items():
-        for before in own_tasks_of(run.settings()["tasks"]).values():
+        for before in own_tasks_of(run.settings["tasks"]).values():
             alone = now.dev is None and before.train == now.train
             otherwise = any(getattr(now, key) != getattr(before, key) for key in SPLIT_BY)
             if before.train in (now.dev, now.test) or (alone and otherwise):

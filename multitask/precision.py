@@ -9,7 +9,7 @@ from minbert.device import choose_device
 from minbert.folder import read_config
 from minbert.precision import PrecisionChoice, choose_precision
 from minbert.sources import NAMED_ENCODERS, find_folder
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 
 
@@ -19,7 +19,7 @@ def precision_of(config: RunConfig) -> PrecisionChoice:
         return PrecisionChoice(config.precision, "as requested")
     source = config.encoder
     if config.init is not None:
-        source = str(RunFolder(Path(config.init)).weights())
+        source = str(Run(Path(config.init)).weights())
     bilstm = source not in NAMED_ENCODERS and isinstance(
         read_config(find_folder(source)), BiLSTMConfig
     )
@@ -30,9 +30,7 @@ def precision_of(config: RunConfig) -> PrecisionChoice:
     return choice
 
 
-def with_precision(
-    folder: RunFolder, config: RunConfig, overwrite: bool
-) -> tuple[RunConfig, str | None]:
+def with_precision(folder: Run, config: RunConfig, overwrite: bool) -> tuple[RunConfig, str | None]:
     """Return the configuration with a precision in place of `auto`, and a line about the choice.
 
     A run that is there keeps its precision, also on another machine. The line is None if a

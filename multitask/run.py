@@ -22,15 +22,14 @@ from multitask.loop.telemetry import read_steps, summary
 from multitask.loop.trainer import Trainer
 from multitask.notices import opening_line, training_notices
 from multitask.precision import with_precision
-from multitask.run_folder import CALIBRATION, RunFolder
+from multitask.run_folder import begin, finish, has_results, holds, locked, write_predictions
+from multitask.runs import CALIBRATION, Run
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import TRAINING_MODES
 from multitask.soft_targets import with_soft_targets
-from tasks.base import Task
 from tasks.calibration import calibrate
-from tasks.data import Splits
 from tasks.metrics import overall
-from tasks.predictions import Scores, write_prediction_file, write_scores
+from tasks.predictions import Scores
 
 STOPPED = "stopped by a callback"
 
@@ -46,7 +45,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         raise SettingsError("tasks: name one or more, such as sst")
     if config.mode not in TRAINING_MODES:
         raise SettingsError(f"mode: {', '.join(TRAINING_MODES)} are trained, not {config.mode}")
-    run_folder = RunFolder(folder)
+    run = Run(folder)
     processes = connected_processes(config.device)
     with ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
@@ -54,26 +53,26 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         with processes.synchronized_errors():
             if processes.first:
                 check_inputs_stay(folder, config)
-                stack.enter_context(run_folder.locked())
-                config, precision = with_precision(run_folder, config, control.overwrite)
+                stack.enter_context(locked(run))
+                config, precision = with_precision(run, config, control.overwrite)
                 data = fingerprint(config)
-                finished = run_folder.holds(config, data, control.resume, control.overwrite)
+                finished = not control.overwrite and holds(run, config, data, control.resume)
                 shared = config, finished, data, precision
         config, finished, data, precision = processes.gather(shared)[0]
         if finished:
-            metrics = run_folder.metrics() or {}
-            how = f", {STOPPED} after epoch {metrics['epochs']}" if "stopped" in metrics else ""
+            stopped = "stopped" in run.metrics
+            how = f", {STOPPED} after epoch {run.metrics['epochs']}" if stopped else ""
             print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
             if processes.first:
-                run_folder.finish()  # in case it was killed before that
-            return metrics
+                finish(run)  # in case it was killed before that
+            return run.metrics
         print(f"run folder: {folder}", flush=True)
         if precision is not None:
             print(precision, flush=True)
-        return run(config, folder, data, processes, control)
+        return run_training(config, folder, data, processes, control)
 
 
-def run(
+def run_training(
     config: RunConfig,
     folder: Path,
     data: Mapping[str, str],
@@ -84,12 +83,13 @@ def run(
 
     Raise UserError with a message of one line.
     """
-    begin = time.perf_counter()
+    started = time.perf_counter()
     with processes.synchronized_errors():
         trainer = make_trainer(config, folder, processes, control)
     with processes.synchronized_errors():  # only after all processes found their inputs
         if processes.first:
-            RunFolder(folder).begin(config.to_json(), data, control.overwrite)
+            if control.overwrite or not has_results(Run(folder)):  # one that goes on keeps all
+                begin(Run(folder), config.to_json(), data)
             for name, file in config.source_files().items():
                 (folder / "code").mkdir(exist_ok=True)
                 (folder / "code" / name).write_bytes(file.read_bytes())
@@ -97,20 +97,20 @@ def run(
         resumed = control.resume and trainer.resume()
     if len(set(processes.gather(trainer.progress.step))) > 1:
         raise RunError(f"{folder}: expected the same checkpoint in every process")
-    print(f"data read and encoder loaded in {time.perf_counter() - begin:.1f} s", flush=True)
+    print(f"data read and encoder loaded in {time.perf_counter() - started:.1f} s", flush=True)
     print(opening_line(trainer), flush=True)
     if resumed:
         step, epoch = trainer.progress.step, trainer.progress.epoch
         print(f"resumed after step {step:,}, epoch {epoch} of {config.epochs}", flush=True)
-    return train_and_predict(trainer, begin)
+    return train_and_predict(trainer, started)
 
 
-def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
-    """Train to the end and write the results; `begin` is the time of the start."""
-    config, folder, processes = trainer.config, trainer.folder, trainer.processes
+def train_and_predict(trainer: Trainer, started: float) -> dict[str, Any]:
+    """Train to the end and write the results; `started` is the time of the start."""
+    config, processes, run = trainer.config, trainer.processes, Run(trainer.folder)
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
     trainer.fit()
-    model.load(RunFolder(folder).weights())
+    model.load(run.weights())
     dev_splits = {name: splits[name]["dev"] for name in tasks}
     dev, dev_scores = trainer.best_dev or evaluate(  # missing after a resume
         model, tasks, dev_splits, processes
@@ -121,7 +121,7 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         name: score_split(model, task, test_splits[name], processes)
         for name, task in tested.items()
     }
-    result = {"dev": dev | overall(counted(dev, tasks))} | figures_of(trainer, begin)
+    result = {"dev": dev | overall(counted(dev, tasks))} | figures_of(trainer, started)
     if test := {
         name: tasks[name].kind.measure(scores, targets)
         for name, scores in test_scores.items()
@@ -138,19 +138,23 @@ def train_and_predict(trainer: Trainer, begin: float) -> dict[str, Any]:
         result["calibration"] = measures
     if processes.first:
         preference = None if config.balance is None else config.balance.preference
-        result |= summary(read_steps(RunFolder(folder).steps), preference)
-        write_split(folder, "dev", tasks, splits, dev_scores)
-        write_split(folder, "test", tasks, splits, test_scores)
+        result |= summary(read_steps(run.folder / "telemetry.jsonl"), preference)
+        for split, scores in (("dev", dev_scores), ("test", test_scores)):
+            for name, values in scores.items():
+                if tasks[name].output is not None and not tasks[name].auxiliary:
+                    examples = splits[name][split].examples
+                    table = Scores(np.array(examples.ids), values, examples.targets)
+                    write_predictions(run, tasks[name], split, table)
         if measures:
             temperatures = {name: one["temperature"] for name, one in measures.items()}
-            write_json(folder / CALIBRATION, temperatures)
-        write_json(RunFolder(folder).metrics_file, result)
-        RunFolder(folder).finish()
+            write_json(run.folder / CALIBRATION, temperatures)
+        write_json(run.folder / "metrics.json", result)
+        finish(run)
     found: dict[str, Any] = processes.gather(result)[0]  # all wait for the complete run
     return found
 
 
-def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
+def figures_of(trainer: Trainer, started: float) -> dict[str, Any]:
     """Return the part of metrics.json about the training itself."""
     progress, device = trainer.progress, str(trainer.model.bi_encoder.device)
     found: dict[str, Any] = {
@@ -159,7 +163,7 @@ def figures_of(trainer: Trainer, begin: float) -> dict[str, Any]:
         "steps": progress.step,
         "training_seconds": round(progress.seconds, 3),
         "examples_per_second": round(progress.examples / progress.seconds, 1),
-        "seconds": round(time.perf_counter() - begin, 3),
+        "seconds": round(time.perf_counter() - started, 3),
         "environment": environment(device)
         | {"date": trainer.began, "processes": trainer.processes.count},
         # Per task: training texts truncated to the encoder's limit, and all training texts.
@@ -191,23 +195,3 @@ def make_trainer(
         for line in training_notices(config, trainer.plan, model.bi_encoder.width):
             print(line, flush=True)
     return trainer
-
-
-def write_split(
-    folder: Path,
-    split: str,
-    tasks: Mapping[str, Task],
-    splits: Splits,
-    scores: Mapping[str, np.ndarray],
-) -> None:
-    """Write the predictions and probabilities of every task that is not auxiliary for a split."""
-    place = RunFolder(folder)
-    for name, task in tasks.items():
-        if task.output is None or task.auxiliary or name not in scores:
-            continue
-        examples, predictions = splits[name][split].examples, task.kind.predictions(scores[name])
-        write_prediction_file(
-            place.predictions / task.output.name(split), task.output, examples.ids, predictions
-        )
-        table = Scores(np.array(examples.ids), scores[name], examples.targets)
-        write_scores(place.scores(name, split), table)

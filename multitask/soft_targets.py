@@ -14,7 +14,7 @@ from multitask.assembly import load_trained
 from multitask.config_tasks import plain_tasks
 from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from tasks import data_folder
 from tasks.base import Task
@@ -32,7 +32,7 @@ def teachers_by_task(config: RunConfig) -> dict[str, list[Path]]:
     weighted = {task for one in learning for task in one.by_task(config.tasks)}
     found: dict[str, list[Path]] = {name: [] for name in config.tasks if name in weighted}
     for folder in map(Path, config.teacher):
-        stored = {} if RunFolder(folder).exported else RunFolder(folder).read("config.json")
+        stored = {} if Run(folder).exported else Run(folder).read("config.json")
         if not is_run(stored) or stored["mode"] == "ensemble":
             raise RunError(f"{folder}: expected the folder of a run; name each run of an ensemble")
         if not (taught := [name for name in found if name in tasks_by_name(stored["tasks"])]):

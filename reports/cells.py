@@ -9,7 +9,8 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_json
 from multitask.config_tasks import without_paths
-from multitask.run_folder import RunFolder, different_key
+from multitask.run_folder import different_key
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 
 
@@ -31,7 +32,7 @@ def check_config(
 
 def run_of_cell(folder: Path, config: RunConfig) -> bool:
     """Return whether a folder holds the finished run of this configuration."""
-    stored = RunFolder(folder).read("config.json")
-    if not stored or not RunFolder(folder).metrics_file.exists():
+    stored = Run(folder).read("config.json")
+    if not stored or not (folder / "metrics.json").exists():
         return False
     return without_paths(config) == without_paths(stored)

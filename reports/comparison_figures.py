@@ -101,7 +101,7 @@ def scores_by_epoch(one: ScoredSystem, task: str, metric: str) -> dict[float, li
     runs = [
         {e["epoch"]: e["dev"][task][metric] for e in history if metric in e["dev"].get(task, {})}
         for run in one.system.runs
-        if task in run.main_tasks and (history := (run.metrics or {}).get("history"))
+        if task in run.main_tasks and (history := run.metrics.get("history"))
     ]
     scored = [found for found in runs if found]
     common = sorted(set.intersection(*map(set, scored))) if scored else []

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from multitask.stored_runs import StoredRun
+from multitask.runs import Run, other_than_defaults
 from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
 from reports.scored_systems import ScoredSystem, first_task, read_systems, tasks_of
 from reports.significance import p_text
@@ -102,15 +102,15 @@ def system_section(systems: Sequence[ScoredSystem]) -> Section:
     return Section("Systems", (header, rows), numbers=False)
 
 
-def settings_text(runs: Sequence[StoredRun]) -> str:
+def settings_text(runs: Sequence[Run]) -> str:
     """Return the main settings of a system and those that are not defaults."""
     values: dict[str, dict[str, None]] = {}
     for run in runs:
-        always = {key: run.config[key] for key in ALWAYS if run.config.get(key) is not None}
-        for key, value in {**always, **run.settings}.items():
+        always = {key: run.settings[key] for key in ALWAYS if run.settings.get(key) is not None}
+        for key, value in {**always, **other_than_defaults(run.settings)}.items():
             if key not in VARYING:
                 values.setdefault(key, {})[shown(short(value))] = None
-    start = ["pre-trained"] if any(run.config.get("init") for run in runs) else []
+    start = ["pre-trained"] if any(run.settings.get("init") for run in runs) else []
     found = [f"{key.replace('_', ' ')} {' or '.join(several)}" for key, several in values.items()]
     return ", ".join(start + found)
 
@@ -123,24 +123,24 @@ def short(value: Any) -> Any:
     return Path(value).name if is_path else value
 
 
-def training_time(runs: Sequence[StoredRun]) -> str:
+def training_time(runs: Sequence[Run]) -> str:
     """Return the mean over the seeds of the time that the runs of a seed trained."""
     seconds: dict[Any, float] = {}
     for run in runs:
-        time = (run.metrics or {}).get("training_seconds")
+        time = run.metrics.get("training_seconds")
         if time is None:
             return ""
-        seed = run.config.get("seed")
+        seed = run.settings.get("seed")
         seconds[seed] = seconds.get(seed, 0.0) + time
     mean = fmean(seconds.values())
     return f"{mean:.0f} s" if mean < 120 else f"{mean / 60:.1f} min"
 
 
-def machine_text(runs: Sequence[StoredRun]) -> str:
+def machine_text(runs: Sequence[Run]) -> str:
     """Return the processors that the runs trained on."""
     found: dict[str, None] = {}
     for run in runs:
-        place: Mapping[str, Any] = (run.metrics or {}).get("environment", {})
+        place: Mapping[str, Any] = run.metrics.get("environment", {})
         if place.get("gpu", "none") != "none":
             found[str(place["gpu"])] = None
         elif "cpu" in place:

@@ -11,7 +11,6 @@ import numpy as np
 
 from ensemble.alignment import Aligned, aligned
 from multitask.fingerprint import has_changed
-from multitask.run_folder import RunFolder
 from reports.scored_systems import ScoredSystem, systems_with
 from tasks import data_folder
 from tasks.base import Task
@@ -84,14 +83,14 @@ def dev_examples(systems: Sequence[ScoredSystem], task: Task) -> Examples | None
     of an own task have ids.
     """
     runs = [run for one in systems for run in one.system.runs]
-    known = [run.config.get("data") for run in runs]
+    known = [run.settings.get("data") for run in runs]
     data = next((one for one in known if one is not None), None)  # merged runs record none
     if data is None:
         return None
     file = Path(task.source.where(data_folder(str(data)), "dev"))
     own = [(run, run.own_tasks.get(task.name)) for run in runs]
     without_ids = [run for run, one in own if one is None or one.id is None]
-    if has_changed([RunFolder(run.folder) for run in without_ids], task.name, "dev", file):
+    if has_changed(without_ids, task.name, "dev", file):
         return None
     return dev_if_here(task, data)
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from common.errors import UserError
 from common.progress import with_bar
-from multitask.run_folder import RunFolder
-from multitask.stored_runs import StoredRun
+from multitask.runs import Run
 from reports.figures import MARKERS, Drawing, file_name, heading, new_figure, styled, wrapped
 from reports.scored_systems import ScoredSystem
 
@@ -34,7 +33,7 @@ def embedding_maps(systems: Sequence[ScoredSystem], method: str) -> list[Drawing
 
 
 @styled
-def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
+def embedding_map(name: str, run: Run, method: str) -> Figure | None:
     """Draw the dev sentences coloured by label; return None without weights or data."""
     from minbert.bi_encoder import BiEncoder
     from tasks.data import dev_if_here
@@ -43,14 +42,14 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
         return None
     task = run.task(TASK)
     try:
-        best = RunFolder(run.folder).weights()
+        best = run.weights()
     except (UserError, OSError):
         return None
-    if (found := dev_if_here(task, run.config.get("data"))) is None:
+    if (found := dev_if_here(task, run.settings.get("data"))) is None:
         return None
     examples = found.sample(COUNT)
     assert examples.targets is not None
-    model = BiEncoder.from_pretrained(best, max_tokens=run.config.get("max_tokens"))
+    model = BiEncoder.from_pretrained(best, max_tokens=run.settings.get("max_tokens"))
     embeddings = model.encode(list(examples.texts[0]))
     points = project(embeddings.astype(np.float64), method)
     figure, axis = new_figure(4.1, 4.1)
@@ -63,7 +62,7 @@ def embedding_map(name: str, run: StoredRun, method: str) -> Figure | None:
     heading(
         axis,
         wrapped(name),
-        f"{TITLES[method]}; n = {len(examples):,}; seed {run.config.get('seed')}",
+        f"{TITLES[method]}; n = {len(examples):,}; seed {run.settings.get('seed')}",
     )
     figure.legend(loc="outside lower center", ncols=2, markerscale=1.5)
     return figure

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitask.loop.telemetry import read_steps
-from multitask.run_folder import RunFolder
-from multitask.stored_runs import StoredRun
+from multitask.runs import Run
 from reports.figures import heading, new_figure, styled, wrapped
 
 if TYPE_CHECKING:
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 POINTS = 60  # per curve over steps; each is the mean of nearby steps
 
 
-def telemetry_of(run: StoredRun) -> list[dict[str, Any]]:
+def telemetry_of(run: Run) -> list[dict[str, Any]]:
     """Return the logged steps of a run, or none if it has no telemetry."""
-    file = RunFolder(run.folder).steps
+    file = run.folder / "telemetry.jsonl"
     return list(read_steps(file)) if file.exists() else []
 
 
@@ -36,7 +35,7 @@ class PartCosines:
     detail: str  # number of steps, seed
 
     @classmethod
-    def of_run(cls, run: StoredRun) -> PartCosines | None:
+    def of_run(cls, run: Run) -> PartCosines | None:
         """Compute them from a run's telemetry; return None if it has none by part."""
         found: dict[str, dict[str, list[float]]] = {}
         steps = 0
@@ -51,7 +50,7 @@ class PartCosines:
         means = [
             [np.mean(several.get(pair, [np.nan])) for pair in pairs] for several in found.values()
         ]
-        detail = f"mean of {steps:,} steps, seed {run.config.get('seed')}"
+        detail = f"mean of {steps:,} steps, seed {run.settings.get('seed')}"
         return cls(tuple(found), pairs, np.array(means), detail)
 
     def draw(self, axis: Axes) -> None:
@@ -82,7 +81,7 @@ def pair_labels(pairs: Sequence[str]) -> list[str]:
 
 
 @styled
-def conflict_map(run: StoredRun) -> Figure | None:
+def conflict_map(run: Run) -> Figure | None:
     """Draw the mean cosine of gradients, by pair of objectives and part of the encoder."""
     cosines = PartCosines.of_run(run)
     if cosines is None:
@@ -94,7 +93,7 @@ def conflict_map(run: StoredRun) -> Figure | None:
 
 
 @styled
-def weights_over_time(run: StoredRun) -> Figure | None:
+def weights_over_time(run: Run) -> Figure | None:
     """Draw the combiner's weights over the steps; return None if all weights are 1."""
     points: dict[str, list[tuple[int, float]]] = {}
     for line in telemetry_of(run):
@@ -110,7 +109,7 @@ def weights_over_time(run: StoredRun) -> Figure | None:
         axis.plot(*means.T, label=wrapped(name))
     axis.set(xlabel="step", ylabel="weight")
     heading(
-        axis, "Weights of the objectives", f"means of nearby steps, seed {run.config.get('seed')}"
+        axis, "Weights of the objectives", f"means of nearby steps, seed {run.settings.get('seed')}"
     )
     axis.legend()
     return figure

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from multitask.stored_runs import StoredRun
+from multitask.runs import Run, other_than_defaults
 from reports.class_tables import class_table
 from reports.tables import Table, shown, text_table
 from tasks import in_order
@@ -20,26 +20,27 @@ SCORE = (
 )
 
 
-def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
+def runs_table(runs: Sequence[Run], root: Path) -> str:
     """Return a table with one line per run and the main dev metric of each task.
 
     The first column is the score, by which the runs are sorted. Unfinished runs follow.
     """
     rows, columns = [], columns_of(runs)
     for run in sorted(runs, key=lambda run: -1.0 if run.score is None else run.score, reverse=True):
-        dev = (run.metrics or {}).get("dev", {})
+        dev = run.metrics.get("dev", {})
         scores = [
             f"{dev[task][metric]:.4f}" if metric in dev.get(task, {}) else ""
             for task, metric in columns
         ]
-        settings = ", ".join(f"{key} {shown(value)}" for key, value in run.settings.items())
+        unusual = other_than_defaults(run.settings).items()
+        settings = ", ".join(f"{key} {shown(value)}" for key, value in unusual)
         rows.append(
             [
                 score_text(run.score),
                 str(run.folder.relative_to(root)),
-                run.config["mode"],
+                run.settings["mode"],
                 " ".join(run.tasks),
-                str(run.config.get("seed", "")),
+                str(run.settings.get("seed", "")),
                 settings,
                 run.state,
                 *scores,
@@ -50,7 +51,7 @@ def runs_table(runs: Sequence[StoredRun], root: Path) -> str:
     return f"{text_table(header, rows)}\n{SCORE}"
 
 
-def columns_of(runs: Sequence[StoredRun]) -> list[tuple[str, str]]:
+def columns_of(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return pairs of a task and its main metric: those of the leaderboard and of the runs.
 
     Own tasks with the same name may have different types, and hence several pairs.

@@ -11,7 +11,7 @@ import numpy as np
 from common.errors import UserError
 from common.progress import with_bar
 from ensemble.alignment import aligned
-from multitask.stored_runs import check_same_rows, read_run
+from multitask.runs import Run, check_same_rows
 from reports.systems import NO_SEED, System, group_runs
 from tasks import CS224N, in_order
 from tasks.base import Task
@@ -80,7 +80,7 @@ def first_task(systems: Iterable[ScoredSystem], name: str) -> Task:
 
 def read_systems(folders: Iterable[tuple[str | None, Path]]) -> list[ScoredSystem]:
     """Read finished runs, each with the name of its system or None, and score their systems."""
-    return score_systems(group_runs([(name, read_run(folder)) for name, folder in folders]))
+    return score_systems(group_runs([(name, Run(folder)) for name, folder in folders]))
 
 
 def score_systems(systems: Sequence[System]) -> list[ScoredSystem]:

@@ -9,8 +9,7 @@ from typing import Any
 
 from common.errors import UserError
 from multitask.fingerprint import ENCODER
-from multitask.run_folder import RunFolder
-from multitask.stored_runs import StoredRun, read_run
+from multitask.runs import Run, other_than_defaults
 from reports.tables import shown
 from tasks import in_order
 from tasks.base import Task
@@ -27,7 +26,7 @@ class System:
     """Runs of one training method; `cells` are their folders by task and seed."""
 
     name: str
-    runs: tuple[StoredRun, ...]
+    runs: tuple[Run, ...]
     cells: Mapping[tuple[str, int], Path]
 
     @property
@@ -42,31 +41,31 @@ class System:
         return sorted(seed for name, seed in self.cells if name == task)
 
 
-def group_runs(runs: Sequence[tuple[str | None, StoredRun]]) -> list[System]:
+def group_runs(runs: Sequence[tuple[str | None, Run]]) -> list[System]:
     """Group runs, each with the name of its system or None, into systems in their order.
 
     Runs without a name form a system if they differ only in the settings `VARYING`. Raises
     UserError for an unfinished run, or for two runs of the same task and seed.
     """
-    found: dict[str, list[StoredRun]] = {}
+    found: dict[str, list[Run]] = {}
     every = [set(distinguishing_settings(run)) for _, run in runs]
     common = set.intersection(*every) if len(every) > 1 else set()
     for name, run in runs:
-        if run.metrics is None:
+        if not run.metrics:
             raise UserError(f"{run.folder}: expected a finished run, found {run.state}")
-        if not run.config["tasks"]:
+        if not run.settings["tasks"]:
             raise UserError(
-                f"{run.folder}: expected a run of tasks, found one of mode {run.config['mode']}"
+                f"{run.folder}: expected a run of tasks, found one of mode {run.settings['mode']}"
             )
         own = [one for one in distinguishing_settings(run) if one not in common]
-        title = name or ", ".join([run.config["mode"], *own])
+        title = name or ", ".join([run.settings["mode"], *own])
         if name is None:
             check_same_system(title, found.get(title, []), run)
         found.setdefault(title, []).append(run)
     return [make_system(name, tuple(several)) for name, several in found.items()]
 
 
-def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) -> None:
+def check_same_system(name: str, others: Sequence[Run], run: Run) -> None:
     """Raise UserError if a run has other data, options or start than others of its system."""
     for other in others:
         for task in sorted(set(run.main_tasks) & set(other.main_tasks)):
@@ -81,7 +80,7 @@ def check_same_system(name: str, others: Sequence[StoredRun], run: StoredRun) ->
                     )
 
 
-def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
+def comparable_values(run: Run, task: str) -> dict[str, Any]:
     """Return what runs of a system must share: data and checksums, start, a task's description.
 
     Multi-task runs also share all their tasks.
@@ -89,11 +88,11 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
     described = dict(run.tasks.get(task, {}))
     described.pop("test_labels", None)  # it follows from the file of test
     files = {split: described.pop(split, None) for split in ("train", "dev", "test")}
-    stored = RunFolder(run.folder).read("data.json")
-    several = run.config["mode"] == "multitask"
+    stored = run.read("data.json")
+    several = run.settings["mode"] == "multitask"
     return {
         **({"tasks": sorted(run.tasks)} if several else {}),
-        "data": run.config.get("data"),
+        "data": run.settings.get("data"),
         f"files of {task}": files,
         **{
             f"checksum of {name}": stored.get(name, UNKNOWN)
@@ -104,27 +103,28 @@ def comparable_values(run: StoredRun, task: str) -> dict[str, Any]:
     }
 
 
-def start_of(run: StoredRun) -> Any:
+def start_of(run: Run) -> Any:
     """Return a description of the run that a run starts from; None, or `UNKNOWN` if it is gone."""
-    start = run.config.get("init")
-    if not start or not RunFolder(Path(start)).config_file.exists():
+    start = run.settings.get("init")
+    if not start or not (Path(start) / "config.json").exists():
         return UNKNOWN if start else None
-    before = read_run(Path(start))
+    before = Run(start)
+    unusual = other_than_defaults(before.settings).items()
     return {
-        "mode": before.config["mode"],
+        "mode": before.settings["mode"],
         "tasks": [*before.tasks],
-        "settings": {k: v for k, v in before.settings.items() if k not in ("init", "members")},
+        "settings": {k: v for k, v in unusual if k not in ("init", "members")},
     }
 
 
-def seed_of(run: StoredRun) -> int:
+def seed_of(run: Run) -> int:
     """Return the seed of a run, or `NO_SEED` for a merge without random selection."""
-    if run.config.get("members") and run.config.get("method") != "greedy":
+    if run.settings.get("members") and run.settings.get("method") != "greedy":
         return NO_SEED
-    return int(run.config.get("seed", 0))
+    return int(run.settings.get("seed", 0))
 
 
-def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
+def make_system(name: str, runs: tuple[Run, ...]) -> System:
     cells: dict[tuple[str, int], Path] = {}
     for run in runs:
         for task in run.main_tasks:
@@ -138,10 +138,10 @@ def make_system(name: str, runs: tuple[StoredRun, ...]) -> System:
     return System(name, runs, cells)
 
 
-def distinguishing_settings(run: StoredRun) -> list[str]:
+def distinguishing_settings(run: Run) -> list[str]:
     """Return the settings that define a system, with `pre-trained` instead of a folder."""
-    found = ["pre-trained"] if run.config.get("init") else []
-    for key, value in run.settings.items():
+    found = ["pre-trained"] if run.settings.get("init") else []
+    for key, value in other_than_defaults(run.settings).items():
         if isinstance(value, dict) and key.endswith(" weight"):
             found.append(f"{key} {' '.join(sorted({f'{one:g}' for one in value.values()}))}")
         elif key not in VARYING:

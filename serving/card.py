@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from multitask.config_tasks import without_paths
+from multitask.runs import other_than_defaults
 from multitask.settings.config import RunConfig
-from multitask.stored_runs import other_than_defaults
 from reports.run_tables import CALIBRATED, calibration_table, metric_rows
 from reports.tables import markdown_table, shown
 from serving.model import MultiTaskModel

@@ -11,7 +11,7 @@ from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device
 from multitask.assembly import open_bi_encoder
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from serving.model import MultiTaskModel
 from serving.prediction import is_empty, warn_of_empty_texts
@@ -60,14 +60,14 @@ def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiE
     `config` has the device, and may have a pooling and a limit of tokens in place of the run's.
     Warn and raise RunError as `MultiTaskModel.bi_encoder_of` does.
     """
-    folder = RunFolder(run)
-    if not folder.config().pretrains:
+    folder = Run(run)
+    if not folder.config.pretrains:
         trained = MultiTaskModel.load(run, config.device, config.max_tokens)
         model = trained.bi_encoder_of(task)
         model.pooling = config.pooling or model.pooling
         return model
     folder.warn_if_unfinished()
-    limit = config.max_tokens or folder.config().max_tokens
-    pooling = config.pooling or folder.config().pooling
+    limit = config.max_tokens or folder.config.max_tokens
+    pooling = config.pooling or folder.config.pooling
     model = open_bi_encoder(folder.weights(), config.changed(max_tokens=limit, pooling=pooling))
     return model.to(choose_device(config.device))

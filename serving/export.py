@@ -12,7 +12,7 @@ from common.files import EXPORTED, atomic_path, write_json
 from minbert.config import transformer_config
 from minbert.folder import save_encoder, write_embedding, write_limit
 from multitask.config_tasks import without_paths
-from multitask.run_folder import CALIBRATION, RunFolder
+from multitask.runs import CALIBRATION, Run
 from serving.card import card
 from serving.model import MultiTaskModel
 
@@ -39,7 +39,7 @@ def export(
     transformer_config(f"format {kind}", model.model.bi_encoder.encoder.config)
     if kind == "onnx":
         import_module("onnx")  # a missing package is reported before anything is written
-    metrics = RunFolder(run).metrics() or {}
+    metrics = Run(run).metrics
     if task is not None:
         model, metrics = model.of_task(task), of_task(metrics, task)
     elif model.model.branches:

@@ -23,7 +23,7 @@ from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import load_trained
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
-from multitask.run_folder import CALIBRATION, RunFolder
+from multitask.runs import CALIBRATION, Run
 from multitask.settings.config import RunConfig
 from serving.prediction import (
     Prediction,
@@ -80,7 +80,7 @@ class MultiTaskModel:
         """
         folder = Path(folder).expanduser()
         config, tasks, model = load_trained(folder, device, max_tokens)
-        return cls(model, config, RunFolder(folder).read(CALIBRATION), tasks)
+        return cls(model, config, Run(folder).read(CALIBRATION), tasks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle weights and settings; the best device is chosen anew where they are loaded."""

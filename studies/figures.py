@@ -11,7 +11,7 @@ import numpy as np
 from common.files import file_lock
 from multitask.control import RunControl
 from multitask.run import complete
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from reports.embedding_maps import project
 from reports.figures import (
@@ -108,7 +108,7 @@ def draw_maps(runs: Mapping[str, Path], test: Examples, file: Path) -> None:
     assert shown.targets is not None
     spaces = {}
     for title, run in runs.items():
-        embeddings = BiEncoder.from_pretrained(RunFolder(run).weights()).encode(shown.texts[0])
+        embeddings = BiEncoder.from_pretrained(Run(run).weights()).encode(shown.texts[0])
         spaces[title] = EmbeddingSpace(embeddings, shown.targets, None)
     draw_spaces(spaces, file)
 

@@ -17,7 +17,6 @@ from common.files import file_lock
 from multitask.control import RunControl
 from multitask.loop.telemetry import read_steps
 from multitask.run import complete
-from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
 from studies.data_records import record_examples
 from studies.results import Cell, Results
@@ -45,7 +44,7 @@ def long_training(config: RunConfig, folder: Path) -> dict[str, Any]:
 def mean_weights(folder: Path) -> dict[str, float]:
     """Return the mean weight of each objective over the steps of a run, from its telemetry."""
     weights: dict[str, list[float]] = {}
-    for line in read_steps(RunFolder(folder).steps):
+    for line in read_steps(folder / "telemetry.jsonl"):
         for name, weight in line["weights"].items():
             weights.setdefault(name, []).append(weight)
     return {name: round(float(np.mean(several)), 4) for name, several in weights.items()}
@@ -114,7 +113,7 @@ def complete_earlier_runs(
         folder = cell.run_folder(number, runs)
         with file_lock(folder):
             if results.finished_folder(cell, number, runs) is None:
-                gone = not RunFolder(folder).config_file.exists()
+                gone = not (folder / "config.json").exists()
                 if gone and number in results.figures_by_seed(cell):
                     line = f"expected the finished run, from which {one.name} starts or learns"
                     again = "it is trained again and replaces its stored figures"

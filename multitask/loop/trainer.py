@@ -31,7 +31,7 @@ from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
 from multitask.model import EncoderWithHeads
 from multitask.optimizer import scheduled
 from multitask.plan import build_plan
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.data import Splits
@@ -214,7 +214,7 @@ class Trainer:
             if better:
                 self.best_dev = metrics, scores
                 if self.processes.first:
-                    save(RunFolder(self.folder), "best", self.model.save, {})
+                    save(Run(self.folder), "best", self.model.save, {})
             self.save()
         self.processes.gather(None)  # all processes wait for the checkpoint
         end = EpochEnd(
@@ -254,19 +254,19 @@ class Trainer:
             return
         with self.interrupts.deferred():
             self.telemetry.flush()
-            save_last(RunFolder(self.folder), self.model, self.optimizer, self.state_dict())
+            save_last(Run(self.folder), self.model, self.optimizer, self.state_dict())
         self.saved_position, self.saved_at = self.position, time.monotonic()
 
     def resume(self) -> bool:
         """Restore the last checkpoint; False without any, RunError if it cannot be used."""
-        state = load_last(RunFolder(self.folder), self.model, self.optimizer)
+        state = load_last(Run(self.folder), self.model, self.optimizer)
         if state is None:
             if self.telemetry.forget_after(0):  # of a run that ended before its first checkpoint
                 print("no checkpoint to resume from: the run starts again", flush=True)
             return False
         self.load_state_dict(state)
         if self.progress.best_epoch:
-            RunFolder(self.folder).weights()  # are there, and intact
+            Run(self.folder).weights()  # are there, and intact
         self.saved_position = self.position
         self.telemetry.forget_after(self.progress.step)
         return True

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from multitask.config_tasks import plain_tasks
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from studies.runner import long_training
 from tasks import data_folder
-from tasks.predictions import read_scores_of
 
 # Words of negation in SST, which separates "n't" from its verb.
 NEGATIONS = {
@@ -33,7 +32,7 @@ def analysis_of(config: RunConfig, folder: Path) -> dict[str, dict[str, float]]:
     for name, task in plain_tasks(config).items():
         if name not in ("sst", "sts"):
             continue
-        scores = read_scores_of(RunFolder(folder).scores(name, "dev"), task.kind)
+        scores = Run(folder).scores(name, "dev")
         assert scores.targets is not None
         predicted = scores.predicted(task.kind.predictions)
         if name == "sts":

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multitask.config_tasks import plain_tasks
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from multitask.settings.from_flags import changed_by_flags
 from studies.results import Cell
@@ -270,7 +270,7 @@ def training_with_f1(config: RunConfig, folder: Path) -> dict[str, Any]:
     limit = limit_of(config.limit, task)
     train = plain_tasks(config)[task].read(data_folder(config.data), "train", limit)
     assert train.targets is not None
-    metrics = RunFolder(folder).metrics() or {}
+    metrics = Run(folder).metrics
     of_dev, of_test = (metrics["by_class"][split].get(task, {}) for split in ("dev", "test"))
     found["training_counts"] = np.bincount(train.targets, minlength=len(of_dev)).tolist()
     if of_test:

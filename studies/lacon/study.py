@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from common.files import write_json
 from multitask.assembly import assemble
 from multitask.loop.evaluation import score_split
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.from_flags import changed_by_flags
 from pretrain.probe import Embedding
 from reports.figures import heading, new_figure, save_figure, styled
@@ -191,9 +191,9 @@ def draw_maps_of_runs(report: Report) -> None:
 
 def space_of(run: Path, matched: bool = True) -> EmbeddingSpace:
     """Return a run's test embeddings or, if `matched`, the vectors LaCon matches with labels."""
-    config = RunFolder(run).config()
+    config = Run(run).config
     tasks, model, splits = assemble(config)
-    model.load(RunFolder(run).weights())
+    model.load(Run(run).weights())
     ((name, task),) = tasks.items()
     split = splits[name]["test"]
     assert split.examples.targets is not None

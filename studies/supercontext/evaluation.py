@@ -13,7 +13,7 @@ from minbert.words import build_bilstm
 from multitask.config_tasks import training_texts
 from multitask.control import RunControl
 from multitask.run import complete
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from multitask.settings.from_flags import changed_by_flags
 from pretrain.probe import linear_evaluation
@@ -70,7 +70,7 @@ def pretrain_and_evaluate(
     after = changed_by_flags(
         config,
         mode="probe",
-        encoder=str(RunFolder(folder / "pretrained").weights()),
+        encoder=str(Run(folder / "pretrained").weights()),
         objective=None,
         class_balanced=False,
     )

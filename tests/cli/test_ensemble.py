@@ -90,7 +90,7 @@ def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path, mon
     assert files == {path: path.read_bytes() for path in files}
     again = ("--mode", "ensemble", "--runs", *members, "--method", "greedy", "--output", folder)
     with monkeypatch.context() as full:
-        full.setattr("multitask.stored_runs.write_scores", no_space)
+        full.setattr("multitask.run_folder.write_scores", no_space)
         assert "No space left" in error_line(1, *again)
     assert not (folder / "metrics.json").exists()
     ensemble(*members, "--method", "greedy")

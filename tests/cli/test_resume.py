@@ -12,7 +12,7 @@ from run_files import ROOT, metrics, prediction_bytes, predictions, same, weight
 from common.files import read_state
 from multitask.loop.progress import Progress
 from multitask.loop.trainer import Trainer
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 
 
 def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
@@ -87,7 +87,7 @@ def test_lack_of_memory_is_reported_with_a_flag_that_helps(error, interrupted, r
     assert result.returncode == 1
     *_, line = result.stderr.splitlines()
     assert line.startswith("run.py: out of memory: use a smaller --encoder, --micro-batch or")
-    assert RunFolder(folder).newest("last")
+    assert Run(folder).newest("last")
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_a_run_is_resumed_after_a_full_disk(interrupted, finished, run_ok):
     assert "Traceback" not in result.stderr
     assert "File too large" in result.stderr.splitlines()[-1]
     assert not (folder / "metrics.json").exists()
-    assert read_state(RunFolder(folder).newest("last"))
+    assert read_state(Run(folder).newest("last"))
     run_ok(*command, "--resume")
     assert prediction_bytes(folder) == prediction_bytes(finished[0])
 

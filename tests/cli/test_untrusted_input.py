@@ -11,7 +11,7 @@ from run_files import ROOT
 
 import cli
 from common.entry_point import run_and_report
-from multitask.run_folder import default_folder
+from multitask.runs import default_folder
 from multitask.settings.config import RunConfig
 from reports.tables import text_table
 

@@ -11,8 +11,8 @@ from ensemble.runs import tasks_of_run
 from multitask.config_tasks import build_tasks, plain_tasks
 from multitask.loop.evaluation import selection_score
 from multitask.run import complete
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
-from multitask.stored_runs import read_run
 from reports.systems import group_runs
 from tasks import CS224N, data_folder
 from tasks.readers import normalise_text
@@ -49,7 +49,7 @@ def test_it_has_dev_scores_but_no_part_in_the_score_that_selects_the_epoch(run):
     assert set(dev) == {*CONFIG.tasks, "overall", "overall_plain_mean"}
     score = (dev["sst"]["accuracy"] + dev["qqp"]["accuracy"] + (dev["sts"]["pearson"] + 1) / 2) / 3
     assert epoch["selection_score"] == pytest.approx(score)
-    assert read_run(run).score == pytest.approx(score)
+    assert Run(run).score == pytest.approx(score)
     worse = {name: dict(dev[name]) for name in CONFIG.tasks}
     worse["mrpc"]["accuracy"] = worse["sst2"]["accuracy"] = -5.0
     assert selection_score(worse, build_tasks(CONFIG)) == pytest.approx(score)
@@ -59,7 +59,7 @@ def test_it_has_no_prediction_files_and_no_part_in_comparisons(run):
     names = {file.name.split("-")[0] for file in (run / "predictions").iterdir()}
     assert names == {"sst", "qqp", "para", "sts"}
     assert set(tasks_of_run(run)) == set(CS224N)
-    (system,) = group_runs([(None, read_run(run))])
+    (system,) = group_runs([(None, Run(run))])
     assert set(system.tasks) == set(CS224N)
 
 

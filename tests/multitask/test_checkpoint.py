@@ -10,7 +10,8 @@ from torch import nn
 from common.errors import RunError
 from common.files import STATE, write_json
 from multitask.checkpoint import load_last, save, save_last
-from multitask.run_folder import RunFolder
+from multitask.run_folder import finish
+from multitask.runs import Run
 
 CONFIG = {"mode": "single", "tasks": ["sst"], "seed": 1}
 
@@ -18,7 +19,7 @@ CONFIG = {"mode": "single", "tasks": ["sst"], "seed": 1}
 @pytest.fixture
 def run(tmp_path):
     write_json(tmp_path / "config.json", CONFIG)
-    return RunFolder(tmp_path)
+    return Run(tmp_path)
 
 
 def trained(seed, width=3):
@@ -32,23 +33,20 @@ def trained(seed, width=3):
     return model, optimizer
 
 
-def save_step(run, step, others=None):
-    save_last(run, *trained(1), {"step": step}, others or {})
+def save_step(run, step):
+    save_last(run, *trained(1), {"step": step})
 
 
 def names(run):
-    return sorted(one.name for one in run.path.iterdir() if one.is_dir())
+    return sorted(one.name for one in run.folder.iterdir() if one.is_dir())
 
 
 def test_training_state_is_restored_exactly(run):
     assert load_last(run, *trained(1)) is None
-    save_step(run, 3, {"mine": {"weight": torch.arange(3.0)}, "smart": {}})
+    save_step(run, 3)
     model, optimizer = trained(1)
     other, other_optimizer = trained(2)
-    state, others = load_last(run, other, other_optimizer)
-    assert state == {"step": 3}
-    assert list(others) == ["mine", "smart"]
-    assert torch.equal(others["mine"]["weight"], torch.arange(3.0))
+    assert load_last(run, other, other_optimizer) == {"step": 3}
     for net, opt in ((model, optimizer), (other, other_optimizer)):
         opt.zero_grad()
         net(torch.ones(1, 3)).sum().backward()
@@ -61,8 +59,8 @@ def test_the_newest_complete_checkpoint_counts(run):
     for step in range(1, 12):
         save_step(run, step)
         assert names(run) == [f"last-{step:04}"]
-    (run.path / "last-0012").mkdir()  # a process was killed while it wrote
-    assert load_last(run, *trained(2))[0]["step"] == 11
+    (run.folder / "last-0012").mkdir()  # a process was killed while it wrote
+    assert load_last(run, *trained(2))["step"] == 11
     save_step(run, 13)
     assert names(run) == ["last-0013"]
     with pytest.raises(OSError, match="disk full"):
@@ -74,10 +72,10 @@ def test_a_finished_run_has_only_the_best_weights(run):
     for text in ("first", "second"):  # the run is repeated without --overwrite after damage
         save(run, "best", lambda new, text=text: (new / "a").write_text(text), {})
         save_step(run, 1)
-        run.finish()
+        finish(run)
         assert names(run) == ["best"]
         assert (run.weights() / "a").read_text() == text
-    run.finish()
+    finish(run)
     assert names(run) == ["best"]
 
 
@@ -92,7 +90,7 @@ def differs(first, second):
 def test_none_of_300_damaged_checkpoints_is_loaded(run):
     """A bit flipped, bytes gone at the end or in the middle, bytes more, a file gone or empty."""
     save_step(run, 5)
-    whole = {one: one.read_bytes() for one in sorted((run.path / "last-0001").iterdir())}
+    whole = {one: one.read_bytes() for one in sorted((run.folder / "last-0001").iterdir())}
     draw = random.Random(0)
     for _ in range(300):
         file = draw.choice(sorted(whole))

@@ -16,7 +16,7 @@ from multitask.control import RunControl
 from multitask.loop.telemetry import read_steps
 from multitask.loop.trainer import Trainer
 from multitask.regularizers import Smart
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.sampling import FirstThenJoint, Sampler
 
 STEPS = 4  # an epoch
@@ -134,7 +134,7 @@ def test_checkpoints_are_written_at_the_requested_interval(make_trainer, monkeyp
     )
     trainer.fit()
     assert saved == [3, 6, 7]
-    assert [one.name for one in RunFolder(trainer.folder).checkpoints("last")] == ["last-0003"]
+    assert [one.name for one in Run(trainer.folder).checkpoints("last")] == ["last-0003"]
 
 
 def test_a_run_that_ended_before_its_first_checkpoint_restarts(make_trainer, capsys):

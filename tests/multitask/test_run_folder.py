@@ -11,7 +11,8 @@ from common.files import STATE, write_json
 from multitask import train
 from multitask.fingerprint import check_inputs_stay, file_digests
 from multitask.regularizers import Smart
-from multitask.run_folder import RunFolder, default_folder, run_of_predictions
+from multitask.run_folder import begin, holds, locked
+from multitask.runs import Run, default_folder, run_of_predictions
 from multitask.settings.config import RunConfig
 
 DATA = {"sts train": "1", "sts dev": "2"}
@@ -20,10 +21,11 @@ CONFIG = RunConfig(mode="single", tasks=("sts",))
 
 def prepare(folder, config=CONFIG, resume=False, overwrite=False):
     """Prepare the folder of a run as `complete` does; return whether the run is finished."""
-    with RunFolder(folder).locked():
-        if RunFolder(folder).holds(config, DATA, resume, overwrite):
+    run = Run(folder)
+    with locked(run):
+        if not overwrite and holds(run, config, DATA, resume):
             return True
-        RunFolder(folder).begin(config.to_json(), DATA, overwrite)
+        begin(run, config.to_json(), DATA)
         return False
 
 
@@ -43,8 +45,8 @@ def test_the_run_of_predictions_is_found_from_a_file_and_from_its_folder(tmp_pat
     file.touch()
     monkeypatch.chdir(folder)
     for path in (file, folder, run, Path("."), Path("sst-dev-output.csv")):
-        assert run_of_predictions(path).path == run.resolve()
-    assert not run_of_predictions(tmp_path).config_file.exists()
+        assert run_of_predictions(path).folder == run.resolve()
+    assert not run_of_predictions(tmp_path).read("config.json")
 
 
 def test_a_configuration_is_restored_from_its_file_and_others_are_refused(tmp_path):
@@ -57,11 +59,11 @@ def test_a_configuration_is_restored_from_its_file_and_others_are_refused(tmp_pa
         regularizers=Smart({"sts": 3.0}),
     )
     write_json(tmp_path / "config.json", config.to_json())
-    assert RunFolder(tmp_path).config().to_json() == config.to_json()
+    assert Run(tmp_path).config.to_json() == config.to_json()
     for other, line in (({"former": 1}, "no setting 'former'"), ({"lr": 1}, "no setting 'lr'")):
         write_json(tmp_path / "config.json", config.to_json() | other)
         with pytest.raises(RunError, match=rf"config\.json: .*{line}"):
-            RunFolder(tmp_path).config()
+            _ = Run(tmp_path).config
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path):
@@ -71,7 +73,7 @@ def test_a_finished_run_stays_as_it_is(tmp_path):
     assert prepare(tmp_path, resume=True)
 
 
-def begin(folder):
+def begin_run(folder):
     """A run that has finished an epoch."""
     prepare(folder)
     (folder / "last-0001").mkdir()
@@ -79,17 +81,16 @@ def begin(folder):
 
 
 def test_the_same_run_has_equal_configuration_and_data(tmp_path):
-    begin(tmp_path)
-    assert not RunFolder(tmp_path).holds(CONFIG, DATA, resume=True, overwrite=False)
+    begin_run(tmp_path)
+    assert not holds(Run(tmp_path), CONFIG, DATA, resume=True)
     gone = {"sts dev": "2"}  # a finished run does not need its files
-    assert not RunFolder(tmp_path).holds(CONFIG, gone, resume=True, overwrite=False)
+    assert not holds(Run(tmp_path), CONFIG, gone, resume=True)
     for config, data, line in (
         (replace(CONFIG, seed=3), DATA, "a run with another seed: 11711; .* or add --overwrite"),
         (CONFIG, DATA | {"sts dev": "3"}, "began with another sts dev than there is now"),
     ):
         with pytest.raises(RunError, match=line):
-            RunFolder(tmp_path).holds(config, data, resume=True, overwrite=False)
-        assert not RunFolder(tmp_path).holds(config, data, resume=False, overwrite=True)
+            holds(Run(tmp_path), config, data, resume=True)
 
 
 def test_an_incomplete_prediction_file_is_no_result(tmp_path):

@@ -15,7 +15,7 @@ from multitask.control import RunControl
 from multitask.loop.step import StepGradient
 from multitask.loop.telemetry import read_steps
 from multitask.loop.trainer import SKIPPED, Trainer
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 
 INF = float("inf")
 STEPS = 4  # an epoch
@@ -113,6 +113,6 @@ def test_weights_that_are_not_finite_are_not_saved(make_trainer, monkeypatch, ca
     monkeypatch.setattr(trainer, "train_step", take)
     with pytest.raises(RunError):
         trainer.fit()
-    newest = RunFolder(trainer.folder).newest("last")
+    newest = Run(trainer.folder).newest("last")
     assert read_state(newest)["progress"]["step"] == 1
     assert "the weights are not finite; the previous one is kept" in capsys.readouterr().out

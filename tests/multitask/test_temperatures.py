@@ -6,7 +6,7 @@ import pytest
 from plain import kept_weights
 
 from multitask.run import complete
-from multitask.run_folder import CALIBRATION, RunFolder
+from multitask.runs import CALIBRATION, Run
 from multitask.settings.config import RunConfig
 from tasks import CS224N
 from tasks.calibration import calibration_error, fit_temperature, temperature_scaled
@@ -46,7 +46,7 @@ def test_all_but_the_calibration_is_that_of_a_run_without_it(run, tmp_path):
 
 def test_temperatures_are_those_of_the_stored_scores(run):
     measured = json.loads((run / "metrics.json").read_text())["calibration"]
-    stored = RunFolder(run).read(CALIBRATION)
+    stored = Run(run).read(CALIBRATION)
     assert set(measured) == set(stored) == {"sst", "qqp"}  # not of the auxiliary task, or numbers
     for name, temperature in stored.items():
         table = read_scores(run / "predictions" / scores_name(name, "dev"))

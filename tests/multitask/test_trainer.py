@@ -9,7 +9,7 @@ from minbert import BiEncoder
 from multitask.combiners import Combined, Combiner
 from multitask.loop.telemetry import read_steps, summary
 from multitask.optimizer import Linear
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 
 
 def summarised(trainer):
@@ -97,7 +97,7 @@ def test_training_lowers_the_loss_and_keeps_the_best_epoch(make_trainer):
     best = max(history, key=lambda entry: entry["selection_score"])
     assert trainer.progress.best_epoch == best["epoch"]
     last = {k: v.clone() for k, v in trainer.model.state_dict().items()}
-    folder = RunFolder(trainer.folder).weights()
+    folder = Run(trainer.folder).weights()
     trainer.model.load(folder)
     one, other = BiEncoder.from_pretrained(folder), trainer.model.bi_encoder
     np.testing.assert_array_equal(one.encode(["a sentence"]), other.encode(["a sentence"]))

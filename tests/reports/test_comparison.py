@@ -9,7 +9,7 @@ from matplotlib.text import Text
 from common.errors import UserError
 from common.files import write_json
 from ensemble.runs import ensemble_runs
-from multitask.stored_runs import read_run
+from multitask.runs import Run
 from reports.comparison import (
     compare,
     compare_on_task,
@@ -30,7 +30,7 @@ from tasks.predictions import Scores, read_scores, scores_name, write_scores
 
 
 def systems(*named):
-    return group_runs([(name, read_run(folder)) for name, folder in named])
+    return group_runs([(name, Run(folder)) for name, folder in named])
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
     with pytest.raises(UserError, match="expected a finished run, found unfinished"):
         systems((None, one))
     with pytest.raises(UserError, match="expected a run with a config"):
-        read_run(tmp_path / "nowhere")
+        Run(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from multitask.stored_runs import StoredRun
+from multitask.runs import Run
 from reports.gradient_figures import PartCosines, conflict_map
 
 STEPS = [
@@ -23,7 +23,9 @@ STEPS = [
 
 def stored(folder, steps):
     (folder / "telemetry.jsonl").write_text("".join(f"{json.dumps(step)}\n" for step in steps))
-    return StoredRun(folder, {"seed": 3}, None)
+    run = Run(folder)
+    run.settings = {"seed": 3}
+    return run
 
 
 def test_cosines_are_means_over_the_steps_that_measured_them(tmp_path):

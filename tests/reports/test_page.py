@@ -10,7 +10,7 @@ import pytest
 from scored_runs import scored_run
 
 from common.files import write_json
-from multitask.stored_runs import read_run
+from multitask.runs import Run
 from reports.class_tables import class_table, class_tables
 from reports.comparison import compare
 from reports.comparison_figures import all_figures
@@ -37,7 +37,7 @@ def pair(tmp_path_factory):
         write_json(folder / "metrics.json", {"dev": {}, "history": history})
         lines = [telemetry_line(step) for step in range(1, 200)]
         (folder / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
-        named.append((name, read_run(folder)))
+        named.append((name, Run(folder)))
     return score_systems(group_runs(named))
 
 
@@ -183,7 +183,7 @@ def test_the_examples_that_systems_disagree_on_most(pair, task):
 
 def test_one_system_or_other_data_has_no_disagreements(pair, make_run):
     assert disagreements(pair[:1], "sst") is None
-    named = [(name, read_run(make_run(name, ["sst"], 0.3))) for name in ("x", "y")]
+    named = [(name, Run(make_run(name, ["sst"], 0.3))) for name in ("x", "y")]
     strange = score_systems(group_runs(named))
     assert disagreements(strange, "sst") is None
     alike = score_systems(group_runs([(name, pair[0].system.runs[0]) for name in "ab"]))
@@ -195,9 +195,9 @@ def test_texts_of_a_file_that_has_changed_are_not_shown(pair, tmp_path):
     runs = [
         shutil.copytree(one.system.runs[0].folder, tmp_path / str(n)) for n, one in enumerate(pair)
     ]
-    assert disagreements(score_systems(group_runs([(str(r), read_run(r)) for r in runs])), "sst")
+    assert disagreements(score_systems(group_runs([(str(r), Run(r)) for r in runs])), "sst")
     (runs[1] / "data.json").write_text(json.dumps({"sst dev": "0" * 64}))
-    changed = score_systems(group_runs([(str(r), read_run(r)) for r in runs]))
+    changed = score_systems(group_runs([(str(r), Run(r)) for r in runs]))
     assert disagreements(changed, "sst") is None
     assert disagreements(changed, "qqp")
     assert "are left out for sst: the dev file is not here, or is not that of" in page_of(changed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multitask.stored_runs import read_run
+from multitask.runs import Run
 from reports.comparison import Comparison, Difference, compare
 from reports.scored_systems import score_systems
 from reports.systems import group_runs
@@ -34,7 +34,7 @@ def test_tasks_are_named_by_direction_and_clarity(found, expected):
 @pytest.fixture
 def scored(make_run):
     named = [
-        (name, read_run(make_run(f"{name}{seed}", CS224N, skill, seed)))
+        (name, Run(make_run(f"{name}{seed}", CS224N, skill, seed)))
         for name, skill in (("single", 0.4), ("multi", 0.3))
         for seed in (1, 2)
     ]

@@ -1,0 +1,301 @@
+"""Runs: a folder with what it holds, training into one, and the runs under a folder."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from common.errors import Notice, RunError, SettingsError, UserError
+from common.files import (
+    EXPORTED,
+    STATE,
+    digest,
+    digest_of_json,
+    is_run,
+    read_json_if_any,
+    read_state,
+)
+from common.settings import as_json, default_of, methods, short
+from multitask.control import RunControl
+from multitask.settings.config import RunConfig
+from multitask.settings.methods import ROLES
+from tasks.base import Task, TaskOptions
+from tasks.metrics import mean_score
+from tasks.own_task import OwnTask, complete_task, own_tasks_of, tasks_by_name
+from tasks.predictions import Scores, read_scores_of, scores_name
+
+CHECKPOINT = re.compile(r"(?:best|last)(?:-[0-9]{4,})?")
+CALIBRATION = "calibration.json"  # in an exported folder, too
+# Settings that tables show in separate columns, or that do not affect the result.
+SHOWN = ("mode", "tasks", "seed", "data", "device", "output", "members", "method")
+
+
+class Run:
+    """A run in a folder, or an exported one: `folder`, `config`, `metrics`, and its `model`.
+
+    Everything is read when it is first asked for. `best-N/` and `last-N/` are checkpoints: each is
+    written under a new number, and the newest complete one counts. The best one of a finished run
+    is `best/`.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).expanduser()
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Return the content of a JSON file, empty without one; RunError if it is damaged."""
+        return read_json_if_any(self.folder / name, RunError)
+
+    @property
+    def exported(self) -> bool:
+        return (self.folder / EXPORTED).exists()
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The settings as JSON, also of an ensemble; RunError if there is no run."""
+        found = self.read(EXPORTED if self.exported else "config.json")
+        if not is_run(found):
+            raise RunError(f"{self.folder}: expected a run with a config.json, found none")
+        return found
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """The configuration; RunError for an ensemble."""
+        if "encoder" not in self.settings:
+            found = f"found an {self.settings['mode']}"
+            raise RunError(f"{self.folder}: expected a run with an encoder, {found}")
+        try:
+            return RunConfig(**self.settings)
+        except UserError as error:
+            file = self.folder / (EXPORTED if self.exported else "config.json")
+            raise RunError(f"{file}: {error}") from error
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """The content of `metrics.json`; empty if the run is not finished."""
+        return self.read("metrics.json") if self.settings else {}
+
+    @cached_property
+    def model(self) -> Any:
+        """A `serving.MultiTaskModel`, or a `BiEncoder` after pre-training. Both have `encode`."""
+        if self.config.pretrains:
+            open_bi_encoder = import_module("multitask.assembly").open_bi_encoder
+            return open_bi_encoder(self.weights(), self.config)
+        # Packages that depend on this one are imported only when they are needed.
+        return import_module("serving").MultiTaskModel.load(self.folder)
+
+    def compare(self, *others: Run | str | Path, **named: Run | str | Path) -> str:
+        """Return the tables of mode compare for this run and others: means, gains, tests.
+
+        A keyword names a system: `run.compare(weighted="runs/weighted")`.
+        """
+        several = [(None, self), *((None, one) for one in others), *named.items()]
+        runs = [(n, (one if isinstance(one, Run) else Run(one)).folder) for n, one in several]
+        return str(import_module("reports.comparison_tables").compared(runs))
+
+    # Tasks and scores
+
+    @property
+    def tasks(self) -> dict[str, Any]:
+        """The tasks of the run by name, with their keys."""
+        return tasks_by_name(self.settings["tasks"])
+
+    @property
+    def own_tasks(self) -> dict[str, OwnTask]:
+        """The tasks on the user's own files, by name."""
+        return own_tasks_of(self.settings["tasks"])
+
+    @property
+    def main_tasks(self) -> tuple[str, ...]:
+        """The tasks that are not auxiliary, which have predictions."""
+        auxiliary = self.settings.get("auxiliary", ())
+        return tuple(name for name in self.tasks if name not in auxiliary)
+
+    def described(self, name: str) -> TaskOptions:
+        """Return a task of the run with its options."""
+        return complete_task(self.tasks[name])
+
+    def task(self, name: str) -> Task:
+        """Return a task of the run, to read its data and its predictions."""
+        return self.described(name).build()
+
+    def scores_file(self, task: str, split: str) -> Path:
+        """Return the file with a task's probabilities or similarities on a split."""
+        return self.folder / "predictions" / scores_name(task, split)
+
+    def scores(self, task: str, split: str) -> Scores:
+        """Read the probabilities or similarities of a task on a split."""
+        return read_scores_of(self.scores_file(task, split), self.task(task).kind)
+
+    @property
+    def main_scores(self) -> dict[tuple[str, str], float]:
+        """The main dev metric, the first one, by task (or objective) and name of the metric."""
+        dev = self.metrics.get("dev", {})
+        first = {task: next(iter(dev[task])) for task in dev if isinstance(dev[task], Mapping)}
+        return {(task, metric): dev[task][metric] for task, metric in first.items()}
+
+    @property
+    def score(self) -> float | None:
+        """The `mean_score` of the tasks' main dev metrics, whatever the run's own `select_by`.
+
+        Auxiliary tasks do not count. None without any metric.
+        """
+        auxiliary = self.settings.get("auxiliary", ())
+        found = {one: v for one, v in self.main_scores.items() if one[0] not in auxiliary}
+        values = {task: value for (task, _), value in found.items()}
+        return mean_score(values, dict(found.keys())) if values else None
+
+    @property
+    def state(self) -> str:
+        """Progress: finished; finished, part of dev (used for its metrics); unfinished."""
+        members = self.metrics.get("members", {}).values()
+        part = ", part of dev" if any(one["selected_on_examples"] for one in members) else ""
+        return f"finished{part}" if self.metrics else "unfinished"
+
+    # Checkpoints
+
+    def checkpoints(self, kind: str) -> list[Path]:
+        """Return the checkpoints `best` or `last`, also incomplete ones, the oldest first."""
+        found = [one for one in self.folder.glob(f"{kind}*") if CHECKPOINT.fullmatch(one.name)]
+        return sorted(found, key=lambda one: (len(one.name), one.name))
+
+    def newest(self, kind: str) -> Path | None:
+        """Return the newest complete checkpoint `best` or `last`; None without any."""
+        complete = [one for one in self.checkpoints(kind) if (one / STATE).exists()]
+        return complete[-1] if complete else None
+
+    def weights(self) -> Path:
+        """Return the folder with the weights of the best epoch, or of an export.
+
+        Raise RunError if there are none, or if they are damaged.
+        """
+        if self.exported:
+            return self.folder
+        if (best := self.newest("best")) is None:
+            _ = self.settings  # raises RunError if there is no run at all
+            raise RunError(f"{self.folder}: expected a run with the weights in best, found none")
+        read_state(best, RunError)
+        return best
+
+    def weights_checksum(self) -> str:
+        """Return a checksum of the tensors in `weights`."""
+        return digest_of_json([digest(one) for one in sorted(self.weights().glob("*.safetensors"))])
+
+    def warn_if_unfinished(self) -> None:
+        """Warn the caller's caller if the run has not finished; an export is never unfinished."""
+        if not self.exported and not self.metrics:
+            line = "this run has not finished: its best epoch so far is used; --resume continues it"
+            warnings.warn(f"{self.folder}: {line}", Notice, stacklevel=3)
+
+
+def train(
+    config: RunConfig,
+    folder: str | Path | None = None,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    callbacks: Iterable[Any] = (),
+) -> Run:
+    """Train into a folder, or open the finished run of this configuration in it.
+
+    Args:
+        config: the configuration, also of pre-training.
+        folder: folder of the run; None for one under `runs/`, named after the configuration.
+        resume: continue an unfinished run.
+        overwrite: start again in a folder that holds a run.
+        callbacks: functions that are called with a `multitask.callbacks.EpochEnd` after each
+            evaluation on dev, or objects with other hooks, too: see `multitask.callbacks`. One
+            that returns `multitask.STOP` ends the training. They do not change the run's folder.
+
+    Raises:
+        common.errors.UserError: one line that says what was expected; its subclasses name the
+            cause: SettingsError, RunError, DataError, EncoderError.
+    """
+    from multitask.run import complete
+
+    if not isinstance(config, RunConfig):
+        raise SettingsError(f"config: expected a RunConfig, found {short(config)}")
+    run = Run((default_folder(config) if folder is None else Path(folder).expanduser()).absolute())
+    complete(config, run.folder, RunControl(resume, overwrite, callbacks=tuple(callbacks)))
+    return run
+
+
+def default_folder(config: RunConfig) -> Path:
+    """Return `runs/<mode, tasks or method, encoder, seed>-<hash>` for a configuration."""
+    method = [config.sampling.name, config.combiner.name]
+    parts = [config.mode, *(method if config.mode == "multitask" else [*config.tasks][:5])]
+    parts += [] if config.objective is None else [config.objective.name]
+    parts += [Path(config.encoder).name, f"seed{config.seed}", config.digest()]
+    return Path("runs") / "-".join(parts)
+
+
+def run_of_predictions(path: Path) -> Run:
+    """Return the run that a prediction file, or a folder of them, is of."""
+    folder = (path.parent if path.is_file() else path).resolve()
+    return Run(folder.parent if folder.name == "predictions" else folder)
+
+
+def find_runs(root: Path) -> tuple[list[Run], list[str]]:
+    """Return all runs under a folder, sorted by path, and the errors of unreadable ones."""
+    found, problems = [], []
+    for file in sorted(root.rglob("config.json")):
+        if any(one.startswith(".") for one in file.relative_to(root).parts):
+            continue
+        run = Run(file.parent)
+        try:
+            if is_run(run.read("config.json")):
+                _ = run.settings, run.metrics  # raises RunError for a damaged file
+                found.append(run)
+        except UserError as error:
+            problems.append(str(error))
+    return found, problems
+
+
+def other_than_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that are no defaults and not in `SHOWN`, and how runs were merged.
+
+    Those of methods have the name of the method in front.
+    """
+    plain = RunConfig().to_json() | {"precision": "fp32"}  # of a run it is never `auto`
+    found: dict[str, Any] = {}
+    if members := config.get("members"):
+        names = list(dict.fromkeys(Path(one).name for runs in members.values() for one in runs))
+        found = {"method": config.get("method"), "members": names}
+    for key, value in config.items():
+        if key in SHOWN or (key in plain and value == plain[key]):
+            continue
+        if key not in ROLES or not value:
+            found[key] = value
+            continue
+        for one in value if key == "regularizers" else [value]:
+            name, cls = one["name"], methods(ROLES[key]).get(one["name"])
+            usual = {} if cls is None else {f.name: as_json(default_of(f)) for f in fields(cls)}
+            if key != "regularizers" and name != (plain[key] or {}).get("name"):
+                found[key] = name
+            set_ones = {k: v for k, v in one.items() if k != "name" and v != usual.get(k)}
+            found |= {f"{name} {k}": v for k, v in set_ones.items()}
+    return found
+
+
+def check_same_rows(runs: Iterable[Run], task: str, split: str) -> None:
+    """Raise RunError if an own task has ids of other columns, or row numbers of other files.
+
+    Equal ids would then be those of different examples.
+    """
+    found: dict[str | None, Path] = {}
+    for run in runs:
+        if own := run.own_tasks.get(task):
+            by_column = f"the column {own.id}" if own.id else None
+            found.setdefault(by_column or run.read("data.json").get(f"{task} {split}"), run.folder)
+    if len(found) > 1:
+        first, other, *_ = found.values()
+        line = f"expected the {split} file of {task} of {first}, with ids from the same column"
+        raise RunError(f"{other}: {line}, found another; describe the task with id=COLUMN")
