@@ -68,12 +68,8 @@ class Flags:
         more: dict[str, Any] = {"action": "store_true"}
         if bool not in scalars(hint):
             more = {"metavar": about.get("metavar") or metavar(hint)}
-            if of_text := about.get("of_text"):
-                more["type"] = of_text
-            elif takes(hint, tuple, Mapping):
+            if takes(hint, tuple, Mapping):
                 more |= {"nargs": "+", "action": "extend"}
-        elif default is True:
-            more = {"action": argparse.BooleanOptionalAction}
         text = about.get("help", "")
         if key in self.defaults:
             text += f" (default: {self.defaults[key]})"

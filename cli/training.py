@@ -74,13 +74,6 @@ def add_output_flags(flags: Flags) -> None:
         metavar="DIR",
         type=path,
     )
-    flags.add(
-        "dry_run",
-        group,
-        "show examples, passes and steps of every epoch without training",
-        common=True,
-        action="store_true",
-    )
     resume = "resume from the last checkpoint of the run"
     flags.add("resume", group, resume, common=True, action="store_true")
     flags.add(
@@ -89,8 +82,8 @@ def add_output_flags(flags: Flags) -> None:
     flags.add(
         "checkpoint_every",
         group,
-        "also write a checkpoint every N steps; others are written every ten minutes, at each "
-        "evaluation and on an interruption",
+        "also write a checkpoint every N steps; others are written every ten minutes and after "
+        "each evaluation",
         metavar="N",
         type=typed(Count),
     )
@@ -144,8 +137,6 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     """Train a run in its folder and print its metrics; a finished run is only printed."""
     folder = Path(args.output) if args.output else default_folder(config)
     control = run_control(args)
-    if args.dry_run:
-        return show_plan(config)
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
     again = "--resume continues"
@@ -169,18 +160,4 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
             *(["--use", *args.use] if args.use else []),
         ]
     print(f"next: {shlex.join([*program_command(), *words])}")
-    return 0
-
-
-def show_plan(config: RunConfig) -> int:
-    """Print examples, passes and steps of every epoch and task."""
-    from multitask.dry_run import dry_run_rows
-    from multitask.precision import precision_of
-    from reports.tables import text_table
-
-    if config.precision == "auto":
-        print(precision_of(config))
-    rows = dry_run_rows(config)
-    header = ["epoch", "task", "examples", "passes", "batches", "steps"]
-    print(text_table(header, rows))
     return 0

@@ -25,10 +25,6 @@ class RunError(UserError):
     """A run that cannot be trained or used as requested."""
 
 
-class NotFiniteError(RunError):
-    """A loss or a gradient that is infinite or NaN."""
-
-
 class EncoderError(UserError):
     """An encoder that cannot be read."""
 

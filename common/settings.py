@@ -66,7 +66,7 @@ def setting(
 
     `more` are further properties: `modes`, the modes that have the setting, and those of its flag,
     which cli/settings_flags.py reads: `group` of the help, `common` (shown without --help-all),
-    `flag` (False: none, or one that a mode adds), `of_text` (parses its text) and, for options of
+    `flag` (False: none, or one that a mode adds; `--config` has every setting) and, for options of
     tasks, `shared`.
     """
     metadata = {"help": help, "metavar": metavar, "source": source, **more}

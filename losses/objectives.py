@@ -70,6 +70,7 @@ class ClassObjective(PretrainObjective):
         "none",
         help="layer between embeddings and an objective of classes, in training only",
         source="SuperConText, section IV.C",
+        flag=False,
     )
 
     def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:

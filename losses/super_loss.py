@@ -107,22 +107,36 @@ class SuperLoss(ClassObjective, name="superloss"):
 
     contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
     super_loss: Variant = setting(
-        "algorithm1", help="variant of the loss: the paper's algorithm, or its equation"
+        "algorithm1",
+        help="variant of the loss: the paper's algorithm, or its equation",
+        flag=False,
     )
     positives: Count | None = setting(
-        None, help="compare an anchor with at most N examples of its class, the first in the batch"
+        None,
+        help="compare an anchor with at most N examples of its class, the first in the batch",
+        flag=False,
     )
     negatives: Count | None = setting(
         None,
         help="compare an anchor with at most N examples of other classes, the first in the batch",
+        flag=False,
     )
-    hard_top_k: Count | None = setting(None, help="only the N nearest of an anchor's negatives")
+    hard_top_k: Count | None = setting(
+        None, help="only the N nearest of an anchor's negatives", flag=False
+    )
     hard_threshold: Cosine | None = setting(
-        None, help="only negatives of at least this cosine, or else the nearest", metavar="X"
+        None,
+        help="only negatives of at least this cosine, or else the nearest",
+        metavar="X",
+        flag=False,
     )
-    hard_top_fraction: Ratio | None = setting(None, help="only the nearest share of the negatives")
+    hard_top_fraction: Ratio | None = setting(
+        None, help="only the nearest share of the negatives", flag=False
+    )
     hard_after: NonNegativeInt = setting(
-        0, help="epochs with all negatives before only the hard ones count"
+        0,
+        help="epochs with all negatives before only the hard ones count",
+        flag=False,
     )
 
     @property

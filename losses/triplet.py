@@ -58,7 +58,7 @@ def triplet_loss(
 class ClassTriplet(ClassObjective, name="class-triplet"):
     """A text is nearer to each of its class than to any other, by a margin."""
 
-    margin: Positive = setting(0.5, help="margin in distances", source="our choice")
+    margin: Positive = setting(0.5, help="margin in distances", source="our choice", flag=False)
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
         return triplet_loss(embeddings, classes, self.margin)

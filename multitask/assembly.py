@@ -105,8 +105,7 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
     heads = load_matching(model.heads, weights / HEADS, names)
     print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
     if config.branch is not None or stored.get("branch"):
-        mine, keys = config.to_json(), ("branch", "branch_only")
-        same = all(stored.get(key) == mine[key] for key in keys)
+        same = stored.get("branch") == config.to_json()["branch"]
         branches = load_matching(model.branches, weights / BRANCHES, names if same else ())
         line = f"branches initialised from {config.init}: {', '.join(branches) or 'none'}"
         print(line, flush=True)

@@ -159,11 +159,6 @@ class EncoderWithHeads(nn.Module):
             self.bi_encoder.eval()
         return self
 
-    @property
-    def finite(self) -> bool:
-        """Whether every weight is finite."""
-        return all(bool(parameter.isfinite().all()) for parameter in self.parameters())
-
     def files_of_tasks(self) -> dict[str, nn.ModuleDict]:
         """Return the modules of single tasks by the name of their file."""
         return {HEADS: self.heads, **({BRANCHES: self.branches} if self.branches else {})}

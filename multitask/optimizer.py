@@ -49,6 +49,7 @@ class AdamW(Optimizer, name="adamw"):
         1.0,
         help="learning rate of an encoder layer as a share of that of the layer above it (Howard "
         "and Ruder, 2018, section 3.2); the embeddings count as the lowest layer",
+        flag=False,
     )
 
     def build(self, model: Any) -> torch.optim.Optimizer:

@@ -137,7 +137,7 @@ def train_and_predict(trainer: Trainer, started: float) -> dict[str, Any]:
     if measures:
         result["calibration"] = measures
     if processes.first:
-        preference = None if config.balance is None else config.balance.preference
+        preference = None if config.balance is None else config.balance.shares
         result |= summary(read_steps(run.folder / "telemetry.jsonl"), preference)
         for split, scores in (("dev", dev_scores), ("test", test_scores)):
             for name, values in scores.items():
@@ -192,6 +192,6 @@ def make_trainer(
         splits = with_soft_targets(config, splits, model)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
     if not config.pretrains:
-        for line in training_notices(config, trainer.plan, model.bi_encoder.width):
+        for line in training_notices(config, model.bi_encoder.width):
             print(line, flush=True)
     return trainer

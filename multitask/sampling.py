@@ -95,11 +95,8 @@ History = Sequence[EpochFigures]  # of the epochs so far
 class Sampler(Settings):
     """A method that orders the batches of the tasks.
 
-    A random sampler overrides `probabilities`, any other one `batches`. If `ends_with_smallest` is
-    True, an epoch ends with the smallest task.
+    A random sampler overrides `probabilities`, any other one `batches`.
     """
-
-    ends_with_smallest: ClassVar[bool] = False
 
     def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1.
@@ -138,8 +135,6 @@ class RoundRobin(Sampler, name="round-robin"):
 
     An epoch continues the order of the previous one, whatever its number of steps.
     """
-
-    ends_with_smallest = True
 
     def batches(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         tasks = len(work.sizes)
@@ -196,7 +191,7 @@ class Temperature(Sampler, name="temperature"):
     temperature: AtLeastOne = setting(
         5.0, help="T of size^(1/T)", source="Arivazhagan et al., 2019", metavar="T"
     )
-    size_cap: Count | None = setting(None, help="count a task as at most N examples")
+    size_cap: Count | None = setting(None, help="count a task as at most N examples", flag=False)
 
     def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         return power_probabilities(work.sizes, 1 / self.temperature, self.size_cap)
@@ -219,7 +214,9 @@ class Adaptive(Sampler, name="adaptive"):
     share of the best possible one. Before any score all tasks have the same probability.
     """
 
-    power: Positive = setting(1.0, help="of the dev scores: the larger, the stronger the effect")
+    power: Positive = setting(
+        1.0, help="of the dev scores: the larger, the stronger the effect", flag=False
+    )
 
     def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
         last = np.full(len(work.sizes), np.nan)

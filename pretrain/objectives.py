@@ -29,7 +29,7 @@ PROJECT = "put a layer between embeddings and objective, in training only (SimCS
 class TextObjective(PretrainObjective):
     """An objective in which each text finds the one that belongs to it, without classes."""
 
-    projection: bool = setting(False, help=PROJECT)
+    projection: bool = setting(False, help=PROJECT, flag=False)
     contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:

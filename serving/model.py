@@ -281,11 +281,8 @@ def unpickled(
 def of_one_task(config: RunConfig, task: str) -> RunConfig:
     """Return the configuration of a run, reduced to one of its tasks and without branches."""
     # The metric that selects an epoch may be one of another task.
-    one = {"tasks": (task,), "branch": None, "branch_only": (), "auxiliary": (), "select_by": None}
-    by_task = {
-        key: {task: value[task]} if task in value else {}
-        for key in ("limit", "label_smoothing", "class_weights")
-        if isinstance(value := getattr(config, key), Mapping)
-    }
+    one: dict[str, Any] = {"tasks": (task,), "branch": None, "auxiliary": (), "select_by": None}
+    if isinstance(config.limit, Mapping):
+        one["limit"] = config.limit.get(task)
     methods = {"combiner": "sum", "sampling": "round-robin", "schedule": "joint"}
-    return config.changed(**one, **by_task, **methods, regularizers=(), teacher=())
+    return config.changed(**one, **methods, regularizers=(), teacher=())

@@ -165,15 +165,13 @@ def chosen_value_reason(
 ) -> list[str]:
     """Return a reason if the value that dev chose is nearer to one of the compared values.
 
-    The other settings are the best ones beside the chosen value, which favours those near it. A
-    preference is compared by its first weight.
+    The other settings are the best ones beside the chosen value, which favours those near it.
     """
     names = []
     for search in searches:
         chosen = tuned.get(search.cell.name, {}).get(setting)
         if chosen is not None:
-            value = chosen if isinstance(chosen, int | float) else chosen[0]
-            apart = [abs(value - one) for one in compared]
+            apart = [abs(chosen - one) for one in compared]
             if max(apart) - min(apart) > 1e-6:
                 names.append(search.cell.name)
     what = "other settings were chosen with a value near one of the compared ones"

@@ -49,7 +49,7 @@ SHARED: Mapping[str, Settings] = {
     "joint-famo": {**JOINT, "combiner": "famo"},
     "layer-decay": {**ONE_TASK, "layer_decay": 0.95},
     "label-smoothing": {**ONE_TASK, "label_smoothing": 0.1},
-    "branches": {**ONE_TASK, "branch_only": ("sst", "sts")},  # copies of half the layers
+    "branches": {**ONE_TASK, "branch": ("sst", "sts")},  # copies of half the layers
     "auxiliary": {**ONE_TASK, **AUXILIARY},
 }
 # Shared models with teachers, one task per step: name -> rows that teach.
@@ -86,8 +86,9 @@ def cells(request: StudyRequest) -> list[Cell]:
         settings = {"mode": "multitask", "tasks": tasks, **settings}
         settings |= {"lr": request.lr, "head_lr": request.lr} if request.lr else {}
         settings |= {} if base.limit is None else {"limit": base.limit}
-        if "branch_only" in settings:
-            settings["branch"] = f"top-{encoder_config(base.encoder).num_layers // 2}"
+        if "branch" in settings:
+            top = f"top-{encoder_config(base.encoder).num_layers // 2}"
+            settings["branch"] = dict.fromkeys(settings["branch"], top)
         return cell(name, changed_by_flags(base, **settings), seeds, teachers)
 
     sentiment: Settings = {"tasks": ("sst",), **ONE_TASK, **AUXILIARY}

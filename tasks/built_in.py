@@ -81,7 +81,8 @@ class QQP(TaskOptions, name="qqp"):
     """
 
     head: Literal["difference", "concat"] = setting(
-        "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)"
+        "difference",
+        help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)",
     )
     loss: Literal["cross-entropy", "with-contrastive"] = setting(
         "cross-entropy", help="loss of qqp, optionally with a separate contrastive objective"

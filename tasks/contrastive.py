@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -56,37 +56,26 @@ class SCL(WithContrast, name="scl"):
     """Cross-entropy and the supervised contrastive loss (Gunel et al., 2021)."""
 
     reduction: Literal["mean", "sum"] = setting(
-        "mean", help="of scl over the anchors of a batch; the papers of SCL-MOO and LaCon print sum"
+        "mean",
+        help="of scl over the anchors of a batch; the papers of SCL-MOO and LaCon print sum",
+        flag=False,
     )
 
     def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
         return supcon_loss(example_embedding(texts), targets, self.temperature, self.reduction)
 
 
-def parse_preference(text: str) -> Any:
-    """Convert `0.1` on the command line to (0.1, 0.9); return any other text unchanged."""
-    try:
-        pull = float(text)
-    except ValueError:
-        return text
-    return pull, 1 - pull
-
-
 class WithPullPush(WithContrast):
     """Cross-entropy with pull and push, and a preference between these two."""
 
-    preference: tuple[Fraction, Fraction] = setting(
-        (0.1, 0.9),
-        help="preference for pull, on the command line one number from 0 to 1; push has the rest "
-        f"(default: 0.1, {SOURCE})",
-        metavar="R",
-        of_text=parse_preference,
+    preference: Fraction = setting(
+        0.1, help="preference for pull; push has the rest", metavar="R", source=SOURCE
     )
 
-    def faults(self) -> Iterator[str]:
-        if abs(sum(self.preference) - 1) > ROUNDING:
-            found = self.preference
-            yield f"scl_preference: expected two numbers that add up to 1, found {found}"
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The preferences for pull and push, with the sum 1."""
+        return self.preference, 1 - self.preference
 
     def pull_and_push(
         self, task: Task, texts: Embeddings, targets: Tensor
@@ -105,7 +94,7 @@ class LS(WithPullPush, name="ls"):
 
     def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
         pull, push = self.pull_and_push(task, texts, targets)
-        return self.preference[0] * pull + self.preference[1] * push
+        return self.shares[0] * pull + self.shares[1] * push
 
 
 class ContrastiveEPO(WithPullPush, name="epo"):
@@ -115,14 +104,15 @@ class ContrastiveEPO(WithPullPush, name="epo"):
     """
 
     inputs: Literal["contrastive", "combined"] = setting(
-        "contrastive", help="losses that EPO balances: pull and push, or each plus cross-entropy"
+        "contrastive",
+        help="losses that EPO balances: pull and push, or each plus cross-entropy",
+        flag=False,
     )
 
     def faults(self) -> Iterator[str]:
-        yield from super().faults()
-        if not all(self.preference):
-            found = self.preference
-            yield f"scl_preference: expected numbers between 0 and 1 for EPO, found {found}"
+        if not all(self.shares):
+            found = f"{self.preference:g}"
+            yield f"scl_preference: expected a number between 0 and 1 for EPO, found {found}"
 
     def terms_of(self, task: str) -> tuple[str, ...]:
         return tuple(f"{task}/{term}" for term in PULL_PUSH)

@@ -36,23 +36,29 @@ class LaCon(Objective, name="lacon"):
     """
 
     trains_only_heads = own_head = own_loss = True
-    label_temperature: Positive = setting(0.1, help="temperature, which divides the cosines")
+    label_temperature: Positive = setting(
+        0.1, help="temperature, which divides the cosines", flag=False
+    )
     label_heads: Count | None = setting(
         None,
         help="slices of the embeddings in the term icl (default: 6 as in the paper, or the next "
         "smaller divisor of the width)",
+        flag=False,
     )
     label_spread: NonNegative = setting(
-        0.5, help="weight of the term ler, which spreads the labels"
+        0.5,
+        help="weight of the term ler, which spreads the labels",
+        flag=False,
     )
     label_terms: tuple[Term, ...] = setting(
         TERMS,
         help="terms of the loss: icl (each example against the labels), lcl (each label against "
         "the examples), ler (spread of the labels)",
         metavar="TERM",
+        flag=False,
     )
-    label_start: Start = setting("random", help=START_HELP)
-    projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP)
+    label_start: Start = setting("random", help=START_HELP, flag=False)
+    projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP, flag=False)
     fusion: ClassVar[bool] = False
 
     def faults(self) -> Iterator[str]:
@@ -118,7 +124,7 @@ class Projection(Objective, name="projection"):
     """Cross-entropy after LaCon's projection head (its Table 3, "BERT w/ g")."""
 
     trains_only_heads = own_head = True
-    projection_layers: Count = setting(3, help=LAYERS_HELP)
+    projection_layers: Count = setting(3, help=LAYERS_HELP, flag=False)
 
     def of_task(self, task: Task) -> Task:
         from tasks.label_heads import Projected
@@ -133,7 +139,7 @@ class LEAM(Objective, name="leam"):
     """Cross-entropy with label-attentive pooling of the tokens (LEAM; Wang et al., 2018)."""
 
     own_head = own_loss = single_embedding = True
-    label_start: Start = setting("random", help=START_HELP)
+    label_start: Start = setting("random", help=START_HELP, flag=False)
 
     def of_task(self, task: Task) -> Task:
         """Return a task with cross-entropy of the examples and label embeddings (Eq. 8 and 9)."""
@@ -156,7 +162,7 @@ class LSAN(Objective, name="lsan"):
     """Cross-entropy with one text embedding per label (LSAN; Xiao et al., 2019)."""
 
     own_head = single_embedding = True
-    label_start: Start = setting("random", help=START_HELP)
+    label_start: Start = setting("random", help=START_HELP, flag=False)
 
     def of_task(self, task: Task) -> Task:
         from tasks.label_heads import LabelSpecific

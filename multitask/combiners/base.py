@@ -94,6 +94,7 @@ class Combiner(Settings):
     weigh_heads: bool = setting(
         False,
         help="let the weights of the objectives also apply to heads and layers of a single task",
+        flag=False,
     )
 
     def build(self, setup: Setup) -> CombinerState:

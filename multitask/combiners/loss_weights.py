@@ -92,7 +92,10 @@ class SmoothTchebycheff(WithPreference, name="stch"):
 
     positive = True
     smoothing: Positive = setting(
-        0.1, help="mu of stch: the smaller, the nearer to the largest loss alone", metavar="MU"
+        0.1,
+        help="mu of stch: the smaller, the nearer to the largest loss alone",
+        metavar="MU",
+        flag=False,
     )
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
@@ -144,7 +147,9 @@ class LogVariances(CombinerState):
 class DynamicAverage(Combiner, name="dwa"):
     """The slower a loss fell over the last two epochs, the larger its weight (Liu et al., 2019)."""
 
-    softness: Positive = setting(2.0, help="T of the softmax over loss ratios", metavar="T")
+    softness: Positive = setting(
+        2.0, help="T of the softmax over loss ratios", metavar="T", flag=False
+    )
     for_one_objective = True
 
     def build(self, setup: Setup) -> CombinerState:

@@ -40,14 +40,14 @@ def pull_push_weights(balance: ContrastiveEPO, gram: np.ndarray, losses: np.ndar
     if (np.diag(gram)[1:] > 0).all():
         mixed_losses = mixtures @ losses
         found, status = epo_solution(
-            mixtures @ gram @ mixtures.T, np.maximum(mixed_losses, LOWEST), balance.preference
+            mixtures @ gram @ mixtures.T, np.maximum(mixed_losses, LOWEST), balance.shares
         )
         if mixed_losses.min() < LOWEST:
             status = f"{status}, below an ideal point"
         if found.max() > VERTEX:
             status = f"{status}, at a vertex"
     else:  # a batch of one class, or one example per class: use the preference
-        found, status = np.array(balance.preference), "pull or push undefined"
+        found, status = np.array(balance.shares), "pull or push undefined"
     return Combined(np.array([1, *(share * found)]), status)
 
 

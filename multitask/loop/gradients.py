@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.errors import NotFiniteError
+from common.errors import RunError
 from multitask.distributed import Processes
 
 CHUNK = 1 << 16  # columns multiplied in float32 before they are added up in float64
@@ -156,10 +156,8 @@ class GradientRows:
 
 
 def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> None:
-    """Raise NotFiniteError for the first value that is infinite or NaN."""
+    """Raise RunError for the first value that is infinite or NaN."""
     for name, value in zip(names, values, strict=True):
         if not np.isfinite(value):
-            raise NotFiniteError(
-                f"expected a finite {what} of {name}, found {value}; "
-                "a new run with a lower --lr, --head-lr or --clip may help"
-            )
+            line = "train again with a lower --lr, --head-lr or --clip"
+            raise RunError(f"expected a finite {what} of {name}, found {value}; {line}")

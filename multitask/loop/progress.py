@@ -23,7 +23,6 @@ class Progress:
     step: int = 0
     seconds: float = 0.0  # of training, without evaluation
     examples: int = 0
-    skipped: int = 0  # steps skipped in a row: loss or gradient not finite
     best_score: float = float("-inf")
     best_epoch: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)  # dev metrics after an epoch

@@ -61,8 +61,7 @@ class StepGradient:
         pass for all, on the embeddings of the step's only batch (Sener and Koltun, 2018, section
         3.3). The short cut for a plain sum keeps no rows, unless the step is to `measure` them.
 
-        Raise NotFiniteError for losses or gradients that are not finite; the next step can then be
-        computed as usual.
+        Raise RunError for losses or gradients that are not finite.
         """
         balance, at_embeddings = self.config.balance, self.config.on_embeddings
         needs_rows = self.config.combiner.needs_rows or at_embeddings or balance is not None
@@ -116,8 +115,8 @@ class StepGradient:
     def combine(self, gram: np.ndarray, losses: np.ndarray, names: Sequence[str]) -> Combined:
         """Return the weights of the combiner; one objective alone has a status that says so.
 
-        Raise NotFiniteError if the gradient of an objective is not finite, and RunError for a loss
-        below 0 that the combiner cannot use, or for anything but finite weights.
+        Raise RunError if the gradient of an objective is not finite, for a loss below 0 that the
+        combiner cannot use, and for anything but finite weights.
         """
         check_finite("gradient", np.diag(gram), names)
         method, balance = self.config.combiner, self.config.balance

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
@@ -14,12 +13,12 @@ import numpy as np
 from torch.nn.utils import clip_grad_norm_
 
 from common.environment import now
-from common.errors import NotFiniteError, RunError
+from common.errors import RunError
 from common.progress import bar
 from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
 from multitask.checkpoint import load_last, save, save_last
-from multitask.combiners import Combined, Setup
-from multitask.control import Interrupts, RunControl
+from multitask.combiners import Setup
+from multitask.control import RunControl
 from multitask.distributed import Processes
 from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.loop.gradients import check_finite
@@ -37,8 +36,6 @@ from tasks.base import Task
 from tasks.data import Splits
 from tasks.metrics import overall
 
-SKIPPED = "left out: not finite"  # status of a step
-SKIP_LIMIT = 10  # steps in a row that are left out, after which the run ends
 SAVE_EVERY = 600.0  # seconds between checkpoints within an epoch
 
 
@@ -76,26 +73,18 @@ class Trainer:
         steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
         self.probe_steps = sum(steps[: config.probe_epochs])
         self.total_steps = losses.total_steps = sum(steps)
-        self.interrupts = Interrupts(processes.count)
-        self.saved_position, self.saved_at = self.position, time.monotonic()  # last checkpoint
+        self.saved_step, self.saved_at = 0, time.monotonic()  # of the last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
-        self.skip_reason = ""  # of the last skipped step
 
     def fit(self) -> None:
         """Train to the last epoch, or until `patience` epochs bring no better score.
 
-        On SIGINT or SIGTERM, finish the step, write a checkpoint and raise KeyboardInterrupt.
+        An interruption may come at any moment: the last checkpoint is always a valid one.
         """
-        # With several processes, none may stop before the others, which wait for its messages.
+        for board in self.boards:
+            board.first_step = self.progress.step + 1
         try:
-            with self.interrupts.deferred() if self.processes.count > 1 else nullcontext():
-                for board in self.boards:
-                    board.first_step = self.progress.step + 1
-                self.train_and_score()
-        except KeyboardInterrupt:
-            self.interrupts.first_signal = self.interrupts.first_signal or time.monotonic()
-            self.save()
-            raise
+            self.train_and_score()
         finally:
             self.telemetry.close()
             for board in self.boards:
@@ -109,9 +98,6 @@ class Trainer:
                 self.score_epoch()
             else:
                 self.train_epoch(self.progress.epoch + 1)
-            self.stop_if_requested()
-        if 0 < self.progress.step <= self.progress.skipped:
-            raise RunError(f"all {self.progress.step} steps were skipped; {self.skip_reason}")
 
     def train_epoch(self, epoch: int) -> None:
         """Take the remaining steps of an epoch, with a progress bar that counts examples."""
@@ -137,21 +123,15 @@ class Trainer:
             progress.refresh()
 
     def take(self, drawn: np.ndarray, last: bool) -> StepResult:
-        """Take a complete step in spite of signals, and write a checkpoint if one is due."""
+        """Take a step, which may be the last of its epoch, and write a checkpoint if one is due."""
         begin, progress = time.perf_counter(), self.progress
-        with self.interrupts.deferred():
-            result = self.train_step(drawn)
-            progress.taken += 1
-            if last:
-                progress.epoch, progress.taken = progress.epoch + 1, 0
-                self.combiner.end_epoch()
-            progress.seconds += time.perf_counter() - begin
-        self.stop_if_requested()
-        if progress.skipped >= SKIP_LIMIT:
-            self.save()
-            self.processes.gather(None)
-            raise RunError(f"{progress.skipped} steps in a row were skipped; {self.skip_reason}")
-        steps, every = progress.step - self.saved_position[0], self.control.checkpoint_every
+        result = self.train_step(drawn)
+        progress.taken += 1
+        if last:
+            progress.epoch, progress.taken = progress.epoch + 1, 0
+            self.combiner.end_epoch()
+        progress.seconds += time.perf_counter() - begin
+        steps, every = progress.step - self.saved_step, self.control.checkpoint_every
         if (every and steps >= every) or time.monotonic() - self.saved_at >= SAVE_EVERY:
             self.save()
         return result
@@ -159,8 +139,7 @@ class Trainer:
     def train_step(self, drawn: np.ndarray) -> StepResult:
         """Take an optimiser step on the next batches of the tasks with the indices `drawn`.
 
-        A step is skipped if its loss or gradient is not finite. Raise RunError if the weights are
-        no longer finite.
+        Raise RunError if the loss or gradient is not finite.
         """
         batches, progress = next_batches(self.streams, drawn), self.progress
         number = progress.step
@@ -168,34 +147,18 @@ class Trainer:
         for group, peak in zip(self.optimizer.param_groups, self.peak_rates, strict=True):
             group["lr"] = peak * factor
         progress.step += 1
-        try:
-            result = self.gradient(batches, number % MEASURE_EVERY == 0, number)
-            norm = float(clip_grad_norm_(self.model.parameters(), self.config.clip))
-            check_finite("gradient", [norm], ["this step"])
-        except NotFiniteError as error:
-            self.skip(error)
-            result = StepResult((), np.zeros(0), Combined(np.zeros(0), SKIPPED), {}, 0)
-            figures = {}
-        else:
-            self.optimizer.step()
-            self.model.zero_grad(set_to_none=True)  # also what the optimiser leaves out
-            self.gradient.after_step(batches, number, result)
-            losses = dict(zip(result.objectives, result.losses.tolist(), strict=True))
-            progress.add_losses(losses, {name: len(several) for name, several in batches.items()})
-            progress.examples += result.examples
-            progress.skipped = 0
-            figures = {"gradient_norm": norm, "learning_rate_factor": factor}
+        result = self.gradient(batches, number % MEASURE_EVERY == 0, number)
+        norm = float(clip_grad_norm_(self.model.parameters(), self.config.clip))
+        check_finite("gradient", [norm], [f"step {progress.step}"])
+        self.optimizer.step()
+        self.model.zero_grad(set_to_none=True)  # also what the optimiser leaves out
+        self.gradient.after_step(batches, number, result)
+        losses = dict(zip(result.objectives, result.losses.tolist(), strict=True))
+        progress.add_losses(losses, {name: len(several) for name, several in batches.items()})
+        progress.examples += result.examples
+        figures = {"gradient_norm": norm, "learning_rate_factor": factor}
         self.telemetry.step(progress.step, result, figures)
         return result
-
-    def skip(self, error: NotFiniteError) -> None:
-        """Count a skipped step; raise RunError if the weights are no longer finite."""
-        self.model.zero_grad(set_to_none=True)
-        self.progress.skipped += 1
-        self.skip_reason = f"step {self.progress.step}: {error}"
-        print(f"skipped {self.skip_reason}", flush=True)
-        if not self.model.finite:
-            raise RunError(f"the weights are no longer finite; {self.skip_reason}")
 
     def evaluate(self) -> tuple[Metrics, dict[str, np.ndarray]]:
         """Return metrics and scores of every task on dev."""
@@ -206,16 +169,15 @@ class Trainer:
         """Score dev, keep the best weights and save; callbacks may end the training."""
         metrics, scores = self.evaluate()
         score, progress = selection_score(metrics, self.tasks), self.progress
-        with self.interrupts.deferred():
-            points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
-            self.callbacks.scalars(points | {"dev/selection_score": score}, progress.step)
-            found = metrics | overall(counted(metrics, self.tasks))
-            better = progress.add_score(score, found, keep_last=self.config.keep == "last")
-            if better:
-                self.best_dev = metrics, scores
-                if self.processes.first:
-                    save(Run(self.folder), "best", self.model.save, {})
-            self.save()
+        points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
+        self.callbacks.scalars(points | {"dev/selection_score": score}, progress.step)
+        found = metrics | overall(counted(metrics, self.tasks))
+        better = progress.add_score(score, found, keep_last=self.config.keep == "last")
+        if better:
+            self.best_dev = metrics, scores
+            if self.processes.first:
+                save(Run(self.folder), "best", self.model.save, {})
+        self.save()
         self.processes.gather(None)  # all processes wait for the checkpoint
         end = EpochEnd(
             epoch=progress.epoch,
@@ -232,30 +194,12 @@ class Trainer:
             progress.stopped = True
             self.save()  # a resumed run does not go on training
 
-    def stop_if_requested(self) -> None:
-        """Save and raise KeyboardInterrupt if any process received a signal."""
-        # All wait for the checkpoint: torchrun ends the other processes as soon as one ends.
-        if self.processes.largest(self.interrupts.stop_requested):
-            self.save()
-            self.processes.gather(None)
-            raise KeyboardInterrupt
-
-    @property
-    def position(self) -> tuple[int, int, bool]:
-        """Number of steps taken, and of epochs with a dev score; whether a callback stopped it."""
-        return self.progress.step, len(self.progress.history), self.progress.stopped
-
     def save(self) -> None:
-        """Write a checkpoint if the progress has changed and the model is finite."""
-        if not self.processes.first or self.position == self.saved_position:
-            return
-        if not self.model.finite:
-            print("no checkpoint: the weights are not finite; the previous one is kept", flush=True)
-            return
-        with self.interrupts.deferred():
+        """Write a checkpoint; it replaces the last one when it is complete."""
+        if self.processes.first:
             self.telemetry.flush()
             save_last(Run(self.folder), self.model, self.optimizer, self.state_dict())
-        self.saved_position, self.saved_at = self.position, time.monotonic()
+        self.saved_step, self.saved_at = self.progress.step, time.monotonic()
 
     def resume(self) -> bool:
         """Restore the last checkpoint; False without any, RunError if it cannot be used."""
@@ -267,7 +211,7 @@ class Trainer:
         self.load_state_dict(state)
         if self.progress.best_epoch:
             Run(self.folder).weights()  # are there, and intact
-        self.saved_position = self.position
+        self.saved_step = self.progress.step
         self.telemetry.forget_after(self.progress.step)
         return True
 

@@ -32,15 +32,20 @@ class Distillation(Regularizer, name="distillation"):
         metavar="W",
     )
     temperature: Positive = setting(
-        1.0, help="temperature of the probabilities of classes; above 1 they are more even"
+        1.0,
+        help="temperature of the probabilities of classes; above 1 they are more even",
+        flag=False,
     )
     annealing: bool = setting(
         True,
         help="let the share of the teacher fall from its weight to 0 over the run",
         source="Clark et al., 2019",
+        flag=False,
     )
     embeddings: NonNegative = setting(
-        0.0, help="weight of 1 - cosine of the sentence embeddings of student and teacher"
+        0.0,
+        help="weight of 1 - cosine of the sentence embeddings of student and teacher",
+        flag=False,
     )
 
     @property

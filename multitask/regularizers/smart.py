@@ -45,6 +45,7 @@ class Smart(Regularizer, name="smart"):
         metavar="X",
         help="with variant projected: length of a step as a share of the vectors' norm (default: "
         "the radius); with variant normalised: factor of the gradient (default: 0.001)",
+        flag=False,
     )
     radius: Positive | None = setting(
         None,
@@ -52,20 +53,26 @@ class Smart(Regularizer, name="smart"):
         help="size of the noise as a share of the norm of the vectors it is added to, which suits "
         "any encoder (default: 0.1; with variant normalised the norm of the noise is 1 for any "
         "vectors)",
+        flag=False,
     )
     place: Literal["embeddings", "words"] = setting(
         "embeddings",
         help="add the noise to the output of the embedding module, as public implementations do, "
         "or to the word embeddings, before the module's LayerNorm",
+        flag=False,
     )
-    norm: Literal["inf", "l2"] = setting("inf", help="norm of the noise and of its gradient")
+    norm: Literal["inf", "l2"] = setting(
+        "inf", help="norm of the noise and of its gradient", flag=False
+    )
     variant: Literal["normalised", "projected"] = setting(
         "normalised",
         help="noise of the same norm at every token, as in public implementations, or projected "
         "into a ball, as in the paper",
     )
     dropout: Literal["fixed", "fresh"] = setting(
-        "fixed", help="dropout of the noisy pass: the same as in the clean pass, or a new one"
+        "fixed",
+        help="dropout of the noisy pass: the same as in the clean pass, or a new one",
+        flag=False,
     )
 
     def precision_fault(self, precision: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
@@ -99,9 +100,12 @@ class RunConfig(RunSettings):
     @property
     def own_layers(self) -> dict[str, int]:
         """The number of last layers that are a task's own, for each task that has such."""
-        if self.branch is None:
-            return {}
-        return dict.fromkeys(self.branch_only or self.tasks, int(self.branch.removeprefix("top-")))
+        given = {} if self.branch is None else self.branch
+        by_task = dict.fromkeys(self.tasks, given) if isinstance(given, str) else given
+        for one in by_task.values():
+            if not re.fullmatch("top-[1-9][0-9]?", one):
+                raise SettingsError(f"branch: expected top-K, such as top-2, found {one!r}")
+        return {name: int(one.removeprefix("top-")) for name, one in by_task.items()}
 
     @property
     def main_tasks(self) -> tuple[str, ...]:

@@ -31,8 +31,7 @@ def names_of_tasks(c: RunConfig) -> Iterator[str]:
         "first_task": [first.task] if first and first.task else [],
         **{f"{one.prefix}weight": one.weight for one in c.regularizers},
     }
-    others = ("auxiliary", "branch_only", "limit", "label_smoothing")
-    by_task |= {key: getattr(c, key) for key in (*others, "class_weights")}
+    by_task |= {"auxiliary": c.auxiliary, "branch": c.own_layers, "limit": c.limit}
     for key, names in by_task.items():
         for name in names if isinstance(names, Mapping | list | tuple) and c.tasks else ():
             if name not in c.tasks:
@@ -45,7 +44,6 @@ def of_modes(c: RunConfig) -> Rules:
     if c.objective is not None and c.mode:
         other = c.pretrains != c.objective.pretrains
         yield other, f"objective {c.objective.name}: mode {c.mode} does not have it"
-    yield c.branch_only and c.branch is None, "branch_only: needs branch, the number of layers"
     for task in c.tasks if c.protocol.draws else ():
         without = c.tasks[task].build().kind.classes is None
         yield without, f"protocol {c.protocol.name}: needs tasks with classes, found {task}"
@@ -142,15 +140,11 @@ def of_pretraining(c: RunConfig) -> Rules:
 
 def smoothing_of(c: RunConfig, task: Task) -> float:
     """Return the label smoothing of a task; 0 for one without classes."""
-    if isinstance(c.label_smoothing, Mapping):
-        return c.label_smoothing.get(task.name, 0.0)
     return c.label_smoothing if task.kind.classes else 0.0
 
 
 def has_class_weights(c: RunConfig, task: Task) -> bool:
     """Return whether the loss of a task weights its classes or labels."""
-    if isinstance(c.class_weights, Mapping):
-        return task.name in c.class_weights
     return c.class_weights is not None and task.kind.columns is not None
 
 

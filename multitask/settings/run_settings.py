@@ -23,8 +23,6 @@ TRAINING_MODES = ("single", "multitask", "pretrain")
 # The property `modes` of a setting: the modes that have it. Without it, all training modes have it.
 SUPERVISED = ("single", "multitask")
 Limit = Count | Part
-Balanced = Literal["balanced"]
-Branch = Annotated[str, Meta(pattern=r"^top-[1-9][0-9]{0,2}$")]
 Smoothing = Annotated[float, Meta(ge=0, lt=1)]  # also the probability of a dropout
 
 
@@ -88,7 +86,10 @@ class RunSettings(Settings):
         "(default: what the encoder's folder says, else mean)",
     )
     pooling_dropout: Smoothing = setting(
-        0.0, metavar="P", help="dropout of the tokens' last states, before they are pooled"
+        0.0,
+        metavar="P",
+        help="dropout of the tokens' last states, before they are pooled",
+        flag=False,
     )
     max_tokens: Tokens | None = setting(
         None, help="limit of a text in tokens (default: the encoder's)"
@@ -114,18 +115,17 @@ class RunSettings(Settings):
     class_balanced: bool = setting(
         False, help="draw batches with equally many examples of each class"
     )
-    label_smoothing: Smoothing | Mapping[str, Smoothing] = setting(
+    label_smoothing: Smoothing = setting(
         0.0,
-        metavar="W",
-        help="share of the target that cross-entropy spreads over all classes: one for all tasks "
-        "with classes, or TASK=W",
+        help="share of the target that cross-entropy spreads over all classes",
         source="Szegedy et al., 2016, section 7",
         modes=SUPERVISED,
+        flag=False,
     )
-    class_weights: Balanced | Mapping[str, Balanced] | None = setting(
+    class_weights: Literal["balanced"] | None = setting(
         None,
-        help="weight the loss of each class by 1 / n_c, with its number of training examples n_c "
-        "(balanced): one for all tasks with classes or several labels, or TASK=NAME",
+        help="weight the loss of each class, or label, by 1 / n_c, with its number of training "
+        "examples n_c",
         source="King and Zeng, 2001",
         modes=SUPERVISED,
     )
@@ -135,6 +135,7 @@ class RunSettings(Settings):
         help="compute the squared error of similarities on labels from 0 to X",
         source="BEES, Figure 1",
         modes=SUPERVISED,
+        flag=False,
     )
     batches_per_step: Count | None = setting(
         None,
@@ -142,6 +143,7 @@ class RunSettings(Settings):
         help="batches per optimiser step (default: the number of tasks; 1 with schedule "
         "individual)",
         modes=("multitask",),
+        flag=False,
     )
     micro_batch: Count | None = setting(
         None, help="examples that go through the model at a time, to save memory"
@@ -178,6 +180,7 @@ class RunSettings(Settings):
         1,
         help="number of epochs after which dev is scored and a checkpoint written",
         modes=TRAINING_MODES,
+        flag=False,
     )
     patience: Count | None = setting(
         None, help="stop after N epochs without a better dev score", modes=TRAINING_MODES
@@ -235,14 +238,12 @@ class RunSettings(Settings):
         group="tasks",
         common=True,
     )
-    branch: Branch | None = setting(
+    branch: str | Mapping[str, str] | None = setting(
         None,
         metavar="top-K",
-        help="give each task its own last K layers, which begin as copies of the shared ones",
+        help="give each task its own last K layers, which begin as copies of the shared ones; "
+        "TASK=top-K for some tasks only",
         modes=SUPERVISED,
-    )
-    branch_only: tuple[Name, ...] = setting(
-        (), help="tasks with layers of their own (default: all)", modes=SUPERVISED
     )
     regularizers: tuple[Regularizer, ...] = setting(
         (), help="terms beside the tasks' losses", modes=SUPERVISED, flag=False
@@ -250,5 +251,7 @@ class RunSettings(Settings):
     protocol: Protocol = setting(
         factory=Protocol, help="which labelled examples are train, dev and test", group="data"
     )
-    optimizer: Optimizer = setting(factory=AdamW, help="the optimiser")
-    lr_schedule: LrSchedule = setting(factory=Linear, help="how the learning rates rise and fall")
+    optimizer: Optimizer = setting(factory=AdamW, help="the optimiser", flag=False)
+    lr_schedule: LrSchedule = setting(
+        factory=Linear, help="how the learning rates rise and fall", flag=False
+    )

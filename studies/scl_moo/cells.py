@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from multitask.settings.config import RunConfig
 from multitask.settings.from_flags import changed_by_flags
 from studies.results import Cell
@@ -103,11 +101,10 @@ class Experiments:
         With the default value it is the few-shot cell.
         """
         one = self.few_shot(*SWEPT, method, SWEEP_SEEDS)
-        changed: Any = (value, 1 - value) if setting == "scl_preference" else value
-        if np.allclose(changed, getattr(one.config.objective, setting.removeprefix("scl_"))):
+        if value == getattr(one.config.objective, setting.removeprefix("scl_")):
             return self.few_shot(*SWEPT, method)
         name = f"sweep-{SWEEPS[setting]}-{value:g}-{method}"
-        config = self.changed(name, one.config, **{setting: changed})
+        config = self.changed(name, one.config, **{setting: value})
         return Cell(name, config, one.seeds, training)
 
     def variant(self, task: str, variant: str) -> Cell:
@@ -175,7 +172,7 @@ def grid_of(method: str) -> dict[str, Sequence[Any]]:
         return {}
     own: dict[str, Sequence[Any]] = {"scl_temperature": GRID, "scl_weight": GRID}
     if objective != "scl":
-        own["scl_preference"] = [(first, round(1 - first, 1)) for first in GRID]
+        own["scl_preference"] = GRID
     return own
 
 

@@ -20,9 +20,9 @@ COMMON_FLAGS = {  # shown by --help, too
     "--sampling --schedule --auxiliary --branch": ("multitask",),
     "--combiner --test-limit --pcgrad --freeze-encoder --teacher": SUPERVISED,
     "--use --resume": TRAINING,
-    "--task --data --limit --encoder --epochs --lr --seed --output --dry-run": TRAINING,
+    "--task --data --limit --encoder --epochs --lr --seed --output": TRAINING,
 }
-RARE = "--smart-weight --scl-weight --warmup --hard-top-k --shots --sst-head --checkpoint-every"
+RARE = "--smart-weight --scl-weight --warmup --shots --sst-head --checkpoint-every"
 
 
 def test_choices_of_settings_equal_the_registries():

@@ -13,7 +13,9 @@ NLI = "sent0,sent1,hard_neg\n" + "".join(f"a man {i},a person {i},a dog {i}\n" f
 @pytest.mark.parametrize("objective", ["nli", "pairs"])
 def test_objectives_train_in_micro_batches_and_select_on_sts_dev(run_ok, tmp_path, objective):
     folder = tmp_path / "run"
-    flags = ["--limit", "40", "--batch-size", "16", "--micro-batch", "6", "--projection"]
+    flags = ["--limit", "40", "--batch-size", "16", "--micro-batch", "6"]
+    (tmp_path / "run.yaml").write_text(f"objective: {{name: {objective}, projection: true}}\n")
+    flags += ["--config", tmp_path / "run.yaml"]
     if objective == "nli":
         (tmp_path / "nli.csv").write_text(NLI)
         flags += ["--nli", tmp_path / "nli.csv"]
@@ -52,7 +54,10 @@ def test_defaults_are_those_of_simcse_and_its_runs_start_others(run_ok, tmp_path
 
 def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path):
     folder, probe, tuned = (tmp_path / name for name in ("run", "probe", "tuned"))
-    flags = ("--micro-batch", "8", "--projection-head", "nonlinear", "--hard-top-k", "3")
+    (tmp_path / "run.yaml").write_text(
+        "objective: {name: superloss, projection_head: nonlinear, hard_top_k: 3}\n"
+    )
+    flags = ("--micro-batch", "8", "--config", tmp_path / "run.yaml")
     run_ok(*SUPER, *SHORT, *flags, "--output", folder)
     name, stored = "sst-superloss", metrics(folder)
     assert stored["dev"][name].keys() == stored["before"][name].keys() == {"knn_accuracy"}

@@ -30,7 +30,7 @@ WRONG = [
     ("sst --sts-head cosine", "--sts-head: needs task sts"),
     ("all --preference 1 2 3", "--preference: needs --combiner epo or --combiner upgrad"),
     ("all --temperature 3", "--temperature: needs --sampling temperature"),
-    ("sst --smart-norm l2", "--smart-norm: needs smart_weight above 0"),
+    ("sst --smart-steps 2", "--smart-steps: needs smart_weight above 0"),
     ("sst --smart-weight sst=x", "--smart-weight: Expected `float`"),
     ("sst --objective scl --scl-weight 1", "--scl-weight: Expected `float` < 1.0"),
     ("sst --objective simcse", "objective simcse: mode single does not have it"),

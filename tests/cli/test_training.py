@@ -165,7 +165,7 @@ def test_empty_and_very_long_sentences_are_predicted(data, run_ok, tmp_path):
     "flags",
     [
         "--schedule first-then-joint --first-task qqp --combiner uncertainty",
-        "--schedule individual --sampling temperature --size-cap 30",
+        "--schedule individual --sampling temperature",
         "--combiner mgda --sampling square-root --micro-batch 3",
     ],
 )
@@ -179,31 +179,17 @@ def test_steps_of_samplers_and_combiners_are_recorded(flags, small, run_ok, tmp_
             assert list(step["layers"]) == ["embeddings", "layer 1", "layer 2"]
 
 
-def plan(text):
-    """Header and rows of the table of a dry run."""
-    header, _, *rows = (
-        line.split() for line in text[text.index("epoch ") :].splitlines() if line.strip()
-    )
-    return header, rows
-
-
-def test_a_dry_run_only_prints_the_plan(small, error_line, run_ok, cwd):
-    dry = (*MIXED, "--sampling", "hybrid", "--data", small, "--dry-run")
-    line = error_line(2, *dry)
-    assert "--first-task: name the task of the first epochs, since several are" in line
-    header, rows = plan(run_ok(*dry, "--first-task", "sts").stdout)
-    assert header == ["epoch", "task", "examples", "passes", "batches", "steps"]
-    tasks = [["1", "sts"], ["2", "sst"], ["2", "qqp"], ["2", "sts"]]
-    assert [row[:2] for row in rows[:4]] == tasks
-    assert len(rows) == 5
-    assert not list(cwd.glob("runs*"))
-
-
-def test_a_limit_is_a_number_or_a_share_of_all_or_of_one_task(run_ok):
-    dry = ("--mode", "multitask", "--encoder", "tiny", "--dry-run", "--limit")
-    result = run_ok(*dry, "30", "sst=0.1", "qqp=0.5")
+def test_a_limit_is_a_number_or_a_share_of_all_or_of_one_task(run_ok, tmp_path):
+    few = ("--epochs", "2", "--steps-per-epoch", "1", "--dev-limit", "8", "--test-limit", "8")
+    main = ("--mode", "multitask", "--encoder", "tiny", *few, "--output", tmp_path / "run")
+    result = run_ok(*main, "--limit", "30", "sst=0.1", "qqp=0.5")
     for task, count in {"sst": 24, "qqp": 240, "sts": 30}.items():
-        assert f"{task}: train {count}, dev 100" in result.stdout
+        assert f"{task}: train {count}, dev 8" in result.stdout
     # The hybrid sampler begins with the largest file, though --limit makes all tasks equal.
-    _, rows = plan(run_ok(*dry, "20", "--sampling", "hybrid").stdout)
-    assert rows[0][:2] == ["1", "qqp"]
+    run_ok(*main, "--limit", "20", "--sampling", "hybrid", "--overwrite")
+    assert [*telemetry(tmp_path / "run")[0]["losses"]] == ["qqp"]
+
+
+def test_the_first_task_is_named_if_several_are_the_largest(small, error_line):
+    line = error_line(2, *MIXED, "--sampling", "hybrid", "--data", small)
+    assert "--first-task: name the task of the first epochs, since several are" in line

@@ -72,7 +72,7 @@ def test_branches_follow_only_the_loss_of_their_task(make_trainer, combiner, mic
 @pytest.mark.parametrize("schedule", ["joint", "individual"])
 def test_with_a_frozen_encoder_tasks_without_a_branch_train_their_heads(make_trainer, schedule):
     settings = {"freeze_encoder": True, "combiner": "sum", "schedule": schedule}
-    trainer = make_trainer(**BRANCH, branch_only=("sts",), **settings)
+    trainer = make_trainer(branch={"sts": "top-1"}, **settings)
     before = copied(trainer.model)
     trainer.fit()
     after = trainer.model.state_dict()
@@ -141,7 +141,7 @@ def test_parameters_are_counted_by_task(make_trainer):
     assert counts["shared"] == before["shared"] - layer, "no task uses the shared last layer"
     assert not any(one.requires_grad for one in model.encoder.layers[-1].parameters())
     assert set(before["tasks"]["sst"]) == {"head"}
-    partly = make_trainer(**BRANCH, branch_only=("sts",)).model
+    partly = make_trainer(branch={"sts": "top-1"}).model
     assert partly.parameter_counts()["shared"] == before["shared"]
     assert all(one.requires_grad for one in partly.encoder.parameters())
 

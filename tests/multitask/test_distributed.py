@@ -128,6 +128,7 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
         *("--steps-per-epoch", "60", "--limit", "40", "--epochs", "1", "--dev-limit", "20"),
+        *("--checkpoint-every", "2"),
     ]
     output = [*run, "--output", str(tmp_path / "whole")]
     several = tmp_path / "several.py"

@@ -60,7 +60,7 @@ def test_layer_decay_gives_each_parameter_the_rate_of_its_layer(make_trainer, tm
 
 def test_layer_decay_gives_copies_the_rate_of_their_layer(make_trainer):
     optimizer = AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5)
-    trainer = make_trainer(branch="top-2", branch_only=("sts",), optimizer=optimizer)
+    trainer = make_trainer(branch={"sts": "top-2"}, optimizer=optimizer)
     found = {id(p): g["lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
     for layer, rate in zip(trainer.model.branches["sts"], (0.5e-3, 1e-3), strict=True):
         assert {found[id(p)] for p in layer.parameters()} == {rate}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,18 +41,18 @@ PRETRAINING = {
 
 
 def stopped(trainer: Trainer, monkeypatch, step: int) -> None:
-    """Train until a signal comes in the middle of a step."""
-    take = trainer.train_step
+    """Train until an interruption after the checkpoint of a step."""
+    trainer.control = RunControl(checkpoint_every=1)
+    save = trainer.save
 
-    def signalled(drawn):
-        if trainer.progress.step == step - 1:
-            signal.raise_signal(signal.SIGTERM)
-        return take(drawn)
+    def interrupted():
+        save()
+        if trainer.progress.step == step:
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(trainer, "train_step", signalled)
+    monkeypatch.setattr(trainer, "save", interrupted)
     with pytest.raises(KeyboardInterrupt):
         trainer.fit()
-    assert trainer.progress.step == step
 
 
 def check_same(make_trainer, monkeypatch, *moments: int, **changes) -> None:
@@ -100,7 +99,7 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"precision": "bf16", "micro_batch": 3},
         {"keep": "last", "evaluate_every": 2},
         {
-            "label_smoothing": {"qqp": 0.1},
+            "label_smoothing": 0.1,
             "auxiliary": ("qqp",),
             "regularizers": Smart({"sst": 1.0}),
             "micro_batch": 3,

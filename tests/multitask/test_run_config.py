@@ -77,7 +77,7 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"objective": "leam"}, "objective leam: needs single texts or pair joint, found qqp"),
     ({"objective": "epo", "batch_size": 1}, "batch_size: objective epo needs 2 or more"),
     ({"objective": "epo", "combiner": "famo"}, "combiner famo: not with objective epo"),
-    ({"branch_only": ("sst",)}, "branch_only: needs branch"),
+    ({"branch": {"cola": "top-1"}}, "branch: cola is not among the tasks"),
     ({"gradients": "representation"}, "gradients representation: needs steps with one batch"),
 ]  # fmt: skip
 SIMCSE = {"mode": "pretrain", "objective": "simcse", "tasks": ("sst",)}

@@ -60,12 +60,6 @@ def test_losses_count_the_training_examples_that_a_limit_leaves(capsys):
     assert "topic: weights of classes: " in printed
 
 
-def test_weights_of_one_task():
-    tasks, _, _ = assemble(config_of(TOPIC, TAGS, class_weights={"tags": "balanced"}))
-    assert not tasks["topic"].losses
-    assert tasks["tags"].losses
-
-
 def test_weights_are_scikit_learns_and_1_where_nothing_can_be_weighted():
     from sklearn.utils.class_weight import compute_class_weight
 

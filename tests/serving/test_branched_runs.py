@@ -40,7 +40,7 @@ def branched(tmp_path_factory):
 def partly(tmp_path_factory):
     """A run of two tasks on the same texts, one of which has its own second layer; read only."""
     folder = tmp_path_factory.mktemp("partly") / "run"
-    return train_here(folder, "qqp", "sts", "--branch", "top-1", "--branch-only", "sts")
+    return train_here(folder, "qqp", "sts", "--branch", "sts=top-1")
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

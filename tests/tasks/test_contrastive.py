@@ -34,8 +34,8 @@ def test_cross_entropy_and_supcon_golden(case):
 @golden_cases("scl_ls")
 def test_linear_scalarisation_golden(case):
     inputs = case["inputs"]
-    preference = tuple(inputs["preference"])
-    found = golden_loss(LS, inputs, inputs["embeddings_unit"], preference=preference)
+    preference = inputs["preference"]
+    found = golden_loss(LS, inputs, inputs["embeddings_unit"], preference=preference[0])
     above = np.dot(preference, lower_bounds(inputs["tau"], 5))  # of SST's five classes
     expected = case["expected"]["ls_loss"] - inputs["lambda"] * above
     assert found["sst"].item() == pytest.approx(expected, rel=1e-6)

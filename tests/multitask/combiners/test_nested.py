@@ -45,7 +45,7 @@ def test_the_update_is_the_golden_one(case):
         ]
         rows.append(torch.cat([part.flatten() for part in parts]))
     gradients = torch.stack(rows).numpy()
-    balance = balanced(inputs["lambda"], tuple(inputs["preference"]), inputs["epo_inputs"])
+    balance = balanced(inputs["lambda"], inputs["preference"][0], inputs["epo_inputs"])
     values = np.array([loss.item() for loss in losses])
     found = pull_push_weights(balance, gradients @ gradients.T, values)
     np.testing.assert_allclose(found.weights[1:] / share, expected["alpha"], atol=1e-6)
