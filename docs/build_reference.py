@@ -31,8 +31,9 @@ def methods_page() -> str:
         "Built from the methods' own descriptions by `python -m docs.build_reference`. Each part "
         "of a run is a keyword of `RunConfig` and a key of `config.json`: the name of a method, or "
         "a mapping with `name` and its settings, such as `{name: temperature, temperature: 3}`. "
-        "The tables name the flags; `in JSON` is the key if it differs. Where no modes are named, "
-        "every mode that trains has the setting.",
+        "The tables name the flags; `in JSON` is the key if it differs. A setting without a flag "
+        "is set in a file (`--config FILE`) or in Python. Where no modes are named, every mode "
+        "that trains has the setting.",
     ]
     known = {one.name: one for one in fields(RunSettings)}
     for role, base in ROLES.items():
@@ -102,9 +103,8 @@ def modes_text(one: Field[Any]) -> str:
 def flag_text(key: str, one: Field[Any]) -> str:
     """Return the flag of a setting, or its keyword if it has none, as Markdown."""
     if one.metadata.get("flag") is False:
-        return f"`{key}`, in Python only"
-    flag = flag_name(key)
-    return f"`--{flag}`, `--no-{flag}`" if default_of(one) is True else f"`--{flag}`"
+        return f"`{key}`, without a flag"
+    return f"`--{flag_name(key)}`"
 
 
 def flag_name(key: str) -> str:

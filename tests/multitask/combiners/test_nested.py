@@ -60,7 +60,7 @@ def test_the_update_is_the_golden_one(case):
 def test_a_batch_without_pull_or_push_uses_the_preference(inputs, missing):
     gram = np.diag([1.0, 2.0, 3.0])
     gram[missing, missing] = 0
-    found = pull_push_weights(balanced(0.3, (0.1, 0.9), inputs), gram, np.ones(3))
+    found = pull_push_weights(balanced(0.3, 0.1, inputs), gram, np.ones(3))
     assert found.status == "pull or push undefined"
     np.testing.assert_allclose(found.weights, [1, 0.03, 0.27])
 
@@ -71,7 +71,7 @@ def test_the_contrastive_share_stays_and_losses_below_zero_are_no_error(seed, in
     draw = np.random.default_rng(seed)
     rows = draw.normal(size=(3, 5))
     losses = draw.uniform(-0.1, 2, size=3)
-    found = pull_push_weights(balanced(0.4, (0.3, 0.7), inputs), rows @ rows.T, losses)
+    found = pull_push_weights(balanced(0.4, 0.3, inputs), rows @ rows.T, losses)
     assert found.weights[1:].sum() == pytest.approx(0.4)
     assert found.weights[0] == 1
     assert (found.weights >= 0).all()
@@ -94,7 +94,7 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
     draw = np.random.default_rng(0)
     names = (*THREE, "sts", *(name.replace("a/", "b/") for name in THREE))
     rows, losses = draw.normal(size=(7, 9)), draw.uniform(0.1, 2, size=7)
-    balance, tasks = balanced(0.3, (0.5, 0.5), "contrastive"), Fixed(2.0, 0.5, 3.0)
+    balance, tasks = balanced(0.3, 0.5, "contrastive"), Fixed(2.0, 0.5, 3.0)
     found = combine_tasks(tasks, balance, rows @ rows.T, losses, names, ["a", "sts", "b"])
     mixtures = np.zeros((3, 7))
     for row, begin in ((0, 0), (2, 4)):
@@ -119,7 +119,7 @@ def test_a_step_of_one_task_is_one_mixture(method):
     draw = np.random.default_rng(1)
     rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
     outer = method().build(Setup(("a",)))
-    balance = balanced(0.3, (0.1, 0.9), "contrastive")
+    balance = balanced(0.3, 0.1, "contrastive")
     found = combine_tasks(outer, balance, rows @ rows.T, losses, THREE, ["a"])
     mixture = pull_push_weights(balance, rows @ rows.T, losses)
     np.testing.assert_allclose(found.weights, mixture.weights)
