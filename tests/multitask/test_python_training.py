@@ -36,7 +36,7 @@ def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert Run("run").metrics != {}
     monkeypatch.chdir(tmp_path / "data")
-    assert run.metrics == Run("../run").metrics
+    assert run.metrics == Run("~/run").metrics
 
 
 class Constant(Regularizer, name="constant"):

@@ -154,7 +154,7 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
     with pytest.raises(UserError, match="expected a finished run, found unfinished"):
         systems((None, one))
     with pytest.raises(UserError, match="expected a run with a config"):
-        Run(tmp_path / "nowhere")
+        systems((None, tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize(
