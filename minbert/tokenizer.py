@@ -50,8 +50,6 @@ class Tokenizer:
         """
         for column in (texts, pairs or ()):
             check_texts(column)
-        if pairs is not None and len(pairs) != len(texts):
-            raise ValueError(f"pairs: expected {len(texts)} of them, found {len(pairs)}")
         ids, segments = [np.zeros(0, np.int32)], [np.zeros(0, np.int8)]
         lengths, truncated = list[int](), list[bool]()
         for begin in range(0, len(texts), CHUNK):

@@ -240,14 +240,18 @@ HALVES = {
 }
 
 
-async def large(scope, receive, send):
-    """Reads a request and answers with many bytes."""
-    if scope["type"] == "http":
-        while (message := await receive()).get("more_body"):
-            pass
-        if message["type"] == "http.request":
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-            await send({"type": "http.response.body", "body": b"x" * MANY})
+def answering(count):
+    """Return an application that reads a request and answers with many bytes."""
+
+    async def application(scope, receive, send):
+        if scope["type"] == "http":
+            while (message := await receive()).get("more_body"):
+                pass
+            if message["type"] == "http.request":
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+                await send({"type": "http.response.body", "body": b"x" * count})
+
+    return application
 
 
 def connect(port):
@@ -262,7 +266,7 @@ def answer(connection):
 @pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
 def test_unfinished_requests_time_out(sent, capsys, monkeypatch):
     monkeypatch.setattr("serving.server.SECONDS", 0.2)
-    with in_background(server_of(large)) as port, connect(port) as slow:
+    with in_background(server_of(answering(9))) as port, connect(port) as slow:
         slow.sendall(sent)
         assert answer(slow).endswith(
             b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -272,7 +276,7 @@ def test_unfinished_requests_time_out(sent, capsys, monkeypatch):
 
 def test_a_client_that_does_not_take_its_answer_is_cut_off(monkeypatch):
     monkeypatch.setattr("serving.server.SECONDS", 0.2)
-    server = server_of(large)
+    server = server_of(answering(MANY))
     with in_background(server) as port, connect(port) as lazy:
         lazy.sendall(REQUEST)
         assert lazy.recv(1)
@@ -284,7 +288,7 @@ def test_a_client_that_does_not_take_its_answer_is_cut_off(monkeypatch):
 
 
 def test_connections_above_the_limit_are_refused():
-    with in_background(server_of(large)) as port:
+    with in_background(server_of(answering(MANY))) as port:
         held = [connect(port) for _ in range(CONNECTIONS)]
         held[-1].sendall(REQUEST)
         assert held[-1].recv(12) == b"HTTP/1.1 503"

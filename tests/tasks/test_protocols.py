@@ -171,3 +171,5 @@ def test_training_examples_that_are_held_out_elsewhere_are_left_out():
     assert WithoutLeaks(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
     with pytest.raises(DataError, match="expected examples that are not in dev or test"):
         WithoutLeaks(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
+    pairs = Given({"train": (["a", "b", "c"], ["x", "y", "z"]), "dev": (["X", "b"], ["a", "q"])})
+    assert WithoutLeaks(pairs, ()).read(FOLDER, "train").texts == (["b", "c"], ["y", "z"])
