@@ -98,13 +98,3 @@ def test_padding_tokens_change_nothing(kernel, lengths):
         results.append((context[: sum(lengths)], leaf.grad[: sum(lengths)]))
     for expected, found in zip(*results, strict=True):
         assert_near(found, expected, 3 * terms(lengths))
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("lengths", LENGTHS)
-def test_varlen_attention_on_a_gpu(lengths):
-    qkv, _ = inputs(lengths)
-    batch = Batch(lengths=torch.tensor(lengths), ids=torch.zeros(sum(lengths), dtype=torch.long))
-    layout = AttentionLayout(batch.to("cuda"), HEADS)
-    found = varlen_attention(qkv.detach().cuda().bfloat16(), layout).float().cpu()
-    torch.testing.assert_close(found, plain(qkv.detach(), lengths), atol=0.03, rtol=0)

@@ -16,7 +16,6 @@ from reports.comparison import compare
 from reports.comparison_figures import all_figures
 from reports.comparison_page import comparison_page
 from reports.disagreements import disagreements
-from reports.figures import FORMATS
 from reports.scored_systems import score_systems
 from reports.systems import group_runs
 from tasks import CS224N, build_task, data_folder
@@ -155,18 +154,6 @@ def test_of_many_classes_the_worst_are_shown():
     worst = sorted(found, key=lambda one: found[one]["f1"])[1:6]
     assert [row[1] for row in rows if row[0] == "topics: the worst of 13"] == worst
     assert [row[1] for row in rows if row[0] == "few"] == [f"c{n}" for n in range(12)]
-
-
-def test_figures_are_files_whose_texts_name_examples_and_seeds(pair, tmp_path):
-    drawings = [one for several in all_figures(compare(pair)).values() for one in several]
-    names = [one.name for one in drawings]
-    assert len(set(names)) == len(names)
-    drawings[0].save(tmp_path)
-    assert {path.name for path in tmp_path.glob("*.*")} == {f"gains.{kind}" for kind in FORMATS}
-    for one in drawings:
-        texts = [text.get_text() for axis in one.figure.axes for text in axis.texts]
-        assert any("seed" in text for text in texts), one.name
-        assert one.figure.axes[0].get_title(loc="left"), one.name
 
 
 @pytest.mark.parametrize("task", CS224N)

@@ -82,22 +82,6 @@ def test_a_test_file_has_no_labels_or_some_that_are_not_looked_at(write_bytes, t
         assert (found.ids, found.texts, found.targets) == (["x1", "x2"], (["good.", "bad."],), None)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(lambda b: b"\xef\xbb\xbf" + b, id="byte-order mark"),
-        pytest.param(lambda b: b.replace(b"\n", b"\r\n"), id="CRLF"),
-        pytest.param(lambda b: b.replace(b"\n", b"\n\n"), id="blank lines between"),
-    ],
-)
-def test_line_ends_and_byte_order_mark(change, write_bytes, tmp_path):
-    content = "id\tsentence\tsentiment\nx\tCafé — 日本\t1\ny\tb\t0\n".encode()
-    write_bytes("ids-sst-train.csv", change(content))
-    found = SST.read(tmp_path, "train")
-    assert found.ids == ["x", "y"]
-    assert found.texts == (["café — 日本", "b"],)
-
-
 def test_some_keeps_ids_texts_and_targets_together(write_rows, tmp_path):
     rows = [[str(i), f"i{i}", f"t{i}", str(i % 5)] for i in range(7)]
     write_rows("ids-sst-train.csv", SST_HEADER, *rows)
@@ -199,19 +183,6 @@ def test_a_missing_folder_and_a_folder_in_the_place_of_a_file(tmp_path):
 )
 def test_wrong_rows_are_refused_with_their_line(rows, expected, write_rows, tmp_path):
     write_rows("ids-sst-train.csv", *rows)
-    assert expected in refused(SST, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"", "line 1: expected a column 'id', found none"),
-        (HEAD + b"a\tone\t1\nb\t\xe9\t1\n", "line 3: expected UTF-8 text, found byte 0xe9"),
-        (HEAD + b'a\tone\t1\nb\t"open\t1\n' + b"i\ta sentence\t1\n" * 12_000, "line 3"),
-    ],
-)
-def test_what_is_no_table_is_refused_with_its_line(content, expected, write_bytes, tmp_path):
-    write_bytes("ids-sst-train.csv", content)
     assert expected in refused(SST, tmp_path)
 
 
