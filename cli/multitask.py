@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.settings_flags import Flags
 from cli.single import COMMON, add_pcgrad
-from cli.task_names import add_own_task, add_table, completed, table_of, task
+from cli.task_names import add_table, table_of
 from cli.training import Chosen, config_of, name_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
@@ -28,7 +28,6 @@ def add_flags(parser: Any) -> None:
         "prediction files; examples that are in dev or test of the other tasks are left out",
         nargs="+",
         action="extend",
-        type=task,
         metavar="TASK",
     )
     add_pcgrad(flags)
@@ -41,8 +40,8 @@ def add_task_list(
     what: str = "that share the encoder",
     default: str | None = None,
 ) -> None:
-    """Add `--tasks`; without it and `--task`, the tasks are `chosen`, or as `default` says."""
-    default = default or f"{' '.join(chosen)}; none with --task"
+    """Add `--tasks`; without it and `--data-file`, the tasks are `chosen`, or as `default` says."""
+    default = default or f"{' '.join(chosen)}; none with --data-file"
     flags.add(
         "tasks",
         "tasks",
@@ -50,30 +49,26 @@ def add_task_list(
         common=True,
         nargs="+",
         action="extend",
-        type=task,
         metavar="TASK",
     )
-    add_own_task(flags)
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, CS224N)
-    marked = {"auxiliary": tuple(map(name_of, args.auxiliary))} if args.auxiliary else {}
+    marked = {"auxiliary": tuple(args.auxiliary)} if args.auxiliary else {}
     return train(config_of(args, parser, tasks, mode="multitask", **marked), args)
 
 
 def distinct_tasks(args: argparse.Namespace, default: tuple[str, ...]) -> Chosen:
-    """Return the tasks of `--tasks`, `--task` and `--data-file`, or else those of the file of
-    settings, or the `default` ones.
+    """Return the tasks of the flags, or else of the file of settings, or else the `default`.
 
     Those of `--auxiliary` are added, if they are not among them.
     """
-    further = [*(args.further or []), *table_of(args)]
+    own = table_of(args)
     tasks = args.tasks
     if tasks is None:
-        tasks = [] if further else settings_file(args).get("tasks", default)
-    tasks = [*tasks, *further]
+        tasks = [] if own else settings_file(args).get("tasks", default)
+    tasks = [*tasks, *own]
     names = [name_of(one) for one in tasks]
     auxiliary = getattr(args, "auxiliary", None) or []
-    tasks += [one for one in auxiliary if name_of(one) not in names]
-    return completed(tasks)
+    return (*tasks, *(one for one in auxiliary if one not in names))

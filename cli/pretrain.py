@@ -31,7 +31,7 @@ def add_flags(parser: Any) -> None:
         CS224N,
         "whose training text is used",
         "sst qqp sts; qqp sts with objectives of pairs; sst with those of classes; none with "
-        "--task, --text or --nli",
+        "--text or --nli",
     )
     shared = [name for name in TASK_NAMES if name not in CS224N]
     flags.add_task_options(shared)
@@ -53,7 +53,7 @@ def chosen_tasks(args: argparse.Namespace) -> Chosen:
         raise SettingsError(f"objective: mode pretrain needs one of {', '.join(known)}")
     objective = known[name]
     if args.text or usual.get("text") or objective.needs_file:
-        if args.tasks or args.further:
+        if args.tasks:
             raise SettingsError(f"tasks: none beside a file of texts or objective {name}")
         return ()
     default: tuple[str, ...] = CS224N

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.settings_flags import Flags, path
-from cli.task_names import add_task, only_task
+from cli.task_names import add_table, add_task, only_task
 from cli.training import add_use, config_of, name_of
 from tasks import CS224N, WITH_CLASSES
 
@@ -19,6 +19,7 @@ from tasks import CS224N, WITH_CLASSES
 def add_flags(parser: Any) -> None:
     parser.flags = flags = Flags(parser)
     add_task(flags, "task to evaluate", WITH_CLASSES)
+    add_table(flags)
     data = ("data", "limit", "dev_limit", "test_limit", "drop_leaks")
     flags.add_settings(
         (*data, "seed", "encoder", "pooling", "max_tokens", "init", "precision", "device")

@@ -1,6 +1,6 @@
 """List the tasks and the examples found for them: run.py --mode tasks --data DIR
 
-With --task, an own task is listed and checked before it is trained.
+With --data-file, own tasks are listed and checked before they are trained.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cli.settings_flags import Flags
-from cli.task_names import FORM, add_own_task, add_table, completed, table_of
+from cli.task_names import add_table, table_of
 from common.errors import UserError, one_line
 from tasks import SAMPLE, TASK_NAMES, build_task, data_folder
 from tasks.base import Task
@@ -25,7 +25,6 @@ LONGEST = 200  # maximum characters of a line about an example or error
 def add_flags(parser: argparse.ArgumentParser) -> None:
     flags = Flags(parser)
     flags.add_settings(("data",))
-    add_own_task(flags)
     add_table(flags)
     parser.add_argument(
         "--examples", action="store_true", help="show the first training example of each task"
@@ -35,13 +34,10 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     from reports.tables import text_table
 
-    chosen = completed(dict.fromkeys([*TASK_NAMES, *(args.further or []), *table_of(args)]))
-    for one in chosen:
-        if isinstance(one, str) and one not in TASK_NAMES:
-            parser.error(f"--task: expected {FORM}, found {one!r}")
     folder = data_folder(args.data or SAMPLE)
     if not folder.is_dir():
         raise UserError(f"{folder}: expected a folder with data files, found none")
+    chosen: list[str | OwnTask] = [*TASK_NAMES, *table_of(args)]
     every = [about(one, folder, args.examples) for one in chosen]
     problems = [one.problem for one in every if one.problem is not None]
     print(text_table(["task", "reads", "kind", *SPLITS], [one.row for one in every]))

@@ -16,7 +16,7 @@ from tasks import SAME_MEANING, build_task
 from tasks.base import Task
 from tasks.labelled_files import LabelledFiles
 from tasks.readers import Examples, Limit, clean_pair_text, sample_rows, spelled_label
-from tasks.tables import DataError, columns_of, read_sentences, rows_by_name
+from tasks.tables import DataError, read_sentences, read_table
 
 TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data
 # Columns of SNLI, MultiNLI and GLUE: premise, hypothesis, label.
@@ -93,7 +93,8 @@ def file_texts(
     group; texts are compared without case and repeated spaces.
     """
     if len(names) == 2:
-        fields = (tuple(row[name] for name in names) for _, row in rows_by_name(Path(file), names))
+        found = read_table(Path(file)).fields(names)
+        fields = (tuple(row[name] for name in names) for _, row in found)
     else:
         fields = ((text,) for text in read_sentences(Path(file), *names))
     distinct = dict.fromkeys(tuple(map(str.strip, row)) for row in fields)
@@ -135,11 +136,11 @@ def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndar
     The file has the columns sent0, sent1, hard_neg, or labelled pairs. Tab-separated files have no
     quoting.
     """
-    columns = {*columns_of(path, quoted_tabs=False)}
+    table = read_table(path, quoted_tabs=False)
+    columns = {*table.columns}
     labelled = next((names for names in LABELLED if {*names} <= columns), None)
     if {*TRIPLET} <= columns or labelled is None:
-        found = rows_by_name(path, TRIPLET, quoted_tabs=False)
-        rows = [tuple(clean_pair_text(row[name]) for name in TRIPLET) for _, row in found]
+        rows = [tuple(map(clean_pair_text, row.values())) for _, row in table.fields(TRIPLET)]
     else:
         rows = list(triplets_of_pairs(path, labelled))
     rows = [row for row in rows if all(row) and row[2] not in row[:2]]

@@ -16,7 +16,7 @@ from minbert.tokenizer import warn_of_truncation
 from serving.model import MultiTaskModel
 from serving.prediction import EMPTY_TEXT, Prediction, rows_with, warn_of_empty_texts
 from tasks.own_tasks import TEXTS
-from tasks.tables import DataError, decoded, read_sentences, whole_rows
+from tasks.tables import DataError, decoded, read_sentences, read_table
 
 
 class Row(NamedTuple):
@@ -41,8 +41,10 @@ def read_rows(file: Path | None, columns: Sequence[str], quoted_tabs: bool = Tru
         for texts in standard_input():
             yield Row(texts, texts, TEXTS[: len(texts)])
     elif columns:
-        for header, fields in whole_rows(file, columns, quoted_tabs):
-            yield Row([fields[header.index(name)] for name in columns], fields, header)
+        table = read_table(file, quoted_tabs)
+        for fields in table.whole_rows(columns):
+            texts = [fields[table.columns.index(name)] for name in columns]
+            yield Row(texts, fields, table.columns)
     else:
         for text in read_sentences(file):
             yield Row([text], [text], TEXTS[:1])

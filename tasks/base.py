@@ -32,8 +32,8 @@ class Task:
     batch is not split. `texts` is the number of texts of an example; `joint` marks pairs that are
     encoded as one sequence with one embedding; `loss_switch` is a number of epochs and the loss
     that replaces the task's only loss after them, so that the number of gradients stays the same.
-    An `auxiliary` task trains with the others, but selects no epoch and writes no
-    predictions.
+    An `auxiliary` task trains with the others, but selects no epoch and writes no predictions.
+    `views` says how often the texts of a training example are repeated, for other dropout.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Task:
     texts: int = 1
     loss_switch: tuple[int, Loss] | None = None
     auxiliary: bool = False
+    views: int = 1
 
     def __post_init__(self) -> None:
         assert self.loss_switch is None or len(self.losses) < 2, "loss_switch: expected one loss"
@@ -73,7 +74,8 @@ class Task:
 
         Test examples may have no labels.
         """
-        return self.source.read(folder, split, limit)
+        found = self.source.read(folder, split, limit)
+        return replace(found, texts=found.texts * self.views) if split == "train" else found
 
     def compute_losses(
         self, outputs: Outputs, texts: Embeddings, targets: Tensor

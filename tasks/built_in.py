@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from common.later import F, nn
+from common.later import F
 from common.settings import setting
 from tasks import kinds
 from tasks.base import PAIR_HELP, Loss, Pair, Task, TaskOptions, output_loss
@@ -103,27 +103,19 @@ class QQP(TaskOptions, name="qqp"):
             losses["contrastive"] = lambda outputs, texts, same: pair_contrastive_loss(
                 texts[0], texts[1], same
             )
-        head: Callable[[int], nn.Module] = partial(
-            heads.PairClassifier, classes=2, difference=self.head == "difference"
-        )
-        if self.pair == "joint":
-            head = partial(heads.SoftmaxClassifier, classes=2)
+        joint, show = self.pair == "joint", lambda value: str(float(value))
+        pairs = partial(heads.PairClassifier, classes=2, difference=self.head == "difference")
         return Task(
             name="qqp",
             kind=kinds.classification(2, names=("different questions", "the same question")),
             source=course_files(
                 ("quora", "quora-paraphrase"), PAIR, "is_duplicate", class_label(2)
             ),
-            build_head=head,
-            output=PredictionFile(
-                "para",
-                "Predicted_Is_Paraphrase",
-                show=lambda value: str(float(value)),
-                parse=one_of(["0.0", "1.0"]),
-            ),
+            build_head=partial(heads.SoftmaxClassifier, classes=2) if joint else pairs,
+            output=PredictionFile("para", "Predicted_Is_Paraphrase", show, one_of(["0.0", "1.0"])),
             losses=losses,
             texts=2,
-            joint=self.pair == "joint",
+            joint=joint,
         )
 
 
@@ -150,26 +142,21 @@ class STS(TaskOptions, name="sts"):
     def build(self) -> Task:
         from tasks import heads
 
-        head: Callable[[int], nn.Module] = partial(
+        scale, joint = STS_SCALE, self.pair == "joint"
+        cosine = partial(
             heads.CosineSimilarity,
-            scale=STS_SCALE,
+            scale=scale,
             hidden=self.head == "hidden",
             activation=self.activation,
         )
-        if self.pair == "joint":
-            head = partial(heads.JointSimilarity, scale=STS_SCALE)
+        label = ("similarity", score_label(0, scale), np.float32)
         return Task(
             name="sts",
-            kind=kinds.similarity(STS_SCALE),
-            source=course_files(
-                *(("sts", "sts-similarity"), PAIR, "similarity"),
-                *(score_label(0, STS_SCALE), np.float32),
-            ),
-            build_head=head,
-            output=PredictionFile(
-                "sts", "Predicted_Similiary", show=str, parse=finite_number, scale=(0, STS_SCALE)
-            ),
-            joint=self.pair == "joint",
+            kind=kinds.similarity(scale),
+            source=course_files(("sts", "sts-similarity"), PAIR, *label),
+            build_head=partial(heads.JointSimilarity, scale=scale) if joint else cosine,
+            output=PredictionFile("sts", "Predicted_Similiary", str, finite_number, (0, scale)),
+            joint=joint,
             texts=2,
         )
 
@@ -179,7 +166,8 @@ class CFIMDB(TaskOptions, name="cfimdb"):
 
     def build(self) -> Task:
         files = course_files(("ids-cfimdb",), ("sentence",), "sentiment", class_label(2))
-        return softmax_task("cfimdb", files, ("negative", "positive"), "Predicted_Sentiment")
+        kind = kinds.classification(2, names=("negative", "positive"))
+        return softmax_task("cfimdb", kind, files, "Predicted_Sentiment")
 
 
 class ETPC(TaskOptions, name="etpc"):
@@ -199,6 +187,7 @@ class ETPC(TaskOptions, name="etpc"):
         from tasks import heads
 
         numbers, column, separator = VERSIONS[self.types]
+        count, names = len(numbers), tuple(f"type {number}" for number in numbers)
 
         def parse(label: str) -> tuple[float, ...]:
             try:
@@ -214,9 +203,9 @@ class ETPC(TaskOptions, name="etpc"):
         )
         return Task(
             name="etpc",
-            kind=kinds.multi_label(len(numbers), tuple(f"type {number}" for number in numbers)),
+            kind=kinds.multi_label(count, names),
             source=SplitFile(files, shares(), optional_dev=True),
-            build_head=partial(heads.PairClassifier, classes=len(numbers), difference=True),
+            build_head=partial(heads.PairClassifier, classes=count, difference=True),
             output=PredictionFile(
                 "etpc-paraphrase-detection",
                 "Predicted_Paraphrase_Types",

@@ -6,17 +6,16 @@ Files are in `--data DIR`; those of GLUE and CLUE may also be in its folder `glu
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from common.later import nn
 from common.settings import setting
 from tasks import kinds
 from tasks.base import PAIR_HELP, Pair, Task, TaskOptions
@@ -117,49 +116,26 @@ class CatalogTask(TaskOptions):
             yield f"classes: expected 2 to {most}, as {self.name} has, found {self.classes}"
 
     def build(self) -> Task:
-        row, source = self.row, self.row.source()
-        names = row.class_names
-        if self.classes is not None and self.classes < len(row.labels):
-            source, names = first_classes(source, self.classes), names[: self.classes]
-        return softmax_task(
-            self.name,
-            source,
-            names,
-            row.column,
-            classes=self.classes or len(row.labels),
-            matthews=row.dev is not None,
-            texts=2 if row.pairs else 1,
-            joint=self.pair == "joint",
-        )
+        row, source, classes = self.row, self.row.source(), len(self.row.labels)
+        if self.classes is not None and self.classes < classes:
+            source, classes = first_classes(source, self.classes), self.classes
+        names, joint = row.class_names[:classes], self.pair == "joint"
+        kind = kinds.classification(classes, matthews=row.dev is not None, names=names)
+        return softmax_task(self.name, kind, source, row.column, texts=1 + row.pairs, joint=joint)
 
 
 def softmax_task(
-    name: str,
-    source: Source,
-    names: tuple[str, ...],
-    column: str,
-    classes: int = 2,
-    matthews: bool = False,
-    texts: int = 1,
-    joint: bool = False,
+    name: str, kind: kinds.Kind, source: Source, column: str, texts: int = 1, joint: bool = False
 ) -> Task:
     """Return a task with cross-entropy on a softmax layer, or on BEES' head for pairs."""
     from tasks import heads
 
-    head: Callable[[int], nn.Module] = partial(
-        heads.SoftmaxClassifier, classes=classes, dropout=DROPOUT
-    )
+    classes = len(kind.names)
+    head: Any = partial(heads.SoftmaxClassifier, classes=classes, dropout=DROPOUT)
     if texts == 2 and not joint:
         head = partial(heads.PairClassifier, classes=classes, difference=True)
-    return Task(
-        name=name,
-        kind=kinds.classification(classes, matthews=matthews, names=names),
-        source=source,
-        build_head=head,
-        output=class_file(name, column, classes),
-        joint=joint,
-        texts=texts,
-    )
+    output = class_file(name, column, classes)
+    return Task(name, kind, source, head, output, joint=joint, texts=texts)
 
 
 TABLE: Mapping[str, Mapping[str, object]] = tomllib.loads(

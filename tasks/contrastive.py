@@ -15,8 +15,6 @@ from tasks import PULL_PUSH
 from tasks.base import Embeddings, Loss, Task, example_embedding
 from tasks.kinds import Outputs
 from tasks.objectives import Objective
-from tasks.readers import Examples
-from tasks.splits import of_each_split
 
 ROUNDING = 1e-9  # tolerance of the sum of two shares
 SOURCE = "Moukafih et al., 2022, section 4.1"
@@ -142,13 +140,9 @@ class CL(WithContrast, name="cl"):
         return simcse_loss(example_embedding(one), example_embedding(two), self.temperature)
 
     def of_task(self, task: Task) -> Task:
-        def repeated(examples: Examples, split: str, where: str) -> Examples:
-            return replace(examples, texts=examples.texts * 2) if split == "train" else examples
-
         def build_head(width: int) -> nn.Module:
             head = task.build_head(width)
             head.register_forward_pre_hook(lambda head, texts: texts[: task.vectors])
             return head
 
-        source = of_each_split(task.source, repeated, row_by_row=True)
-        return replace(super().of_task(task), source=source, build_head=build_head)
+        return replace(super().of_task(task), views=2, build_head=build_head)

@@ -81,7 +81,7 @@ def write(name: str, splits: Mapping[str, Rows], folder: Path) -> list[Path]:
     source, files = files_of(task.source), []
     with TemporaryDirectory() as aside:
         for split, rows in splits.items():
-            file = source.file(Path(aside), split)
+            file = Path(source.where(Path(aside), split))
             file.parent.mkdir(parents=True, exist_ok=True)
             lines = cs224n_lines if name in CS224N else glue_lines
             file.write_text(lines(name, source, split, rows), "utf-8", newline="")

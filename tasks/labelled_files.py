@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tasks.readers import Examples, Limit
-from tasks.tables import DataError, rows_by_name
+from tasks.tables import DataError, read_table
 
 Label = float | tuple[float, ...]  # a class, a number, or 0 or 1 for each of several labels
 NO_AGREEMENT = "-"  # of annotators, in SNLI and similar data sets
@@ -71,12 +71,12 @@ class LabelledFiles:
         return tuple(self.files[0])
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        path, labelled = self.file(folder, split), split != "test" or self.labelled_test
+        path, labelled = Path(self.where(folder, split)), split != "test" or self.labelled_test
         labels = self.label_columns if labelled else ()
         group = self.group_column if split == "train" else None
         columns = [name for name in (self.id_column, *self.text_columns, *labels, group) if name]
         lists = dict.fromkeys(labels, self.separator) if self.separator else {}
-        rows = rows_by_name(path, columns, self.quoted, self.header, lists)
+        rows = read_table(path, self.quoted, self.header).fields(columns, lists)
         lines: dict[str, int] = {}  # id -> line
         ids: list[str] = []
         texts: list[list[str]] = []  # those of an example
@@ -132,24 +132,13 @@ class LabelledFiles:
                 raise ValueError(f"{name}: {error}, found {cell!r}") from error
         return tuple(found) if len(found) > 1 else found[0]
 
-    def file(self, folder: Path, split: str) -> Path:
-        """Return the file of a split."""
-        having = (one for one in self.files if any((folder / n).exists() for n in one.values()))
-        return folder / next(having, self.files[0])[split]
-
     def where(self, folder: Path, split: str) -> str:
-        return str(self.file(folder, split))
+        having = (one for one in self.files if any((folder / n).exists() for n in one.values()))
+        return str(folder / next(having, self.files[0])[split])
 
 
-def innermost(source: Source) -> Source:
-    """Return the source behind the wrappers that derive splits from it."""
-    while (inner := getattr(source, "source", None)) is not None:
-        source = inner
+def files_of(source: Any) -> Any:
+    """Return the source of files behind one that derives its splits from theirs."""
+    while hasattr(source, "source"):
+        source = source.source
     return source
-
-
-def files_of(source: Source) -> LabelledFiles:
-    """Return the files behind a source."""
-    found = innermost(source)
-    assert isinstance(found, LabelledFiles), "expected a source of files"
-    return found

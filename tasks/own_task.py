@@ -21,15 +21,14 @@ from tasks.base import Pair, Task, TaskOptions
 from tasks.built_in import TASK_NAMES, TASKS
 from tasks.labelled_files import LabelledFiles
 from tasks.metrics import OVERALL_KEYS
-from tasks.own_types import LEARNT, PARTS, SEPARATOR, TypeName, infer_type, learnt
+from tasks.own_types import PARTS, SEPARATOR, TypeName, infer_type, learnt
 from tasks.splits import SplitFile, by_hash
-from tasks.tables import TABLES, DataError, columns_of, holds_lists, rows_by_name, to_text
+from tasks.tables import TABLES, DataError, read_table, to_text
 
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
 Separator = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$")]
 FILES = ("train", "dev", "test")
 IN_FOLDER = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
-MOST_LABELS = 1000
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of other files and metrics, and of attributes of nn.ModuleDict, which holds the heads.
 RESERVED = re.compile(
@@ -63,7 +62,7 @@ class OwnTask(TaskOptions):
     group: Name | None = None  # column; rows with the same value are in the same split
     mean: float | None = None  # of the numbers in train
     deviation: Annotated[float, Meta(gt=0)] | None = None
-    test_labels: bool = False
+    test_labels: bool | None = None  # None: before the files are read
     name: str = ""  # type: ignore[misc] # not of the class, as for built-in tasks
 
     def __post_init__(self) -> None:
@@ -79,7 +78,7 @@ class OwnTask(TaskOptions):
         if reserved or not NAME.fullmatch(self.name):
             what = "1 to 32 lower-case letters, digits, - and _, the first a letter"
             found = short(self.name) + (", which is reserved" if reserved else "")
-            yield f"a task's name has {what}, found {found}; NAME=... chooses another"
+            yield f"a task's name has {what}, found {found}; choose another name"
         if missing := [key for key in ("train", "text", "label") if not getattr(self, key)]:
             yield f"needs {', '.join(missing)}"
         columns = [*self.text, *self.label, *([self.group] if self.group else [])]
@@ -92,24 +91,16 @@ class OwnTask(TaskOptions):
             yield f"label: {self.type} has one column, found {len(self.label)}"
         if len(self.label) > 1 and self.labels not in ((), self.label):
             yield "labels: several label columns have the names of the labels"
-        if self.pair == "joint" and len(self.text) < 2:
-            yield "pair: joint needs two text columns"
         if self.group is not None and self.dev is not None:
             yield "group: it splits a single file, found also a file for dev"
         if self.low is not None and self.high is not None and self.low >= self.high:
             yield f"low: expected less than high, {self.high:g}, found {self.low:g}"
-        if self.labels and not 1 < len(self.labels) <= MOST_LABELS:
-            found = f"{len(self.labels):,}, such as {short(self.labels[0])}"
-            yield f"labels: expected two or more, at most {MOST_LABELS:,}, found {found}"
-        for label in repeated(self.labels):
-            yield f"labels: expected each once, found {label!r} twice"
+        if len(self.labels) == 1 or repeated(self.labels):
+            yield f"labels: expected two or more, each once, found {first_names(self.labels)}"
         # A row of a prediction file is a line with ' , ' between id and label.
-        separators = [self.separator] if self.separator and self.type == "multi-label" else []
-        marks = (" , ", *separators)
         for label in self.labels:
-            if not label or any(map(is_unsafe, label)) or any(one in label for one in marks):
-                names = " or ".join(map(repr, marks))
-                yield f"labels: expected none with {names}, or blank, found {short(label)}"
+            if not label or any(map(is_unsafe, label)) or " , " in label:
+                yield f"labels: expected none with ' , ', or blank, found {short(label)}"
 
     @property
     def files(self) -> dict[str, str]:
@@ -123,10 +114,13 @@ class OwnTask(TaskOptions):
         return {"texts": len(self.text), **{key: getattr(self, key) for key in keys}}
 
     @property
-    def lacks(self) -> list[str]:
-        """Return the keys that `completed` reads from the labels."""
-        needed = ("type",) if self.type is None else LEARNT[self.type]
-        return [key for key in needed if getattr(self, key) in (None, ())]
+    def complete(self) -> bool:
+        """Return whether `completed` has read the files, for this type."""
+        last = {"regression": self.deviation, "similarity": self.high}
+        return self.test_labels is not None and last.get(str(self.type), self.labels) not in (
+            None,
+            (),
+        )
 
     def completed(self) -> OwnTask:
         """Return the task with what its files say: the type, classes, scale, mean and so on.
@@ -137,39 +131,34 @@ class OwnTask(TaskOptions):
         for split, file in found.files.items():
             if not Path(file).exists():
                 raise DataError(f"{file}: expected the file {split} of {self.name}, found none")
+        table = read_table(Path(found.train), self.quotes)
+        lists = any(isinstance(row.get(one), list) for _, row in table.rows for one in self.label)
+        several = {}
+        if self.type in (None, "multi-label"):
+            several = dict.fromkeys(self.label, self.separator or SEPARATOR)
+        cells = [
+            (line, cell.strip())
+            for line, row in table.fields(self.label, several)
+            for cell in row.values()
+            if cell.strip()
+        ]
         try:
-            if found.lacks and next(found.cells(), None) is None:
+            if not cells:
                 raise ValueError("expected labels, found none")
-            if found.type is None:
-                found = replace(found, **found.inferred())
-            if found.lacks:
-                found = replace(found, **learnt(found))
+            if found.type is None and (len(self.label) > 1 or self.separator is not None):
+                found = replace(found, type="multi-label")
+            elif found.type is None:
+                counts = Counter(cell for _, cell in cells)
+                found = replace(found, **infer_type(counts, len(self.text), lists))
+            found = replace(found, **learnt(found, cells))
         except SettingsError as error:
             raise DataError(f"{found.train}: {error}") from error
         except DataError:
             raise
         except ValueError as error:
             raise DataError(f"{found.train}: {self.name}: {error}") from error
-        if found.test is not None:
-            columns = columns_of(Path(found.test), found.quotes)
-            found = replace(found, test_labels={*found.label} <= {*columns})
-        return found
-
-    def inferred(self) -> dict[str, str]:
-        """Return the type that follows from the labels."""
-        if len(self.label) > 1 or self.separator is not None:
-            return {"type": "multi-label"}
-        lists = holds_lists(Path(self.train), self.label[0])
-        return infer_type(Counter(cell for _, cell in self.cells()), len(self.text), lists)
-
-    def cells(self) -> Iterator[tuple[int, str]]:
-        """Yield (line, cell) of the labels of train that are not blank; lists are joined."""
-        lists = {}
-        if self.type in (None, "multi-label"):
-            lists = dict.fromkeys(self.label, self.separator or SEPARATOR)
-        rows = rows_by_name(Path(self.train), self.label, self.quotes, lists=lists)
-        for line, row in rows:
-            yield from ((line, cell) for name in self.label if (cell := row[name].strip()))
+        columns = read_table(Path(found.test), self.quotes).columns if found.test else []
+        return replace(found, test_labels={*self.label} <= {*columns})
 
     def lines(self) -> Iterator[str]:
         """Yield what the task predicts from which columns, and a notice about doubtful labels."""
@@ -181,7 +170,7 @@ class OwnTask(TaskOptions):
             if classes and len(self.labels) == 2:
                 what += f"; f1 is that of {self.labels[1]}"
         else:
-            keys = LEARNT[self.type or "regression"]
+            keys = ("low", "high") if self.type == "similarity" else ("mean", "deviation")
             what = ", ".join(f"{key} {getattr(self, key):.4g}" for key in keys)
         yield f"{self.type} of {texts}, label {columns}: {what}"
         if self.type == "multi-label" and len(self.label) == 1:
@@ -205,7 +194,7 @@ class OwnTask(TaskOptions):
             target_type=target_type,
             id_column=self.id,
             quoted=self.quotes,
-            labelled_test=self.test_labels or (self.dev is None and self.test is None),
+            labelled_test=bool(self.test_labels) or {*self.files} == {"train"},
             blank=() if several and self.blank == "none" else ("",),
             lower_ids=False,
             skip_blank_texts=True,
@@ -239,7 +228,7 @@ def tasks_by_name(given: Any) -> dict[str, TaskOptions | dict[str, Any]]:
     SettingsError for other content.
     """
     if isinstance(given, Mapping):
-        every = {n: {} if one is None else one for n, one in given.items()}
+        every = {name: one or {} for name, one in given.items()}
         given = [
             {**one, "name": n} if isinstance(one, Mapping) else one for n, one in every.items()
         ]
@@ -261,32 +250,27 @@ def complete_task(one: TaskOptions | Mapping[str, Any]) -> TaskOptions:
     if isinstance(one, Mapping):
         known, name = {**TASKS, **methods(TaskOptions)}, one["name"]
         if name in known and "train" not in one:
-            return build("tasks", TaskOptions, one)
+            return build("task", TaskOptions, one)
         if one.keys() == {"name"}:
             raise SettingsError(f"tasks: no task {name!r}; there are {', '.join(known)}")
-        one = own_task(name, {key: value for key, value in one.items() if key != "name"})
-    return one.completed() if isinstance(one, OwnTask) and one.lacks else one
+        one = own_task(one)
+    return one.completed() if isinstance(one, OwnTask) and not one.complete else one
+
+
+def own_task(keys: Mapping[str, Any]) -> OwnTask:
+    """Return a task with these keys, before its files are read."""
+    known = [one.name for one in fields(OwnTask)]
+    for key in keys.keys() - {*known}:
+        names = f"there are {', '.join(known)}{suggestion(key, known)}"
+        raise SettingsError(f"{keys['name']}: no key {key!r}; {names}")
+    return OwnTask(**keys)
 
 
 def own_tasks_of(tasks: Any) -> dict[str, OwnTask]:
     """Return the tasks of a configuration that are on a user's own files, by name."""
-    own = (
-        one if isinstance(one, TaskOptions) else complete_task(one)
-        for one in tasks_by_name(tasks).values()
-        if isinstance(one, TaskOptions) or "train" in one
-    )
+    every = tasks_by_name(tasks).values()
+    own = (complete_task(one) for one in every if isinstance(one, TaskOptions) or "train" in one)
     return {one.name: one for one in own if isinstance(one, OwnTask)}
-
-
-def own_task(name: str, given: Any) -> OwnTask:
-    """Return a task with these keys; raise SettingsError for others."""
-    if not isinstance(given, Mapping):
-        raise SettingsError(f"{name}: expected keys such as train, found {short(given)}")
-    known = [one.name for one in fields(OwnTask) if one.name != "name"]
-    for key in given.keys() - {*known}:
-        names = ", ".join(known)
-        raise SettingsError(f"{name}: no key {key!r}; there are {names}{suggestion(key, known)}")
-    return OwnTask(name=name, **given)
 
 
 def files_in(place: str) -> dict[str, str]:

@@ -1,34 +1,27 @@
-"""Own tasks from Python, from a flag or a YAML file, and from a table with several labels.
-
-reviews=reviews.csv:type=classification,text=comment,label=stars
-my=pairs.parquet:type=similarity,text=left,text=right,label=score,low=0,high=5
-reviews=reviews.yaml
-"""
+"""Own tasks from Python: lists, files, and columns of labels of one file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError
 from common.files import atomic_write_text
 from common.sequences import no_sequence
-from common.settings import build, plain, short
-from common.yaml_files import read_yaml
+from common.settings import plain, short
 from tasks.base import TaskOptions
-from tasks.own_task import FILES, NAME, OwnTask, own_task
+from tasks.own_task import NAME, OwnTask, complete_task, own_task
 
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
 MISSING_REPRS = ("None", "nan", "<NA>", "NaT")  # of missing labels; the last two are of pandas
-OPTIONS = re.compile(r":(?=[a-z_]+=)")  # the end of the name of a file or a column
-COMMA = re.compile(r"(?<!\\),")  # commas in a value are escaped with a backslash
-YAML = (".yaml", ".yml")
+OPTIONS = re.compile(r":(?=[a-z_]+=)")  # the end of the name of a column
+COMMA = re.compile(r"(?<!\\),")
 
 
 def task(
@@ -42,28 +35,25 @@ def task(
     """A task for `RunConfig(tasks=...)`.
 
     Args:
-        first: the name of a built-in task with its options (`task("sst", head="softmax")`); a
-            description, `NAME=FILE:text=...,label=...,...` or `NAME=FILE.yaml`; or a list of n
-            texts or n pairs of texts, with `labels`.
+        first: the name of a built-in task with its options (`task("sst", head="softmax")`), or of
+            a task on own files with its keys (`task("mood", train="mood.csv", text="comment",
+            label="stars")`); or a list of n texts or n pairs of texts, with `labels`.
         labels: n labels: classes, as texts or whole numbers; numbers, at least one of them a float;
             or n lists of labels, which may be empty. Floats are similarities of pairs; for texts,
             the type is inferred as from a file. A missing label, None or NaN, is a blank cell.
         name: the name of a task from lists.
         folder: the folder in which lists are stored as a file, named after its checksum. The run
             reads this file, also when it is resumed.
-        options: options of a built-in task, or further keys of a description. For lists, `classes`
-            is its key `labels`: `classes=["low", "high"]`.
+        options: options of a built-in task, or the keys of docs/own-data.md. For lists, `classes`
+            is the key `labels`: `classes=["low", "high"]`.
 
     Raises:
         SettingsError, DataError: with a message of one line.
     """
     if not isinstance(first, str):
         return task_from_lists(first, labels, name, Path(folder).expanduser(), options)
-    if labels is not None:
-        raise SettingsError(f"labels: only a list of texts has them, found task {first!r}")
-    if "=" in first:
-        return parse(first, options).completed()
-    return build("task", TaskOptions, {"name": first, **options})
+    more = {} if labels is None else {"labels": labels}
+    return complete_task({"name": first, **more, **options})
 
 
 def task_from_lists(
@@ -89,11 +79,11 @@ def task_from_lists(
         keys.setdefault("type", "classification")
     elif float in types and len(columns) == 2 and type(None) not in types:
         keys.setdefault("type", "similarity")  # pandas has whole numbers beside None as floats, too
-    keys = {"text": columns, "label": LABEL, **keys}
-    own_task(name, {"train": name, **keys})  # whose keys are checked before a file is written
+    # The keys are checked before a file is written.
+    own = own_task({"name": name, "train": name, "text": columns, "label": LABEL, **keys})
     table = [[*row, label] for row, label in zip(rows, found, strict=True)]
     stored = [dict(zip((*columns, LABEL), row, strict=True)) for row in table]
-    return own_task(name, {"train": str(store_rows(folder, name, stored)), **keys}).completed()
+    return replace(own, train=str(store_rows(folder, name, stored))).completed()
 
 
 def listed(key: str, given: Any, advice: str = "df[COLUMN].tolist()") -> list[Any]:
@@ -143,11 +133,11 @@ def table_tasks(
     Files for dev and test are used as they are.
 
     Args:
-        file: a table or a folder, as for `task`; or a YAML file with all the keys below.
+        file: a table, or a folder with train.csv and dev.csv or the like.
         text: the column of the texts; two columns for pairs.
         labels: the columns of labels, such as `"topic"` or `"tags:type=multi-label,separator=;"`,
-            or `"NAME=COLUMN"` to name the task; or a mapping of columns to keys of a description,
-            such as `{"topic": {}, "stars": {"type": "regression"}}`.
+            or `"NAME=COLUMN"` to name the task; or a mapping of columns to keys, such as
+            `{"topic": {}, "stars": {"type": "regression"}}`.
             Without a type, it is inferred from the column, as docs/own-data.md describes.
         options: further keys of all tasks: `group`, a column whose equal values stay together;
             `id`, a column; `dev` and `test`, files that are used as they are; `quotes`.
@@ -157,22 +147,16 @@ def table_tasks(
     """
     if (found := no_sequence(file, "df.to_csv(FILE, index=False)")) is not None:
         raise SettingsError(f"file: expected the name of a file or a folder, found {found}")
-    keys = {"text": text, "labels": labels, **options}
-    given = {key: one for key, one in keys.items() if one not in (None, "", (), [])}
-    given = {**file_keys(str(file)), **given}
-    columns = given.pop("labels", ())
-    columns = [columns] if isinstance(columns, str) else columns
+    columns = [labels] if isinstance(labels, str) else labels
     if not isinstance(columns, Mapping):
         columns = dict(map(parse_column, columns))
     if not columns:
         raise SettingsError(f"{file}: labels: expected a column or more, found none")
-    tasks = []
-    for column, more in columns.items():
-        if more and not isinstance(more, Mapping):
-            raise SettingsError(f"labels: {column}: expected keys such as type, found {more!r}")
-        own = {**given, "label": column, **(more or {})}
-        tasks.append(own_task(own.pop("name", name_of_column(column)), own))
-    return [one.completed() for one in tasks]
+    keys = {"train": file, "text": text, **options}
+    return [
+        own_task({"name": name_of_column(column), **keys, "label": column, **more}).completed()
+        for column, more in columns.items()
+    ]
 
 
 def parse_column(text: str) -> tuple[str, dict[str, Any]]:
@@ -189,31 +173,12 @@ def name_of_column(column: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", plain_text).strip("-_")[:32]
 
 
-def parse(text: str, further: Mapping[str, Any] | None = None) -> OwnTask:
-    """Return the task in `NAME=FILE:key=value,...` or `NAME=FILE.yaml`, before files are read."""
-    name, _, rest = text.partition("=")
-    file, *options = OPTIONS.split(rest, maxsplit=1)
-    return own_task(name, {**file_keys(file), **keys_of("".join(options)), **(further or {})})
-
-
-def keys_of(options: str) -> dict[str, Any]:
-    """Return the keys and values in `key=value,...`; a repeated key has a list."""
-    found: dict[str, Any] = {}
+def keys_of(options: str) -> dict[str, str]:
+    """Return the keys and values in `key=value,...`; a comma in a value is written `\\,`."""
+    found = {}
     for part in filter(None, COMMA.split(options)):
         key, _, value = part.replace("\\,", ",").partition("=")
         if not value:
             raise SettingsError(f"expected key=value, found {part!r}")
-        found.setdefault(key, []).append(value)
-    return {key: several[0] if len(several) == 1 else several for key, several in found.items()}
-
-
-def file_keys(file: str) -> dict[str, Any]:
-    """Return a data file as `train`, or the keys in a YAML file with paths relative to it."""
-    if not file.endswith(YAML):
-        return {"train": os.path.expanduser(file)}
-    found = read_yaml(Path(file), "a task", SettingsError, texts=True)
-    if not isinstance(found, dict):
-        raise SettingsError(f"{file}: expected keys such as train, text, label, found none")
-    for key in found.keys() & {*FILES}:
-        found[key] = found[key] and str(Path(file).parent / os.path.expanduser(str(found[key])))
-    return {key: one for key, one in found.items() if one != ""}
+        found[key] = value
+    return found

@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from tasks.own_task import OwnTask
 
 TypeName = Literal["classification", "multi-label", "regression", "similarity"]
-# The keys of each type that follow from the labels of the training file.
-LEARNT: dict[TypeName, tuple[str, ...]] = {
-    "classification": ("labels",),
-    "multi-label": ("labels", "separator"),
-    "regression": ("mean", "deviation"),
-    "similarity": ("low", "high"),
-}
 SEPARATOR = "|"  # of several labels in a cell, by default
 MOST_LEVELS = 20  # different whole numbers that are taken for classes
 MARKS = ",;|"  # between several labels in a cell
@@ -127,22 +120,22 @@ def separator_of(cells: Mapping[str, int]) -> str | None:
 # What else the labels of the training file say
 
 
-def learnt(own: OwnTask) -> dict[str, Any]:
-    """Return the keys of the type that follow from the labels, such as classes or a scale."""
-    cells = [cell for _, cell in own.cells()]
+def learnt(own: OwnTask, cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
+    """Return the keys of the type that follow from (line, cell) of the labels, if not given."""
+    texts = [cell for _, cell in cells]
     if own.type == "classification":
-        return {"labels": in_order(cells)}
+        return {"labels": own.labels or in_order(texts)}
     if own.type == "multi-label":
         separator = own.separator or SEPARATOR
-        labels = own.labels if len(own.label) == 1 else own.label
+        labels = own.labels or (own.label if len(own.label) > 1 else ())
         if not labels:
-            check_no_lists(cells)
-            labels = in_order([label for cell in cells for label in parts_of(cell, separator)])
+            check_no_lists(texts)
+            labels = in_order([label for cell in texts for label in parts_of(cell, separator)])
         return {"labels": labels, "separator": separator}
-    for line, cell in own.cells():
+    for line, cell in cells:
         if to_number(cell) is None:
             raise DataError(f"{own.train}, line {line}: expected a number, found {cell!r}")
-    numbers = np.array([float(cell) for cell in cells])
+    numbers = np.array(texts, np.float64)
     if own.type == "similarity":
         low = float(numbers.min()) if own.low is None else own.low
         return {"low": low, "high": float(numbers.max()) if own.high is None else own.high}

@@ -14,7 +14,7 @@ import numpy as np
 
 from common.settings import AtLeastOne, Count, Settings, setting
 from tasks.base import Task
-from tasks.labelled_files import Source, innermost
+from tasks.labelled_files import Source, files_of
 from tasks.readers import Examples
 from tasks.splits import DerivedSource, WithoutLeaks, random_split
 from tasks.tables import DataError
@@ -188,4 +188,4 @@ def apply_protocol(
 
 def labelled_test(task: Task) -> str:
     """Return the split whose labelled examples are test: test if it has labels, else dev."""
-    return "test" if getattr(innermost(task.source), "labelled_test", False) else "dev"
+    return "test" if getattr(files_of(task.source), "labelled_test", False) else "dev"

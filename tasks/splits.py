@@ -25,32 +25,23 @@ Make = Callable[[Examples, str, str], Examples]
 class DerivedSource:
     """Splits that a function derives from another source's splits.
 
-    `origin` maps each split to the source's split from which it is derived. With `row_by_row`,
-    `make` keeps the number of examples, so that a limit is applied while reading.
+    `origin` maps each split to the source's split from which it is derived.
     """
 
     source: Source
     make: Make
     origin: Mapping[str, str]
-    row_by_row: bool = False
 
     @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self.origin)
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        drawn = limit if self.row_by_row else None
-        examples = self.source.read(folder, self.origin[split], drawn)
-        found = self.make(examples, split, self.where(folder, split))
-        return found if self.row_by_row else found.sample(limit)
+        examples = self.source.read(folder, self.origin[split])
+        return self.make(examples, split, self.where(folder, split)).sample(limit)
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, self.origin[split])
-
-
-def of_each_split(source: Source, make: Make, row_by_row: bool = False) -> DerivedSource:
-    """Apply a function to the examples of every split."""
-    return DerivedSource(source, make, {split: split for split in source.splits}, row_by_row)
 
 
 def first_classes(source: Source, count: int) -> DerivedSource:
@@ -64,7 +55,7 @@ def first_classes(source: Source, count: int) -> DerivedSource:
             raise DataError(f"{where}: expected examples of the first {count} classes, found none")
         return examples.select(rows)
 
-    return of_each_split(source, make)
+    return DerivedSource(source, make, {split: split for split in source.splits})
 
 
 @dataclass(frozen=True)
@@ -154,7 +145,7 @@ class SplitFile:
 
     def parted(self, folder: Path, split: str) -> bool:
         """Return whether a split is a part of the training file."""
-        if self.optional_dev and self.source.file(folder, "dev").exists():
+        if self.optional_dev and Path(self.source.where(folder, "dev")).exists():
             return False
         return split in ("train", *self.held)
 

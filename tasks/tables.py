@@ -5,20 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.errors import UserError
 from common.files import check_regular
 
 JSON_LINES, PARQUET = (".json", ".jsonl"), ".parquet"
 TABLES = (".csv", ".tsv", *JSON_LINES, PARQUET)
-Lines = Iterator[tuple[int, str]]  # line number from 1, text with the line break
-Rows = Iterator[tuple[int, dict[str, Any]]]  # line number from 1, values by column
+Rows = list[tuple[int, dict[str, Any]]]  # line number from 1, values by column
 
 # The csv module's limit of 131,072 characters is too small for long texts. Without a limit, an open
 # quote would include the rest of a file of any size.
@@ -29,126 +28,78 @@ class DataError(UserError):
     """An invalid data file."""
 
 
-def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
-    """Return the texts in a column of a table, or without a `column` the lines of a text file.
+class Table(NamedTuple):
+    """A file in memory: its columns, and its rows with their line numbers, or those of Parquet.
 
-    The file is not held in memory. Blank lines are sentences too.
+    The columns of JSON Lines are the keys of the first object; a row may lack some.
     """
-    if column is not None:
-        return (row[column] for _, row in rows_by_name(path, [column]))
-    if path.suffix.lower() in TABLES:
-        expected = "expected the name of a column (--column, or --text-column with --text)"
-        raise DataError(f"{path}: {expected}, found none")
-    return (text.rstrip("\r\n") for _, text in decoded_lines(path))
+
+    path: Path
+    columns: list[str]
+    rows: Rows
+
+    def fields(
+        self, needed: Sequence[str], lists: Mapping[str, str] | None = None
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield (line number, fields of the `needed` columns as text) of each row.
+
+        A field of the columns `lists` may be a list, which is joined by the column's separator.
+        Raise DataError for a column that is not there or there twice, and for other values.
+        """
+        self.check(needed)
+        for line, row in self.rows:
+            try:
+                yield line, {name: field(row, name, (lists or {}).get(name)) for name in needed}
+            except ValueError as error:
+                raise DataError(f"{self.path}, line {line}: {error}") from error
+
+    def whole_rows(self, needed: Sequence[str]) -> Iterator[list[str]]:
+        """Yield all fields of each row as text; but for the `needed` ones, lists are JSON."""
+        self.check([*needed, *self.columns])
+        for (_, row), (_, own) in zip(self.rows, self.fields(needed), strict=True):
+            yield [own[name] if name in own else shown(row.get(name)) for name in self.columns]
+
+    def check(self, needed: Sequence[str]) -> None:
+        for name in needed:
+            if (count := self.columns.count(name)) != 1:
+                found = "it twice" if count else ", ".join(filter(None, self.columns)) or "none"
+                raise DataError(f"{self.path}, line 1: expected a column {name!r}, found {found}")
 
 
-def rows_by_name(
-    path: Path,
-    needed: Sequence[str],
-    quoted_tabs: bool = True,
-    names: Sequence[str] | None = None,
-    lists: Mapping[str, str] | None = None,
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line number, fields of the `needed` columns as text) of each row.
+def read_table(path: Path, quoted_tabs: bool = True, names: Sequence[str] | None = None) -> Table:
+    """Read a file.
 
     Commas separate the fields of a file that ends in .csv, or has one in its header and does not
     end in .tsv; tabs separate those of others, and of a file with a tab in its header. Fields may
     be quoted, between tabs only with `quoted_tabs`. `names` are the columns of a file without a
-    header line. Files that end in .json or .jsonl have one object per line; Parquet files have row
-    numbers instead of line numbers. In both, fields of the columns `lists` may be lists, which are
-    joined by the separator of their column. Raise DataError with file and line for a bad row.
+    header line. Files that end in .json or .jsonl have one object per line. Raise DataError with
+    file and line.
     """
-    lists = lists or {}
-    header, rows = open_table(path, quoted_tabs, names)
-    check_columns(path, header, needed)
-    for line, row in rows:
-        try:
-            yield line, {name: field(row, name, lists.get(name)) for name in needed}
-        except ValueError as error:
-            raise DataError(f"{path}, line {line}: {error}") from error
-
-
-def whole_rows(
-    path: Path, needed: Sequence[str], quoted_tabs: bool = True
-) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the columns and all fields of each row; those of `needed` columns as `rows_by_name`.
-
-    Other fields may have any type: lists and the like are written as JSON. The columns of JSON
-    Lines are the keys of the first object; a missing key is an empty field.
-    """
-    header, rows = open_table(path, quoted_tabs)
-    check_columns(path, header, [*needed, *header])
-    for line, row in rows:
-        try:
-            yield header, [field(row, n) if n in needed else shown(row.get(n)) for n in header]
-        except ValueError as error:
-            raise DataError(f"{path}, line {line}: {error}") from error
-
-
-def columns_of(path: Path, quoted_tabs: bool = True) -> list[str]:
-    """Return the names of a file's columns; for JSON Lines, the keys of the first object."""
-    return open_table(path, quoted_tabs)[0]
-
-
-def holds_lists(path: Path, column: str) -> bool:
-    """Return whether the first value of a column that is not null is a list."""
-    values = (row.get(column) for _, row in open_table(path)[1])
-    return isinstance(next((value for value in values if value is not None), None), list)
-
-
-def open_table(
-    path: Path, quoted_tabs: bool = True, names: Sequence[str] | None = None
-) -> tuple[list[str], Rows]:
-    """Return the columns of a file of any format, and its rows; arguments as for `rows_by_name`."""
     if path.suffix.lower() == PARQUET:
-        return open_parquet(path)
-    if path.suffix.lower() not in JSON_LINES:
-        return open_csv(path, quoted_tabs, names)
-    rows = json_rows(path)
-    first = next(rows, None)
-    return ([], rows) if first is None else ([*first[1]], chain([first], rows))
+        return read_parquet(path)
+    if path.suffix.lower() in JSON_LINES:
+        rows = [
+            (line, json_object(path, line, text)) for line, text in lines_of(path) if text.strip()
+        ]
+        return Table(path, [*rows[0][1]] if rows else [], rows)
+    return read_csv(path, quoted_tabs, names)
 
 
-def open_csv(path: Path, quoted_tabs: bool, names: Sequence[str] | None) -> tuple[list[str], Rows]:
-    lines = csv_lines(path)
-    first = next(lines, "")
-    ending, header_line = path.suffix.lower(), "" if names else first
-    comma = ending == ".csv" or (ending != ".tsv" and "," in header_line)
-    comma = comma and "\t" not in header_line
-    reader = csv.reader(
-        chain([first], lines),
-        delimiter="," if comma else "\t",
-        quoting=csv.QUOTE_MINIMAL if comma or quoted_tabs else csv.QUOTE_NONE,
-        strict=True,
-    )
-    kind = "comma-separated" if comma else "tab-separated"
+def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
+    """Return the texts in a column of a table, or without a `column` the lines of a text file.
 
-    def next_fields() -> tuple[int, list[str]] | None:
-        while True:
-            begin = reader.line_num + 1
-            try:
-                if fields := next(reader):  # a blank line is no row
-                    return begin, fields
-            except StopIteration:
-                return None
-            except csv.Error as error:
-                line = f"expected {kind} fields, found: {error}"
-                raise DataError(f"{path}, line {begin}: {line}") from error
-
-    def rows() -> Rows:
-        while found := next_fields():
-            line, fields = found
-            if len(fields) != len(header):
-                expected = f"expected {len(header)} {kind} fields, found {len(fields)}"
-                raise DataError(f"{path}, line {line}: {expected}")
-            yield line, dict(zip(header, fields, strict=True))
-
-    header = list(names or (next_fields() or (1, []))[1])
-    return header, rows()
+    A text file is not held in memory. Blank lines are sentences too.
+    """
+    if column is not None:
+        return (row[column] for _, row in read_table(path).fields([column]))
+    if path.suffix.lower() in TABLES:
+        expected = "expected the name of a column (--column, or --text-column with --text)"
+        raise DataError(f"{path}: {expected}, found none")
+    return (text.rstrip("\r\n") for _, text in lines_of(path))
 
 
-def decoded_lines(path: Path) -> Lines:
-    """Yield the lines of a UTF-8 file, with or without a byte-order mark."""
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a UTF-8 file with their numbers, from 1."""
     check_regular(path, DataError)  # a pipe cannot be read twice
     try:
         with path.open("rb") as file:
@@ -157,7 +108,7 @@ def decoded_lines(path: Path) -> Lines:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def decoded(lines: Iterable[bytes], name: str) -> Lines:
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
     """Yield lines of UTF-8 text, with or without a byte-order mark; errors contain `name`."""
     for number, line in enumerate(lines, 1):
         try:
@@ -167,65 +118,71 @@ def decoded(lines: Iterable[bytes], name: str) -> Lines:
             raise DataError(f"{name}, line {number}: expected UTF-8 text, {found}") from error
 
 
-def csv_lines(path: Path) -> Iterator[str]:
-    """Yield lines as the csv module expects them, ended also by a lone carriage return."""
-    for _, text in decoded_lines(path):
-        yield from io.StringIO(text, newline="") if "\r" in text[:-2] else [text]
+def read_csv(path: Path, quoted_tabs: bool, names: Sequence[str] | None) -> Table:
+    content = "".join(text for _, text in lines_of(path))
+    ending, header = (
+        path.suffix.lower(),
+        "" if names else re.split("[\r\n]", content, maxsplit=1)[0],
+    )
+    comma = "\t" not in header and (ending == ".csv" or (ending != ".tsv" and "," in header))
+    kind = f"{'comma' if comma else 'tab'}-separated fields"
+    reader = csv.reader(
+        io.StringIO(content, newline=""),  # a lone carriage return ends a line, too
+        delimiter="," if comma else "\t",
+        quoting=csv.QUOTE_MINIMAL if comma or quoted_tabs else csv.QUOTE_NONE,
+        strict=True,
+    )
+    rows: Rows = []
+    columns, line = list(names or ()), 1  # the first line of a row that spans several
+    try:
+        for fields in reader:
+            if not columns:
+                columns = fields  # none in a blank line
+            elif fields:
+                if len(fields) != len(columns):
+                    expected = f"expected {len(columns)} {kind}, found {len(fields)}"
+                    raise DataError(f"{path}, line {line}: {expected}")
+                rows.append((line, dict(zip(columns, fields, strict=True))))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{path}, line {line}: expected {kind}, found: {error}") from error
+    return Table(path, columns, rows)
 
 
-def json_rows(path: Path) -> Rows:
-    for line, text in decoded_lines(path):
-        if not text.strip():
-            continue
-        try:
-            row = json.loads(text)
-            if "\\ud" in text.lower():  # half of a surrogate pair is no text
-                row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}, line {line}: expected JSON, found: {error}") from error
-        if not isinstance(row, dict):
-            found = f"expected a JSON object in each line, found {type(row).__name__}"
-            raise DataError(f"{path}, line {line}: {found}")
-        yield line, row
+def json_object(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        row = json.loads(text)
+        if "\\ud" in text.lower():  # half of a surrogate pair is no text
+            row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}, line {line}: expected JSON, found: {error}") from error
+    if not isinstance(row, dict):
+        found = f"expected a JSON object in each line, found {type(row).__name__}"
+        raise DataError(f"{path}, line {line}: {found}")
+    return row
 
 
-def open_parquet(path: Path) -> tuple[list[str], Rows]:
+def read_parquet(path: Path) -> Table:
+    """Read a Parquet file; classes have the names that `datasets` stored, '' for other numbers."""
     from datasets import Dataset
 
     check_regular(path, DataError)
     try:
-        table = Dataset.from_parquet(str(path), streaming=True)
+        content = Dataset.from_parquet(str(path), streaming=True)
+        rows = [*enumerate(content, 1)]
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
-    classes = {
-        name: names
-        for name, one in table.features.items()
-        if (names := getattr(getattr(one, "feature", one), "names", None))
-    }
-
-    def rows() -> Rows:
-        try:
-            for number, row in enumerate(table, 1):
-                yield number, row | {n: class_name(row[n], names) for n, names in classes.items()}
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path}: cannot be read: {error}") from error
-
-    return list(table.features), rows()
+    for name, one in content.features.items():
+        if names := getattr(getattr(one, "feature", one), "names", None):
+            for _, row in rows:
+                row[name] = class_name(row[name], names)
+    return Table(path, list(content.features), rows)
 
 
 def class_name(value: Any, names: Sequence[str]) -> Any:
-    """Return the name of a class by its number, '' for another number; also for lists of them."""
     if isinstance(value, list):
         return [class_name(one, names) for one in value]
     return names[value] if value in range(len(names)) else ""
-
-
-def check_columns(path: Path, header: Sequence[str], needed: Sequence[str]) -> None:
-    """Raise DataError if a header lacks a needed column, or has it twice."""
-    for name in needed:
-        if header.count(name) != 1:
-            found = "it twice" if name in header else ", ".join(filter(None, header)) or "none"
-            raise DataError(f"{path}, line 1: expected a column {name!r}, found {found}")
 
 
 def field(row: Mapping[str, Any], name: str, separator: str | None = None) -> str:

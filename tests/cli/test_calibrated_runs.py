@@ -21,14 +21,14 @@ def tags(tmp_path_factory):
     for split, count in (("train", 60), ("dev", 40)):
         rows = [f"{split} text {n},{('', 'red', 'blue', 'blue|red')[n % 4]}" for n in range(count)]
         (folder / f"{split}.csv").write_text("\n".join(["text,tags", *rows]))
-    return f"tags={folder}/train.csv:type=multi-label,dev={folder}/dev.csv,text=text,label=tags"
+    return ("--data-file", str(folder), "--text", "text", "--labels", "tags:type=multi-label")
 
 
 @pytest.fixture(scope="module")
 def command(small, tags):
     return [
         *("--mode", "multitask", "--encoder", "tiny", "--data", str(small), "--epochs", "2"),
-        *("--tasks", "sst", "qqp", "sts", "--task", tags, "--calibrate", "--limit", "16"),
+        *("--tasks", "sst", "qqp", "sts", *tags, "--calibrate", "--limit", "16"),
     ]
 
 

@@ -12,6 +12,7 @@ import pytest
 from run_files import metrics, predictions, telemetry
 
 import cli
+from common.files import write_json
 from multitask import task
 from tasks.predictions import read_scores, scores_name
 
@@ -19,25 +20,23 @@ OWN = Path(__file__).parents[2] / "tasks" / "sample" / "own"
 
 
 class Case(NamedTuple):
-    """A file, the description of a task, and the columns of its texts."""
+    """A file, the columns of its texts, the keys of its label."""
 
     file: str
-    description: str
     texts: tuple[str, ...]
+    label: dict[str, object]
 
 
 PAIR = ("One guest says", "Another guest says")
-HOW, PAIR_TEXTS = "How alike (0-10)", ",".join(f"text={name}" for name in PAIR)
+HOW = {"label": "How alike (0-10)"}
 CASES = {
-    "classification": Case("requests.csv", "text=message,label=topic", ("message",)),
-    "similarity": Case("alike.csv", f"{PAIR_TEXTS},label={HOW}", PAIR),
-    "multi-label": Case("requests.csv", "text=message,label=tags", ("message",)),
-    "multi-label columns": Case(
-        "replies.csv", "text=better,label=apology,label=offer", ("better",)
-    ),
-    "regression": Case("replies.csv", "text=better,label=minutes", ("better",)),
-    "regression pairs": Case("alike.csv", f"{PAIR_TEXTS},label={HOW}", PAIR),
-    "regression joint": Case("alike.csv", f"{PAIR_TEXTS},label={HOW},pair=joint", PAIR),
+    "classification": Case("requests.csv", ("message",), {"label": "topic"}),
+    "similarity": Case("alike.csv", PAIR, HOW),
+    "multi-label": Case("requests.csv", ("message",), {"label": "tags"}),
+    "multi-label columns": Case("replies.csv", ("better",), {"label": ["apology", "offer"]}),
+    "regression": Case("replies.csv", ("better",), {"label": "minutes"}),
+    "regression pairs": Case("alike.csv", PAIR, HOW),
+    "regression joint": Case("alike.csv", PAIR, {**HOW, "pair": "joint"}),
 }
 SMALL = ("--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "4")
 NUMBERS = [name for name in CASES if name.split()[0] in ("regression", "similarity")]
@@ -48,15 +47,12 @@ def name_of(case):
 
 
 def metric_of(case):
-    return task(text_of(case)).build().kind.main_metric
+    return task(name_of(case), **keys_of(case)).build().kind.main_metric
 
 
-def text_of(case):
-    file, description, *_ = CASES[case]
-    return f"{name_of(case)}={OWN / file}:type={case.split()[0]},{description}"
-
-
-FLAGS = [flag for case in CASES for flag in ("--task", text_of(case))]
+def keys_of(case):
+    file, texts, label = CASES[case]
+    return {"train": str(OWN / file), "type": case.split()[0], "text": texts, **label}
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +61,17 @@ def root(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def trained(root):
+def flags(root):
+    write_json(root / "tasks.json", {"tasks": {name_of(case): keys_of(case) for case in CASES}})
+    return ("--mode", "multitask", "--config", str(root / "tasks.json"), *SMALL)
+
+
+@pytest.fixture(scope="module")
+def trained(root, flags):
     """Runs of two seeds of a task of each type; read only."""
     folders = [root / "runs" / f"seed{seed}" for seed in (1, 2)]
     for seed, folder in enumerate(folders, 1):
-        command = ("--mode", "multitask", *FLAGS, *SMALL, "--class-weights", "balanced")
+        command = (*flags, "--class-weights", "balanced")
         with redirect_stdout(StringIO()) as printed:
             assert cli.main([*command, "--seed", str(seed), "--output", str(folder)]) == 0
         (folder / "printed.txt").write_text(printed.getvalue())
@@ -88,9 +90,9 @@ def test_weights_and_the_figures_of_each_class_are_printed(trained):
             assert re.search(rf"^{line}$", printed, re.MULTILINE)
 
 
-def test_all_types_learn_with_branches_noise_and_teachers(trained, tmp_path):
+def test_all_types_learn_with_branches_noise_and_teachers(trained, flags, tmp_path):
     """All losses with these terms are finite."""
-    command = ("--mode", "multitask", *FLAGS, *SMALL, "--branch", "top-1", "--smart-weight", "1")
+    command = (*flags, "--branch", "top-1", "--smart-weight", "1")
     command += ("--teacher", *map(str, trained))
     assert cli.main([*command, "--output", str(tmp_path / "run")]) == 0
     names = {name_of(case) for case in CASES}
@@ -152,7 +154,7 @@ def exported(trained, root):
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_export_predicts_what_the_run_predicted(case, trained, exported, tmp_path, run_ok):
-    name, (file, _, texts) = name_of(case), CASES[case]
+    name, (file, texts, _) = name_of(case), CASES[case]
     card = (exported / "README.md").read_text()
     assert f"| data of {name} | {file}, {case.split()[0]} |" in card
     assert f"| {name} | {metric_of(case)} |" in card

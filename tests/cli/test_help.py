@@ -20,7 +20,9 @@ COMMON_FLAGS = {  # shown by --help, too
     "--sampling --schedule --auxiliary --branch": ("multitask",),
     "--combiner --test-limit --pcgrad --freeze-encoder --teacher": SUPERVISED,
     "--use --resume": TRAINING,
-    "--task --data --limit --encoder --epochs --lr --seed --output": TRAINING,
+    "--task": ("single",),
+    "--tasks": ("multitask", "pretrain"),
+    "--data --limit --encoder --epochs --lr --seed --output": TRAINING,
 }
 RARE = "--smart-weight --scl-weight --warmup --shots --sst-head --checkpoint-every"
 

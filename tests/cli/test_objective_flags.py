@@ -83,12 +83,11 @@ def test_objectives_of_labels_start_from_a_run(objective, task, run_ok, tmp_path
 def test_label_attention_needs_single_texts_or_joint_pairs(run_ok, error_line, tmp_path):
     rows = ["a,b,y", *(f"a film {i},the film {i % 7},{i % 2}" for i in range(60))]
     (tmp_path / "same.csv").write_text("\n".join(rows) + "\n")
-    pairs = f"same={tmp_path}/same.csv:type=classification,text=a,text=b,label=y"
-    line = error_line(2, "--mode", "single", "--task", pairs, "--objective", "leam")
+    pairs = ("--data-file", tmp_path / "same.csv", "--text", "a", "b", "--labels")
+    line = error_line(2, "--mode", "single", *pairs, "same=y", "--objective", "leam")
     assert "objective leam: needs single texts or pair joint, found same" in line
-    alike = pairs.replace("same=", "alike=").replace("classification", "similarity")
-    flags = ("--tasks", "sst", "--task", alike, "--objective", "leam", "--limit", "20")
-    run_ok(*ALL, *flags, "--output", tmp_path / "run")
+    flags = ("--tasks", "sst", *pairs, "alike=y:type=similarity", "--objective", "leam")
+    run_ok(*ALL, *flags, "--limit", "20", "--output", tmp_path / "run")
     assert set(metrics(tmp_path / "run")["dev"]["alike"]) == {"pearson", "spearman"}
 
 

@@ -1,7 +1,6 @@
 """A user's own file as a task: trained beside the built-in ones, compared, merged, probed."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from run_files import config, metrics
 
 import cli
+from common.files import write_json
 from tasks import build_task, data_folder
 from tasks.predictions import write_prediction_file
 
@@ -22,7 +22,7 @@ def moods(tmp_path_factory):
     words = {"gut": "what a fine day", "schlecht": "what a dreadful day", "so lala": "a day"}
     lines = [f'"{text}, number {i}",{mood}' for i in range(20) for mood, text in words.items()]
     file.write_text("\n".join(["Was gesagt wurde,Wie", *lines]) + "\n")
-    return f"moods={file}:type=classification,text=Was gesagt wurde,label=Wie"
+    return ("--data-file", str(file), "--text", "Was gesagt wurde", "--labels", "moods=Wie")
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +31,14 @@ def trained(moods, tmp_path_factory):
     root = tmp_path_factory.mktemp("trained")
     folders = [root / f"run{seed}" for seed in (1, 2)]
     for seed, folder in enumerate(folders, 1):
-        single = ("--mode", "single", "--task", moods, *RUN, "--seed", str(seed))
+        single = ("--mode", "single", *moods, *RUN, "--seed", str(seed))
         assert cli.main([*single, "--output", str(folder)]) == 0
     return folders
 
 
 def test_an_own_task_is_trained_with_built_in_tasks(moods, tmp_path, run_ok, small):
     folder = tmp_path / "run"
-    command = ("--mode", "multitask", "--tasks", "sst", "sts", "--task", moods, *RUN)
+    command = ("--mode", "multitask", "--tasks", "sst", "sts", *moods, *RUN)
     command = (*command, "--pcgrad", "--sampling", "annealed", "--data", small)
     run_ok(*command, "--output", folder)
     stored = metrics(folder)
@@ -55,7 +55,7 @@ def test_an_own_task_is_trained_with_built_in_tasks(moods, tmp_path, run_ok, sma
 
 @pytest.mark.parametrize("flags", ["--tasks sst sts", ""])
 def test_the_bundled_sample_beside_own_data_is_reported(flags, moods, run_ok):
-    command = ("--mode", "multitask", *flags.split(), "--task", moods, "--encoder", "tiny")
+    command = ("--mode", "multitask", *flags.split(), *moods, "--encoder", "tiny")
     text = run_ok(*command, "--epochs", "1", "--limit", "8", "--dev-limit", "8").stdout
     line = (
         "sst, sts: trained on the bundled sample, which is made from templates, "
@@ -85,18 +85,15 @@ def test_row_numbers_of_another_file_are_not_merged_or_compared(
         run_ok(*compare)
 
 
-@pytest.mark.parametrize(
-    "flags",
-    [
-        "probe --limit 40 --task",
-        "pretrain --epochs 1 --limit 40 --objective superloss --batch-size 6 --tasks",
-    ],
-)
-def test_modes_that_train_store_its_description(flags, moods, tmp_path, run_ok):
-    command = ("--mode", *flags.split(), moods, "--encoder", "tiny", "--dev-limit", "20")
-    run_ok(*command, "--output", tmp_path / "run")
-    stored = config(tmp_path / "run")
-    assert [one["name"] for one in stored["tasks"]] == ["moods"]
+def test_modes_that_train_store_its_description(moods, trained, tmp_path, run_ok):
+    small = ("--limit", "40", "--encoder", "tiny", "--dev-limit", "20")
+    run_ok("--mode", "probe", *moods, *small, "--output", tmp_path / "probe")
+    assert [one["name"] for one in config(tmp_path / "probe")["tasks"]] == ["moods"]
+    write_json(tmp_path / "tasks.json", {"tasks": config(trained[0])["tasks"]})
+    command = ("--mode", "pretrain", "--objective", "superloss", "--batch-size", "6", *small)
+    more = ("--epochs", "1", "--config", tmp_path / "tasks.json", "--output", tmp_path / "run")
+    run_ok(*command, *more)
+    assert config(tmp_path / "run")["tasks"] == config(trained[0])["tasks"]
 
 
 def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run_ok):
@@ -124,10 +121,9 @@ def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run
 
 def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_line):
     folder = Path(shutil.copytree(trained[0], tmp_path / "run"))
-    source = moods.partition("=")[2].partition(":")[0]
-    inside = Path(shutil.copy(source, folder / "predictions" / "mine.csv"))
-    task = moods.replace(source, str(inside))
-    again = ("--mode", "single", "--task", task, *RUN, "--output", folder, "--overwrite")
+    inside = Path(shutil.copy(moods[1], folder / "predictions" / "mine.csv"))
+    task = ("--data-file", inside, *moods[2:])
+    again = ("--mode", "single", *task, *RUN, "--output", folder, "--overwrite")
     assert "expected a path outside of" in error_line(2, *again)
     assert inside.exists()
 
@@ -138,17 +134,16 @@ def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_
 @pytest.fixture
 def lengthy(tmp_path):
     """30 training rows of one text, three of them too long; 8 of dev, one of them too long."""
-    for name, rows, long in (("learn", 30, 3), ("check", 8, 1)):
+    for name, rows, long in (("train", 30, 3), ("dev", 8, 1), ("test", 8, 1)):
         texts = [f"{'a b ' * (100 if i < long else 1)}{i},{'yn'[i % 2]}" for i in range(rows)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["t,y", *texts]) + "\n")
-    files = f"{tmp_path}/learn.csv:dev={tmp_path}/check.csv,test={tmp_path}/check.csv"
-    return f"lengthy={files},type=classification,text=t,label=y"
+    return ("--data-file", str(tmp_path), "--text", "t", "--labels", "lengthy=y")
 
 
 def test_truncated_texts_are_counted_by_task_and_split(lengthy, tmp_path, run_ok):
     folder = tmp_path / "run"
 
-    command = ("--mode", "multitask", "--tasks", "sts", "--task", lengthy, *RUN)
+    command = ("--mode", "multitask", "--tasks", "sts", *lengthy, *RUN)
     result = run_ok(*command, "--batch-size", "8", "--output", folder)
     assert [line for line in result.stdout.splitlines() if line.endswith("cut")] == [
         "lengthy: 3 of 30 train texts are longer than 128 tokens and were cut",
@@ -159,17 +154,16 @@ def test_truncated_texts_are_counted_by_task_and_split(lengthy, tmp_path, run_ok
     run_ok("--mode", "export", "--run", folder, "--output", tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| longest text | 128 tokens |" in card
-    assert "| data of lengthy | learn.csv, check.csv, classification |" in card
+    assert "| data of lengthy | train.csv, dev.csv, test.csv, classification |" in card
     assert str(tmp_path) not in card
 
 
 def test_a_finished_run_of_files_that_were_changed_is_refused(
     moods, tmp_path, run, run_ok, error_line
 ):
-    name, file, keys = re.fullmatch("(.*?)=(.*?):(.*)", moods).groups()
-    own, folder = tmp_path / Path(file).name, tmp_path / "run"
-    shutil.copyfile(file, own)
-    command = ("--mode", "single", "--task", f"{name}={own}:{keys}", *RUN, "--output", folder)
+    folder = tmp_path / "run"
+    own = Path(shutil.copy(moods[1], tmp_path))
+    command = ("--mode", "single", "--data-file", own, *moods[2:], *RUN, "--output", folder)
     run_ok(*command)
     assert "holds this run, finished" in run_ok(*command).stdout
     header, *rows = own.read_text().splitlines()

@@ -77,7 +77,7 @@ def test_predict_reads_a_table_with_any_ending_as_training_does(cwd, run_ok):
     name = "r.txt"
     rows = [f'"fine, {number}",{"good" if number % 2 else "bad"}' for number in range(40)]
     Path(name).write_text("\n".join(["text,mood", *rows]) + "\n")
-    task = ("--task", f"m={name}:type=classification,text=text,label=mood")
+    task = ("--data-file", name, "--text", "text", "--labels", "m=mood")
     run_ok("--mode", "single", *task, "--encoder", "tiny", "--epochs", "1", "--output", "o")
     found = ("--mode", "predict", "--run", "o", "--input", name, "--column", "text")
     run_ok(*found, "--output", "out.csv")

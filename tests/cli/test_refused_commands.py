@@ -26,7 +26,7 @@ WRONG = [
     ("--mode single", "--task: expected one, found none"),
     ("--mode single --task nope", "no task 'nope'; there are sst, qqp, sts, "),
     ("--mode single --task ../sst", "no task '../sst'; there are sst"),
-    ("--mode single --task sst=x.csv:type=similarity", "--task: sst: a task's name has 1 to 32"),
+    ("--mode single --data-file x.csv --text t --labels sst", "sst: a task's name has 1 to 32"),
     ("sst --sts-head cosine", "--sts-head: needs task sts"),
     ("all --preference 1 2 3", "--preference: needs --combiner epo or --combiner upgrad"),
     ("all --temperature 3", "--temperature: needs --sampling temperature"),
@@ -80,10 +80,10 @@ def test_a_file_of_settings_and_the_configuration_of_a_run_train_it(run_ok, tmp_
     (tmp_path / "mine.csv").write_text("\n".join(["t,y", *rows]) + "\n")
     text = "optimizer: {lr: 1e-5}\nencoder: tiny\nepochs: 1\nlimit: 16\n"
     (tmp_path / "a.yaml").write_text(text, "utf-8")
-    task = f"mine={tmp_path}/mine.csv:type=classification,text=t,label=y"
+    own = ("--data-file", tmp_path / "mine.csv", "--text", "t", "--labels", "mine=y")
     first, again = tmp_path / "first", tmp_path / "again"
     single = ("--mode", "single", "--config")
-    run_ok(*single, tmp_path / "a.yaml", "--task", task, "--dev-limit", "8", "--output", first)
+    run_ok(*single, tmp_path / "a.yaml", *own, "--dev-limit", "8", "--output", first)
     stored = config(first)
     assert (stored["tasks"][0]["name"], stored["optimizer"]["lr"]) == ("mine", 1e-5)
     run_ok(*single, first / "config.json", "--output", again)

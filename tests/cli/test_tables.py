@@ -1,7 +1,5 @@
 """`--data-file`: several columns of labels of one file as tasks."""
 
-import shutil
-
 import pytest
 from run_files import SAMPLE, config, metrics, prediction_bytes
 
@@ -45,13 +43,13 @@ def test_a_table_is_trained_with_a_built_in_task_used_and_resumed(tmp_path, run_
     assert shown.startswith(f"data of topic: {TICKETS}")
 
 
-def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok, error_line):
+def test_one_label_of_a_table_is_trained_alone(tmp_path, run_ok, error_line):
     run_ok("--mode", "single", *TABLE, "--labels", "topic", *RUN, "--output", tmp_path / "run")
     assert [one["name"] for one in config(tmp_path / "run")["tasks"]] == ["topic"]
-    shutil.copy(TICKETS, tmp_path)
-    file = tmp_path / "table.yaml"
-    file.write_text("train: tickets.csv\ntext: text\nlabels: [topic]\ngroup: customer\n")
-    run_ok("--mode", "single", "--data-file", file, *RUN, "--output", tmp_path / "yaml")
+    keys = f"train: {TICKETS}, text: text, label: topic, group: customer"
+    (tmp_path / "a.yaml").write_text(f"tasks: {{topic: {{{keys}}}}}\n")
+    alone = ("--mode", "single", "--config", tmp_path / "a.yaml")
+    run_ok(*alone, *RUN, "--output", tmp_path / "yaml")
     assert prediction_bytes(tmp_path / "yaml") == prediction_bytes(tmp_path / "run")
     line = error_line(2, "--mode", "single", *TABLE, "--labels", "topic", "tags", *RUN)
     assert "--task: expected one, found topic, tags; --labels of --data-file are tasks" in line
@@ -62,7 +60,11 @@ def test_one_label_of_a_table_and_a_yaml_file_are_trained_alone(tmp_path, run_ok
     [
         (2, "--labels topic --tasks sst", "--labels: needs --data-file, the table"),
         (2, "--data-file T --text text", "tickets.csv: labels: expected a column or more, found"),
-        (2, "--data-file T --text text --labels topic --task topic", "tasks: topic is there twice"),
+        (
+            2,
+            "--data-file T --text text --labels topic --tasks topic",
+            "tasks: topic is there twice",
+        ),
         (1, "--data-file T --text text --labels mood", "expected a column 'mood', found text"),
     ],
 )

@@ -24,9 +24,9 @@ REPLIES = REQUESTS.with_name("replies.csv")
 OWN = {
     one.name: one.to_json()
     for one in (
-        task(f"urgency={REQUESTS}:type=classification,text=message,label=urgency"),
-        task(f"tags={REQUESTS}:type=multi-label,text=message,label=tags"),
-        task(f"minutes={REPLIES}:type=regression,text=better,label=minutes"),
+        task("urgency", train=REQUESTS, text="message", label="urgency", type="classification"),
+        task("tags", train=REQUESTS, text="message", label="tags", type="multi-label"),
+        task("minutes", train=REPLIES, text="better", label="minutes", type="regression"),
     )
 }
 

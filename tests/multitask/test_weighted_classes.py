@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from multitask import RunConfig, task
+from multitask import RunConfig, table_tasks
 from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
 from tasks.class_weights import balanced_weights
 from tasks.kinds import classification, multi_label
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
-TOPIC = f"topic={REQUESTS}:type=classification,text=message,label=topic"
-TAGS = f"tags={REQUESTS}:type=multi-label,text=message,label=tags"
+TOPIC, TAGS = table_tasks(REQUESTS, text="message", labels=["topic", "tags:type=multi-label"])
 
 
-def config_of(*descriptions, **settings):
-    return RunConfig(tasks=tuple(map(task, descriptions)), encoder="tiny", **settings)
+def config_of(*tasks, **settings):
+    return RunConfig(tasks=tasks, encoder="tiny", **settings)
 
 
 def expected_loss(name, logits, targets, train):

@@ -17,9 +17,17 @@ def trained(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("serving")
     rows = "".join(f"text {i},other {i % 7},{'same' if i % 2 else 'not'}\n" for i in range(40))
     (folder / "own.csv").write_text("a,b,y\n" + rows)
-    own = f"own={folder}/own.csv:type=classification,text=a,text=b,label=y,pair=joint"
+    own = (
+        "--data-file",
+        str(folder / "own.csv"),
+        "--text",
+        "a",
+        "b",
+        "--labels",
+        "own=y:pair=joint",
+    )
     command = [
-        *("--mode", "multitask", "--tasks", "sst", "qqp", "sts", "--task", own),
+        *("--mode", "multitask", "--tasks", "sst", "qqp", "sts", *own),
         *("--encoder", "tiny", "--epochs", "1"),
         *("--limit", "40", "--batch-size", "8", "--output", str(folder / "run")),
     ]

@@ -9,24 +9,30 @@ from tolerances import assert_near, model_terms
 
 import tasks.sample
 from minbert.bi_encoder import BiEncoder
-from multitask import RunConfig, task
+from multitask import RunConfig, table_tasks, task
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from serving import MultiTaskModel
 from serving.export import export, write
 
 OWN = Path(tasks.sample.__file__).parent / "own"
-REQUESTS = f"{OWN}/requests.csv:text=message"
-ALIKE = f"alike={OWN}/alike.csv:type=similarity,text=One guest says,text=Another guest says"
-ALIKE += ",label=How alike (0-10),low=-2,high=10"
-PAIRS = f"both={REQUESTS},text=tags,type=classification,label=urgency"
-REPLIES = f"{OWN}/replies.csv:text=better"
-NUMBER = "type=regression,label=minutes"
+HOW = "alike=How alike (0-10):type=similarity,low=-2,high=10"
+SAID = ["One guest says", "Another guest says"]
+(ALIKE,) = table_tasks(OWN / "alike.csv", text=SAID, labels=[HOW])
+REQUESTS, MULTI = OWN / "requests.csv", "tags:type=multi-label"
+(PAIRS,) = table_tasks(REQUESTS, text=["message", "tags"], labels=["both=urgency"])
+(TAGS,) = table_tasks(REQUESTS, text="message", labels=[MULTI])
+NUMBERS = [
+    *table_tasks(OWN / "replies.csv", text="better", labels=["one=minutes:type=regression"]),
+    *table_tasks(
+        OWN / "replies.csv", text=["better", "worse"], labels=["two=minutes:type=regression"]
+    ),
+]
 BASELINES = task("sst", head="softmax"), task("qqp", head="concat"), task("sts", head="cosine")
 RUNS = {  # name -> tasks and further settings
     "default": ((task("sst"), task("qqp"), task("sts"), ALIKE, PAIRS), {}),
-    "baselines": ((*BASELINES, f"tags={REQUESTS},type=multi-label,label=tags"), {}),
-    "numbers": ((f"one={REPLIES},{NUMBER}", f"two={REPLIES},text=worse,{NUMBER}"), {}),
+    "baselines": ((*BASELINES, TAGS), {}),
+    "numbers": (NUMBERS, {}),
     "two views": (("sst", "qqp"), {"objective": "cl"}),
 }
 TEXTS = ["A film to love, isn't it?", "Too long.", "no"]
@@ -36,8 +42,7 @@ OTHERS = ["It's a film to love", "The bed was hard.", "Größe? 🙂 " * 20]
 @pytest.fixture(scope="module", params=RUNS)
 def model(request):
     """Encoder and heads with random weights, embeddings of unit length."""
-    names, further = RUNS[request.param]
-    chosen = tuple(task(one) if isinstance(one, str) and "=" in one else one for one in names)
+    chosen, further = RUNS[request.param]
     config = RunConfig(tasks=chosen, encoder="tiny", **further)
     encoder = BiEncoder.from_pretrained("tiny")
     encoder.normalize = True

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -128,7 +129,7 @@ def test_labels_of_clue_may_be_numbers_or_lack_agreement(name, labels, targets, 
 def test_invalid_files_are_refused_with_the_line(tmp_path, name, content, expected):
     task = build_task(name)
     source = task.source.source if name == "msac" else task.source
-    file = source.file(tmp_path, "train")
+    file = Path(source.where(tmp_path, "train"))
     if content is not None:
         file.parent.mkdir(parents=True)
         file.write_text(content)

@@ -221,6 +221,6 @@ def test_a_second_view_of_training_texts_is_contrasted(plain, text):
     torch.testing.assert_close(task.compute_losses(outputs, texts, labels)[plain.name], expected)
     joint = build_task("mrpc", pair="joint")
     for one in (joint, plain):
-        source = with_objective(one, CL()).source
+        contrasted = with_objective(one, CL())
         for split, times in (("train", 2), ("dev", 1)):
-            assert len(source.read(data_folder("sample"), split).texts) == times * one.texts
+            assert len(contrasted.read(data_folder("sample"), split).texts) == times * one.texts

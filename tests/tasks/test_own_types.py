@@ -16,8 +16,9 @@ from tasks.tables import DataError
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
 REPLIES, ALIKE = (REQUESTS.with_name(name) for name in ("replies.csv", "alike.csv"))
-MINUTES = f"minutes={REPLIES}:type=regression,text=better,label=minutes"
-TAGS = f"tags={REQUESTS}:type=multi-label,text=message,label=tags"
+MINUTES = {"first": "minutes", "train": REPLIES, "text": ["better"], "label": "minutes"}
+TAGS = {"first": "tags", "train": REQUESTS, "text": ["message"], "label": "tags"}
+MINUTES["type"], TAGS["type"] = "regression", "multi-label"
 NAMES = ("access", "billing", "breakfast", "cleaning", "heating", "noise", "safety", "water")
 
 
@@ -36,7 +37,7 @@ def rows_of(own):
 
 
 def test_labels_of_a_cell_are_read_written_and_read_back():
-    found = task(TAGS)
+    found = task(**TAGS)
     assert (found.labels, found.separator, found.blank) == (NAMES, "|", "none")
     assert stored(found) == found
     own, cells = found.build(), list(csv.DictReader(REQUESTS.open()))
@@ -48,7 +49,7 @@ def test_labels_of_a_cell_are_read_written_and_read_back():
         shown = own.output.show(rows[str(number)])
         assert set(filter(None, shown.split("|"))) == labels
         assert own.output.parse(shown) == tuple(rows[str(number)])
-    known = task(f"{TAGS},blank=unknown").build()
+    known = task(**TAGS, blank="unknown").build()
     splits = [known.read(REQUESTS.parent, split) for split in known.source.splits]
     assert (sum(map(len, splits)), sum(one.blank_rows for one in splits)) == (54, 6)
 
@@ -56,7 +57,7 @@ def test_labels_of_a_cell_are_read_written_and_read_back():
 def test_a_misspelt_label_among_others_is_refused(tmp_path):
     for one, last in (("train", "noise"), ("dev", "noise; heatin")):
         (tmp_path / f"{one}.csv").write_text(f"t,y\na,heating;noise\nb,\nc,{last}\n")
-    own = task(f"m={tmp_path}:type=multi-label,text=t,label=y,separator=;").build()
+    own = task("m", train=tmp_path, text="t", label="y", separator=";").build()
     line = "dev.csv, line 4: y: expected labels of heating, noise, found 'noise; heatin'"
     with pytest.raises(DataError, match=line):
         own.read(tmp_path, "dev")
@@ -65,11 +66,11 @@ def test_a_misspelt_label_among_others_is_refused(tmp_path):
 def test_another_separator_in_the_labels_is_noticed(tmp_path):
     for mark, written in ((";", ";"), (",", "\\,")):
         (tmp_path / "f.csv").write_text(f't,y\na,"x{mark}y"\nb,y\n')
-        text = f"m={tmp_path}/f.csv:type=multi-label,text=t,label=y"
-        assert [*task(text).lines()][1:] == [
+        keys = {"train": tmp_path / "f.csv", "type": "multi-label", "text": "t", "label": "y"}
+        assert [*task("m", **keys).lines()][1:] == [
             f"labels contain {mark!r}, such as 'x{mark}y'; separator={written} splits them"
         ]
-        assert task(f"{text},separator={written}").labels == ("x", "y")
+        assert task("m", separator=mark, **keys).labels == ("x", "y")
 
 
 def test_lists_of_labels_become_cells(tmp_path):
@@ -85,7 +86,7 @@ def test_lists_of_labels_become_cells(tmp_path):
 @pytest.mark.parametrize("name", ["tags", "minutes"])
 @pytest.mark.parametrize("change", [{"objective": "scl"}, {"label_smoothing": 0.1}], ids=str)
 def test_several_labels_and_numbers_are_no_class(change, name):
-    own = task({"tags": TAGS, "minutes": MINUTES}[name])
+    own = task(**{"tags": TAGS, "minutes": MINUTES}[name])
     with pytest.raises(SettingsError, match=f"needs a task with classes, found {name}"):
         RunConfig(tasks=(own,), **change)
 
@@ -94,22 +95,20 @@ def test_each_column_is_a_label_with_its_name(tmp_path):
     cells = ["1,no,TRUE", "0.0,yes,", ",No,false"] * 10
     rows = "".join(f"text {n},{cell}\n" for n, cell in enumerate(cells))
     (tmp_path / "f.csv").write_text(f"t,noise,heating,water\n{rows}")
-    text = f"m={tmp_path}/f.csv:text=t,label=noise,label=heating,label=water"
-    found = task(text)
+    keys = {"train": tmp_path / "f.csv", "text": "t", "label": ["noise", "heating", "water"]}
+    found = task("m", **keys)
     assert (found.type, found.labels) == ("multi-label", ("noise", "heating", "water"))
     assert stored(found) == found
     own = found.build()
     rows = rows_of(own)
     assert [rows[str(n)] for n in (1, 2, 3)] == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     assert own.output.show(rows["1"]) == "noise|water"
-    (tmp_path / "f.yaml").write_text("train: f.csv\ntext: t\nlabel: [noise, heating, water]\n")
-    assert task(f"m={tmp_path}/f.yaml") == found
-    known = rows_of(task(f"{text},blank=unknown").build())
+    known = rows_of(task("m", blank="unknown", **keys).build())
     assert known == {number: row for number, row in rows.items() if int(number) % 3 == 1}
     (tmp_path / "f.csv").write_text("t,noise,heating,water\nx,1,0,1\nx,1,maybe,1\n")
     line = r"f.csv, line 3: heating: expected 0 or 1, no or yes, false or true, found 'maybe'"
     with pytest.raises(DataError, match=line):
-        rows_of(task(text).build())
+        rows_of(task("m", **keys).build())
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
@@ -125,12 +124,12 @@ def test_lists_in_files_are_labels(ending, tmp_path):
         file.write_text(
             "".join(json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in rows)
         )
-    text = f"m={file}:text=t,label=y"
-    found = task(text)
+    keys = {"train": file, "text": "t", "label": "y"}
+    found = task("m", **keys)
     assert (found.type, found.labels) == ("multi-label", ("a", "b c"))
     rows = rows_of(found.build())
     assert [rows[str(n)] for n in (1, 2, 3, 4)] == [[1, 1], [0, 0], [0, 1], [0, 0]]
-    assert len(rows_of(task(f"{text},blank=unknown").build())) == 40
+    assert len(rows_of(task("m", blank="unknown", **keys).build())) == 40
 
 
 def test_lists_of_class_numbers_have_the_names_stored_in_the_file(tmp_path):
@@ -141,13 +140,13 @@ def test_lists_of_class_numbers_have_the_names_stored_in_the_file(tmp_path):
     table = arrow.table({"t": ["a", "b", "c"], "y": [[1], [0, 1], []]})
     table = table.replace_schema_metadata({"huggingface": info})
     importlib.import_module("pyarrow.parquet").write_table(table, tmp_path / "f.parquet")
-    found = task(f"m={tmp_path}/f.parquet:type=multi-label,text=t,label=y")
+    found = task("m", train=tmp_path / "f.parquet", type="multi-label", text="t", label="y")
     assert found.labels == ("anger", "joy")
 
 
-@pytest.mark.parametrize("rest", ["", ",text=worse", ",text=worse,pair=joint"])
-def test_numbers_are_standardised_by_the_training_file(rest):
-    found = task(f"{MINUTES}{rest}")
+@pytest.mark.parametrize(("more", "pair"), [([], "bi"), (["worse"], "bi"), (["worse"], "joint")])
+def test_numbers_are_standardised_by_the_training_file(more, pair):
+    found = task(**MINUTES | {"text": ["better", *more], "pair": pair})
     numbers = [float(row["minutes"]) for row in csv.DictReader(REPLIES.open())]
     mean = sum(numbers) / len(numbers)
     deviation = (sum((one - mean) ** 2 for one in numbers) / len(numbers)) ** 0.5
@@ -179,4 +178,4 @@ def test_numbers_are_standardised_by_the_training_file(rest):
 def test_numbers_that_cannot_be_learned_are_refused(rows, line, tmp_path):
     (tmp_path / "f.csv").write_text(f"t,y\n{rows}")
     with pytest.raises(DataError, match=line):
-        rows_of(task(f"m={tmp_path}/f.csv:type=regression,text=t,label=y").build())
+        rows_of(task("m", train=tmp_path / "f.csv", type="regression", text="t", label="y").build())

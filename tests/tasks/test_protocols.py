@@ -99,9 +99,7 @@ def test_a_test_file_with_labels_is_test(name, labels, tmp_path):
         if split == "test" and not labels:
             written = re.sub("\t.*", "", written)
         (tmp_path / f"{split}.tsv").write_text(written)
-    files = f"{tmp_path}/train.tsv:dev={tmp_path}/dev.tsv,test={tmp_path}/test.tsv"
-    columns = "type=classification,text=text,label=label"
-    task = own_task(f"mine={files},{columns}").build()
+    task = own_task("mine", train=tmp_path, text="text", label="label").build()
     test = apply_protocol(task, protocol(name), 3).read(FOLDER, "test")
     (origin,) = {text.split()[0] for text in test.texts[0]}
     assert origin == ("test" if labels else "dev")

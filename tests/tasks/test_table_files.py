@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from tasks.own_tasks import task
-from tasks.tables import DataError, read_sentences, rows_by_name
+from tasks.tables import DataError, read_sentences, read_table
 
 TEXTS = ["A cat sleeps.", "Zoë, who said: “no”", 'a "quoted" word', "日本語 🙂"]
 
@@ -79,7 +79,6 @@ def test_faults_name_file_and_line(tmp_path, name, content, expected):
 
 
 ROWS = {"t": [f"text {i}" for i in range(20)], "y": [i % 2 for i in range(20)]}
-COLUMNS = "type=classification,text=t,label=y"
 
 
 @pytest.fixture
@@ -90,17 +89,13 @@ def data():
     return datasets.Dataset.from_dict(ROWS, features=features)
 
 
-def description(text):
-    return task(f"m={text}:{COLUMNS}")
-
-
 def read(found, folder, split="train"):
     return found.build().read(folder, split)
 
 
 def test_a_parquet_file(data, tmp_path):
     data.to_parquet(tmp_path / "d.parquet")
-    found = description(tmp_path / "d.parquet")
+    found = task("m", train=tmp_path / "d.parquet", text="t", label="y")
     assert found.labels == ("no", "yes")
     assert sum(len(read(found, tmp_path, s)) for s in ("train", "dev", "test")) == 20
 
@@ -109,7 +104,7 @@ def test_numbers_dates_and_missing_values_become_text(tmp_path):
     moments = pyarrow.array([datetime(2024, 1, 31), None], pyarrow.timestamp("s"))
     table = {"a": [1.5, 2.0], "b": [True, None], "c": [Decimal("1.50"), None], "d": moments}
     parquet.write_table(pyarrow.table(table), tmp_path / "d.parquet")
-    found = [row for _, row in rows_by_name(tmp_path / "d.parquet", [*table])]
+    found = [row for _, row in read_table(tmp_path / "d.parquet").fields([*table])]
     assert found == [
         {"a": "1.5", "b": "1", "c": "1.50", "d": "2024-01-31 00:00:00"},
         {"a": "2", "b": "", "c": "", "d": ""},
