@@ -48,16 +48,14 @@ def test_classes_have_cross_entropy_and_the_largest_of_their_probabilities(name)
     assert task.kind.predictions(scores).tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("smoothing", "shares"), [(0.3, (0.3, 0.3)), ({"qqp": 0.2}, (0.0, 0.2))], ids=str
-)
 @pytest.mark.parametrize("objective", [None, "projection"])
-def test_smoothed_labels_are_the_targets_of_tasks_with_classes(smoothing, shares, objective):
+def test_smoothed_labels_are_the_targets_of_tasks_with_classes(objective):
+    share = 0.3
     config = RunConfig(
-        tasks=("sst", "qqp", "sts"), label_smoothing=smoothing, objective=objective, encoder="tiny"
+        tasks=("sst", "qqp", "sts"), label_smoothing=share, objective=objective, encoder="tiny"
     )
     tasks, plain = build_tasks(config), build_tasks(config.changed(label_smoothing=0))
-    for name, share in zip(("sst", "qqp"), shares, strict=True):
+    for name in ("sst", "qqp"):
         classes = tasks[name].kind.classes
         logits = torch.randn(3, classes, dtype=torch.float64)
         labels = [0, 1, 1]
