@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from cli.settings_flags import Flags
-from cli.single import COMMON, add_pcgrad
+from cli.single import COMMON
 from cli.task_names import add_table, table_of
 from cli.training import Chosen, config_of, name_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
@@ -30,7 +30,6 @@ def add_flags(parser: Any) -> None:
         action="extend",
         metavar="TASK",
     )
-    add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)
 
 

@@ -18,14 +18,7 @@ def add_flags(parser: Any) -> None:
     )
     add_task(flags, "task to train", TASK_NAMES)
     add_table(flags)
-    add_pcgrad(flags)
     flags.add_task_options(TASK_NAMES)
-
-
-def add_pcgrad(flags: Any) -> None:
-    """Add `--pcgrad`, the short form of `--combiner pcgrad`."""
-    text = "short for --combiner pcgrad"
-    flags.add("pcgrad", "mixing", text, True, action="store_const", const="pcgrad")
 
 
 def main(args: argparse.Namespace, parser: Any) -> int:

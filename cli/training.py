@@ -21,7 +21,7 @@ from multitask.settings.config import RunConfig, merged
 from multitask.settings.from_flags import nested
 from multitask.settings.methods import ROLES
 from multitask.settings.presets import preset_settings
-from multitask.settings.run_settings import RunSettings
+from multitask.settings.run_settings import SUPERVISED, RunSettings
 from tasks.own_task import OwnTask, tasks_by_name
 
 CONFIG = "file of settings, .json or .yaml, such as a run's config.json; flags override it"
@@ -53,6 +53,8 @@ def training_flags(
     for one in known:
         if one.name in ROLES:
             flags.add_methods(one.name, fits if one.name == "objective" else lambda one: True)
+    if mode in SUPERVISED:
+        flags.add("pcgrad", "mixing", "short for --combiner pcgrad", True, action="store_true")
     add_output_flags(flags)
     return flags
 

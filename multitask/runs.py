@@ -69,9 +69,8 @@ class Run:
     @cached_property
     def config(self) -> RunConfig:
         """The configuration; RunError for an ensemble."""
-        if "encoder" not in self.settings:
-            found = f"found an {self.settings['mode']}"
-            raise RunError(f"{self.folder}: expected a run with an encoder, {found}")
+        if self.settings["mode"] == "ensemble":
+            raise RunError(f"{self.folder}: expected a run with an encoder, found an ensemble")
         try:
             return RunConfig(**self.settings)
         except UserError as error:
