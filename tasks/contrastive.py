@@ -16,7 +16,6 @@ from tasks.base import Embeddings, Loss, Task, example_embedding
 from tasks.kinds import Outputs
 from tasks.objectives import Objective
 
-ROUNDING = 1e-9  # tolerance of the sum of two shares
 SOURCE = "Moukafih et al., 2022, section 4.1"
 Share = Annotated[float, Meta(ge=0, lt=1)]  # below 1, with which no head is trained
 

@@ -23,10 +23,7 @@ Make = Callable[[Examples, str, str], Examples]
 
 @dataclass(frozen=True)
 class DerivedSource:
-    """Splits that a function derives from another source's splits.
-
-    `origin` maps each split to the source's split from which it is derived.
-    """
+    """Splits that a function derives from another source's; `origin` maps each to one of these."""
 
     source: Source
     make: Make
