@@ -21,10 +21,9 @@ def symmetric_kl(logits_p: Tensor, logits_q: Tensor) -> Tensor:
 
 
 def squared_difference(values_p: Tensor, values_q: Tensor) -> Tensor:
-    """Compute the mean of (P - Q)^2 over the batch: SMART's l_s for regression.
+    """Compute the mean of (P - Q)^2 of values (B,): SMART's l_s for regression.
 
-    Args:
-        values_p, values_q: (B,); different shapes raise ValueError and are not broadcast.
+    Different shapes raise ValueError and are not broadcast.
     """
     same_shape(values_p, values_q)
     return F.mse_loss(values_p, values_q)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 from common.errors import UserError
@@ -24,7 +24,7 @@ class TrainingObjective(Settings):
     """
 
     pretrains: ClassVar[bool] = False
-    defaults: ClassVar[Mapping[str, Any]] = {}
+    defaults: ClassVar[dict[str, Any]] = {}
 
 
 class PretrainObjective(TrainingObjective):
@@ -36,11 +36,7 @@ class PretrainObjective(TrainingObjective):
     two classes. `needs_file`: it reads a file of its own, not tasks.
     """
 
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "batch_size": 64,
-        "epochs": 1,
-        "optimizer": {"lr": 3e-5},
-    }
+    defaults: ClassVar[dict[str, Any]] = {"batch_size": 64, "epochs": 1, "optimizer": {"lr": 3e-5}}
     pretrains = True
     of_classes: ClassVar[bool] = False
     of_pairs: ClassVar[bool] = False
@@ -53,10 +49,6 @@ class PretrainObjective(TrainingObjective):
         """Return the file with the text; None if the text is that of tasks."""
         return None
 
-    def length_faults(self, epochs: int) -> Iterable[str]:
-        """Return errors for a number of epochs."""
-        return ()
-
 
 ClassLoss = Callable[["Tensor", "Tensor"], "Tensor"]  # embeddings (B, H), classes (B,) -> a scalar
 
@@ -64,7 +56,7 @@ ClassLoss = Callable[["Tensor", "Tensor"], "Tensor"]  # embeddings (B, H), class
 class ClassObjective(PretrainObjective):
     """A loss over the classes of a batch of single texts (SuperConText), which has a name."""
 
-    defaults: ClassVar[Mapping[str, Any]] = {**PretrainObjective.defaults, "class_balanced": True}
+    defaults: ClassVar[dict[str, Any]] = {**PretrainObjective.defaults, "class_balanced": True}
     of_classes = True
     projection_head: Literal["none", "linear", "nonlinear"] = setting(
         "none",

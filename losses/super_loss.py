@@ -107,9 +107,7 @@ class SuperLoss(ClassObjective, name="superloss"):
 
     contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
     super_loss: Variant = setting(
-        "algorithm1",
-        help="variant of the loss: the paper's algorithm, or its equation",
-        flag=False,
+        "algorithm1", help="variant of the loss: the paper's algorithm, or its equation", flag=False
     )
     positives: Count | None = setting(
         None,
@@ -134,9 +132,7 @@ class SuperLoss(ClassObjective, name="superloss"):
         None, help="only the nearest share of the negatives", flag=False
     )
     hard_after: NonNegativeInt = setting(
-        0,
-        help="epochs with all negatives before only the hard ones count",
-        flag=False,
+        0, help="epochs with all negatives before only the hard ones count", flag=False
     )
 
     @property
@@ -149,12 +145,6 @@ class SuperLoss(ClassObjective, name="superloss"):
         if len(self.hard) > 1:
             names = " and ".join(f"hard_{name}" for name in self.hard)
             yield f"{names}: expected at most one of them"
-        if self.hard_after and not self.hard:
-            yield "hard_after: expected hard_top_k, hard_threshold or hard_top_fraction, found none"
-
-    def length_faults(self, epochs: int) -> Iterator[str]:
-        if self.hard_after and self.hard_after >= epochs:
-            yield f"hard_after: expected fewer than epochs {epochs}, found {self.hard_after}"
 
     def class_loss(self, embeddings: Tensor, classes: Tensor, **hard: Any) -> Tensor:
         hard |= {"positives": self.positives, "negatives": self.negatives}
@@ -162,5 +152,6 @@ class SuperLoss(ClassObjective, name="superloss"):
 
     def losses(self) -> tuple[ClassLoss, tuple[int, ClassLoss] | None]:
         with_hard = partial(self.class_loss, **self.hard)
-        after = self.hard_after
-        return (self.class_loss, (after, with_hard)) if after else (with_hard, None)
+        if not self.hard_after:
+            return with_hard, None
+        return self.class_loss, (self.hard_after, with_hard)

@@ -101,11 +101,7 @@ class CatalogTask(TaskOptions):
     row: ClassVar[DataSet]
     pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
     classes: Annotated[int, Meta(ge=2)] | None = setting(
-        None,
-        help="train on the first N classes only",
-        metavar="N",
-        shared=True,
-        flag=False,
+        None, help="train on the first N classes only", metavar="N", shared=True, flag=False
     )
 
     def faults(self) -> Iterator[str]:

@@ -46,9 +46,7 @@ class LaCon(Objective, name="lacon"):
         flag=False,
     )
     label_spread: NonNegative = setting(
-        0.5,
-        help="weight of the term ler, which spreads the labels",
-        flag=False,
+        0.5, help="weight of the term ler, which spreads the labels", flag=False
     )
     label_terms: tuple[Term, ...] = setting(
         TERMS,

@@ -135,7 +135,6 @@ def of_pretraining(c: RunConfig) -> Rules:
         built = c.tasks[task].build()
         without = objective.of_classes and (built.kind.classes is None or built.vectors > 1)
         yield without, f"{named}: needs single texts with classes, not {task}"
-    yield from ((True, fault) for fault in objective.length_faults(c.epochs))
 
 
 def smoothing_of(c: RunConfig, task: Task) -> float:
