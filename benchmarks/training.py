@@ -174,7 +174,7 @@ def update(optimizer: torch.optim.Optimizer, backward: Callable[[], object]) -> 
 
 def three_tasks(method: str, data: str) -> tuple[nn.Module, Callable[[], object]]:
     """Return MiniLM with the heads of three tasks, and the call that computes its gradients."""
-    trainer = make_trainer(RunConfig(mode="multitask", tasks=CS224N, data=data, limit=16), Path())
+    trainer = make_trainer(RunConfig(tasks=CS224N, data=data, limit=16, combiner="pcgrad"), Path())
     trainer.gradient.combiner = PCGradState(Mock(permutation=np.arange))  # in order, as below
     model, rows = trainer.model, np.arange(16)
     shared = list(model.bi_encoder.encoder.parameters())

@@ -35,7 +35,7 @@ VALUES = [
     ({"limit": {"sst": 0}}, "limit: Expected `int` >= 1"),
     ({"tasks": {"sst": 3}}, "tasks: no name: 3"),
     ({"tasks": {"sst": {"head": "round"}}}, "head: Invalid enum value 'round'"),
-    ({"tasks": {"sst": {"tail": 1}}}, "tasks sst: no setting 'tail'; it has head"),
+    ({"tasks": {"sst": {"tail": 1}}}, "task sst: no setting 'tail'; it has head"),
     ({"tasks": "sst"}, "tasks: expected several, such as"),
     ({"tasks": ("sst", "nope")}, "tasks: no task 'nope'; there are sst"),
     ({"tasks": (SST,)}, "tasks: no name: <class"),
