@@ -1,5 +1,6 @@
 """Two processes take the step that one would, and report when one of them is gone."""
 
+import functools
 import json
 import os
 import re
@@ -22,6 +23,28 @@ from multitask.runs import Run
 ROOT = Path(__file__).parents[2]
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+
+
+# On a busy machine gloo sometimes aborts a process as it leaves the others, at about one start in
+# thirty: torchrun then reports SIGABRT. The cause is not known; such a test begins again.
+ABORTED, MOST_STARTS = "SIGABRT", 4
+
+
+def again_if_aborted(test):
+    """Run a test in a new folder again if gloo aborted a process."""
+
+    @functools.wraps(test)
+    def run(tmp_path, **fixtures):
+        for number in range(MOST_STARTS):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            try:
+                return test(folder, **fixtures)
+            except AssertionError as error:
+                if ABORTED not in str(error) or number + 1 == MOST_STARTS:
+                    raise
+
+    return run
 
 
 def python(*argv, **kwargs):
@@ -52,9 +75,13 @@ def steps(tmp_path_factory):
     script = ROOT / "tests" / "multitask" / "five_steps.py"
     folders = []
     for launcher in ([], TORCHRUN):
-        folders.append(tmp_path_factory.mktemp("steps"))
-        ended = python(*launcher, script, folders[-1], *KINDS)
-        assert ended.returncode == 0, ended.stderr[-2000:]
+        for _ in range(MOST_STARTS):
+            folder = tmp_path_factory.mktemp("steps")
+            ended = python(*launcher, script, folder, *KINDS)
+            if ABORTED not in ended.stderr:
+                break
+        assert ended.returncode == 0, ended.stderr
+        folders.append(folder)
     return folders
 
 
@@ -102,6 +129,7 @@ def patched(folder, rank, action):
 
 
 @pytest.mark.slow
+@again_if_aborted
 def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_path, capsys):
     script = patched(tmp_path, 1, "os._exit(9)")
     run = [
@@ -119,11 +147,12 @@ def test_a_process_that_dies_ends_the_run_and_the_last_checkpoint_remains(tmp_pa
     printed = capsys.readouterr().err
     assert "expected 2 processes, as at the start of the run, found 1" in printed
     resumed = python(*TORCHRUN, "run.py", *run, "--resume")
-    assert resumed.returncode == 0, resumed.stderr[-2000:]
+    assert resumed.returncode == 0, resumed.stderr
     assert "resumed after step 3, epoch 1 of 3" in resumed.stdout
 
 
 @pytest.mark.slow
+@again_if_aborted
 def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path):
     run = [
         *("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--pcgrad"),
@@ -134,7 +163,7 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
     several = tmp_path / "several.py"
     several.write_text(SEVERAL.format(commands=[output, output, [*output, "--clip", "3"], output]))
     whole = python(*TORCHRUN, several)
-    assert whole.returncode == 0, whole.stderr[-2000:]
+    assert whole.returncode == 0, whole.stderr
     # By one process: the run, the same one finished, a refused one, which ends no process.
     assert re.findall("^status (.)$", whole.stdout, re.MULTILINE) == ["0", "0", "1", "0"]
     assert whole.stdout.count("predictions, metrics.json and checkpoint") == 3
@@ -153,7 +182,7 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
     newest = Run(tmp_path / "run").newest("last")
     step = read_state(newest)["progress"]["step"]
     resumed = python(*TORCHRUN, "run.py", *run, "--output", tmp_path / "run", "--resume")
-    assert resumed.returncode == 0, resumed.stderr[-2000:]
+    assert resumed.returncode == 0, resumed.stderr
     assert f"resumed after step {step}, epoch 0 of 1" in resumed.stdout
     for file in (tmp_path / "whole" / "predictions").iterdir():
         assert (tmp_path / "run" / "predictions" / file.name).read_bytes() == file.read_bytes()
