@@ -105,8 +105,8 @@ def begin(run: Run, config: Mapping[str, Any], data: Mapping[str, str]) -> None:
 
     Only a run's own files and folders go, and not the targets of links.
     """
-    checkpoints = (*run.checkpoints("best"), *run.checkpoints("last"))
-    for one in (run.folder / "metrics.json", *checkpoints, *(run.folder / part for part in PARTS)):
+    parts = (run.folder / part for part in PARTS)
+    for one in (run.folder / "metrics.json", *run.checkpoints(), *parts):
         remove(one)
     write_json(run.folder / "config.json", config)
     write_json(run.folder / "data.json", data)
@@ -119,7 +119,7 @@ def finish(run: Run) -> None:
     if best is not None and best.name != "best":
         remove(run.folder / "best")
         best.rename(run.folder / "best")
-    for one in (*run.checkpoints("best"), *run.checkpoints("last")):
+    for one in run.checkpoints():
         if one.name != "best":
             remove(one)
 

@@ -161,8 +161,8 @@ class Run:
 
     # Checkpoints
 
-    def checkpoints(self, kind: str) -> list[Path]:
-        """Return the checkpoints `best` or `last`, also incomplete ones, the oldest first."""
+    def checkpoints(self, kind: str = "") -> list[Path]:
+        """Return the checkpoints `best` or `last`, or both, also incomplete ones, oldest first."""
         found = [one for one in self.folder.glob(f"{kind}*") if CHECKPOINT.fullmatch(one.name)]
         return sorted(found, key=lambda one: (len(one.name), one.name))
 

@@ -215,7 +215,7 @@ class Adaptive(Sampler, name="adaptive"):
     """
 
     power: Positive = setting(
-        1.0, help="of the dev scores: the larger, the stronger the effect", flag=False
+        1.0, help="exponent of the dev scores; near 0, sampling is nearly uniform", flag=False
     )
 
     def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:

@@ -54,7 +54,7 @@ class SCL(WithContrast, name="scl"):
 
     reduction: Literal["mean", "sum"] = setting(
         "mean",
-        help="of scl over the anchors of a batch; the papers of SCL-MOO and LaCon print sum",
+        help="mean or sum of scl over the anchors of a batch; SCL-MOO and LaCon print the sum",
         flag=False,
     )
 
