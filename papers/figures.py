@@ -1,0 +1,116 @@
+"""Figures of the papers, drawn from stored figures: `results/bees.png`, `results/scl_moo.png`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from papers.scl_moo import FRONT, METHODS, SHOTS, front
+from papers.store import Store
+from reports.figures import blank_figure, heading, mean_line, save_figure, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WEIGHTS = {
+    "sts": {0.0: "M13", 0.3: "F-sts-0.3", 1.0: "M16", 3.0: "M17", 10.0: "F-sts-10"},
+    "sst": {0.0: "M11", 0.3: "F-sst-0.3", 1.0: "M14", 3.0: "F-sst-3", 10.0: "F-sst-10"},
+}
+
+
+def draw(name: str, results: Path) -> None:
+    """Draw the figure of a paper that has one, unless one of its runs is missing."""
+    drawing = {"bees": draw_bees, "scl_moo": draw_scl_moo}.get(name)
+    if drawing is not None:
+        drawing(Store(results, name), results / f"{name}.png")
+
+
+def percent(store: Store, row: str, task: str, split: str, metric: str) -> list[float]:
+    return [100 * one for one in store.values(row, task, split, metric).values()]
+
+
+@styled
+def draw_bees(store: Store, file: Path) -> None:
+    """Draw Figures 2 and 3 (SMART's weight), 4 (confusion of M14), and 5 (similarities of M17)."""
+    metrics = {"sts": "pearson", "sst": "accuracy"}
+    curves = {
+        task: {at: percent(store, row, task, "dev", metrics[task]) for at, row in rows.items()}
+        for task, rows in WEIGHTS.items()
+    }
+    counts = np.array(
+        [
+            [total(store, "M14", "sst", f"label {i} predicted {k}") for k in range(5)]
+            for i in range(5)
+        ]
+    )
+    bins = [low / 2 for low in range(10)]
+    similarities = {
+        what: [total(store, "M17", "sts", f"{what} from {low:g}") for low in bins]
+        for what in ("label", "prediction")
+    }
+    if not (all(all(one.values()) for one in curves.values()) and counts.sum()):
+        return
+    figure = blank_figure(9.0, 7.0)
+    axes: Sequence[Axes] = figure.subplots(2, 2).flatten()
+    for axis, (task, points) in zip(axes, curves.items(), strict=False):
+        mean_line(axis, {place: one for place, one in enumerate(points.values())}, task)
+        axis.set_xticks(range(len(points)), [f"{weight:g}" for weight in points])
+        axis.set(xlabel="weight of SMART", ylabel=f"{metrics[task]} (%)")
+        heading(axis, f"{task}, dev")
+    axes[2].imshow(counts / counts.sum(1, keepdims=True), cmap="Blues", vmin=0, vmax=1)
+    for (row, column), count in np.ndenumerate(counts):
+        axes[2].text(column, row, f"{count:g}", ha="center", va="center")
+    axes[2].set(xlabel="prediction of M14", ylabel="label")
+    axes[2].grid(visible=False)
+    for shift, (what, values) in zip((0.12, 0.36), similarities.items(), strict=True):
+        axes[3].bar([low + shift for low in bins], values, width=0.22, label=what)
+    axes[3].set(xlabel="similarity, M17", ylabel="pairs of dev, all seeds")
+    axes[3].legend()
+    save_figure(figure, file)
+
+
+def total(store: Store, row: str, task: str, metric: str) -> float:
+    """Return a count, summed over seeds."""
+    return sum(store.values(row, task, "dev", metric).values())
+
+
+@styled
+def draw_scl_moo(store: Store, file: Path) -> None:
+    """Draw Figure 1 (SST-2 by the number of examples), and the fronts of LS and EPO."""
+    lines = {
+        method: {n: percent(store, f"sst2-{n}-{method}", "sst2", "test", "accuracy") for n in SHOTS}
+        for method in METHODS
+    }
+    fronts = {method: front_points(store, method) for method in ("ls", "epo")}
+    if not all(all(one.values()) for one in lines.values()) or not all(fronts.values()):
+        return
+    figure = blank_figure(9.0, 3.6)
+    axes: Sequence[Axes] = figure.subplots(1, 2)
+    for number, (method, line) in enumerate(lines.items()):
+        mean_line(axes[0], line, method, shift=float(number))
+    axes[0].set(xlabel="training examples of SST-2", ylabel="test accuracy (%)")
+    axes[0].legend()
+    for method, points in fronts.items():
+        best = front(points)
+        (line,) = axes[1].plot(*zip(*(points[one] for one in best), strict=True), label=method)
+        for name, (pull, push) in points.items():
+            filled = line.get_color() if name in best else "none"
+            axes[1].plot(pull, push, "o", color=line.get_color(), markerfacecolor=filled)
+            axes[1].annotate(name, (pull, push))
+    axes[1].set(xlabel="pull on dev", ylabel="push on dev")
+    axes[1].legend()
+    save_figure(figure, file)
+
+
+def front_points(store: Store, method: str) -> Mapping[str, tuple[float, float]]:
+    """Return the means of pull and push by preference for pull; none if a run is missing."""
+    found = {}
+    for (own, first), row in FRONT.items():
+        both = [store.values(row, "sst2", "dev", term).values() for term in ("pull", "push")]
+        if own == method and all(both):
+            found[f"{first:g}"] = (fmean(both[0]), fmean(both[1]))
+    return found if len(found) * 2 == len(FRONT) else {}

@@ -1,0 +1,155 @@
+"""The page of a paper, `results/NAME.md`, from its TOML file and its stored figures alone.
+
+The TOML file has the printed figures and every sentence. Numbers in sentences are computed: `{M4
+sst}` is the mean of a row on a task, `{ID}`, `{ID interval}` and `{ID verdict}` are those of a
+claim. A sentence whose number has no runs yet is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from common.files import atomic_write_text
+from papers.evidence import Claim, Evidence, Scores, claims_of
+from papers.store import Store
+
+NUMBER = re.compile(r"\{([^{}]+)\}")
+
+
+def content_of(name: str) -> dict[str, Any]:
+    """Return the TOML file of a paper."""
+    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text("utf-8"))
+
+
+def write_page(name: str, results: Path) -> Path:
+    """Write the page of a paper beside its figures, and return its file."""
+    file = results / f"{name}.md"
+    results.mkdir(parents=True, exist_ok=True)
+    atomic_write_text(file, page(name, results))
+    return file
+
+
+def page(name: str, results: Path) -> str:
+    """Return the page of a paper."""
+    content, store = content_of(name), Store(results, name)
+    evidence = Evidence(store, content["split"], content["metrics"])
+    claims = claims_of(content, evidence)
+    parts = [f"# {content['title']}", sentences(content["summary"], claims, evidence)]
+    for table in content["tables"]:
+        notes = sentences(table.get("notes", ()), claims, evidence)
+        parts += [f"## {table['title']}", table_of(table, evidence.on(table.get("split"))), notes]
+    if (results / f"{name}.png").exists():
+        parts.append(f"![{content['figure']}]({name}.png)\n\n{content['figure']}")
+    if claims:
+        about = sentences(content.get("about_claims", ()), claims, evidence)
+        parts += ["## Claims", claims_table(claims.values()), about]
+    differs = [sentence(text, claims, evidence) for text in content["differs"]]
+    parts += ["## What differs", "\n".join(f"- {one}" for one in differs if one), measured(store)]
+    command = store.command or content.get("command") or command_of(name)
+    parts += ["## Command", f"```bash\n{command}\n```"]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def command_of(name: str, changes: str = "") -> str:
+    """Return the command that runs a paper, with further flags."""
+    return f"python run.py --mode reproduce --table {name} --data DIR{changes}"
+
+
+def sentences(texts: Iterable[str], claims: Mapping[str, Claim], evidence: Evidence) -> str:
+    """Return the sentences whose numbers are there, as one paragraph."""
+    return " ".join(filter(None, (sentence(text, claims, evidence) for text in texts)))
+
+
+def sentence(text: str, claims: Mapping[str, Claim], evidence: Evidence) -> str:
+    """Return a sentence with its numbers; empty if one of them has no runs yet."""
+    found = {key: number(key, claims, evidence) for key in NUMBER.findall(text)}
+    return "" if None in found.values() else NUMBER.sub(lambda match: str(found[match[1]]), text)
+
+
+def number(key: str, claims: Mapping[str, Claim], evidence: Evidence) -> str | None:
+    """Return a number of a sentence; None without runs."""
+    first, _, rest = key.partition(" ")
+    if first in claims:
+        return claims[first].shown(rest)
+    scores = evidence.term(key)
+    return f"{100 * fmean(scores.values()):.1f}" if scores else None
+
+
+def table_of(table: Mapping[str, Any], evidence: Evidence) -> str:
+    """Return a table whose cells are the printed figure / ours, with its reading below."""
+    columns, scale, digits = table["columns"], table.get("scale", 100), table.get("digits", 1)
+    found: dict[tuple[str, str], Scores] = {}
+    for row in table["rows"]:
+        for column in columns:
+            of = {"row": row, "column": column}
+            name = table.get("row", "{row}").format(**of)
+            found[row, column] = evidence.scores(name, table.get("task", "{column}").format(**of))
+    counts = Counter(len(one) for one in found.values() if one)
+    usual = counts.most_common(1)[0][0] if counts else 0
+    prints = any(column in one for one in table["rows"].values() for column in columns)
+    rows = []
+    for row, about in table["rows"].items():
+        cells = [about.get("text", row)]
+        for column in columns:
+            ours = ours_of(found[row, column], usual, scale, digits)
+            theirs = printed_of(about.get(column), digits)
+            cells.append(f"{theirs} / {ours}".strip() if theirs or (ours and prints) else ours)
+        rows.append(cells)
+    reading = "Printed / ours: " if prints else ""
+    spread = f"mean±standard deviation of {usual} seeds; other numbers of seeds are in brackets."
+    note = f"{reading}{spread}" if usual > 1 else ""
+    return "\n\n".join(filter(None, [text_of(["", *columns.values()], rows), note]))
+
+
+def ours_of(scores: Scores, usual: int, scale: float, digits: int) -> str:
+    """Return our mean and standard deviation, with the number of seeds if it is not the usual."""
+    if not scores:
+        return ""
+    values = [scale * one for one in scores.values()]
+    spread = f"±{stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{fmean(values):.{digits}f}{spread}" + f" ({len(values)})" * (len(values) != usual)
+
+
+def printed_of(value: Any, digits: int) -> str:
+    """Return a printed figure, or a printed mean and deviation; empty without one."""
+    if value is None:
+        return ""
+    return "±".join(f"{one:.{digits}f}" for one in (value if isinstance(value, list) else [value]))
+
+
+def claims_table(claims: Iterable[Claim]) -> str:
+    """Return the table of claims with their verdicts."""
+    rows = [
+        [
+            one.text,
+            one.shown() or "",
+            one.shown("interval") or "",
+            str(len(one.differences) or ""),
+            f"*{one.verdict}*" if one.verdict else "",
+        ]
+        for one in claims
+    ]
+    return text_of(["claim", "figure", "95 % interval", "seeds", "verdict"], rows)
+
+
+def text_of(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as Markdown, without spaces beside its bars."""
+    return "\n".join(f"|{'|'.join(cells)}|" for cells in (header, ["---"] * len(header), *rows))
+
+
+def measured(store: Store) -> str:
+    """Return the machines and dates of the stored runs; empty without runs."""
+    machines = sorted({one.machine for one in store.figures})
+    dates = sorted({one.date for one in store.figures})
+    if not dates:
+        return ""
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    return (
+        f"Measured on {', '.join(machines)}; {when}; each line of {store.csv.name} has its commit."
+    )

@@ -1,0 +1,171 @@
+"""A paper as data: its rows, each the configuration of some runs, and the settings of a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from common.errors import SettingsError
+from papers.store import OVERALL, Store
+
+Settings = Mapping[str, Any]  # of `RunConfig`, nested; `tasks` are options by task
+Extras = Callable[[str, Path, dict[str, Any]], dict[tuple[str, str, str], float]]
+AT = "@"  # between a row and a point of its grid: `M4@1e-4`
+
+
+class Cell(NamedTuple):
+    """One run: a row, or a point of its grid, with a seed."""
+
+    name: str
+    seed: int
+
+    @property
+    def row(self) -> str:
+        return self.name.partition(AT)[0]
+
+    @property
+    def point(self) -> str:
+        return self.name.partition(AT)[2]
+
+    @property
+    def folder(self) -> str:
+        return f"{self.name}-seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: the settings of its runs, without data, device and seed.
+
+    `grid` has settings by the name of a point: the point that is best on dev with the paper's
+    tuning seed is added to `settings`. A row without a grid may be tuned `like` another one: it has
+    the point that was chosen there. A row begins with the weights of the run of the row `start`
+    with its seed. With `probe`, its figures are those of a logistic regression on its embeddings.
+    With `members`, rows by task, it has no settings: it is the ensemble of their runs of its seed.
+    """
+
+    settings: Settings
+    seeds: tuple[int, ...]
+    grid: Mapping[str, Settings] = field(default_factory=dict)
+    like: str | None = None
+    start: str | None = None
+    probe: bool = False
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's rows by name, in the order in which they are run.
+
+    `metrics` are stored where a run has them. `extras` returns further figures of a finished run,
+    by task, split and metric, from the name of the row, the run's folder and its metrics.
+    """
+
+    name: str
+    rows: Mapping[str, Row]
+    metrics: tuple[str, ...]
+    tuning_seed: int = 0
+    extras: Extras = lambda row, folder, metrics: {}
+
+    def changed(self, changes: Settings, lr: float | None) -> Paper:
+        """Return the paper with other values of settings, in the rows that name these settings.
+
+        With `lr`, this rate replaces the search in the grid of a row.
+        """
+        rows = {}
+        for name, row in self.rows.items():
+            own = {key: one for key, one in changes.items() if key in row.settings}
+            settings = merged(row.settings, own)
+            if lr is not None and (row.grid or row.like or "lr" in settings.get("optimizer", {})):
+                settings = merged(settings, *rates(lr).values())
+                row = replace(row, grid={}, like=None)
+            rows[name] = replace(row, settings=settings)
+        return replace(self, rows=rows)
+
+    def tuned_row(self, name: str) -> str:
+        """Return the row whose tuning decides about a row."""
+        return self.rows[name].like or name
+
+    def points(self, name: str) -> list[Cell]:
+        """Return the tuning runs that decide about a row; none for a row without a grid."""
+        tuned = self.tuned_row(name)
+        return [Cell(f"{tuned}{AT}{one}", self.tuning_seed) for one in self.rows[tuned].grid]
+
+    def needs(self, cell: Cell) -> Iterator[Cell]:
+        """Yield the runs that must be finished before a run."""
+        row = self.rows[cell.row]
+        if row.start is not None:
+            yield Cell(row.start, cell.seed)
+        if not cell.point:
+            yield from self.points(cell.row)
+        for member in dict.fromkeys(one for several in row.members.values() for one in several):
+            yield Cell(member, cell.seed)
+
+    def chosen(self, name: str, store: Store) -> str | None:
+        """Return the point of the grid that is best on dev; None if one has no figure yet."""
+        found = {one.point: self.score_on_dev(one, store) for one in self.points(name)}
+        scores = {point: score for point, score in found.items() if score is not None}
+        complete = scores and len(scores) == len(found)
+        return max(scores, key=lambda point: scores[point]) if complete else None
+
+    def score_on_dev(self, cell: Cell, store: Store) -> float | None:
+        """Return the overall score of a run on dev, or else the first of the paper's metrics."""
+        tasks = self.rows[cell.row].settings.get("tasks", ())
+        places = [OVERALL, *((task, metric) for metric in self.metrics for task in tasks)]
+        several = (store.values(cell.name, task, "dev", metric) for task, metric in places)
+        return next((one[cell.seed] for one in several if cell.seed in one), None)
+
+    def settings(self, cell: Cell, store: Store) -> dict[str, Any]:
+        """Return the settings of a run, with the chosen point of the grid.
+
+        Raise SettingsError if the point is not chosen yet.
+        """
+        row, grid = self.rows[cell.row], self.rows[self.tuned_row(cell.row)].grid
+        point = cell.point or (self.chosen(cell.row, store) if grid else "")
+        if point is None:
+            raise SettingsError(f"{cell.name}: its settings are not chosen yet; run its tuning")
+        return merged(row.settings, grid[point] if grid else {})
+
+    def record(self, cell: Cell, store: Store) -> dict[str, Any]:
+        """Return what is stored about a row, as JSON has it: its settings and what it begins with.
+
+        Raise SettingsError if a stored run of the row has other settings.
+        """
+        row = self.rows[cell.row]
+        found = self.settings(cell, store)
+        found |= {"start": row.start} if row.start else {}
+        found |= {"members": row.members} if row.members else {}
+        found = json.loads(json.dumps(found | ({"probe": True} if row.probe else {})))
+        known = store.settings.get(cell.name, found)
+        if known != found:
+            key = next(key for key in {**known, **found} if known.get(key) != found.get(key))
+            line = f"{store.json}: {cell.name} has another {key}; choose another --results"
+            raise SettingsError(line)
+        return found
+
+
+def merged(*several: Settings) -> dict[str, Any]:
+    """Return settings in which later ones replace earlier ones, those of a method one by one."""
+    found: dict[str, Any] = {}
+    for one in several:
+        for key, value in one.items():
+            old = found.get(key)
+            both = isinstance(old, Mapping) and isinstance(value, Mapping) and key != "tasks"
+            found[key] = merged(old, value) if both else value
+    return found
+
+
+def rates(*several: float) -> dict[str, Settings]:
+    """Return a grid of learning rates, of encoder and heads alike."""
+    return {f"{one:g}": {"optimizer": {"lr": one, "head_lr": one}} for one in several}
+
+
+@cache
+def find_paper(name: str) -> Paper:
+    """Import the file of a paper and return the paper."""
+    found: Paper = import_module(f"papers.{name}").PAPER
+    return found
