@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from cli.settings_flags import path, typed
 from common.errors import SettingsError, UserError

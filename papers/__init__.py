@@ -1,8 +1,8 @@
 """The papers: the rows of their tables as configurations, what they print, and our figures.
 
-A paper is a file of rows (`bees.py`) and one of printed figures, claims and sentences (`bees.toml`).
-`runs.py` trains what is missing and stores it in `results/bees.csv`; `page.py` writes the page
-`results/bees.md` from these files alone.
+A paper is a file of rows (`bees.py`), and one of printed figures, claims and sentences
+(`bees.toml`). `runs.py` trains what is missing and stores it in `results/bees.csv`; `page.py`
+writes the page `results/bees.md` from the last two.
 """
 
 PAPERS = ("bees", "scl_moo", "supercontext", "lacon", "sharing")  # with rows that can be run

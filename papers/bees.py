@@ -12,7 +12,9 @@ from typing import Any
 
 from papers.paper import Paper, Row, Settings, merged, rates
 
-SST, QQP, STS = {"sst": {}}, {"qqp": {}}, {"sts": {}}
+SST: Settings = {"sst": {}}
+QQP: Settings = {"qqp": {}}
+STS: Settings = {"sts": {}}
 ALL = SST | QQP | STS
 SEEDS, FULL_SEEDS = (1, 2, 3), (11711, 1, 2)
 GRID = rates(3e-5, 1e-4, 3e-4)
@@ -49,7 +51,7 @@ def full(settings: Settings, lr: float, **more: Any) -> Row:
 
 def simcse(tasks: Mapping[str, Any], base: Settings = QUARTER, pooling: str = "mean") -> Row:
     """Return a row of pre-training, with the objective's own rate, batches and single epoch."""
-    kept = {key: base[key] for key in ("encoder", "precision", "limit") if key in base}
+    kept: Settings = {key: base[key] for key in ("encoder", "precision", "limit") if key in base}
     settings = {"mode": "pretrain", "tasks": tasks, "objective": "simcse", "pooling": pooling}
     return Row(merged(kept, settings), SEEDS if "limit" in base else FULL_SEEDS)
 

@@ -11,7 +11,7 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import Any
 
-from papers.store import Store
+from papers.store import OVERALL, Store
 from tasks.metrics import LEADERBOARD, overall_score
 
 TOGETHER = "+"  # between rows of one task each, whose overall score is meant
@@ -33,7 +33,7 @@ class Evidence:
     def scores(self, row: str, task: str, metric: str = "") -> Scores:
         """Return a figure of a row by seed: of a task, or overall, also of several rows."""
         if TOGETHER in row:
-            return self.overall(row.split(TOGETHER))
+            return self.overall(row.split(TOGETHER)) if task == OVERALL[0] else {}
         name = metric or self.metrics.get(task, self.metrics.get("default", ""))
         for split in (self.split, "train"):
             if found := self.store.values(row, task, split, name):

@@ -57,7 +57,7 @@ def draw_bees(store: Store, file: Path) -> None:
     figure = blank_figure(9.0, 7.0)
     axes: Sequence[Axes] = figure.subplots(2, 2).flatten()
     for axis, (task, points) in zip(axes, curves.items(), strict=False):
-        mean_line(axis, {place: one for place, one in enumerate(points.values())}, task)
+        mean_line(axis, dict(enumerate(points.values())), task)
         axis.set_xticks(range(len(points)), [f"{weight:g}" for weight in points])
         axis.set(xlabel="weight of SMART", ylabel=f"{metrics[task]} (%)")
         heading(axis, f"{task}, dev")
@@ -81,7 +81,7 @@ def total(store: Store, row: str, task: str, metric: str) -> float:
 @styled
 def draw_scl_moo(store: Store, file: Path) -> None:
     """Draw Figure 1 (SST-2 by the number of examples), and the fronts of LS and EPO."""
-    lines = {
+    lines: dict[str, dict[float, list[float]]] = {
         method: {n: percent(store, f"sst2-{n}-{method}", "sst2", "test", "accuracy") for n in SHOTS}
         for method in METHODS
     }
@@ -90,14 +90,14 @@ def draw_scl_moo(store: Store, file: Path) -> None:
         return
     figure = blank_figure(9.0, 3.6)
     axes: Sequence[Axes] = figure.subplots(1, 2)
-    for number, (method, line) in enumerate(lines.items()):
-        mean_line(axes[0], line, method, shift=float(number))
+    for number, (method, points) in enumerate(lines.items()):
+        mean_line(axes[0], points, method, shift=float(number))
     axes[0].set(xlabel="training examples of SST-2", ylabel="test accuracy (%)")
     axes[0].legend()
-    for method, points in fronts.items():
-        best = front(points)
-        (line,) = axes[1].plot(*zip(*(points[one] for one in best), strict=True), label=method)
-        for name, (pull, push) in points.items():
+    for method, both in fronts.items():
+        best = front(both)
+        (line,) = axes[1].plot(*zip(*(both[one] for one in best), strict=True), label=method)
+        for name, (pull, push) in both.items():
             filled = line.get_color() if name in best else "none"
             axes[1].plot(pull, push, "o", color=line.get_color(), markerfacecolor=filled)
             axes[1].annotate(name, (pull, push))

@@ -101,9 +101,9 @@ def table_of(table: Mapping[str, Any], evidence: Evidence) -> str:
             theirs = printed_of(about.get(column), digits)
             cells.append(f"{theirs} / {ours}".strip() if theirs or (ours and prints) else ours)
         rows.append(cells)
-    reading = "Printed / ours: " if prints else ""
-    spread = f"mean±standard deviation of {usual} seeds; other numbers of seeds are in brackets."
-    note = f"{reading}{spread}" if usual > 1 else ""
+    reading = "Printed / ours, mean" if prints else "Mean"
+    note = f"{reading}±standard deviation of {usual} seeds; other numbers of seeds in brackets."
+    note = note if usual > 1 else ""
     return "\n\n".join(filter(None, [text_of(["", *columns.values()], rows), note]))
 
 

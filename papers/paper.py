@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from common.errors import SettingsError
 from papers.store import OVERALL, Store
 
-Settings = Mapping[str, Any]  # of `RunConfig`, nested; `tasks` are options by task
+Settings = dict[str, Any]  # of `RunConfig`, nested; `tasks` are options by task
 Extras = Callable[[str, Path, dict[str, Any]], dict[tuple[str, str, str], float]]
 AT = "@"  # between a row and a point of its grid: `M4@1e-4`
 
@@ -125,10 +125,12 @@ class Paper:
         Raise SettingsError if the point is not chosen yet.
         """
         row, grid = self.rows[cell.row], self.rows[self.tuned_row(cell.row)].grid
-        point = cell.point or (self.chosen(cell.row, store) if grid else "")
+        if not grid:
+            return merged(row.settings)
+        point = cell.point or self.chosen(cell.row, store)
         if point is None:
             raise SettingsError(f"{cell.name}: its settings are not chosen yet; run its tuning")
-        return merged(row.settings, grid[point] if grid else {})
+        return merged(row.settings, grid[point])
 
     def record(self, cell: Cell, store: Store) -> dict[str, Any]:
         """Return what is stored about a row, as JSON has it: its settings and what it begins with.
@@ -160,8 +162,13 @@ def merged(*several: Settings) -> dict[str, Any]:
 
 
 def rates(*several: float) -> dict[str, Settings]:
-    """Return a grid of learning rates, of encoder and heads alike."""
-    return {f"{one:g}": {"optimizer": {"lr": one, "head_lr": one}} for one in several}
+    """Return a grid of learning rates, of encoder and heads alike, by names such as `3e-5`."""
+    found = {}
+    for one in several:
+        number, exponent = f"{one:e}".split("e")
+        name = f"{float(number):g}e{int(exponent)}"
+        found[name] = {"optimizer": {"lr": one, "head_lr": one}}
+    return found
 
 
 @cache

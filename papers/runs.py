@@ -19,7 +19,7 @@ from multitask.control import RunControl
 from multitask.run import complete
 from multitask.run_folder import RunFolder
 from multitask.settings.config import RunConfig
-from papers.paper import AT, Cell, Paper
+from papers.paper import Cell, Paper
 from papers.store import OVERALL, Figure, Store
 from tasks.metrics import overall
 
@@ -98,7 +98,8 @@ def run_cell(paper: Paper, cell: Cell, place: Place, wait: bool) -> bool:
         else:
             start = place.runs / Cell(row.start, cell.seed).folder if row.start else None
             metrics = complete(config_of(settings, cell.seed, place, start), folder, CONTROL)
-        found = scores(paper, cell, metrics) | paper.extras(cell.name, folder, metrics)
+        found = scores(paper, cell, metrics)
+        found |= {} if cell.point else paper.extras(cell.name, folder, metrics)
         stamp = stamp_of(metrics)
         figures = [
             Figure(cell.name, task, cell.seed, split, metric, value, *stamp)
@@ -150,8 +151,8 @@ def scores(
 
     Of a point of a grid these are only the scores on dev.
     """
-    found = {}
-    for split in ("dev",) if AT in cell.name else ("dev", "test"):
+    found: dict[tuple[str, str, str], float] = {}
+    for split in ("dev",) if cell.point else ("dev", "test"):
         tasks = {key: one for key, one in metrics.get(split, {}).items() if isinstance(one, dict)}
         for task, several in tasks.items():
             own = {key: value for key, value in several.items() if key in paper.metrics}
@@ -166,8 +167,9 @@ def scores(
 def stamp_of(metrics: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the commit, the class of the machine, and the day of a run."""
     found = metrics.get("environment") or environment()
-    machine = f"{found['cpu']} {found['bfloat16']}" if found["gpu"] == "none" else found["gpu"]
-    return commit(), machine, found["date"][:10]
+    own = f"{found['cpu']} {found['bfloat16']}"
+    machine = own if found["gpu"] == "none" else str(found["gpu"])
+    return commit(), machine, str(found["date"])[:10]
 
 
 def commit() -> str:

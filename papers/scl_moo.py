@@ -43,7 +43,7 @@ MANY: Settings = {"protocol": "held-out", "limit": 2000, "dev_limit": 500, "epoc
 RATES = rates(5e-5, 2e-4)
 # The same points for all methods; cross-entropy has no weight.
 POINTS = {
-    f"{rate},{weight}": merged(settings, {"objective": {"weight": weight}})
+    f"{rate}_{weight}": merged(settings, {"objective": {"weight": weight}})
     for rate, settings in RATES.items()
     for weight in (0.3, 0.9)
 }

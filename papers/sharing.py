@@ -1,4 +1,4 @@
-"""One encoder for three tasks beside three encoders, and the best recipe without a choice on dev."""
+"""The rows of one encoder for three tasks beside three encoders, also with dev as test."""
 
 from __future__ import annotations
 

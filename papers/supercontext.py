@@ -36,7 +36,7 @@ AMOUNTS = (0.05, 0.1, 0.3, 0.5)
 def with_amounts(setting: str) -> dict[str, Settings]:
     """Return the points of two rates and four values of a setting of the loss."""
     return {
-        f"{rate},{amount:g}": merged(settings, {"objective": {setting: amount}})
+        f"{rate}_{amount:g}": merged(settings, {"objective": {setting: amount}})
         for rate, settings in TWO.items()
         for amount in AMOUNTS
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = (
-    *("cli", "studies", "serving", "reports", "pretrain", "ensemble", "multitask"),
+    *("cli", "papers", "serving", "reports", "pretrain", "ensemble", "multitask"),
     *("tasks", "losses", "minbert", "common"),
 )
 LONGEST = 3  # files of a circle

@@ -48,7 +48,7 @@ def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(tmp_path)
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert found == expected
-    data = {"minbert/tiny/vocab.txt", "reports/page.html", "studies/bees/paper.toml"}
+    data = {"minbert/tiny/vocab.txt", "reports/page.html", "papers/bees.toml"}
     assert data | {"tasks/sample/sts-dev.csv", "serving/page.html"} <= found
     assert {f"{package}/py.typed" for package in PACKAGES} <= found
 
@@ -63,8 +63,8 @@ def test_the_pinned_versions_are_within_the_bounds_of_the_package():
     assert {n: PINNED[n] for n in required if PINNED[n] not in required[n].specifier} == {}
 
 
-def test_the_first_file_pins_what_training_and_studies_need_and_the_brief_s_packages():
-    assert {*bounds(), *bounds("studies"), *ASKED} <= set(pins("requirements.txt"))
+def test_the_first_file_pins_what_training_and_papers_need_and_the_brief_s_packages():
+    assert {*bounds(), *bounds("papers"), *ASKED} <= set(pins("requirements.txt"))
     extras = set(pins("requirements-extras.txt"))
     assert {*bounds("serve"), *bounds("data")} <= extras
 

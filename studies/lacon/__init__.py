@@ -1,1 +1,0 @@
-"""LaCon, label-anchored contrastive learning: a comparison with the paper's figures."""

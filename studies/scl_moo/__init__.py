@@ -1,1 +1,0 @@
-"""SCL-MOO, contrastive learning as multi-objective optimisation: a comparison with the paper."""

@@ -1,1 +1,0 @@
-"""SuperConText, supervised contrastive pre-training: a comparison with the paper's figures."""
