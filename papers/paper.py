@@ -156,8 +156,9 @@ def merged(*several: Settings) -> dict[str, Any]:
     for one in several:
         for key, value in one.items():
             old = found.get(key)
-            both = isinstance(old, Mapping) and isinstance(value, Mapping) and key != "tasks"
-            found[key] = merged(old, value) if both else value
+            if isinstance(old, Mapping) and isinstance(value, Mapping) and key != "tasks":
+                value = merged(dict(old), dict(value))
+            found[key] = value
     return found
 
 

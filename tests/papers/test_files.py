@@ -1,0 +1,152 @@
+"""The files of the papers: rows that can be run, terms that exist, pages of at most 900 words."""
+
+import json
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from papers import PAGES, PAPERS
+from papers.evidence import TOGETHER, expanded
+from papers.figures import draw
+from papers.page import NUMBER, content_of, page
+from papers.paper import Cell, find_paper, merged
+from papers.runs import Place, config_of
+from papers.store import Figure, Store, write_figures
+
+RESULTS = Path(__file__).parents[2] / "results"
+STAMP = ("0123abcd", "machine", "2026-11-29")
+WORDS = 900
+
+
+def final_settings(paper, name, point):
+    grid = paper.rows[paper.tuned_row(name)].grid
+    return merged(paper.rows[name].settings, grid[point] if grid else {})
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_row_can_be_run_with_every_point_of_its_grid(name, tmp_path):
+    paper = find_paper(name)
+    place = Place("sample", tmp_path, Store(tmp_path, name))
+    for row, one in paper.rows.items():
+        if one.members:
+            assert {member for several in one.members.values() for member in several} <= {
+                *paper.rows
+            }
+            continue
+        assert {one.start, one.like} - {None} <= {*paper.rows}
+        assert paper.tuning_seed not in one.seeds
+        for point in paper.rows[paper.tuned_row(row)].grid or [""]:
+            config = config_of(final_settings(paper, row, point), 1, place)
+            assert [*config.tasks] == [*one.settings["tasks"]]
+
+
+def terms_of(content):
+    """The row of each term of the claims and sentences, and the row of each cell of the tables."""
+    claims = content.get("claims", ())
+    yield from (
+        term.split()[0]
+        for one in claims
+        for text in (*one["plus"], *one["minus"])
+        for term in expanded(text)
+    )
+    ids = {one["id"] for one in claims}
+    tables = content["tables"]
+    texts = [*content["summary"], *content["differs"], *content.get("about_claims", ())]
+    texts += [note for table in tables for note in table.get("notes", ())]
+    keys = [key.split()[0] for text in texts for key in NUMBER.findall(text)]
+    yield from (key for key in keys if key not in ids)
+    for table in tables:
+        if "{column}" not in table.get("row", ""):
+            yield from table["rows"]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_tables_claims_and_sentences_name_rows_that_exist(name):
+    content, rows = content_of(name), find_paper(name).rows
+    unknown = {part for term in terms_of(content) for part in term.split(TOGETHER)} - {*rows}
+    assert not unknown
+    for table in content["tables"]:
+        known = {"text", *table["columns"]}
+        assert all(known >= {*one} for one in table["rows"].values())
+        if "{column}" in table.get("row", ""):
+            names = [
+                table["row"].format(row=row, column=column)
+                for row, column in product(table["rows"], table["columns"])
+            ]
+            assert {*names} & {*rows}
+
+
+def fill(name, folder):
+    """Store a figure of everything that the rows of a paper have, without training."""
+    paper, figures = find_paper(name), []
+    metrics = content_of(name)["metrics"]
+    extras = ["share of steps at a vertex", "pull", "push", "mean label", "mean prediction"]
+    extras += [f"label {i} predicted {k}" for i in range(5) for k in range(5)]
+    extras += [f"{what} from {low / 2:g}" for what in ("label", "prediction") for low in range(10)]
+    for row, one in paper.rows.items():
+        tasks = [*(one.members or one.settings["tasks"])]
+        for seed, (place, task) in product(one.seeds, enumerate([*tasks, "all"])):
+            metric = metrics.get(task, metrics.get("default"))
+            value = 0.5 + 0.001 * ((7 * seed + 13 * len(figures)) % 11 + place)
+            figures += [
+                Figure(row, task, seed, split, key, value, *STAMP)
+                for split in ("dev", "test", "train")
+                for key in ([metric] if metric else []) + (extras if task != "all" else [])
+            ]
+    write_figures(folder / f"{name}.csv", figures)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_whole_page_is_short_and_has_a_verdict_for_every_claim(name, tmp_path):
+    fill(name, tmp_path)
+    draw(name, tmp_path)
+    text, content = page(name, tmp_path), content_of(name)
+    assert len(text.split()) <= WORDS
+    assert len(content["summary"]) == 3
+    assert all(part.split("{")[0] in text for part in content["summary"])
+    claims = re.search(r"## Claims\n\n(.*?)\n\n", text, re.DOTALL)[1].splitlines()[2:]
+    assert len(claims) == len(content["claims"]) <= 8
+    assert all(re.fullmatch(r"\|.*\|[+-][\d.]+\|.* to .*\|\d+\|\*.*\*\|", one) for one in claims)
+    assert "{" not in text
+    has_figure = (tmp_path / f"{name}.png").exists()
+    assert has_figure == ("figure" in content) == (f"]({name}.png)" in text)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_without_runs_has_blank_cells_and_no_verdict(name, tmp_path):
+    text = page(name, tmp_path)
+    assert "±" not in re.sub(r"\d±[\d.]+ /", "", text)
+    assert "*|" not in text
+    assert "```bash\npython " in text
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_stored_page_is_that_of_its_figures(name):
+    assert page(name, RESULTS) == (RESULTS / f"{name}.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_stored_rows_have_the_settings_that_the_paper_s_file_says(name):
+    paper, store = find_paper(name), Store(RESULTS, name)
+    stored = {one.row for one in store.figures}
+    assert stored == store.settings.keys()
+    for row in stored:
+        cell = Cell(row, 1)
+        assert cell.row in paper.rows
+        assert store.settings[row] == paper.record(cell, store)
+    for one in store.figures:
+        seeds = paper.rows[Cell(one.row, 1).row].seeds
+        assert one.seed in (seeds if not Cell(one.row, 1).point else (paper.tuning_seed,))
+
+
+def test_results_are_few_files_and_each_figure_has_its_origin():
+    assert len([*RESULTS.rglob("*")]) <= 20
+    for name in PAGES:
+        for one in Store(RESULTS, name).figures:
+            assert re.fullmatch(r"[0-9a-f]{8,}", one.commit)
+            assert re.fullmatch(r"2026-\d\d-\d\d", one.date)
+            assert one.machine
+    for file in RESULTS.glob("*.json"):
+        assert json.loads(file.read_text())["command"].startswith("python run.py --mode reproduce")

@@ -1,0 +1,171 @@
+"""Runs of a paper on the tiny encoder: tuning, start, ensemble; nothing is run twice."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli import main
+from common.errors import SettingsError, UserError
+from common.files import file_lock
+from papers import runs
+from papers.paper import Cell, Paper, Row, find_paper, merged, rates
+from papers.runs import Place, cells, run_cells
+from papers.store import Figure, Store, read_figures, write_figures
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"encoder": "tiny", "precision": "fp32", "epochs": 1, "limit": 24, "dev_limit": 20}
+SST, STS = {**SMALL, "tasks": {"sst": {}}}, {**SMALL, "tasks": {"sts": {}}}
+SIMCSE = {
+    "mode": "pretrain",
+    "objective": "simcse",
+    "tasks": {"sst": {}},
+    "encoder": "tiny",
+    "limit": 24,
+    "precision": "fp32",
+}
+PAPER = Paper(
+    "small",
+    {
+        "simcse": Row(SIMCSE, (1,)),
+        "A": Row(SST, (1, 2), rates(1e-4, 1e-2)),
+        "B": Row(SST, (1,), like="A", start="simcse"),
+        "S": Row(STS, (1,)),
+        "probe": Row(SST, (1,), probe=True),
+        "together": Row({}, (1,), members={"sst": ("A", "B"), "sts": ("S",)}),
+    },
+    ("accuracy", "pearson"),
+)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place("sample", tmp_path / "runs", Store(tmp_path / "results", "small"))
+
+
+def test_a_row_is_run_with_what_it_needs_and_nothing_is_run_twice(place, monkeypatch):
+    every = cells(PAPER, ["together", "probe"], None)
+    assert every == [Cell("probe", 1), Cell("together", 1)]
+    assert run_cells(PAPER, every, place) == []
+    points = [("A@1e-2", 0), ("A@1e-4", 0)]
+    rows = [("A", 1), ("B", 1), ("S", 1), ("probe", 1), ("simcse", 1), ("together", 1)]
+    assert sorted(place.store.runs) == points + rows
+    best = max(PAPER.points("A"), key=lambda one: PAPER.score_on_dev(one, place.store))
+    chosen = {"1e-2": 1e-2, "1e-4": 1e-4}[best.point]
+    for row in ("A", "B"):
+        assert place.store.settings[row]["optimizer"] == {"lr": chosen, "head_lr": chosen}
+    assert place.store.settings["B"]["start"] == "simcse"
+    dev = {one.metric: one.value for one in place.store.figures if one.row == "together"}
+    assert {"accuracy", "pearson"} == {*dev}
+    splits = {one.split for one in place.store.figures if one.row == "A@1e-2"}
+    assert splits == {"dev", "train"}
+    kept = {path.parent.name for path in place.runs.glob("*/best")}
+    assert kept == {"simcse-seed1"}
+
+    monkeypatch.setattr(runs, "complete", lambda *args: pytest.fail("trained again"))
+    assert run_cells(PAPER, cells(PAPER, None, 1), place) == []
+
+
+def test_stored_runs_of_other_settings_are_refused_and_failures_do_not_stop(place):
+    figure = Figure("S", "sts", 1, "dev", "pearson", 0.5, "c", "m", "d")
+    place.store.add("S", [figure], {**STS, "epochs": 7}, "")
+    with pytest.raises(SettingsError, match="S has another epochs; choose another --results"):
+        run_cells(PAPER, [Cell("S", 1)], place)
+    broken = Paper("small", {"A": Row({**SST, "encoder": "/none"}, (1,))}, ("accuracy",))
+    (failed,) = run_cells(broken, [Cell("A", 1)], place)
+    assert failed.startswith("A-seed1: ")
+
+
+def test_a_run_that_another_process_has_begun_comes_last(place, capsys, monkeypatch):
+    order = []
+    place.runs.mkdir(parents=True)
+
+    def run_cell(paper, cell, place, wait):
+        with file_lock(place.runs / cell.folder, wait) as mine:
+            order.append((cell.name, mine))
+            return mine
+
+    monkeypatch.setattr(runs, "run_cell", run_cell)
+    with file_lock(place.runs / "A-seed1") as mine:
+        assert mine
+        monkeypatch.setattr(runs, "file_lock", file_lock)
+        first = [Cell("S", 1)]
+        assert run_cells(PAPER, first, place) == []
+        assert not run_cell(PAPER, Cell("A", 1), place, False)
+    assert run_cells(PAPER, [Cell("A", 1), *first], place) == []
+    assert order == [("S", True), ("A", False), ("A", True), ("S", True)]
+
+
+def test_settings_are_merged_method_by_method_and_a_rate_replaces_the_search():
+    both = merged(
+        {"optimizer": {"lr": 1, "weight_decay": 2}, "tasks": {"a": {"x": 1}}},
+        {
+            "optimizer": {"lr": 3},
+            "tasks": {"b": {}},
+        },
+    )
+    assert both == {"optimizer": {"lr": 3, "weight_decay": 2}, "tasks": {"b": {}}}
+    assert [*rates(3e-5, 1.5e-4)] == ["3e-5", "1.5e-4"]
+    other = find_paper("bees").changed({"encoder": "tiny", "limit": 0.1}, 2e-5)
+    assert not any(row.grid or row.like for row in other.rows.values())
+    assert other.rows["M9"].settings["optimizer"] == {
+        "weight_decay": 0.01,
+        "lr": 2e-5,
+        "head_lr": 2e-5,
+    }
+    assert "optimizer" not in other.rows["simcse-sst"].settings
+    assert "limit" not in other.rows["M4-full"].settings
+    assert other.rows["M4"].settings["limit"] == 0.1
+
+
+def test_a_row_whose_tuning_is_incomplete_has_no_settings(tmp_path):
+    paper, store = find_paper("bees"), Store(tmp_path, "bees")
+    with pytest.raises(SettingsError, match="M9: its settings are not chosen yet"):
+        paper.settings(Cell("M9", 1), store)
+    for point, value in (("3e-5", 0.7), ("1e-4", 0.8), ("3e-4", 0.6)):
+        figure = Figure(f"M8@{point}", "all", 0, "dev", "overall", value, "c", "m", "d")
+        store.add(figure.row, [figure], {}, "")
+    assert paper.settings(Cell("M9", 1), store)["optimizer"]["lr"] == 1e-4
+
+
+def test_figures_are_read_as_written_and_other_files_are_refused(tmp_path):
+    file = tmp_path / "p.csv"
+    figures = [
+        Figure("b", "sst", 10, "dev", "accuracy", 0.123456, "c", "m", "d"),
+        Figure("b", "sst", 9, "dev", "mean, label", 100.0, "c", "m", "d"),
+    ]
+    write_figures(file, figures)
+    assert read_figures(file) == figures[::-1]
+    for text in ("row,value\na,1\n", file.read_text().replace("0.123456", "x"), ""):
+        file.write_text(text)
+        with pytest.raises(UserError, match="expected figures row,task,seed"):
+            read_figures(file)
+
+
+def test_a_page_needs_no_data_and_no_torch(tmp_path):
+    words = f"--mode reproduce --table bees --page-only --results {tmp_path}"
+    code = (
+        f"import sys, cli; assert cli.main('{words}'.split()) == 0\n"
+        "assert not {'torch', 'matplotlib', 'sklearn'} & {*sys.modules}\n"
+        "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_utime)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[-1]) < 2
+    assert (tmp_path / "bees.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--table speed", "measured by python -m benchmarks; add --page-only"),
+        ("--table bees --rows M99", "--rows: expected some of simcse-sst"),
+        ("--table other", "invalid choice"),
+    ],
+)
+def test_wrong_requests_are_one_line(flags, message, capsys, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        main(["--mode", "reproduce", *flags.split(), "--results", str(tmp_path)])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
