@@ -15,7 +15,7 @@ CHOSEN = "chosen for minilm, on STS dev"
 class Optimizer(Settings):
     """An optimiser, with one learning rate for the encoder and one for the heads.
 
-    The default rates were chosen for all-MiniLM-L6-v2 in our experiments (results/, on STS dev);
+    The default rates were chosen for all-MiniLM-L6-v2 in our experiments, on STS dev;
     BEES fine-tunes BERT base at 2e-5. `of_encoder` names the settings that act on the encoder only.
     """
 

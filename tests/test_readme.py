@@ -24,7 +24,6 @@ README = (ROOT / "README.md").read_text("utf-8")
 PAGES = {page.name: page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("*.md"))}
 MAIN_COMMAND = "--mode multitask --sampling annealed --pcgrad"
 ENCODER = {"README.md": "minilm", "python.md": "tiny", "history.md": "tiny"}
-OWN_TEST = "reproduce.md"  # tests/slow/test_reproduce_page.py
 TINY = ["--encoder", "tiny"]
 SMALL = [*TINY, "--epochs", "2", "--steps-per-epoch", "2"]
 FLAGS = {
@@ -148,7 +147,7 @@ def test_the_main_command_prints_what_the_first_steps_quote(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", sorted(PAGES.keys() - {OWN_TEST}))
+@pytest.mark.parametrize("page", sorted(PAGES))
 def test_every_command_of_a_page_runs(page, place, monkeypatch):
     for name, content in re.findall(r"```yaml\n# (\S+\.yaml)\n(.*?)```", PAGES[page], re.DOTALL):
         (place / name).write_text(content, "utf-8")

@@ -4,11 +4,12 @@ import json
 import re
 from itertools import product
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 
 from papers import PAGES, PAPERS
-from papers.evidence import TOGETHER, expanded
+from papers.evidence import TOGETHER, Evidence, expanded
 from papers.figures import draw
 from papers.page import NUMBER, content_of, page
 from papers.paper import Cell, find_paper, merged
@@ -150,3 +151,28 @@ def test_results_are_few_files_and_each_figure_has_its_origin():
             assert one.machine
     for file in RESULTS.glob("*.json"):
         assert json.loads(file.read_text())["command"].startswith("python run.py --mode reproduce")
+
+
+def test_the_readme_and_the_pages_quote_stored_figures():
+    content = content_of("sharing")
+    evidence = Evidence(Store(RESULTS, "sharing"), content["split"], content["metrics"])
+
+    def quoted(row, task):
+        values = [100 * one for one in evidence.scores(row, task).values()]
+        return f"{fmean(values):.1f} ± {stdev(values):.1f}"
+
+    singles = [quoted(task, task) for task in ("sst", "qqp", "sts")]
+    rows = {
+        "one model per task": [*singles, quoted("sst+qqp+sts", "all")],
+        "one model, one task per step": [
+            quoted("one-task-per-step", task) for task in ("sst", "qqp", "sts", "all")
+        ],
+    }
+    readme = (RESULTS.parent / "README.md").read_text("utf-8")
+    for name, figures in rows.items():
+        assert f"| {name} | {' | '.join(figures)} |" in readme
+    sharing = (RESULTS.parent / "docs" / "sharing.md").read_text("utf-8")
+    shared, three = (rows[name][-1] for name in reversed(rows))
+    assert f"**{shared}** overall on dev" in readme
+    assert f"68.4 M together) have {three}" in readme
+    assert f"has {shared}\noverall on dev, and three encoders have {three}" in sharing
