@@ -11,7 +11,7 @@ from typing import Any
 from common.errors import SettingsError
 from multitask.settings.config import RunConfig
 from multitask.settings.rules import smoothing_of
-from tasks import CS224N, build_task, data_folder
+from tasks import CS224N, build_task
 from tasks.base import Task
 from tasks.class_weights import with_smoothing
 from tasks.kinds import on_scale, with_main_metric
@@ -19,7 +19,6 @@ from tasks.labelled_files import Source
 from tasks.objectives import with_objective
 from tasks.own_task import FILES
 from tasks.protocols import apply_protocol
-from tasks.readers import limit_of
 
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
@@ -83,18 +82,6 @@ def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
         )
         raise SettingsError(f"select_by {metric}: expected a metric of the tasks: {available}")
     return {n: replace(t, kind=kinds[n]) if n in kinds else t for n, t in tasks.items()}
-
-
-def training_texts(config: RunConfig) -> list[str]:
-    """Return all texts of the training examples, whatever the objective is."""
-    return [
-        text
-        for task in plain_tasks(config).values()
-        for column in task.read(
-            data_folder(config.data), "train", limit_of(config.limit, task.name)
-        ).texts
-        for text in column
-    ]
 
 
 TEXT_FILES = ("text", "nli")  # settings of objectives of pre-training

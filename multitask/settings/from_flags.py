@@ -9,7 +9,7 @@ from typing import Any
 
 from common.errors import SettingsError
 from common.settings import convert, default_of, hints_of_fields, methods, takes
-from multitask.settings.config import RunConfig, as_mapping
+from multitask.settings.config import as_mapping
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import RunSettings
 from tasks import TaskOptions
@@ -109,8 +109,3 @@ def by_task(key: str, hint: Any, value: Any, tasks: Iterable[str]) -> Any:
     if found.keys() == {""}:
         return found[""]
     return ({} if "" not in found else dict.fromkeys(tasks, found.pop(""))) | found
-
-
-def changed_by_flags(config: RunConfig, **flat: Any) -> RunConfig:
-    """Return the configuration with other settings by the names of their flags."""
-    return config.changed(**nested(flat, flat.get("tasks", config.tasks), config.to_json()))
