@@ -124,7 +124,7 @@ def test_a_row_whose_tuning_is_incomplete_has_no_settings(tmp_path):
     with pytest.raises(SettingsError, match="M9: its settings are not chosen yet"):
         paper.settings(Cell("M9", 1), store)
     for point, value in (("3e-5", 0.7), ("1e-4", 0.8), ("3e-4", 0.6)):
-        figure = Figure(f"M8@{point}", "all", 0, "dev", "overall", value, "c", "m", "d")
+        figure = Figure(f"M7@{point}", "all", 0, "dev", "overall", value, "c", "m", "d")
         store.add(figure.row, [figure], {}, "")
     assert paper.settings(Cell("M9", 1), store)["optimizer"]["lr"] == 1e-4
 
