@@ -241,7 +241,7 @@ def test_no_two_commands_train_different_runs_in_one_folder():
         if flags.get("--mode") in modes and "--output" in flags and "--resume" not in words:
             known = trained.setdefault(flags["--output"], words)
             assert known == words, (known, words)
-    assert len(trained) > 40
+    assert len(trained) > 30
 
 
 def test_every_mode_is_in_the_readme():
