@@ -115,11 +115,8 @@ def config_of(
     settings: Mapping[str, Any], seed: int, place: Place, start: Path | None = None
 ) -> RunConfig:
     """Return the configuration of a run, which may begin with the weights of a run."""
-    tasks = settings["tasks"]
-    options = {name: dict(one) for name, one in tasks.items() if one}
-    own = {**settings, "tasks": tuple(tasks), "task_options": options}
     begin = {} if start is None else {"init": str(start)}
-    return RunConfig(**own, **begin, seed=seed, data=place.data, device=place.device)
+    return RunConfig(**settings, **begin, seed=seed, data=place.data, device=place.device)
 
 
 def probed(settings: Mapping[str, Any], seed: int, folder: Path, place: Place) -> dict[str, Any]:
