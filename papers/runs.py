@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from common.environment import environment
@@ -106,8 +107,8 @@ def run_cell(paper: Paper, cell: Cell, place: Place, wait: bool) -> bool:
             for (task, split, metric), value in found.items()
         ]
         place.store.add(cell.name, figures, record, place.command)
-        for checkpoint in () if begins_others else folder.rglob("best"):
-            remove(checkpoint)
+        if not begins_others:
+            remove(folder / "best")
     return True
 
 
@@ -158,6 +159,10 @@ def scores(
             found[OVERALL[0], split, OVERALL[1]] = both[OVERALL[1]]
     if "training_seconds" in metrics:
         found["all", "train", "seconds"] = metrics["training_seconds"]
+    if "parameters" in metrics:
+        counts = metrics["parameters"]
+        of_tasks = sum(sum(parts.values()) for parts in counts["tasks"].values())
+        found["all", "train", "parameters"] = counts["shared"] + of_tasks
     return found
 
 
@@ -171,6 +176,8 @@ def stamp_of(metrics: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def commit() -> str:
     """Return the commit of the code, with a plus sign if it was changed; empty without one."""
+    if which("git") is None:
+        return ""
     git = ["git", "-C", str(Path(__file__).parents[1])]
     name = subprocess.run([*git, "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True)
     changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "*.py", "*.toml"])
