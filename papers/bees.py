@@ -70,11 +70,10 @@ def extras(
         return {}
     import numpy as np
 
-    from multitask.run_folder import RunFolder
-    from tasks.predictions import read_scores
+    from multitask.runs import Run
 
     task = "sst" if name == "M14" else "sts"
-    scores = read_scores(RunFolder(folder).scores(task, "dev"))
+    scores = Run(folder).scores(task, "dev")
     labels, values = np.asarray(scores.targets), scores.values
     if name == "M14":
         pairs = zip(labels.astype(int).tolist(), values.argmax(1).tolist(), strict=True)

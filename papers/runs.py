@@ -18,7 +18,7 @@ from common.files import file_lock, remove
 from ensemble.runs import ensemble_runs
 from multitask.control import RunControl
 from multitask.run import complete
-from multitask.run_folder import RunFolder
+from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from papers.paper import Cell, Paper
 from papers.store import OVERALL, Figure, Store
@@ -126,7 +126,7 @@ def probed(settings: Mapping[str, Any], seed: int, folder: Path, place: Place) -
 
     trained = complete(config_of(settings, seed, place), folder, CONTROL)
     kept = {key: settings[key] for key in OF_PROBE if key in settings}
-    encoder = str(RunFolder(folder).weights())
+    encoder = str(Run(folder).weights())
     config = config_of(kept | {"mode": "probe", "encoder": encoder}, seed, place)
     seconds = {"training_seconds": trained["training_seconds"]}
     return linear_evaluation(config)[0] | seconds

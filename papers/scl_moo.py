@@ -17,12 +17,8 @@ JOINT = ("qnli", "mrpc")  # pairs, read as one sequence as in the paper
 METHODS: Mapping[str, Settings] = {  # section 4.1: the settings that the paper found best
     "ce": {},
     "scl": {"objective": {"name": "scl", "temperature": 0.3, "weight": 0.3}},
-    "ls": {
-        "objective": {"name": "ls", "temperature": 0.3, "weight": 0.3, "preference": (0.1, 0.9)}
-    },
-    "epo": {
-        "objective": {"name": "epo", "temperature": 0.3, "weight": 0.3, "preference": (0.1, 0.9)}
-    },
+    "ls": {"objective": {"name": "ls", "temperature": 0.3, "weight": 0.3, "preference": 0.1}},
+    "epo": {"objective": {"name": "epo", "temperature": 0.3, "weight": 0.3, "preference": 0.1}},
 }
 TEN, THREE = tuple(range(1, 11)), (1, 2, 3)
 SHORT = ("sst2", "trec", "sst")  # few-shot runs of less than a minute, on tasks that are learnt
@@ -92,13 +88,13 @@ def pull_and_push(folder: Path) -> tuple[float, float]:
     from losses import contrastive_objectives
     from minbert import BiEncoder
     from multitask.config_tasks import plain_tasks
-    from multitask.run_folder import RunFolder
+    from multitask.runs import Run
     from tasks import data_folder
 
-    config = RunFolder(folder).config()
+    config = Run(folder).config
     (task,) = plain_tasks(config).values()
     examples = task.read(data_folder(config.data), "dev")
-    encoder = BiEncoder.from_pretrained(str(RunFolder(folder).weights()))
+    encoder = BiEncoder.from_pretrained(str(Run(folder).weights()))
     embeddings = torch.from_numpy(encoder.encode(examples.texts[0]))
     temperature = METHODS["ls"]["objective"]["temperature"]
     targets = torch.as_tensor(examples.targets)
@@ -148,7 +144,7 @@ ROWS |= {
         50,
         method,
         like=f"sst2-50-{method}",
-        objective={"preference": (first, round(1 - first, 1))},
+        objective={"preference": first},
     )
     for (method, first), name in FRONT.items()
     if name not in ROWS
