@@ -12,9 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Noise is added to the output of the embedding module, or to the word embeddings in it.
-NOISE_PLACES = ("embeddings", "words")
-
 
 @dataclass(frozen=True)
 class TokenLists:
@@ -87,8 +84,8 @@ def concatenated(several: Sequence[TokenLists]) -> TokenLists:
 class Batch:
     """The real tokens of S sequences, concatenated: T tokens, no padding.
 
-    `ids` (T,); `segments` (T,) if two texts share a sequence; `noise` (T, H), added at
-    `noise_place`, one of NOISE_PLACES; `lengths` (S,), kept on the CPU.
+    `ids` (T,); `segments` (T,) if two texts share a sequence; `noise` (T, H), added to
+    the output of the embedding module; `lengths` (S,), kept on the CPU.
     With `texts` = 2, the first S / 2 sequences are the first texts of the examples, and the others
     are their second texts. One pass through the encoder thus embeds both texts of a pair.
     """
@@ -97,7 +94,6 @@ class Batch:
     ids: Tensor
     segments: Tensor | None = None
     noise: Tensor | None = None
-    noise_place: str = NOISE_PLACES[0]
     texts: int = 1
 
     @property

@@ -25,11 +25,11 @@ class WordEmbeddings(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, batch: Batch) -> Tensor:
-        return add_noise(self.dropout(self.vectors(batch)), batch, "embeddings")  # (T, E)
+        return add_noise(self.dropout(self.vectors(batch)), batch)  # (T, E)
 
-    def vectors(self, batch: Batch, place: str = "embeddings") -> Tensor:
-        """Return the vectors before dropout to which noise is added, at either place (T, E)."""
-        return add_noise(self.word(batch.ids), batch, "words")
+    def vectors(self, batch: Batch) -> Tensor:
+        """Return the vectors before dropout and noise (T, E)."""
+        return self.word(batch.ids)
 
 
 class BiLSTM(nn.Module):

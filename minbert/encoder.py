@@ -63,13 +63,11 @@ class Embeddings(nn.Module):
         self.position_offset = config.position_offset
 
     def forward(self, batch: Batch) -> Tensor:
-        return add_noise(self.dropout(self.vectors(batch)), batch, "embeddings")
+        return add_noise(self.dropout(self.vectors(batch)), batch)
 
-    def vectors(self, batch: Batch, place: str = "embeddings") -> Tensor:
-        """Return the vectors before dropout to which noise at `place` is added (T, H)."""
-        words = add_noise(self.word(batch.ids), batch, "words")  # (T, H)
-        if place == "words":
-            return words
+    def vectors(self, batch: Batch) -> Tensor:
+        """Return the vectors before dropout and noise (T, H)."""
+        words = self.word(batch.ids)  # (T, H)
         if batch.segments is None:
             types = self.token_type.weight[0]  # (H,)
         else:
@@ -78,11 +76,9 @@ class Embeddings(nn.Module):
         return self.norm(words + types + positions)
 
 
-def add_noise(vectors: Tensor, batch: Batch, place: str) -> Tensor:
-    """Add the batch's adversarial noise to vectors (T, H) if its `noise_place` is `place`."""
-    if batch.noise is None or batch.noise_place != place:
-        return vectors
-    return vectors + batch.noise
+def add_noise(vectors: Tensor, batch: Batch) -> Tensor:
+    """Add the batch's adversarial noise, if it has any, to vectors (T, H)."""
+    return vectors if batch.noise is None else vectors + batch.noise
 
 
 def empty_embedding(rows: int, width: int) -> nn.Embedding:
