@@ -19,7 +19,6 @@ from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
 from multitask.random_state import random_state, replayed
 from tasks.base import Embeddings, Task
-from tasks.data import SoftTargets
 from tasks.kinds import Outputs
 
 
@@ -100,8 +99,8 @@ class Part(NamedTuple):
 class CleanPass:
     """What a regulariser sees: examples of a task after one pass through encoder and head.
 
-    `loss` is the task's first objective on these examples, `soft` the scores, and perhaps the
-    embeddings, of its teachers for them, and `progress` the share of the run's steps before this
+    `loss` is the task's first objective on these examples, `soft` the mean scores of its teachers
+    for them, and `progress` the share of the run's steps before this
     one. `passes` has the encoder's pass, and then those of `another_pass`.
     """
 
@@ -114,7 +113,7 @@ class CleanPass:
     targets: Tensor
     outputs: Outputs
     loss: Tensor
-    soft: SoftTargets | None = None
+    soft: Tensor | None = None
 
     @property
     def model(self) -> EncoderWithHeads:

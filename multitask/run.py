@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from multitask.run_folder import begin, finish, has_results, holds, locked, writ
 from multitask.runs import CALIBRATION, Run
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import TRAINING_MODES
-from multitask.soft_targets import with_soft_targets
+from multitask.soft_targets import soft_targets
 from tasks.calibration import calibrate
 from tasks.metrics import overall
 from tasks.predictions import Scores
@@ -188,8 +189,8 @@ def make_trainer(
 ) -> Trainer:
     """Return the trainer of a configuration, with its model and data."""
     tasks, model, splits = assemble(config)
-    if config.teacher:
-        splits = with_soft_targets(config, splits, model)
+    for name, soft in (soft_targets(config) if config.teacher else {}).items():
+        splits[name]["train"] = replace(splits[name]["train"], soft=soft)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
     if not config.pretrains:
         for line in training_notices(config, model.bi_encoder.width):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,27 +22,16 @@ from tasks.readers import Examples
 FEW = 100  # dev examples below which one of them counts a point or more
 
 
-class SoftTargets(NamedTuple):
-    """What a student learns from a teacher about n examples.
-
-    `scores` (n, C) or (n,) are the teacher's. `embeddings` (n, texts, H) are its embeddings of the
-    texts, None unless they are asked for.
-    """
-
-    scores: Tensor
-    embeddings: Tensor | None = None
-
-
 @dataclass(frozen=True)
 class Split:
     """Examples of one split without their texts, and the tokens of the texts.
 
-    A training split may have `soft` targets of a teacher beside its labels.
+    A training split may have `soft` targets beside its labels: scores of a teacher, (n, C) or (n,).
     """
 
     examples: Examples
     tokens: tuple[TokenLists, ...]
-    soft: SoftTargets | None = None
+    soft: Tensor | None = None
 
     @property
     def lengths(self) -> np.ndarray:
@@ -63,14 +51,9 @@ class Split:
         assert self.examples.targets is not None, "expected a split with labels"
         return torch.from_numpy(self.examples.targets[rows]).to(device)
 
-    def soft_targets(self, rows: np.ndarray, device: torch.device) -> SoftTargets | None:
+    def soft_targets(self, rows: np.ndarray, device: torch.device) -> Tensor | None:
         """Return the scores of the teacher for these rows, as float32; None without a teacher."""
-        if self.soft is None:
-            return None
-        scores, embeddings = self.soft
-        index = torch.from_numpy(rows)
-        vectors = None if embeddings is None else embeddings[index].to(device).float()
-        return SoftTargets(scores[index].to(device).float(), vectors)
+        return None if self.soft is None else self.soft[torch.from_numpy(rows)].to(device).float()
 
 
 Splits = Mapping[str, Mapping[str, Split]]  # by task and split

@@ -19,8 +19,8 @@ class Regularizer(Settings):
 
     A method overrides `term`. Flags and JSON have its name before each setting.
 
-    `learns_from_teacher`: it reads `clean.soft`, the teachers' `scores` of the examples, and with
-    `needs_embeddings` their `embeddings`; it does not act on a task without a teacher.
+    `learns_from_teacher`: it reads `clean.soft`, the teachers' mean scores of the examples; it does
+    not act on a task without a teacher.
     """
 
     learns_from_teacher: ClassVar[bool] = False
@@ -44,11 +44,6 @@ class Regularizer(Settings):
             self.weight if isinstance(self.weight, Mapping) else dict.fromkeys(tasks, self.weight)
         )
         return {task: weight for task, weight in each.items() if weight}
-
-    @property
-    def needs_embeddings(self) -> bool:
-        """Return whether it also reads embeddings, of which a task then has one teacher."""
-        return False
 
     def term(self, clean: CleanPass) -> Tensor:
         """Return the term of the examples of a `CleanPass`, a scalar, without its weight."""

@@ -1,12 +1,12 @@
-"""Distillation: outputs and embeddings follow those of teachers, which are trained runs."""
+"""Distillation: outputs follow those of teachers, which are trained runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from common.later import F, Tensor, torch
-from common.settings import Fraction, NonNegative, Positive, setting
+from common.later import Tensor
+from common.settings import Fraction, Positive, setting
 from losses import soft_divergence
 from multitask.regularizers.base import Regularizer
 
@@ -20,8 +20,7 @@ class Distillation(Regularizer, name="distillation"):
 
     The weight is the share of the teacher in a task's loss; the labels have the rest. With
     `annealing` it falls to 0 in equal steps over the run, so that the labels have the last word
-    (section 3, teacher annealing). `embeddings` weighs the mean of 1 - cosine of the sentence
-    embeddings of student and teacher.
+    (section 3, teacher annealing).
     """
 
     learns_from_teacher = True
@@ -42,24 +41,11 @@ class Distillation(Regularizer, name="distillation"):
         source="Clark et al., 2019",
         flag=False,
     )
-    embeddings: NonNegative = setting(
-        0.0,
-        help="weight of 1 - cosine of the sentence embeddings of student and teacher",
-        flag=False,
-    )
-
-    @property
-    def needs_embeddings(self) -> bool:
-        return self.embeddings > 0
 
     def term(self, clean: CleanPass) -> Tensor:
         """Return the loss on the teacher's scores - that on the labels: both add up to a mean."""
         assert clean.soft is not None, "it acts only on tasks with a teacher"
-        loss = soft_loss(clean.task.kind, clean.outputs, clean.soft.scores, self.temperature)
-        if clean.soft.embeddings is not None:
-            pairs = zip(clean.texts, clean.soft.embeddings.unbind(1), strict=True)
-            cosines = [F.cosine_similarity(text, teacher).mean() for text, teacher in pairs]
-            loss = loss + self.embeddings * (1 - torch.stack(cosines).mean())
+        loss = soft_loss(clean.task.kind, clean.outputs, clean.soft, self.temperature)
         share = 1 - clean.progress if self.annealing else 1.0
         return share * (loss - clean.loss)
 

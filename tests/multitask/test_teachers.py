@@ -18,12 +18,9 @@ from multitask.regularizers import Distillation, Regularizer
 from multitask.run import make_trainer
 from multitask.soft_targets import soft_targets, teachers_by_task
 from tasks import build_task
-from tasks.data import SoftTargets
 from tasks.own_tasks import task
 
 SETTINGS = {"encoder": "tiny", "epochs": 1, "limit": 24, "dev_limit": 8, "test_limit": 8}
-
-EMBEDDINGS = Distillation(1.0, embeddings=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +45,12 @@ def a_pass(soft, progress=0.0):
     generator = torch.Generator().manual_seed(0)
     outputs = torch.randn(3, 5, generator=generator, dtype=torch.float64)
     targets = torch.tensor([0, 3, 4])
-    texts = (torch.randn(3, 8, generator=generator, dtype=torch.float64),)
     return SimpleNamespace(
         task=build_task("sst"),
         outputs=outputs,
         loss=F.cross_entropy(outputs, targets),
         soft=soft,
         progress=progress,
-        texts=texts,
     )
 
 
@@ -63,7 +58,7 @@ def a_pass(soft, progress=0.0):
 @pytest.mark.parametrize(("annealing", "share"), [(True, 0.5 * 0.75), (False, 0.5)])
 def test_the_loss_is_a_mean_of_labels_and_teacher(temperature, annealing, share):
     soft = torch.rand(3, 5, dtype=torch.float64).softmax(-1)
-    clean = a_pass(SoftTargets(soft), progress=0.25)
+    clean = a_pass(soft, progress=0.25)
     settings = Distillation(weight={"sst": 0.5}, temperature=temperature, annealing=annealing)
     total = clean.loss + 0.5 * settings.term(clean)
     expected = 0.0
@@ -73,24 +68,13 @@ def test_the_loss_is_a_mean_of_labels_and_teacher(temperature, annealing, share)
     torch.testing.assert_close(total, (1 - share) * clean.loss + share * expected)
 
 
-def test_embeddings_follow_the_teacher_by_their_cosine():
-    soft, embeddings = torch.full((3, 5), 0.2, dtype=torch.float64), torch.randn(3, 1, 8).double()
-    clean = a_pass(SoftTargets(soft, embeddings))
-    term = Distillation(weight={"sst": 1.0}, embeddings=2.0).term(clean)
-    plain = Distillation(weight={"sst": 1.0}).term(clean)
-    (text,) = clean.texts
-    pairs = zip(text, embeddings[:, 0], strict=True)
-    cosine = np.mean([float(a @ b / a.norm() / b.norm()) for a, b in pairs])
-    assert float(term - plain) == pytest.approx(2 * (1 - cosine))
-
-
 class Matching(Regularizer, name="matching"):
     """A user's own way to learn from a teacher: the squared distance of probabilities."""
 
     learns_from_teacher = True
 
     def term(self, clean):
-        return F.mse_loss(clean.outputs.softmax(-1), clean.soft.scores)
+        return F.mse_loss(clean.outputs.softmax(-1), clean.soft)
 
 
 def test_an_own_regularizer_learns_from_a_teacher_in_place_of_distillation(teacher, tmp_path):
@@ -112,10 +96,10 @@ def test_equal_distributions_have_no_divergence_and_zeros_no_infinity():
 def test_a_student_has_the_scores_of_its_teachers(teacher):
     """Scores are in the order of the training examples, and a mean over several teachers."""
     runs = [teacher("sst"), teacher("sst", seed=1)]
-    alone = [soft_targets(student(run))["sst"].scores for run in runs]
+    alone = [soft_targets(student(run))["sst"] for run in runs]
     both = soft_targets(student(*runs))
     assert list(both) == ["sst"]
-    torch.testing.assert_close(both["sst"].scores, (alone[0] + alone[1]) / 2)
+    torch.testing.assert_close(both["sst"], (alone[0] + alone[1]) / 2)
     trainer = make_trainer(RunConfig(tasks=("sst",), init=str(runs[0]), **SETTINGS), runs[0])
     train_split = trainer.splits["sst"]["train"]
     rows = np.arange(5, 9)
@@ -175,7 +159,7 @@ def joint(name):
 def test_a_teacher_may_read_both_texts_as_one(name, teacher, tmp_path):
     read = teacher(joint(name))
     config = student(read, tasks=(name,))
-    found = soft_targets(config)[name].scores
+    found = soft_targets(config)[name]
     trainer = make_trainer(RunConfig(tasks=(joint(name),), init=str(read), **SETTINGS), read)
     expected = score_split(trainer.model, trainer.tasks[name], trainer.splits[name]["train"])
     assert np.array_equal(found.numpy(), expected)
@@ -221,21 +205,13 @@ def mood(folder, labels):
     [
         ({"tasks": ("sts",)}, "is not a run of sts"),
         ({"own": True}, "its task mood has other classes than"),
-        ({"twice": True, "regularizers": EMBEDDINGS}, "sst needs one teacher"),
-        (
-            {"joint": True, "regularizers": EMBEDDINGS},
-            "sts needs one teacher, and an embedding of each text",
-        ),
     ],
-    ids=["no task", "other classes", "two embeddings", "one embedding of both texts"],
+    ids=["no task", "other classes"],
 )
 def test_teachers_that_do_not_fit_are_refused(teacher, tmp_path, changes, line):
     run = teacher("sst")
     if changes.pop("own", False):
         two, three = (mood(tmp_path, labels) for labels in ("yn", "ynm"))
         run, changes = teacher(two), {"tasks": (three,)}
-    if changes.pop("joint", False):
-        run, changes = teacher("sts"), {"tasks": (joint("sts"),), **changes}
-    runs = (run, teacher("sst", seed=1)) if changes.pop("twice", False) else (run,)
     with pytest.raises((SettingsError, RunError), match=line):
-        soft_targets(student(*runs, **changes))
+        soft_targets(student(run, **changes))
