@@ -13,7 +13,6 @@ from minbert.bi_encoder import BiEncoder
 from minbert.config import transformer_config
 from minbert.device import choose_device, warn_if_slow
 from multitask.config_tasks import build_tasks, pretraining
-from multitask.fingerprint import tasks_with_seen_rows
 from multitask.model import EncoderWithHeads, load_matching
 from multitask.precision import precision_of
 from multitask.runs import Run
@@ -94,9 +93,6 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
     """
     stored = Run(Path(str(config.init))).settings
     theirs = tasks_by_name(stored["tasks"])
-    if seen := tasks_with_seen_rows(config):
-        line = f"{config.init} may have learnt from rows of dev and test"
-        print(f"{', '.join(seen)}: scores may be too high, because {line}", flush=True)
     names = [  # a task of this name may have other classes there
         name
         for name in model.heads

@@ -13,11 +13,8 @@ from multitask.config_tasks import plain_tasks
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from tasks import build_task, data_folder
-from tasks.own_task import own_tasks_of
 
 ENCODER = "encoder"  # the key of a local encoder's folder; other keys have a space
-# Keys of an own task that decide which rows of its file are dev and test.
-SPLIT_BY = ("dev", "test", "text", "group", "quotes")
 
 
 def files(config: RunConfig) -> dict[str, Path]:
@@ -79,19 +76,3 @@ def has_changed(folders: Iterable[Run], task: str, split: str, path: Path) -> bo
         return False
     key, found = f"{task} {split}", digest(path)
     return any(folder.read("data.json").get(key, found) != found for folder in folders)
-
-
-def tasks_with_seen_rows(config: RunConfig) -> list[str]:
-    """Return the own tasks of whose dev or test rows the run `init` may know.
-
-    It was trained on their file of dev or test, or on another part of the same file.
-    """
-    run = Run(Path(str(config.init)))
-    found = []
-    for name, now in config.own_tasks.items():
-        for before in own_tasks_of(run.settings["tasks"]).values():
-            alone = now.dev is None and before.train == now.train
-            otherwise = any(getattr(now, key) != getattr(before, key) for key in SPLIT_BY)
-            if before.train in (now.dev, now.test) or (alone and otherwise):
-                found.append(name)
-    return list(dict.fromkeys(found))

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import cast
 from zlib import crc32
 
 import torch
@@ -91,17 +91,6 @@ class EncoderWithHeads(nn.Module):
         """Return the parameters of a single task: those of its head and of its layers."""
         parts = [modules[task] for modules in (self.heads, self.branches) if task in modules]
         return [parameter for part in parts for parameter in part.parameters()]
-
-    def parameter_counts(self) -> dict[str, Any]:
-        """Return the number of shared parameters, and of those of each task by part."""
-        parts = {"head": self.heads, "branch": self.branches}
-        return {
-            "shared": count_parameters(self.bi_encoder) - count_parameters(self.unused_layers),
-            "tasks": {
-                task: {n: count_parameters(part[task]) for n, part in parts.items() if task in part}
-                for task in self.heads
-            },
-        }
 
     def pooling_of(self, task: str | None) -> Pool | None:
         """Return the pooling of a task's head, or None if it has none."""
@@ -195,10 +184,6 @@ def initial_weights(purpose: str) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(crc32(purpose.encode()))  # the generator takes at most 32 bits
         yield
-
-
-def count_parameters(module: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def read_task_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:

@@ -14,6 +14,7 @@ import numpy as np
 from common.environment import environment
 from common.errors import RunError, SettingsError
 from common.files import write_json
+from common.text import all_names
 from multitask.assembly import assemble
 from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
@@ -21,7 +22,6 @@ from multitask.fingerprint import check_inputs_stay, fingerprint
 from multitask.loop.evaluation import counted, evaluate, figures_by_class, score_split
 from multitask.loop.telemetry import read_steps, summary
 from multitask.loop.trainer import Trainer
-from multitask.notices import opening_line, training_notices
 from multitask.precision import with_precision
 from multitask.run_folder import begin, finish, has_results, holds, locked, write_predictions
 from multitask.runs import CALIBRATION, Run
@@ -33,6 +33,7 @@ from tasks.metrics import overall
 from tasks.predictions import Scores
 
 STOPPED = "stopped by a callback"
+WIDTH = 384  # of the encoder for which the default rates were chosen
 
 
 def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()) -> dict[str, Any]:
@@ -138,8 +139,7 @@ def train_and_predict(trainer: Trainer, started: float) -> dict[str, Any]:
     if measures:
         result["calibration"] = measures
     if processes.first:
-        preference = None if config.balance is None else config.balance.shares
-        result |= summary(read_steps(run.folder / "telemetry.jsonl"), preference)
+        result |= summary(read_steps(run.folder / "telemetry.jsonl"))
         for split, scores in (("dev", dev_scores), ("test", test_scores)):
             for name, values in scores.items():
                 if tasks[name].output is not None and not tasks[name].auxiliary:
@@ -169,7 +169,6 @@ def figures_of(trainer: Trainer, started: float) -> dict[str, Any]:
         | {"date": trainer.began, "processes": trainer.processes.count},
         # Per task: training texts truncated to the encoder's limit, and all training texts.
         "cut_texts": {name: splits["train"].cut for name, splits in trainer.splits.items()},
-        "parameters": trainer.model.parameter_counts(),
         "history": progress.history,
     }
     if trainer.control.command:
@@ -192,7 +191,19 @@ def make_trainer(
     for name, soft in (soft_targets(config) if config.teacher else {}).items():
         splits[name]["train"] = replace(splits[name]["train"], soft=soft)
     trainer = Trainer(model, tasks, splits, config, folder, processes, control)
-    if not config.pretrains:
-        for line in training_notices(config, model.bi_encoder.width):
-            print(line, flush=True)
+    rate, usual = config.optimizer.lr, type(config.optimizer)().lr
+    if model.bi_encoder.width > WIDTH and rate == usual and not config.freeze_encoder:
+        line = f"lr {rate:g} suits an encoder of width {WIDTH}; BEES fine-tunes BERT base"
+        print(f"{line} at --lr 2e-5 --head-lr 2e-5 (--preset bees)", flush=True)
     return trainer
+
+
+def opening_line(trainer: Trainer) -> str:
+    """Return `trains minilm on sst and sts, on cpu: 3 epochs, 57 steps in all`."""
+    config = trainer.config
+    epochs = f"{config.epochs} epoch{'s' if config.epochs > 1 else ''}"
+    return (
+        f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on "
+        f"{all_names([*trainer.tasks])}, on {trainer.model.bi_encoder.device}: "
+        f"{epochs}, {trainer.total_steps:,} steps in all"
+    )

@@ -12,8 +12,6 @@ from reports.tables import Table, shown, text_table
 from tasks import in_order
 from tasks.metrics import LEADERBOARD, OVERALL, OVERALL_KEYS
 
-FAR = 0.1  # with a larger difference, and mostly at a vertex, the ray counts as out of reach
-
 SCORE = (
     "score: mean of the main dev metrics, correlations scaled to 0..1; compare only runs of the "
     "same tasks"
@@ -113,7 +111,6 @@ def summary(result: dict[str, Any]) -> str:
     ]
     if set(result["combiner_steps"]) != {"summed"}:
         lines += [f"{n} steps: {status}" for status, n in result["combiner_steps"].items()]
-    lines += [ray_text(task, found) for task, found in result.get("rays", {}).items()]
     lines += [
         f"{pair}: in conflict in {found['conflict_rate']:.0%} of {found['steps']} steps measured, "
         f"mean cosine {found['mean_cosine']:.2f}"
@@ -158,14 +155,3 @@ def ensemble_table(result: Mapping[str, Any]) -> str:
         if name in result["dev"]:
             rows.append(["all", "ensemble", "", name, f"{result['dev'][name]:.4f}", ""])
     return text_table(["task", "run", "counts", "metric", "dev", "gain on the best"], rows)
-
-
-def ray_text(task: str, found: dict[str, Any]) -> str:
-    """Return the values of a task as one line of text."""
-    line = (
-        f"{task}: preference x pull and push, last {found['steps']} steps: {found['pull']:.4f} "
-        f"and {found['push']:.4f}, {found['apart']:.0%} apart"
-    )
-    if found["apart"] > FAR and found["at_a_vertex"] > 0.5:
-        line += f"; at a vertex in {found['at_a_vertex']:.0%} of them: the ray is out of reach here"
-    return line

@@ -14,13 +14,10 @@ import numpy as np
 
 from common.errors import RunError
 from common.files import atomic_write_text, check_regular
-from multitask.combiners.nested import VERTEX
 from multitask.loop.step import StepResult, whole_gram
-from tasks import task_and_term
 
 LOG_EVERY = 10  # steps per point of the training curves
 MEASURE_EVERY = 7  # a plain sum measures every seventh step; a prime, to reach all tasks in turn
-LAST = 100  # last steps, whose mean is compared with a ray
 
 Draw = Callable[[Mapping[str, float], int], None]  # values by name of the curve, step
 Line = Mapping[str, Any]  # of `telemetry.jsonl`
@@ -152,26 +149,17 @@ def cosines(names: Sequence[str], gram: np.ndarray) -> dict[str, float]:
     }
 
 
-def summary(steps: Iterable[Line], preference: Sequence[float] | None = None) -> dict[str, Any]:
-    """Return what metrics.json says of all steps: their statuses, conflicts and, for SCL-MOO, rays.
+def summary(steps: Iterable[Line]) -> dict[str, Any]:
+    """Return what metrics.json says of all steps: the counts of their statuses, and conflicts.
 
     `conflicts` has the steps, the share of steps in conflict and the mean cosine of each pair.
     """
     statuses: Counter[str] = Counter()
     pairs: dict[str, list[float]] = {}
-    rays: dict[str, tuple[list[list[float]], list[bool]]] = {}
     for line in steps:
         statuses[line["status"]] += 1
         for pair, cosine in line["cosines"].items():
             pairs.setdefault(pair, []).append(cosine)
-        for name in line["losses"] if preference is not None else ():
-            task, term = task_and_term(name)
-            if term == "pull":
-                both = [line["losses"][f"{task}/{one}"] for one in ("pull", "push")]
-                given = [line["weights"][f"{task}/{one}"] for one in ("pull", "push")]
-                losses, vertices = rays.setdefault(task, ([], []))
-                losses.append(both)
-                vertices.append(max(given) > VERTEX * sum(given))
     conflicts = {
         pair: {
             "steps": len(found),
@@ -180,27 +168,4 @@ def summary(steps: Iterable[Line], preference: Sequence[float] | None = None) ->
         }
         for pair, found in pairs.items()
     }
-    result: dict[str, Any] = {"combiner_steps": dict(statuses), "conflicts": conflicts}
-    if preference is not None:
-        scaled = {t: np.array(losses[-LAST:]) * preference for t, (losses, _) in rays.items()}
-        result["rays"] = {t: ray(scaled[t], rays[t][1][-LAST:]) for t in rays}
-    return result
-
-
-def ray(scaled: np.ndarray, vertices: Sequence[bool]) -> dict[str, Any]:
-    """Return the distance of a task from the ray of EPO's preference, over the last steps.
-
-    `pull` and `push` are the means of preference times objective. `apart` is the difference as a
-    share of the larger value, 0 on the ray. `at_a_vertex` is the share of the steps in which one
-    objective had no influence. The objectives are measured from their ideal points (the ray of
-    Mahapatra and Rajan, 2020).
-    """
-    pull, push = (float(value) for value in scaled.mean(0))
-    top = max(pull, push)
-    return {
-        "steps": len(scaled),
-        "pull": round(pull, 6),
-        "push": round(push, 6),
-        "apart": round(abs(pull - push) / top, 4) if top > 0 else 0.0,
-        "at_a_vertex": round(float(np.mean(vertices)), 4),
-    }
+    return {"combiner_steps": dict(statuses), "conflicts": conflicts}

@@ -53,17 +53,6 @@ def test_an_own_task_is_trained_with_built_in_tasks(moods, tmp_path, run_ok, sma
     assert printed.count("moods: classification of 'Was gesagt wurde', label 'Wie': 3 classes") == 1
 
 
-@pytest.mark.parametrize("flags", ["--tasks sst sts", ""])
-def test_the_bundled_sample_beside_own_data_is_reported(flags, moods, run_ok):
-    command = ("--mode", "multitask", *flags.split(), *moods, "--encoder", "tiny")
-    text = run_ok(*command, "--epochs", "1", "--limit", "8", "--dev-limit", "8").stdout
-    line = (
-        "sst, sts: trained on the bundled sample, which is made from templates, "
-        "with your own moods; --data DIR reads real files"
-    )
-    assert (line in text) == bool(flags)  # own tasks replace the default tasks
-
-
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_row_numbers_of_another_file_are_not_merged_or_compared(
     trained, split, tmp_path, run_ok, error_line

@@ -1,4 +1,4 @@
-"""Telemetry: a line for each step, means on the curves, conflicts, the distance from a ray."""
+"""Telemetry: a line for each step, means on the curves, and conflicts."""
 
 import json
 
@@ -9,37 +9,6 @@ from multitask.callbacks import TensorBoard
 from multitask.combiners import Combined
 from multitask.loop.step import StepResult
 from multitask.loop.telemetry import Telemetry, cosines, read_steps, step_line, summary
-from reports.run_tables import ray_text
-
-
-def written(file, steps):
-    lines = [
-        {
-            "step": number,
-            "status": "descent",
-            "cosines": {},
-            "losses": {"sst/cross_entropy": 1.0, "sst/pull": pull, "sst/push": push, "sts": 2.0},
-            "weights": {"sst/cross_entropy": 1.0, "sst/pull": a, "sst/push": b, "sts": 1.0},
-        }
-        for number, (pull, push, a, b) in enumerate(steps, 1)
-    ]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return file
-
-
-def test_objectives_on_the_ray_have_no_difference(tmp_path):
-    file = written(tmp_path / "t.jsonl", [(9, 9, 1, 0)] * 50 + [(0.9, 0.1, 0.03, 0.27)] * 100)
-    found = summary(read_steps(file), (0.1, 0.9))["rays"]["sst"]
-    assert found == {"steps": 100, "pull": 0.09, "push": 0.09, "apart": 0.0, "at_a_vertex": 0.0}
-    assert "out of reach" not in ray_text("sst", found)
-
-
-@pytest.mark.parametrize(("weights", "out"), [((0.3, 0.0), True), ((0.2, 0.1), False)])
-def test_the_ray_is_out_of_reach_far_from_it_and_at_a_vertex(tmp_path, weights, out):
-    file = written(tmp_path / "t.jsonl", [(1.0, 0.5, *weights)] * 8)
-    found = summary(read_steps(file), (0.5, 0.5))["rays"]["sst"]
-    assert (found["apart"], found["steps"]) == (0.5, 8)
-    assert ("the ray is out of reach here" in ray_text("sst", found)) == out
 
 
 def result(losses=(1.0, 2.0), gram=((4.0, -3.0), (-3.0, 9.0)), names=("a", "b")):
@@ -84,12 +53,11 @@ def test_cosines_of_every_pair():
 
 def test_conflicts_are_counted_for_each_pair():
     several = (result(), result(gram=((4.0, 3.0), (3.0, 9.0))), result((1.0,), names=("a",)))
-    found = summary([step_line(one) for one in several], (0.5, 0.5))
+    found = summary([step_line(one) for one in several])
     pair = found["conflicts"]["a and b"]
     assert (pair["steps"], pair["conflict_rate"]) == (2, 0.5)
     assert pair["mean_cosine"] == pytest.approx(0, abs=1e-9)
     assert found["combiner_steps"] == {"solved": 3}
-    assert found["rays"] == {}, "no task has pull and push"
 
 
 def points(folder, name):
