@@ -74,7 +74,7 @@ CHANGES = {
     "branches": {"combiner": "pcgrad", "branch": "top-1", "micro_batch": 2},
     "smart": {"combiner": "pcgrad", "regularizers": Smart(WEIGHTS)},
     "smart-projected": {
-        "regularizers": Smart(WEIGHTS, variant="projected", norm="l2"),
+        "regularizers": Smart(WEIGHTS, variant="projected"),
         "micro_batch": 2,
     },
 }

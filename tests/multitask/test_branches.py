@@ -11,7 +11,6 @@ from common.errors import SettingsError
 from multitask.assembly import assemble, build_model
 from multitask.config_tasks import build_tasks
 from multitask.loop.streams import next_batches
-from multitask.model import count_parameters
 from multitask.regularizers import Smart
 from multitask.run import complete
 from tasks import CS224N
@@ -84,7 +83,7 @@ def test_with_a_frozen_encoder_tasks_without_a_branch_train_their_heads(make_tra
 
 
 def test_a_frozen_encoder_with_branches_has_dropout_and_regularisers(make_trainer):
-    smart = Smart({"sst": 1.0}, dropout="fresh")
+    smart = Smart({"sst": 1.0})
     trainer = make_trainer(**BRANCH, freeze_encoder=True, combiner="sum", regularizers=smart)
     trainer.model.freeze_encoder()
     trainer.model.train()
@@ -129,21 +128,6 @@ def test_another_run_begins_with_the_branches_of_matching_tasks(base_config, tmp
         if expected == "sst":
             own = copied(model.branches["sst"])
             assert all(torch.equal(value, saved[f"sst.{name}"]) for name, value in own.items())
-
-
-def test_parameters_are_counted_by_task(make_trainer):
-    model, plain = make_trainer(**BRANCH).model, make_trainer().model
-    counts, before = model.parameter_counts(), plain.parameter_counts()
-    layer = count_parameters(plain.encoder.layers[-1])
-    assert {task: parts["branch"] for task, parts in counts["tasks"].items()} == dict.fromkeys(
-        CS224N, layer
-    )
-    assert counts["shared"] == before["shared"] - layer, "no task uses the shared last layer"
-    assert not any(one.requires_grad for one in model.encoder.layers[-1].parameters())
-    assert set(before["tasks"]["sst"]) == {"head"}
-    partly = make_trainer(branch={"sts": "top-1"}).model
-    assert partly.parameter_counts()["shared"] == before["shared"]
-    assert all(one.requires_grad for one in partly.encoder.parameters())
 
 
 def test_more_copies_than_layers_are_refused(base_config):

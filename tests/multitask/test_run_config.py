@@ -41,7 +41,7 @@ VALUES = [
     ({"tasks": (SST,)}, "tasks: no name: <class"),
     ({"regularizers": "smrt"}, "regularizers: no method 'smrt'; there are .*smart"),
     ({"regularizers": ("smart",)}, "smart_weight: must be above 0"),
-    ({"regularizers": Smart(1).to_json() | {"norm": "l1"}}, "norm: Invalid enum value 'l1'"),
+    ({"regularizers": Smart(1).to_json() | {"variant": "l1"}}, "variant: Invalid enum value 'l1'"),
     ({"combiner": "typo"}, "combiner: no method 'typo'; there are .*pcgrad.*--use adds yours"),
     (
         {"combiner": {"name": "epo", "wish": 1}},
