@@ -34,10 +34,6 @@ def add_table(flags: Flags) -> None:
             "inferred, NAME=COLUMN the name of the task",
             several,
         ),
-        "group": (
-            "column of --data-file whose equal values, such as a customer's, stay in one split",
-            {},
-        ),
         "id": ("column of --data-file with ids (default: row numbers)", {}),
     }
     for key, (help, more) in texts.items():
@@ -46,7 +42,7 @@ def add_table(flags: Flags) -> None:
 
 def table_of(args: argparse.Namespace) -> list[OwnTask]:
     """Return the tasks of `--data-file`; none without the flag."""
-    every = {key: getattr(args, key, None) for key in ("text", "labels", "group", "id")}
+    every = {key: getattr(args, key, None) for key in ("text", "labels", "id")}
     given = {key: value for key, value in every.items() if value is not None}
     if getattr(args, "data_file", None) is not None:
         return table_tasks(args.data_file, **given)

@@ -15,7 +15,7 @@ import numpy as np
 from tasks import SAME_MEANING, build_task
 from tasks.base import Task
 from tasks.labelled_files import LabelledFiles
-from tasks.readers import Examples, Limit, clean_pair_text, sample_rows, spelled_label
+from tasks.readers import Examples, Limit, class_parser, clean_pair_text, sample_rows
 from tasks.tables import DataError, read_sentences, read_table
 
 TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data
@@ -26,7 +26,7 @@ LABELLED = (
     ("premise", "hypothesis", "label"),
 )
 CLASSES = ("entailment", "neutral", "contradiction")
-LABELS = tuple(f"{name}|{n}|{n}.0" for n, name in enumerate(CLASSES))
+LABELS = {name: n for n, one in enumerate(CLASSES) for name in (one, str(n))} | {"-1": None}
 Columns = tuple[list[str], ...]
 Make = Callable[[Path, Limit], tuple[Columns, np.ndarray]]  # folder, limit -> texts, groups
 
@@ -163,12 +163,10 @@ def triplets_of_pairs(path: Path, names: tuple[str, str, str]) -> Iterator[tuple
         files=({"train": str(path)},),
         text_columns=names[:2],
         label_columns=names[2:],
-        parse_label=spelled_label(LABELS),
+        parse_label=class_parser(LABELS),
         clean_text=clean_pair_text,
-        target_type=np.int64,
         id_column=None,
         quoted=False,
-        blank=("", "-", "-1"),
     ).read(Path(), "train")
     found: dict[str, tuple[list[str], list[str], list[str]]] = {}
     assert pairs.targets is not None

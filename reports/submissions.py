@@ -13,7 +13,8 @@ from common.files import atomic_path
 from reports.tables import text_table
 from tasks.base import Task
 from tasks.metrics import overall
-from tasks.predictions import Label, PredictionFile, read_scores_of, scores_name
+from tasks.predictions import PredictionFile, read_scores_of, scores_name
+from tasks.readers import Label
 
 SHOWN = 5  # problems per file that are reported one by one
 
@@ -53,7 +54,7 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
             if name not in wanted:
                 raise ValueError(f"expected an id of the data, found {name}")
             found[name] = 0.0  # the id is present, even if its value is invalid
-            found[name] = output.parse(text)
+            found[name] = read_value(output, text)
         except ValueError as error:
             problems.add(number, str(error))
     missing = [one for one in ids if one not in found]
@@ -62,6 +63,17 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
     summary = problems.summary()
     values = None if summary else np.array([found[one] for one in ids])
     return Checked(file, len(lines), summary, values)
+
+
+def read_value(output: PredictionFile, text: str) -> Label:
+    """Return the value of a row; raise ValueError for another one, also for 1 in place of 1.0."""
+    try:
+        value = output.parse(text)
+        if value is None or (isinstance(value, int) and output.show(value) != text):
+            raise ValueError("expected a value as runs write it")
+    except ValueError as error:
+        raise ValueError(f"{error}, found {text[:40]!r}") from None
+    return value
 
 
 def split_row(line: bytes) -> tuple[str, str]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Literal
-
-import numpy as np
 
 from common.later import F
 from common.settings import setting
@@ -15,8 +13,14 @@ from tasks import kinds
 from tasks.base import PAIR_HELP, Loss, Pair, Task, TaskOptions, output_loss
 from tasks.catalog import DATA_SETS, CatalogTask, softmax_task
 from tasks.labelled_files import LabelledFiles
-from tasks.predictions import PredictionFile, class_file, finite_number, one_of
-from tasks.readers import class_label, clean_pair_text, clean_sentence, score_label
+from tasks.predictions import PredictionFile, class_file
+from tasks.readers import (
+    Parser,
+    class_parser,
+    clean_pair_text,
+    clean_sentence,
+    number_parser,
+)
 from tasks.splits import SplitFile, shares
 
 STARS = ("very negative", "negative", "neutral", "positive", "very positive")
@@ -34,8 +38,7 @@ def course_files(
     stems: tuple[str, ...],
     texts: tuple[str, ...],
     label: str,
-    parse_label: Callable[[str], Any],
-    target_type: type = np.int64,
+    parse_label: Parser,
     test: str = "test-student",
 ) -> LabelledFiles:
     """Return the files of a task with the names of CS224N, or else those of Göttingen's course."""
@@ -46,7 +49,6 @@ def course_files(
         label_columns=(label,),
         parse_label=parse_label,
         clean_text=clean_sentence if len(texts) == 1 else clean_pair_text,
-        target_type=target_type,
     )
 
 
@@ -66,7 +68,10 @@ class SST(TaskOptions, name="sst"):
             name="sst",
             kind=kinds.classification(classes, names=STARS),
             source=course_files(
-                ("ids-sst", "sst-sentiment"), ("sentence",), "sentiment", class_label(classes)
+                ("ids-sst", "sst-sentiment"),
+                ("sentence",),
+                "sentiment",
+                class_parser(classes),
             ),
             build_head=partial(head, classes=classes),
             output=class_file("sst", "Predicted_Sentiment", classes),
@@ -109,10 +114,10 @@ class QQP(TaskOptions, name="qqp"):
             name="qqp",
             kind=kinds.classification(2, names=("different questions", "the same question")),
             source=course_files(
-                ("quora", "quora-paraphrase"), PAIR, "is_duplicate", class_label(2)
+                ("quora", "quora-paraphrase"), PAIR, "is_duplicate", class_parser(2)
             ),
             build_head=partial(heads.SoftmaxClassifier, classes=2) if joint else pairs,
-            output=PredictionFile("para", "Predicted_Is_Paraphrase", show, one_of(["0.0", "1.0"])),
+            output=PredictionFile("para", "Predicted_Is_Paraphrase", show, class_parser(2)),
             losses=losses,
             texts=2,
             joint=joint,
@@ -149,13 +154,14 @@ class STS(TaskOptions, name="sts"):
             hidden=self.head == "hidden",
             activation=self.activation,
         )
-        label = ("similarity", score_label(0, scale), np.float32)
         return Task(
             name="sts",
             kind=kinds.similarity(scale),
-            source=course_files(("sts", "sts-similarity"), PAIR, *label),
+            source=course_files(
+                ("sts", "sts-similarity"), PAIR, "similarity", number_parser(0, scale)
+            ),
             build_head=partial(heads.JointSimilarity, scale=scale) if joint else cosine,
-            output=PredictionFile("sts", "Predicted_Similiary", str, finite_number, (0, scale)),
+            output=PredictionFile("sts", "Predicted_Similiary", str, number_parser(), (0, scale)),
             joint=joint,
             texts=2,
         )
@@ -165,7 +171,7 @@ class CFIMDB(TaskOptions, name="cfimdb"):
     """Sentiment of a long movie review, in the files of CS224N."""
 
     def build(self) -> Task:
-        files = course_files(("ids-cfimdb",), ("sentence",), "sentiment", class_label(2))
+        files = course_files(("ids-cfimdb",), ("sentence",), "sentiment", class_parser(2))
         kind = kinds.classification(2, names=("negative", "positive"))
         return softmax_task("cfimdb", kind, files, "Predicted_Sentiment")
 
@@ -189,7 +195,9 @@ class ETPC(TaskOptions, name="etpc"):
         numbers, column, separator = VERSIONS[self.types]
         count, names = len(numbers), tuple(f"type {number}" for number in numbers)
 
-        def parse(label: str) -> tuple[float, ...]:
+        def parse(label: str) -> tuple[float, ...] | None:
+            if not label:
+                return None
             try:
                 found = json.loads(label)
             except ValueError:
@@ -199,7 +207,7 @@ class ETPC(TaskOptions, name="etpc"):
             return tuple(float(one in found) for one in numbers)
 
         files = course_files(
-            *(("etpc-paraphrase",), PAIR, column, parse, np.float32), test="detection-test-student"
+            *(("etpc-paraphrase",), PAIR, column, parse), test="detection-test-student"
         )
         return Task(
             name="etpc",
@@ -210,6 +218,7 @@ class ETPC(TaskOptions, name="etpc"):
                 "etpc-paraphrase-detection",
                 "Predicted_Paraphrase_Types",
                 show=lambda values: str([int(value) for value in values]),
+                parse=json.loads,
                 separator=separator,
             ),
             texts=2,

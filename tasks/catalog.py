@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from common.settings import setting
@@ -21,7 +20,7 @@ from tasks import kinds
 from tasks.base import PAIR_HELP, Pair, Task, TaskOptions
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import class_file
-from tasks.readers import spelled_label
+from tasks.readers import class_parser
 from tasks.splits import SplitFile, first_classes, shares
 
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
@@ -66,13 +65,13 @@ class DataSet:
         files = {"train": self.train, "dev": self.dev, "test": self.test}
         first = {split: file for split, file in files.items() if isinstance(file, str)}
         in_glue = {split: f"glue/{file}" for split, file in first.items()}
+        spellings = {s: n for n, label in enumerate(self.labels) for s in label.split("|")}
         source = LabelledFiles(
             files=(first,) if self.dev is None else (in_glue, first),
             text_columns=self.texts,
             label_columns=(self.label,),
-            parse_label=spelled_label(self.labels),
+            parse_label=class_parser(spellings),
             clean_text=clean_review if self.dev is None else str.strip,
-            target_type=np.int64,
             id_column=None,
             quoted=not self.train.endswith(".tsv"),
             header=self.header,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from tasks.readers import Examples, Limit
+from tasks.readers import Examples, Label, Limit, Parser
 from tasks.tables import DataError, read_table
-
-Label = float | tuple[float, ...]  # a class, a number, or 0 or 1 for each of several labels
-NO_AGREEMENT = "-"  # of annotators, in SNLI and similar data sets
 
 
 class Source(Protocol):
@@ -44,26 +41,24 @@ class LabelledFiles:
     `id_column` the row number, from 1, is the id. `header` names the columns of files without a
     header line.
 
-    `parse_label` reads a label. With several `label_columns`, each has one of several labels. With
-    a `separator`, a label in JSONL or Parquet may also be a list. Rows of train with the same value
-    in the `group_column` belong together. `joined` makes one text of those of a row.
+    `parse_label` reads a label: whole numbers are classes; rows without a label are skipped. With
+    several `label_columns`, each has one of several labels. With
+    a `separator`, a label in JSONL or Parquet may also be a list. `joined` makes one text of those
+    of a row.
     """
 
     files: tuple[Mapping[str, str], ...]
     text_columns: tuple[str, ...]
     label_columns: tuple[str, ...]
-    parse_label: Callable[[str], Any]  # -> Label
+    parse_label: Parser
     clean_text: Callable[[str], str]
-    target_type: type
     id_column: str | None = "id"
     quoted: bool = True
     header: tuple[str, ...] | None = None
     labelled_test: bool = False
-    blank: tuple[str, ...] = ("", NO_AGREEMENT)  # labels that mean none
     lower_ids: bool = True
     skip_blank_texts: bool = False  # like blank labels, in a file with labels
     separator: str | None = None
-    group_column: str | None = None
     joined: bool = False
 
     @property
@@ -73,40 +68,36 @@ class LabelledFiles:
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         path, labelled = Path(self.where(folder, split)), split != "test" or self.labelled_test
         labels = self.label_columns if labelled else ()
-        group = self.group_column if split == "train" else None
-        columns = [name for name in (self.id_column, *self.text_columns, *labels, group) if name]
+        columns = [name for name in (self.id_column, *self.text_columns, *labels) if name]
         lists = dict.fromkeys(labels, self.separator) if self.separator else {}
         rows = read_table(path, self.quoted, self.header).fields(columns, lists)
         lines: dict[str, int] = {}  # id -> line
         ids: list[str] = []
         texts: list[list[str]] = []  # those of an example
         targets: list[Label | None] = []
-        groups: list[str] = []
         blank = 0
         for number, (line, row) in enumerate(rows, 1):
             try:
                 identity = self.identity(row, line, lines) if self.id_column else str(number)
-                cells = [row[name].strip() for name in labels]
-                unlabelled = any(cell in self.blank for cell in cells)
-                target = self.target(labels, cells) if labelled and not unlabelled else None
+                target = self.target({name: row[name].strip() for name in labels})
             except ValueError as error:
                 raise DataError(f"{path}, line {line}: {error}") from error
             cleaned = [self.clean_text(row[name]) for name in self.text_columns]
             cleaned = [" ".join(filter(None, cleaned))] if self.joined else cleaned
-            if unlabelled or (labelled and self.skip_blank_texts and not all(cleaned)):
+            if labelled and (target is None or (self.skip_blank_texts and not all(cleaned))):
                 blank += 1
                 continue
             ids.append(identity)
             targets.append(target)
-            groups.append(row[group].strip() if group else "")
             texts.append(cleaned)
         if not ids:
             none = f"found {blank} rows without label or text"
             raise DataError(f"{path}: expected at least one example, {none}")
-        array: Any = np.array(targets, self.target_type) if labelled else None
+        array: Any = None
+        if labelled:
+            array = np.array(targets, np.int64 if isinstance(targets[0], int) else np.float32)
         by_column = tuple(map(list, zip(*texts, strict=True)))
-        found = Examples(ids, by_column, array, blank, groups=groups if group else None)
-        return found.sample(limit)
+        return Examples(ids, by_column, array, blank).sample(limit)
 
     def identity(self, row: Mapping[str, str], line: int, lines: dict[str, int]) -> str:
         """Return the id of a row, and note its line.
@@ -122,14 +113,16 @@ class LabelledFiles:
             raise ValueError(f"expected unique ids, found {found!r} again (first in line {first})")
         return found
 
-    def target(self, labels: Sequence[str], cells: Sequence[str]) -> Label:
-        """Return the number or numbers of a row's labels; raise ValueError for an invalid label."""
+    def target(self, cells: Mapping[str, str]) -> Label | None:
+        """Return the label in the cells of a row, None if one has none; raise ValueError."""
         found = []
-        for name, cell in zip(labels, cells, strict=True):
+        for name, cell in cells.items():
             try:
                 found.append(self.parse_label(cell))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}, found {cell!r}") from error
+        if None in found or not found:
+            return None
         return tuple(found) if len(found) > 1 else found[0]
 
     def where(self, folder: Path, split: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -21,7 +20,7 @@ from tasks.base import Pair, Task, TaskOptions
 from tasks.built_in import TASK_NAMES, TASKS
 from tasks.labelled_files import LabelledFiles
 from tasks.metrics import OVERALL_KEYS
-from tasks.own_types import PARTS, SEPARATOR, TypeName, infer_type, learnt
+from tasks.own_types import LEARNT, TypeName, infer_type, learnt, parts
 from tasks.splits import SplitFile, by_hash
 from tasks.tables import TABLES, DataError, read_table, to_text
 
@@ -46,9 +45,9 @@ class OwnTask(TaskOptions):
     """
 
     type: TypeName | None = None
-    train: str = ""  # file, or folder with train.csv, dev.csv and test.csv
-    text: tuple[Name, ...] = ()  # columns, two for pairs
-    label: tuple[Name, ...] = ()  # columns
+    train: Name = ""  # file, or folder with train.csv, dev.csv and test.csv
+    text: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=2)] = ()  # columns
+    label: Annotated[tuple[Name, ...], Meta(min_length=1)] = ()  # columns
     dev: Name | None = None  # file; without one, parts of train are dev and test
     test: Name | None = None  # file, with or without labels
     id: Name | None = None  # column; default: row numbers
@@ -56,10 +55,8 @@ class OwnTask(TaskOptions):
     low: Bound | None = None  # of the similarities
     high: Bound | None = None
     separator: Separator | None = None  # of several labels in a cell
-    blank: Literal["none", "unknown"] = "none"  # a blank cell has no label, or is skipped
     pair: Pair = "bi"
     quotes: bool = True  # False: ordinary characters between tabs
-    group: Name | None = None  # column; rows with the same value are in the same split
     mean: float | None = None  # of the numbers in train
     deviation: Annotated[float, Meta(gt=0)] | None = None
     test_labels: bool | None = None  # None: before the files are read
@@ -79,20 +76,14 @@ class OwnTask(TaskOptions):
             what = "1 to 32 lower-case letters, digits, - and _, the first a letter"
             found = short(self.name) + (", which is reserved" if reserved else "")
             yield f"a task's name has {what}, found {found}; choose another name"
-        if missing := [key for key in ("train", "text", "label") if not getattr(self, key)]:
-            yield f"needs {', '.join(missing)}"
-        columns = [*self.text, *self.label, *([self.group] if self.group else [])]
-        for column in repeated(columns):
-            yield f"column {column!r} is there twice, as text, label or group"
-        if len(self.text) > 2 or (self.type == "similarity" and len(self.text) == 1):
-            wanted = "2" if self.type == "similarity" else "1 or 2"
-            yield f"text: {self.type} needs {wanted} columns, found {len(self.text)}"
+        for column in repeated([*self.text, *self.label]):
+            yield f"column {column!r} is there twice, as text or label"
+        if self.type == "similarity" and len(self.text) == 1:
+            yield "text: similarity needs 2 columns, found 1"
         if len(self.label) > 1 and self.type not in (None, "multi-label"):
             yield f"label: {self.type} has one column, found {len(self.label)}"
         if len(self.label) > 1 and self.labels not in ((), self.label):
             yield "labels: several label columns have the names of the labels"
-        if self.group is not None and self.dev is not None:
-            yield "group: it splits a single file, found also a file for dev"
         if self.low is not None and self.high is not None and self.low >= self.high:
             yield f"low: expected less than high, {self.high:g}, found {self.low:g}"
         if len(self.labels) == 1 or repeated(self.labels):
@@ -103,24 +94,30 @@ class OwnTask(TaskOptions):
                 yield f"labels: expected none with ' , ', or blank, found {short(label)}"
 
     @property
+    def mark(self) -> str:
+        """Return what separates several labels in a cell."""
+        return self.separator or "|"
+
+    @property
     def files(self) -> dict[str, str]:
         """Return the files of the splits that have one."""
         every = {split: getattr(self, split) for split in FILES}
         return {split: file for split, file in every.items() if file is not None}
 
     @property
+    def known(self) -> dict[str, Any]:
+        """Return what the training file says, or is to say, of the labels of this type."""
+        keys = LEARNT[self.type] if self.type else ("type",)
+        return {key: getattr(self, key) for key in keys}
+
+    @property
     def outputs(self) -> dict[str, Any]:
-        keys = ("type", "labels", "low", "high", "mean", "deviation")
-        return {"texts": len(self.text), **{key: getattr(self, key) for key in keys}}
+        return {"texts": len(self.text), "type": self.type, **self.known}
 
     @property
     def complete(self) -> bool:
         """Return whether `completed` has read the files, for this type."""
-        last = {"regression": self.deviation, "similarity": self.high}
-        return self.test_labels is not None and last.get(str(self.type), self.labels) not in (
-            None,
-            (),
-        )
+        return self.test_labels is not None and not {None, ()} & {*self.known.values()}
 
     def completed(self) -> OwnTask:
         """Return the task with what its files say: the type, classes, scale, mean and so on.
@@ -128,77 +125,57 @@ class OwnTask(TaskOptions):
         Raise DataError, with file and line, for files that cannot be read.
         """
         found = self if self.dev or self.test else replace(self, **files_in(self.train))
-        for split, file in found.files.items():
-            if not Path(file).exists():
-                raise DataError(f"{file}: expected the file {split} of {self.name}, found none")
         table = read_table(Path(found.train), self.quotes)
         lists = any(isinstance(row.get(one), list) for _, row in table.rows for one in self.label)
-        several = {}
-        if self.type in (None, "multi-label"):
-            several = dict.fromkeys(self.label, self.separator or SEPARATOR)
-        cells = [
-            (line, cell.strip())
-            for line, row in table.fields(self.label, several)
-            for cell in row.values()
-            if cell.strip()
-        ]
+        several = lists or len(self.label) > 1 or self.separator is not None
+        may_have = several or self.type == "multi-label"
+        rows = table.fields(self.label, dict.fromkeys(self.label, self.mark) if may_have else {})
+        stripped = ((line, cell.strip()) for line, row in rows for cell in row.values())
+        cells = [(line, cell) for line, cell in stripped if cell]
         try:
             if not cells:
                 raise ValueError("expected labels, found none")
-            if found.type is None and (len(self.label) > 1 or self.separator is not None):
-                found = replace(found, type="multi-label")
-            elif found.type is None:
-                counts = Counter(cell for _, cell in cells)
-                found = replace(found, **infer_type(counts, len(self.text), lists))
-            found = replace(found, **learnt(found, cells))
-        except SettingsError as error:
-            raise DataError(f"{found.train}: {error}") from error
+            if self.type is None:
+                texts = [cell for _, cell in cells]
+                one = "multi-label" if several else infer_type(texts, len(self.text))
+                found = replace(found, type=one)
+            given = {key: one for key, one in found.known.items() if one not in (None, ())}
+            found = replace(found, **{**learnt(found, cells), **given})
         except DataError:
             raise
         except ValueError as error:
-            raise DataError(f"{found.train}: {self.name}: {error}") from error
+            line = str(error).removeprefix(f"{self.name}: ")
+            raise DataError(f"{found.train}: {self.name}: {line}") from error
         columns = read_table(Path(found.test), self.quotes).columns if found.test else []
         return replace(found, test_labels={*self.label} <= {*columns})
 
     def lines(self) -> Iterator[str]:
-        """Yield what the task predicts from which columns, and a notice about doubtful labels."""
+        """Yield what the task predicts from which columns."""
         texts, columns = (first_names(list(map(repr, one))) for one in (self.text, self.label))
+        what = ", ".join(f"{key} {one:.4g}" for key, one in self.known.items() if key != "labels")
         if self.labels:
             classes = self.type == "classification"
             what = f"{len(self.labels)} {'classes' if classes else 'labels'}: "
             what += first_names(self.labels, 10)
             if classes and len(self.labels) == 2:
                 what += f"; f1 is that of {self.labels[1]}"
-        else:
-            keys = ("low", "high") if self.type == "similarity" else ("mean", "deviation")
-            what = ", ".join(f"{key} {getattr(self, key):.4g}" for key in keys)
         yield f"{self.type} of {texts}, label {columns}: {what}"
-        if self.type == "multi-label" and len(self.label) == 1:
-            for mark in ",;|/":
-                if found := [label for label in self.labels if mark in label]:
-                    key = f"separator={mark}".replace(",", "\\,")
-                    yield f"labels contain {mark!r}, such as {found[0]!r}; {key} splits them"
 
     def build(self) -> Task:
-        assert self.type is not None, "a complete task has a type"
-        kind, head, output, parse, target_type = PARTS[self.type](self)
-        columns, several = len(self.label) > 1, self.type == "multi-label"
+        kind, head, output, parse = parts(self)
         files = LabelledFiles(
             # Relative to the working directory, not to --data.
             files=({split: str(Path(file).absolute()) for split, file in self.files.items()},),
             text_columns=self.text,
             label_columns=self.label,
-            separator=self.separator if several and not columns else None,
+            separator=self.mark if self.type == "multi-label" and len(self.label) == 1 else None,
             parse_label=parse,
             clean_text=str.strip,
-            target_type=target_type,
             id_column=self.id,
             quoted=self.quotes,
             labelled_test=bool(self.test_labels) or {*self.files} == {"train"},
-            blank=() if several and self.blank == "none" else ("",),
             lower_ids=False,
             skip_blank_texts=True,
-            group_column=self.group,
         )
         rule = partial(by_hash, test=self.test is None)
         held = ("dev", "test") if self.test is None else ("dev",)

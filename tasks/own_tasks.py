@@ -17,6 +17,7 @@ from common.sequences import no_sequence
 from common.settings import plain, short
 from tasks.base import TaskOptions
 from tasks.own_task import NAME, OwnTask, complete_task, own_task
+from tasks.tables import to_text
 
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
 MISSING_REPRS = ("None", "nan", "<NA>", "NaT")  # of missing labels; the last two are of pandas
@@ -69,7 +70,10 @@ def task_from_lists(
     found = [None if repr(one) in MISSING_REPRS else one for one in listed("labels", labels)]
     if len(found) != len(rows) or not rows:
         raise SettingsError(f"labels: expected one for each of {len(rows)}, found {len(found)}")
-    check_no_matrix(found)
+    marks = {to_text(one) for label in found if isinstance(label, list) for one in label}
+    if marks and marks <= {"0", "1"}:
+        names = "[[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
+        raise SettingsError(f"labels: expected lists of labels, found a matrix: use {names}")
     columns, keys = TEXTS[: len(rows[0])], dict(options)
     if "classes" in keys:
         classes = keys.pop("classes")
@@ -96,17 +100,6 @@ def listed(key: str, given: Any, advice: str = "df[COLUMN].tolist()") -> list[An
     return plain([*given])
 
 
-def check_no_matrix(labels: Sequence[Any]) -> None:
-    """Raise SettingsError for a matrix of 0 and 1, whose elements would be taken for labels."""
-    rows = [label for label in labels if isinstance(label, list | tuple)]
-    elements = {repr(one) for row in rows for one in row}
-    equal = len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
-    if equal and elements <= {"0", "1", "0.0", "1.0", "False", "True", *MISSING_REPRS}:
-        names = "[[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
-        found = f"found a matrix with rows such as {short(rows[0])}: use {names}"
-        raise SettingsError(f"labels: expected lists of the labels that a text has, {found}")
-
-
 def store_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
     """Store rows as lines of JSON, in a file named after their checksum; return the file."""
     try:
@@ -129,7 +122,7 @@ def table_tasks(
 ) -> list[OwnTask]:
     """Tasks for `RunConfig(tasks=...)`, one for each column of labels of a file.
 
-    The rows of a single file are split by a hash: no row, equal text or group is on two sides.
+    The rows of a single file are split by a hash: no row or equal text is on two sides.
     Files for dev and test are used as they are.
 
     Args:
@@ -139,14 +132,12 @@ def table_tasks(
             or `"NAME=COLUMN"` to name the task; or a mapping of columns to keys, such as
             `{"topic": {}, "stars": {"type": "regression"}}`.
             Without a type, it is inferred from the column, as docs/own-data.md describes.
-        options: further keys of all tasks: `group`, a column whose equal values stay together;
-            `id`, a column; `dev` and `test`, files that are used as they are; `quotes`.
+        options: further keys of all tasks: `id`, a column; `dev` and `test`, files that are used as
+            they are; `quotes`.
 
     Raises:
         SettingsError, DataError: with a message of one line.
     """
-    if (found := no_sequence(file, "df.to_csv(FILE, index=False)")) is not None:
-        raise SettingsError(f"file: expected the name of a file or a folder, found {found}")
     columns = [labels] if isinstance(labels, str) else labels
     if not isinstance(columns, Mapping):
         columns = dict(map(parse_column, columns))

@@ -12,8 +12,7 @@ import numpy as np
 from common.errors import UserError
 from common.files import atomic_path, atomic_write_text, check_regular
 from tasks.kinds import Kind
-from tasks.labelled_files import Label
-from tasks.readers import to_number
+from tasks.readers import Parser, class_parser
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class PredictionFile:
     stem: str
     column: str
     show: Callable[[Any], str]
-    parse: Callable[[str], Label] = float
+    parse: Parser
     scale: tuple[float, float] | None = None  # of similarities, as returned by `parse`
     separator: str | None = None
 
@@ -79,7 +78,7 @@ def class_file(stem: str, column: str, classes: int) -> PredictionFile:
         stem,
         column,
         show=lambda value: str(int(value)),
-        parse=one_of([str(label) for label in range(classes)]),
+        parse=class_parser(classes),
     )
 
 
@@ -140,21 +139,3 @@ def read_scores_of(path: Path, kind: Kind) -> Scores:
         )
         raise UserError(f"{path}: expected {mine}, found {other}")
     return found
-
-
-def one_of(values: Sequence[str]) -> Callable[[str], float]:
-    """Return a parser that accepts exactly these values."""
-
-    def parse(text: str) -> float:
-        if text not in values:
-            raise ValueError(f"expected {', '.join(values)}, found {text[:40]!r}")
-        return float(text)
-
-    return parse
-
-
-def finite_number(text: str) -> float:
-    """Parse a number, such as 2.5 or -1e-05, that is neither infinite nor NaN."""
-    if (value := to_number(text)) is None:
-        raise ValueError(f"expected a finite number such as 2.5 or -1e-05, found {text[:40]!r}")
-    return value

@@ -8,9 +8,15 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from common.text import first_names
+
+Label = float | tuple[float, ...]  # a class, a number, or 0 or 1 for each of several labels
+Parser = Callable[[str], Any]  # of a cell -> Label, or None for no label
+LARGEST = 1e30  # number, so that float32 can hold it
 Limit = int | float | None  # number of examples, or a share below 1; None for all
 Limits = int | float | Mapping[str, int | float] | None  # of every task, or by task
 
@@ -22,8 +28,7 @@ class Examples:
     `texts` holds one list of n strings per text column. `targets` (n, ...) holds int64 classes,
     float32 scores or other inputs of a task's losses; it is None in a test file without labels.
     `blank_rows` counts the rows skipped for a blank label or text, `leaked` those removed because
-    they are also in dev or test. `drawn_from` counts the examples before a limit. `groups` are the
-    values of a column of groups, which may be blank.
+    they are also in dev or test. `drawn_from` counts the examples before a limit.
     """
 
     ids: list[str]
@@ -32,7 +37,6 @@ class Examples:
     blank_rows: int = 0
     leaked: int = 0
     drawn_from: int | None = None
-    groups: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -55,7 +59,6 @@ class Examples:
             ids=[self.ids[row] for row in rows],
             texts=tuple([column[row] for row in rows] for column in self.texts),
             targets=None if self.targets is None else self.targets[rows],
-            groups=None if self.groups is None else [self.groups[row] for row in rows],
         )
 
 
@@ -92,50 +95,39 @@ def clean_pair_text(text: str) -> str:
     return " ".join(text.split())
 
 
-def class_label(classes: int) -> Callable[[str], float]:
-    """Return a parser of whole numbers from 0 to `classes` - 1; `1.0` is allowed."""
+def class_parser(spellings: Mapping[str, int | None] | int) -> Parser:
+    """Return a parser of classes by their spellings, in any case, numbers also as 1.0 or 1e0.
 
-    def parse(label: str) -> float:
-        value = to_number(label)
-        if value is None or value not in range(classes):
-            raise ValueError(f"expected a whole number from 0 to {classes - 1}")
-        return value
+    A number C stands for the classes 0 to C - 1. A blank cell is no label, nor is `-`, with which
+    data sets of NLI mark a lack of agreement.
+    """
+    if isinstance(spellings, int):
+        classes: Mapping[str, int | None] = {str(number): number for number in range(spellings)}
+    else:
+        classes = spellings
+    known = {"": None, "-": None} | {plain(one): number for one, number in classes.items()}
+    known |= classes
 
-    return parse
-
-
-def named_label(names: tuple[str, ...]) -> Callable[[str], float]:
-    """Return a parser of labels by name, numbered in this order."""
-    classes = {name: number for number, name in enumerate(names)}
-
-    def parse(label: str) -> float:
-        if label not in classes:
-            raise ValueError(f"expected {', '.join(classes)}")
-        return classes[label]
+    def parse(cell: str) -> int | None:
+        if (found := cell if cell in known else plain(cell)) not in known:
+            raise ValueError(f"expected {first_names([*classes], 20)}")
+        return known[found]
 
     return parse
 
 
-def spelled_label(labels: Sequence[str]) -> Callable[[str], float]:
-    """Return a parser of classes in lower or upper case, with `|` between spellings of a class."""
-    spelled = {one.lower(): n for n, label in enumerate(labels) for one in label.split("|")}
-
-    def parse(label: str) -> float:
-        if label.lower() not in spelled:
-            raise ValueError(f"expected {', '.join(labels).replace('|', ', ')}")
-        return spelled[label.lower()]
-
-    return parse
+def plain(cell: str) -> str:
+    return cell.lower() if (number := to_number(cell)) is None else str(number)
 
 
-def score_label(low: float, high: float) -> Callable[[str], float]:
-    """Return a parser of numbers from `low` to `high`."""
+def number_parser(low: float = -LARGEST, high: float = LARGEST, origin: float = 0.0) -> Parser:
+    """Return a parser of numbers from `low` to `high`, relative to `origin`."""
 
-    def parse(label: str) -> float:
-        value = to_number(label)
-        if value is None or not low <= value <= high:
+    def parse(cell: str) -> float | None:
+        value = to_number(cell)
+        if cell and (value is None or not low <= value <= high):
             raise ValueError(f"expected a number from {low:g} to {high:g}")
-        return value
+        return None if value is None else value - origin
 
     return parse
 

@@ -114,8 +114,8 @@ Rule = Callable[[np.ndarray], dict[str, np.ndarray]]
 class SplitFile:
     """Splits of a training file by a rule, the same for every run; `held` are those beside train.
 
-    Examples of the same group, or else with equal texts, are in the same split. With
-    `optional_dev`, a file for dev is used if there is one.
+    Examples with equal texts are in the same split. With `optional_dev`, a file for dev is used if
+    there is one.
     """
 
     source: LabelledFiles
@@ -132,10 +132,10 @@ class SplitFile:
         check_parts(parts, len(examples), self.where(folder, "train"))
         rows = parts[split]
         if split != "train":  # blank rows are reported once
-            return replace(examples.select(np.sort(rows)), blank_rows=0, groups=None)
+            return replace(examples.select(np.sort(rows)), blank_rows=0)
         drawn = rows[: amount(len(rows), limit)]
         before = None if len(drawn) == len(rows) else len(rows)
-        return replace(examples.select(np.sort(drawn)), drawn_from=before, groups=None)
+        return replace(examples.select(np.sort(drawn)), drawn_from=before)
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, "train" if self.parted(folder, split) else split)
@@ -163,7 +163,7 @@ def shares(test: float | None = None) -> Rule:
 def by_hash(known: np.ndarray, test: bool) -> dict[str, np.ndarray]:
     """Return a tenth of the rows as dev, and with `test` another tenth as test, by their hashes.
 
-    So a row, a text and a group are in the same split of all tasks and of all files.
+    So a row and a text are in the same split of all tasks and of all files.
     """
     tenths = np.array([*["train"] * 8, "dev", "test" if test else "train"])
     order = np.random.default_rng(0).permutation(len(known))
@@ -172,11 +172,9 @@ def by_hash(known: np.ndarray, test: bool) -> dict[str, np.ndarray]:
 
 
 def hashes(examples: Examples) -> np.ndarray:
-    """Return a 64-bit hash of each example's group, or of its texts if it has none."""
+    """Return a 64-bit hash of each example's texts."""
     every = zip(*examples.texts, strict=True)
-    groups = examples.groups or [""] * len(examples)
-    several = ([group] if group else texts for group, texts in zip(groups, every, strict=True))
-    return np.fromiter(map(text_hash, several), np.uint64, len(examples))
+    return np.fromiter(map(text_hash, every), np.uint64, len(examples))
 
 
 def check_parts(parts: Mapping[str, np.ndarray], count: int, where: str) -> None:

@@ -4,13 +4,14 @@ import pytest
 from run_files import SAMPLE, config, metrics, prediction_bytes
 
 TICKETS = SAMPLE / "own" / "tickets.csv"
-TABLE = ("--data-file", TICKETS, "--text", "text", "--group", "customer")
+TABLE = ("--data-file", TICKETS, "--text", "text")
 URGENCY = "urgency:type=classification,labels=low|normal|high"
+TAGS = "tags:type=multi-label"
 RUN = ("--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "2", "--limit", "40")
 
 
 def test_a_table_is_listed_with_its_inferred_kinds(run_ok):
-    shown = run_ok("--mode", "tasks", *TABLE, "--labels", "topic", URGENCY, "tags", "--examples")
+    shown = run_ok("--mode", "tasks", *TABLE, "--labels", "topic", URGENCY, TAGS, "--examples")
     lines = shown.stdout.splitlines()
     assert "60 rows without label or text skipped" in shown.stdout
     for line in (
@@ -25,12 +26,11 @@ def test_a_table_is_listed_with_its_inferred_kinds(run_ok):
 
 def test_a_table_is_trained_with_a_built_in_task_used_and_resumed(tmp_path, run_ok, small):
     folder = tmp_path / "run"
-    labels = ("--labels", "topic", URGENCY, "tags")
+    labels = ("--labels", "topic", URGENCY, TAGS)
     command = ("--mode", "multitask", "--tasks", "sst", *TABLE, *labels, *RUN, "--data", small)
     run_ok(*command, "--output", folder)
     stored = config(folder)
     assert [one["name"] for one in stored["tasks"]] == ["sst", "topic", "urgency", "tags"]
-    assert stored["tasks"][-1]["group"] == "customer"
     assert list(metrics(folder)["test"]) == ["topic", "urgency", "tags"]
     assert "holds this run, finished" in run_ok(*command, "--output", folder).stdout
     again = ("--mode", "multitask", "--config", folder / "config.json", "--output", tmp_path / "b")
@@ -46,12 +46,12 @@ def test_a_table_is_trained_with_a_built_in_task_used_and_resumed(tmp_path, run_
 def test_one_label_of_a_table_is_trained_alone(tmp_path, run_ok, error_line):
     run_ok("--mode", "single", *TABLE, "--labels", "topic", *RUN, "--output", tmp_path / "run")
     assert [one["name"] for one in config(tmp_path / "run")["tasks"]] == ["topic"]
-    keys = f"train: {TICKETS}, text: text, label: topic, group: customer"
+    keys = f"train: {TICKETS}, text: text, label: topic"
     (tmp_path / "a.yaml").write_text(f"tasks: {{topic: {{{keys}}}}}\n")
     alone = ("--mode", "single", "--config", tmp_path / "a.yaml")
     run_ok(*alone, *RUN, "--output", tmp_path / "yaml")
     assert prediction_bytes(tmp_path / "yaml") == prediction_bytes(tmp_path / "run")
-    line = error_line(2, "--mode", "single", *TABLE, "--labels", "topic", "tags", *RUN)
+    line = error_line(2, "--mode", "single", *TABLE, "--labels", "topic", TAGS, *RUN)
     assert "--task: expected one, found topic, tags; --labels of --data-file are tasks" in line
 
 

@@ -38,7 +38,7 @@ def rows_of(own):
 
 def test_labels_of_a_cell_are_read_written_and_read_back():
     found = task(**TAGS)
-    assert (found.labels, found.separator, found.blank) == (NAMES, "|", "none")
+    assert (found.labels, found.mark) == (NAMES, "|")
     assert stored(found) == found
     own, cells = found.build(), list(csv.DictReader(REQUESTS.open()))
     rows = rows_of(own)
@@ -49,9 +49,6 @@ def test_labels_of_a_cell_are_read_written_and_read_back():
         shown = own.output.show(rows[str(number)])
         assert set(filter(None, shown.split("|"))) == labels
         assert own.output.parse(shown) == tuple(rows[str(number)])
-    known = task(**TAGS, blank="unknown").build()
-    splits = [known.read(REQUESTS.parent, split) for split in known.source.splits]
-    assert (sum(map(len, splits)), sum(one.blank_rows for one in splits)) == (54, 6)
 
 
 def test_a_misspelt_label_among_others_is_refused(tmp_path):
@@ -61,16 +58,6 @@ def test_a_misspelt_label_among_others_is_refused(tmp_path):
     line = "dev.csv, line 4: y: expected labels of heating, noise, found 'noise; heatin'"
     with pytest.raises(DataError, match=line):
         own.read(tmp_path, "dev")
-
-
-def test_another_separator_in_the_labels_is_noticed(tmp_path):
-    for mark, written in ((";", ";"), (",", "\\,")):
-        (tmp_path / "f.csv").write_text(f't,y\na,"x{mark}y"\nb,y\n')
-        keys = {"train": tmp_path / "f.csv", "type": "multi-label", "text": "t", "label": "y"}
-        assert [*task("m", **keys).lines()][1:] == [
-            f"labels contain {mark!r}, such as 'x{mark}y'; separator={written} splits them"
-        ]
-        assert task("m", separator=mark, **keys).labels == ("x", "y")
 
 
 def test_lists_of_labels_become_cells(tmp_path):
@@ -103,10 +90,8 @@ def test_each_column_is_a_label_with_its_name(tmp_path):
     rows = rows_of(own)
     assert [rows[str(n)] for n in (1, 2, 3)] == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     assert own.output.show(rows["1"]) == "noise|water"
-    known = rows_of(task("m", blank="unknown", **keys).build())
-    assert known == {number: row for number, row in rows.items() if int(number) % 3 == 1}
     (tmp_path / "f.csv").write_text("t,noise,heating,water\nx,1,0,1\nx,1,maybe,1\n")
-    line = r"f.csv, line 3: heating: expected 0 or 1, no or yes, false or true, found 'maybe'"
+    line = r"f.csv, line 3: heating: expected , 0, no, false, 1, yes, true, found 'maybe'"
     with pytest.raises(DataError, match=line):
         rows_of(task("m", **keys).build())
 
@@ -129,7 +114,6 @@ def test_lists_in_files_are_labels(ending, tmp_path):
     assert (found.type, found.labels) == ("multi-label", ("a", "b c"))
     rows = rows_of(found.build())
     assert [rows[str(n)] for n in (1, 2, 3, 4)] == [[1, 1], [0, 0], [0, 1], [0, 0]]
-    assert len(rows_of(task("m", blank="unknown", **keys).build())) == 40
 
 
 def test_lists_of_class_numbers_have_the_names_stored_in_the_file(tmp_path):

@@ -1,4 +1,4 @@
-"""One file as several tasks: names and keys, one split by a hash, blanks, groups."""
+"""One file as several tasks: names and keys, one split by a hash, blanks."""
 
 import csv
 import json
@@ -13,13 +13,13 @@ from tasks.own_tasks import name_of_column, parse_column
 from tasks.readers import text_hash
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
-LABELS = ("topic", "urgency:type=classification,labels=low|normal|high", "tags")
+LABELS = ("topic", "urgency:type=classification,labels=low|normal|high", "tags:type=multi-label")
 HERE = Path(".")
 SPLITS = ("train", "dev", "test")
 
 
 def tickets(labels=LABELS, **options):
-    return table_tasks(TICKETS, labels=labels, **{"text": "text", "group": "customer", **options})
+    return table_tasks(TICKETS, labels=labels, **{"text": "text", **options})
 
 
 def rows_of(task, limit=None):
@@ -47,7 +47,7 @@ def test_each_column_of_labels_is_a_task():
         ("tags", "multi-label"),
     ]
     assert found[1].labels == ("low", "normal", "high")
-    assert found[2].separator == "|"
+    assert found[2].mark == "|"
     for own in found:
         stored = json.loads(json.dumps([own.to_json()]))
         assert own_tasks_of(stored) == {own.name: own}
@@ -83,10 +83,9 @@ def test_columns_become_names_of_tasks():
         ({"labels": ["1st Topic"]}, "first a letter, found '1st-topic'; choose another name"),
         ({"labels": []}, "labels: expected a column or more, found none"),
         ({"labels": ["topic:shape=b"]}, "topic: no key 'shape'; there are type, "),
-        ({"group": "topic"}, "column 'topic' is there twice, as text, label or group"),
+        ({"text": "topic"}, "column 'topic' is there twice, as text or label"),
         ({"text": "topic", "labels": ["text"]}, "tickets.csv: text: expected labels that recur"),
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
-        ({"group": "mood"}, "expected a column 'mood'"),
     ],
 )
 def test_wrong_tables_are_refused_in_one_line(change, line):
@@ -112,7 +111,7 @@ def test_a_row_is_in_the_same_split_for_all_tasks_whatever_its_blanks():
             texts = task.read(HERE, split).texts[0]
             assert texts == [rows[int(one) - 1]["text"] for one in ids]
     for row, split in side.items():
-        number = text_hash([rows[int(row) - 1]["customer"]]) % 10
+        number = text_hash([rows[int(row) - 1]["text"]]) % 10
         assert split == {8: "dev", 9: "test"}.get(number, "train")
 
 
