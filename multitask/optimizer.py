@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from common.errors import UserError
 from common.later import nn, torch
@@ -34,6 +34,26 @@ class Optimizer(Settings):
         common=True,
         source=CHOSEN,
     )
+
+    warmup: Fraction = setting(
+        0.1,
+        help="share of the steps over which the learning rates rise",
+        source="Reimers and Gurevych, 2019, section 3.1",
+    )
+    lr_schedule: Literal["linear", "constant"] = setting(
+        "linear",
+        help="after the warm-up, the learning rates fall to 0 in a line, or stay",
+        flag=False,
+    )
+
+    def factor(self, step: int, total: int) -> float:
+        """Return the share of the peak rates in step `step` (from 0) of `total`."""
+        rising = max(1, round(total * self.warmup))
+        if step < rising:
+            return (step + 1) / rising
+        if self.lr_schedule == "constant":
+            return 1.0
+        return max(0.0, (total - step) / max(1, total - rising))
 
     def build(self, model: Any) -> torch.optim.Optimizer:
         """Return the optimiser of an `EncoderWithHeads`; each group has its peak rate as `lr`."""
@@ -80,42 +100,11 @@ class AdamW(Optimizer, name="adamw"):
                 yield layer.parameters(), self.lr * self.layer_decay**below
 
 
-class LrSchedule(Settings):
-    """The change of the learning rates over a run."""
-
-    warmup: Fraction = setting(
-        0.1,
-        help="share of the steps over which the learning rates rise",
-        source="Reimers and Gurevych, 2019, section 3.1",
-    )
-
-    def factor(self, step: int, total: int) -> float:
-        """Return the share of the peak rate in step `step` (from 0) of `total`."""
-        raise UserError(f"lr schedule {self.name}: expected factor")
-
-
-class Linear(LrSchedule, name="linear"):
-    """Linear increase during the warm-up, then linear decrease to 0."""
-
-    def factor(self, step: int, total: int) -> float:
-        rising = max(1, round(total * self.warmup))
-        if step < rising:
-            return (step + 1) / rising
-        return max(0.0, (total - step) / max(1, total - rising))
-
-
-class Constant(LrSchedule, name="constant"):
-    """Linear increase during the warm-up, then a constant rate."""
-
-    def factor(self, step: int, total: int) -> float:
-        return min(1.0, (step + 1) / max(1, round(total * self.warmup)))
-
-
-def scheduled(schedule: LrSchedule, step: int, probing: int, total: int) -> float:
+def scheduled(optimizer: Optimizer, step: int, probing: int, total: int) -> float:
     """Return the share of the peak rates in step `step` (from 0) of `total`.
 
     If the first `probing` steps train only the heads (Kumar et al., 2022), these and the later
     steps each have a complete schedule.
     """
     step, total = (step, probing) if step < probing else (step - probing, total - probing)
-    return schedule.factor(step, total)
+    return optimizer.factor(step, total)

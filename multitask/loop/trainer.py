@@ -143,7 +143,7 @@ class Trainer:
         """
         batches, progress = next_batches(self.streams, drawn), self.progress
         number = progress.step
-        factor = scheduled(self.config.lr_schedule, number, self.probe_steps, self.total_steps)
+        factor = scheduled(self.config.optimizer, number, self.probe_steps, self.total_steps)
         for group, peak in zip(self.optimizer.param_groups, self.peak_rates, strict=True):
             group["lr"] = peak * factor
         progress.step += 1

@@ -16,7 +16,7 @@ from common.errors import RunError
 from common.settings import Settings
 from losses.objectives import TrainingObjective
 from multitask.combiners import Combiner
-from multitask.optimizer import LrSchedule, Optimizer
+from multitask.optimizer import Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
 from tasks import TaskOptions
@@ -30,7 +30,6 @@ ROLES: dict[str, type[Settings]] = {
     "regularizers": Regularizer,
     "protocol": Protocol,
     "optimizer": Optimizer,
-    "lr_schedule": LrSchedule,
 }
 # By name, since pretrain depends on this package.
 for module in ("tasks.contrastive", "tasks.lacon", "pretrain.objectives"):

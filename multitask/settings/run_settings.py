@@ -11,7 +11,7 @@ from common.settings import Count, Name, NonNegativeInt, Part, Positive, Seed, S
 from losses.objectives import TrainingObjective
 from minbert.config import Device, Pooling, PrecisionSetting, Tokens
 from multitask.combiners import Combiner, Sum
-from multitask.optimizer import AdamW, Linear, LrSchedule, Optimizer
+from multitask.optimizer import AdamW, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Joint, RoundRobin, Sampler, Schedule
 from multitask.settings.presets import PRESETS
@@ -252,6 +252,3 @@ class RunSettings(Settings):
         factory=Protocol, help="which labelled examples are train, dev and test", group="data"
     )
     optimizer: Optimizer = setting(factory=AdamW, help="the optimiser", flag=False)
-    lr_schedule: LrSchedule = setting(
-        factory=Linear, help="how the learning rates rise and fall", flag=False
-    )

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 from golden_files import golden
-from plain import built_in
 
 from minbert.words import build_bilstm
-from multitask.optimizer import AdamW, Constant, Linear, LrSchedule, Optimizer
+from multitask.optimizer import AdamW, Optimizer
 
 
 def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):
@@ -66,18 +65,20 @@ def test_layer_decay_gives_copies_the_rate_of_their_layer(make_trainer):
         assert {found[id(p)] for p in layer.parameters()} == {rate}
 
 
-@pytest.mark.parametrize(("schedule", "last"), [(Linear, 0), (Constant, 1)])
+@pytest.mark.parametrize(("schedule", "last"), [("linear", 0), ("constant", 1)])
 def test_the_rate_increases_during_warm_up_and_then_falls_or_stays(schedule, last):
-    factors = [schedule(warmup=0.1).factor(step, 100) for step in range(101)]
+    optimizer = AdamW(warmup=0.1, lr_schedule=schedule)
+    factors = [optimizer.factor(step, 100) for step in range(101)]
     np.testing.assert_allclose(factors[:10], np.arange(1, 11) / 10)
     np.testing.assert_allclose(factors[10:], np.linspace(1, last, 91))
 
 
-@pytest.mark.parametrize("schedule", built_in(LrSchedule).values())
+@pytest.mark.parametrize("schedule", ["linear", "constant"])
 @pytest.mark.parametrize("total", [1, 2, 3])
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
 def test_even_the_shortest_run_takes_a_step(schedule, total, warmup):
-    assert all(0 < schedule(warmup=warmup).factor(step, total) <= 1 for step in range(total))
+    optimizer = AdamW(warmup=warmup, lr_schedule=schedule)
+    assert all(0 < optimizer.factor(step, total) <= 1 for step in range(total))
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,6 @@ class PartOfModel(Optimizer, name="part"):
 
 
 def test_gradients_of_what_an_optimizer_leaves_out_are_forgotten(make_trainer):
-    trainer = make_trainer(optimizer=PartOfModel(), lr_schedule=Constant(warmup=0.0))
+    trainer = make_trainer(optimizer=PartOfModel(warmup=0.0, lr_schedule="constant"))
     trainer.train_step(trainer.plan.steps(1)[0])
     assert {one.grad for one in trainer.model.parameters()} == {None}

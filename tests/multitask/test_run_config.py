@@ -30,7 +30,7 @@ VALUES = [
     ({"optimizer": {"lr": -1}}, r"lr: Expected `float` > 0.0, found -1"),
     ({"epochs": 0}, "epochs: Expected `int` >= 1, found 0"),
     ({"batch_size": 2.5}, "batch_size: Expected `int`, got `float`"),
-    ({"lr_schedule": {"warmup": 5}}, r"warmup: Expected `float` <= 1.0"),
+    ({"optimizer": {"warmup": 5}}, r"warmup: Expected `float` <= 1.0"),
     ({"freeze_encoder": "no"}, "freeze_encoder: Expected `bool`"),
     ({"limit": {"sst": 0}}, "limit: Expected `int` >= 1"),
     ({"tasks": {"sst": 3}}, "tasks: no name: 3"),

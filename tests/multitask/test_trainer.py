@@ -8,7 +8,7 @@ from plain import plain_losses
 from minbert import BiEncoder
 from multitask.combiners import Combined, Combiner
 from multitask.loop.telemetry import read_steps, summary
-from multitask.optimizer import Linear
+from multitask.optimizer import AdamW
 from multitask.runs import Run
 
 
@@ -57,7 +57,7 @@ def test_a_users_combiner_gets_the_status_of_one_objective(make_trainer):
 
 
 def test_every_step_has_its_learning_rate(make_trainer, monkeypatch):
-    trainer = make_trainer(steps_per_epoch=5, epochs=2, lr_schedule={"warmup": 0.3})
+    trainer = make_trainer(steps_per_epoch=5, epochs=2, optimizer={"warmup": 0.3})
     rates = []
     step = trainer.optimizer.step
     monkeypatch.setattr(
@@ -67,7 +67,7 @@ def test_every_step_has_its_learning_rate(make_trainer, monkeypatch):
     )
     trainer.train_epoch(1)
     peak = trainer.config.optimizer.lr
-    expected = [peak * Linear(warmup=0.3).factor(i, 10) for i in range(5)]
+    expected = [peak * AdamW(warmup=0.3).factor(i, 10) for i in range(5)]
     np.testing.assert_allclose(rates, expected)
 
 
