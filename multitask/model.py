@@ -133,14 +133,13 @@ class EncoderWithHeads(nn.Module):
         lookup.sparse = True
         return cast(nn.Parameter, lookup.weight)
 
-    def freeze_encoder(self, frozen: bool = True) -> None:
+    def freeze_encoder(self) -> None:
         """Train only heads (BEES, M1) and own layers of tasks, not the shared encoder.
 
         The encoder has dropout only if there are such layers.
         """
-        self.frozen = frozen
-        self.bi_encoder.requires_grad_(not frozen)
-        self.unused_layers.requires_grad_(False)
+        self.frozen = True
+        self.bi_encoder.requires_grad_(False)
 
     def train(self, mode: bool = True) -> EncoderWithHeads:
         super().train(mode)

@@ -98,13 +98,3 @@ class AdamW(Optimizer, name="adamw"):
         for layers in branches:
             for below, layer in enumerate(reversed(layers)):
                 yield layer.parameters(), self.lr * self.layer_decay**below
-
-
-def scheduled(optimizer: Optimizer, step: int, probing: int, total: int) -> float:
-    """Return the share of the peak rates in step `step` (from 0) of `total`.
-
-    If the first `probing` steps train only the heads (Kumar et al., 2022), these and the later
-    steps each have a complete schedule.
-    """
-    step, total = (step, probing) if step < probing else (step - probing, total - probing)
-    return optimizer.factor(step, total)

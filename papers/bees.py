@@ -24,8 +24,7 @@ FULL: Settings = {
     "pooling": "mean",
     "epochs": 3,
     "batch_size": 16,
-    "optimizer": {"weight_decay": 0.01},  # section 5.3
-    "lr_schedule": {"name": "linear", "warmup": 0.1},
+    "optimizer": {"weight_decay": 0.01, "warmup": 0.1},  # section 5.3
 }
 # A quarter of each task keeps their proportions. Test labels are not public.
 QUARTER = FULL | {"limit": 0.25, "test_limit": 1}

@@ -37,7 +37,7 @@ COMMON: Settings = {
     "pooling": "mean",
     "batch_size": 16,
     "drop_leaks": "own",
-    "lr_schedule": {"name": "linear", "warmup": 0.06},  # section 3.1
+    "optimizer": {"warmup": 0.06},  # section 3.1
 }
 MANY: Settings = {"protocol": "held-out", "limit": 2000, "dev_limit": 500, "epochs": 3}
 GRID = rates(3e-5, 1e-4, 3e-4)

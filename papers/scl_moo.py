@@ -31,7 +31,7 @@ COMMON: Settings = {
     "batch_size": 16,  # section 4.1
     "class_balanced": True,  # Algorithm 1; here for all methods
     "drop_leaks": "own",
-    "lr_schedule": {"name": "linear", "warmup": 0.1},
+    "optimizer": {"warmup": 0.1},
 }
 # Dev chooses settings, not epochs.
 FEW: Settings = {"epochs": 15, "evaluate_every": 15, "keep": "last"}

@@ -11,8 +11,7 @@ COMMON: Settings = {
     "precision": "bf16",
     "epochs": 3,
     "batch_size": 16,
-    "optimizer": {"weight_decay": 0.01},
-    "lr_schedule": {"name": "linear", "warmup": 0.1},
+    "optimizer": {"weight_decay": 0.01, "warmup": 0.1},
 }
 HELD_OUT: Settings = {"protocol": "held-out"}  # dev is a tenth of train, and test the files' dev
 # Rates were chosen on held-out training examples.

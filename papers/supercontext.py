@@ -24,8 +24,7 @@ COMMON: Settings = {
     "keep": "last",
     "batch_size": 64,
     "class_balanced": True,
-    "optimizer": {"weight_decay": 0.0},  # section IV.B: Adam
-    "lr_schedule": {"name": "linear", "warmup": 0.1},
+    "optimizer": {"weight_decay": 0.0, "warmup": 0.1},  # section IV.B: Adam
 }
 # Eight points each, the same ones where two methods share a setting.
 RATES = rates(1e-5, 2e-5, 5e-5, 1e-4, 1.5e-4, 2e-4, 3e-4, 5e-4)

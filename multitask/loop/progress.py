@@ -83,6 +83,5 @@ class Progress:
         patience = config.patience or config.epochs
         scores = [one["selection_score"] for one in self.history]
         best = self.history[scores.index(max(scores))]["epoch"] if scores else 0
-        since = self.epoch - max(best, config.probe_epochs)
-        ended = self.stopped or self.epoch >= config.epochs or since >= patience
+        ended = self.stopped or self.epoch >= config.epochs or self.epoch - best >= patience
         return ended and self.scored

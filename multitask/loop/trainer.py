@@ -28,7 +28,6 @@ from multitask.loop.step_losses import StepLosses
 from multitask.loop.streams import make_streams, next_batches
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
 from multitask.model import EncoderWithHeads
-from multitask.optimizer import scheduled
 from multitask.plan import build_plan
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
@@ -70,9 +69,8 @@ class Trainer:
         self.boards = [TensorBoard(folder)] if control.tensorboard and processes.first else []
         self.callbacks = Callbacks((*self.boards, *control.callbacks) if processes.first else ())
         self.telemetry = Telemetry(folder if processes.first else None, self.callbacks.scalars)
-        steps = [len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs)]
-        self.probe_steps = sum(steps[: config.probe_epochs])
-        self.total_steps = losses.total_steps = sum(steps)
+        steps = sum(len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs))
+        self.total_steps = losses.total_steps = steps
         self.saved_step, self.saved_at = 0, time.monotonic()  # of the last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
 
@@ -101,9 +99,6 @@ class Trainer:
 
     def train_epoch(self, epoch: int) -> None:
         """Take the remaining steps of an epoch, with a progress bar that counts examples."""
-        if self.config.probe_epochs:
-            probes = epoch <= self.config.probe_epochs
-            self.model.freeze_encoder(probes or self.config.freeze_encoder)
         self.model.train()
         self.gradient.losses.epoch = epoch
         metrics = {name: task.kind.main_metric for name, task in self.tasks.items()}
@@ -143,7 +138,7 @@ class Trainer:
         """
         batches, progress = next_batches(self.streams, drawn), self.progress
         number = progress.step
-        factor = scheduled(self.config.optimizer, number, self.probe_steps, self.total_steps)
+        factor = self.config.optimizer.factor(number, self.total_steps)
         for group, peak in zip(self.optimizer.param_groups, self.peak_rates, strict=True):
             group["lr"] = peak * factor
         progress.step += 1

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from common.settings import Count, Name, NonNegativeInt, Part, Positive, Seed, Settings, setting
+from common.settings import Count, Name, Part, Positive, Seed, Settings, setting
 from losses.objectives import TrainingObjective
 from minbert.config import Device, Pooling, PrecisionSetting, Tokens
 from multitask.combiners import Combiner, Sum
@@ -108,9 +108,6 @@ class RunSettings(Settings):
     )
     freeze_encoder: bool = setting(
         False, help="train only the heads, and the layers of branches", modes=SUPERVISED
-    )
-    probe_epochs: NonNegativeInt = setting(
-        0, help="epochs that train only the heads, before the encoder (LP-FT)", modes=SUPERVISED
     )
     class_balanced: bool = setting(
         False, help="draw batches with equally many examples of each class"

@@ -108,7 +108,11 @@ def test_a_file_of_settings_and_the_configuration_of_a_run_train_it(run_ok, tmp_
             ("--sampling", "round-robin"),
             {"sampling": {"name": "round-robin"}},
         ),
-        ("preset: bees", ("--head-lr", "1e-3"), {"optimizer": {"lr_schedule": "constant", "warmup": 0}}),
+        (
+            "preset: bees",
+            ("--head-lr", "1e-3"),
+            {"optimizer": {"lr_schedule": "constant", "warmup": 0}},
+        ),
     ],
 )
 def test_flags_change_the_methods_of_a_file(settings, flags, shown, run_ok, tmp_path):

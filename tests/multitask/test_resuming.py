@@ -92,7 +92,6 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"regularizers": Smart({"sst": 1.0, "qqp": 1.0})},
         {"regularizers": Smart({"sts": 1.0}), "micro_batch": 3},
         {"schedule": FirstThenJoint(first_epochs=1)},
-        {"probe_epochs": 1},
         {"tasks": ("sst", "qqp", JOINT), "regularizers": Smart({"sts": 1.0})},
         {"branch": "top-1", "freeze_encoder": True, "combiner": "sum"},
         {"branch": "top-1", "combiner": "pcgrad", "micro_batch": 3},

@@ -113,12 +113,11 @@ def test_patience_ends_a_run_that_no_longer_improves(make_trainer, monkeypatch, 
     assert trainer.progress.epoch == 3  # the first was best, two brought nothing
 
 
-@pytest.mark.parametrize("changes", [{"freeze_encoder": True}, {"probe_epochs": 1}], ids=str)
-def test_only_heads_learn_while_the_encoder_is_frozen(make_trainer, changes):
-    """LP-FT: nothing moves in the encoder, not even by weight decay, while the heads are probed."""
+def test_only_heads_learn_while_the_encoder_is_frozen(make_trainer):
+    """Nothing moves in the encoder, not even by weight decay."""
     optimizer = {"lr": 1e-2, "weight_decay": 0.5}
     settings = {"combiner": "sum", "steps_per_epoch": 9}
-    trainer = make_trainer(optimizer=optimizer, **settings, **changes)
+    trainer = make_trainer(optimizer=optimizer, freeze_encoder=True, **settings)
 
     def weights(module):
         return torch.cat([p.detach().flatten().clone() for p in module.parameters()])
@@ -129,8 +128,6 @@ def test_only_heads_learn_while_the_encoder_is_frozen(make_trainer, changes):
     assert torch.equal(weights(encoder), before[0])
     pairs = zip(map(weights, heads), before[1], strict=True)
     assert not any(torch.equal(now, earlier) for now, earlier in pairs)
-    trainer.train_epoch(2)
-    assert torch.equal(weights(encoder), before[0]) == ("freeze_encoder" in changes)
 
 
 def test_a_step_in_bfloat16_sees_the_weights_of_the_step_before(make_trainer):

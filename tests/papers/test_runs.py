@@ -111,6 +111,7 @@ def test_settings_are_merged_method_by_method_and_a_rate_replaces_the_search():
     assert not any(row.grid or row.like for row in other.rows.values())
     assert other.rows["M9"].settings["optimizer"] == {
         "weight_decay": 0.01,
+        "warmup": 0.1,
         "lr": 2e-5,
         "head_lr": 2e-5,
     }
