@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from common.errors import UserError
-from common.later import nn, torch
-from common.settings import Fraction, NonNegative, Positive, Ratio, Settings, setting
+from common.later import torch
+from common.settings import Fraction, NonNegative, Positive, Settings, setting
 
 CHOSEN = "chosen for minilm, on STS dev"
 
@@ -16,10 +15,9 @@ class Optimizer(Settings):
     """An optimiser, with one learning rate for the encoder and one for the heads.
 
     The default rates were chosen for all-MiniLM-L6-v2 in our experiments, on STS dev;
-    BEES fine-tunes BERT base at 2e-5. `of_encoder` names the settings that act on the encoder only.
+    BEES fine-tunes BERT base at 2e-5.
     """
 
-    of_encoder: ClassVar[tuple[str, ...]] = ("lr",)
     lr: Positive = setting(
         1e-4,
         help="peak learning rate of the encoder",
@@ -34,7 +32,6 @@ class Optimizer(Settings):
         common=True,
         source=CHOSEN,
     )
-
     warmup: Fraction = setting(
         0.1,
         help="share of the steps over which the learning rates rise",
@@ -63,38 +60,15 @@ class Optimizer(Settings):
 class AdamW(Optimizer, name="adamw"):
     """Fused AdamW (Loshchilov and Hutter, 2019), without decay of biases and normalisation."""
 
-    of_encoder = ("lr", "layer_decay")
     weight_decay: NonNegative = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
-    layer_decay: Ratio = setting(
-        1.0,
-        help="learning rate of an encoder layer as a share of that of the layer above it (Howard "
-        "and Ruder, 2018, section 3.2); the embeddings count as the lowest layer",
-        flag=False,
-    )
 
     def build(self, model: Any) -> torch.optim.Optimizer:
+        encoder = [*model.bi_encoder.parameters(), *model.branches.parameters()]
         groups: list[dict[str, Any]] = []
-        for several, rate in self.rates(model):
+        for several, rate in ((encoder, self.lr), (model.heads.parameters(), self.head_lr)):
             trained = [p for p in several if p.requires_grad]
             matrices, vectors = ([p for p in trained if (p.ndim > 1) == m] for m in (True, False))
             for decay, chosen in ((self.weight_decay, matrices), (0.0, vectors)):
                 if chosen:
                     groups.append({"params": chosen, "lr": rate, "weight_decay": decay})
         return torch.optim.AdamW(groups, fused=True)
-
-    def rates(self, model: Any) -> Iterable[tuple[Iterable[nn.Parameter], float]]:
-        """Yield parameters with their peak rate.
-
-        Layer l of L has the rate lr x layer_decay^(L - l), and the embeddings are layer 0. The own
-        layers of a task have the rate of the layers that they replace.
-        """
-        if self.layer_decay == 1:  # two groups in place of two a layer
-            yield model.bi_encoder.parameters(), self.lr
-        else:
-            for below, section in enumerate(reversed(model.sections().values())):
-                yield section, self.lr * self.layer_decay**below
-        yield model.heads.parameters(), self.head_lr
-        branches: Iterable[Any] = model.branches.values()
-        for layers in branches:
-            for below, layer in enumerate(reversed(layers)):
-                yield layer.parameters(), self.lr * self.layer_decay**below

@@ -5,7 +5,6 @@ import pytest
 import torch
 from golden_files import golden
 
-from minbert.words import build_bilstm
 from multitask.optimizer import AdamW, Optimizer
 
 
@@ -26,43 +25,10 @@ def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_tr
     assert trainer.peak_rates == [1e-4, 1e-4, 1e-2, 1e-2]
 
 
-def tiny(folder):
-    return "tiny"
-
-
-def bilstm(folder):
-    texts = ["a cat sleeps", "two dogs bark", "a bird sings", "nobody sleeps"]
-    build_bilstm(folder, texts, units=8, num_layers=2, embedding_size=12)
-    return str(folder)
-
-
-@pytest.mark.parametrize("make", [tiny, bilstm])
-def test_layer_decay_gives_each_parameter_the_rate_of_its_layer(make_trainer, tmp_path, make):
-    encoder = make(tmp_path / "encoder")
-    trainer = make_trainer(encoder=encoder, optimizer=AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5))
-    groups = trainer.optimizer.param_groups
-    rates = {id(p): g["lr"] for g in groups for p in g["params"]}
-    sections, encoder = trainer.model.sections(), trainer.model.bi_encoder
-    assert list(sections) == ["embeddings", "layer 1", "layer 2"]
-    assert sum(map(len, sections.values())) == len(list(encoder.parameters())), "all have a row"
-    expected = {"embeddings.": 0.25e-3, "layers.0.": 0.5e-3, "layers.1.": 1e-3}
-    for name, parameter in trainer.model.named_parameters():
-        inside = name.removeprefix("bi_encoder.encoder.")
-        rate = (
-            1e-2 if inside == name else next(r for p, r in expected.items() if inside.startswith(p))
-        )
-        assert rates.pop(id(parameter)) == rate, name
-    assert not rates
-    for group in groups:
-        assert all((p.ndim > 1) == (group["weight_decay"] > 0) for p in group["params"])
-
-
-def test_layer_decay_gives_copies_the_rate_of_their_layer(make_trainer):
-    optimizer = AdamW(lr=1e-3, head_lr=1e-2, layer_decay=0.5)
-    trainer = make_trainer(branch={"sts": "top-2"}, optimizer=optimizer)
+def test_copies_of_layers_have_the_rate_of_the_encoder(make_trainer):
+    trainer = make_trainer(branch={"sts": "top-2"}, optimizer=AdamW(lr=1e-3, head_lr=1e-2))
     found = {id(p): g["lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
-    for layer, rate in zip(trainer.model.branches["sts"], (0.5e-3, 1e-3), strict=True):
-        assert {found[id(p)] for p in layer.parameters()} == {rate}
+    assert {found[id(p)] for p in trainer.model.branches["sts"].parameters()} == {1e-3}
 
 
 @pytest.mark.parametrize(("schedule", "last"), [("linear", 0), ("constant", 1)])
