@@ -23,7 +23,6 @@ from tasks.base import Task
 from tasks.class_weights import with_class_weights
 from tasks.data import Split, Splits
 from tasks.own_task import complete_task, tasks_by_name
-from tasks.readers import to_number
 
 # Tasks by name, the model on its device, and the data of each task by split.
 Assembly = tuple[dict[str, Task], EncoderWithHeads, dict[str, dict[str, Split]]]
@@ -77,8 +76,6 @@ def build_model(
         transformer_config("precision bf16", bi_encoder.encoder.config)
     dropout = config.pooling_dropout
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers, dropout)
-    if getattr(config.task_objective, "label_start", None) == "names":
-        init_labels_from_names(model, chosen)
     if start is not None:
         init_from_run(model, config, start)
     if config.freeze_encoder:
@@ -137,18 +134,3 @@ def load_trained(
     model = EncoderWithHeads(bi_encoder, tasks, config.seed, own_layers=config.own_layers)
     model.load_heads(best)
     return config, tasks, model.to(choose_device(device))
-
-
-def init_labels_from_names(model: EncoderWithHeads, chosen: Mapping[str, Task]) -> None:
-    """Initialise label embeddings with the encoder's embeddings of the class names."""
-    for name, task in chosen.items():
-        start = getattr(model.heads[name], "start", None)
-        if start is not None:
-            titles = task.kind.class_names
-            if all(to_number(title) is not None for title in titles):
-                found = ", ".join(titles) or "none"
-                raise SettingsError(
-                    f"label_start names: expected names of {name}'s classes, found {found}"
-                )
-            names = model.bi_encoder.encode(titles, normalize=False)
-            start(torch.from_numpy(names))

@@ -1,8 +1,7 @@
 """Task heads from sentence embeddings to logits or similarities. B examples, H width, C classes.
 
 A head that pools token states (T, H) to sequence embeddings (S, `pooled_width`) itself has a method
-`pool(hidden, batch)`. One whose label embeddings may be initialised with those of the class names
-(C, H) has a method `start(names)`.
+`pool(hidden, batch)`.
 """
 
 from __future__ import annotations

@@ -59,12 +59,6 @@ class LabelHead(nn.Module):
         super().__init__()
         self.labels = nn.Parameter(torch.randn(classes, width) * DEVIATION)
 
-    @torch.no_grad()
-    def start(self, names: Tensor) -> None:
-        """Initialise the labels with the centred embeddings of their names (C, H)."""
-        unit = F.normalize(names - names.mean(0), dim=-1)
-        self.labels.copy_(unit * (DEVIATION * names.shape[1] ** 0.5))
-
 
 class LabelAnchors(LabelHead):
     """Projected embeddings of examples (B, H), and label embeddings (C, H) (LaCon, Eq. 1, 2)."""
@@ -72,15 +66,10 @@ class LabelAnchors(LabelHead):
     def __init__(self, texts: int, width: int, classes: int, layers: int) -> None:
         projection = perceptron(texts, width, layers)
         super().__init__(width, classes)
-        self.texts, self.projection = texts, projection
+        self.projection = projection
 
     def forward(self, *texts: Tensor) -> tuple[Tensor, Tensor]:
         return self.projection(example_embedding(texts)), self.labels
-
-    @torch.no_grad()
-    def start(self, names: Tensor) -> None:
-        """Initialise the labels with projections of their names: untrained, these differ little."""
-        super().start(self(*[names] * self.texts)[0])
 
 
 class FusedAnchors(LabelAnchors):

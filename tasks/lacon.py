@@ -24,8 +24,6 @@ from tasks.objectives import Objective
 HEADS = 6  # Figure 5b
 TERMS = ("icl", "lcl", "ler")
 Term = Literal["icl", "lcl", "ler"]
-Start = Literal["random", "names"]
-START_HELP = "initial label embeddings: random, or the embeddings of the classes' names"
 LAYERS_HELP = "layers of the objective's own projection head"
 
 
@@ -55,7 +53,6 @@ class LaCon(Objective, name="lacon"):
         metavar="TERM",
         flag=False,
     )
-    label_start: Start = setting("random", help=START_HELP, flag=False)
     projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP, flag=False)
     fusion: ClassVar[bool] = False
 
@@ -137,7 +134,6 @@ class LEAM(Objective, name="leam"):
     """Cross-entropy with label-attentive pooling of the tokens (LEAM; Wang et al., 2018)."""
 
     own_head = own_loss = single_embedding = True
-    label_start: Start = setting("random", help=START_HELP, flag=False)
 
     def of_task(self, task: Task) -> Task:
         """Return a task with cross-entropy of the examples and label embeddings (Eq. 8 and 9)."""
@@ -160,7 +156,6 @@ class LSAN(Objective, name="lsan"):
     """Cross-entropy with one text embedding per label (LSAN; Xiao et al., 2019)."""
 
     own_head = single_embedding = True
-    label_start: Start = setting("random", help=START_HELP, flag=False)
 
     def of_task(self, task: Task) -> Task:
         from tasks.label_heads import LabelSpecific

@@ -100,26 +100,6 @@ def test_the_prediction_is_the_label_of_the_largest_cosine(text, objective):
     torch.testing.assert_close(scores.sum(1), torch.ones(7))
 
 
-@pytest.mark.parametrize("objective", [LaCon, LaConFusion, LEAM, LSAN])
-def test_labels_begin_where_the_names_are(text, objective):
-    head = head_of(with_objective(SST, objective()))
-    random = head.labels.detach().clone()
-    names = text[:5] + 10  # what all have in common tells nothing
-    head.start(names)
-    own = head.projection(names) if issubclass(objective, LaCon) else names
-    apart = F.normalize(own - own.mean(0), dim=-1)
-    torch.testing.assert_close(F.normalize(head.labels, dim=-1), apart)
-    # As long as random ones are on average, so that a learning rate turns them as far.
-    torch.testing.assert_close(head.labels.norm(dim=-1), torch.full((5,), 0.02 * WIDTH**0.5))
-    assert random.norm(dim=-1).mean() == pytest.approx(0.02 * WIDTH**0.5, rel=0.3)
-    if objective is LaCon:  # a name stands for both texts of a pair
-        pair, names = head_of(with_objective(QQP, LaCon())), text[:2]
-        pair.start(names)
-        own = pair.projection(torch.cat([names, names, torch.zeros_like(names)], 1))
-        apart = F.normalize(own - own.mean(0), dim=-1)
-        torch.testing.assert_close(F.normalize(pair.labels, dim=-1), apart)
-
-
 def attended(hidden, labels, convolution, rectified):
     """One sequence at a time, without padding or packing."""
     weight, bias = convolution.weight.flatten(), convolution.bias
