@@ -4,7 +4,7 @@ import pytest
 from run_files import config, metrics, telemetry
 
 from common.errors import SettingsError
-from common.settings import hints_of, methods
+from common.settings import methods
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from tasks import TASK_NAMES, WITH_CLASSES, build_task
@@ -24,7 +24,7 @@ def test_tasks_with_classes_are_known_without_building_them():
 def test_an_objective_builds_the_heads_and_terms_that_it_declares(name):
     objective = methods(Objective)[name]()
     task = with_objective(build_task("rte", pair="joint"), objective)
-    head = task.build_head(12)
+    task.build_head(12)
     assert objective.terms_of("rte") == task.objectives
     plain = build_task("sst").build_head(12)
     parts = with_objective(build_task("sst"), objective).build_head(12).modules()
