@@ -76,11 +76,10 @@ def about(one: str | OwnTask, folder: Path, example: bool) -> AboutTask:
 
 
 def own_lines(own: OwnTask, task: Task, folder: Path, found: Mapping[str, Examples]) -> list[str]:
-    """Return what an own task predicts, and notices about the examples found for it."""
-    from tasks.data import reading_notices, small_split_notices
+    """Return what an own task predicts, and what was left out of its splits."""
+    from tasks.data import reading_notices
 
-    lines = [*own.lines(), *reading_notices(task, folder, found)]
-    return [*lines, *(small_split_notices(task, found) if {"train", "dev"} <= found.keys() else ())]
+    return [*own.lines(), *reading_notices(task, folder, found)]
 
 
 def read_splits(task: Task, folder: Path) -> dict[str, Examples]:

@@ -9,7 +9,7 @@ from minbert.tokenizer import Tokenizer, truncation
 from multitask.settings.config import RunConfig
 from tasks import data_folder
 from tasks.base import Task
-from tasks.data import Split, reading_notices, small_split_notices, tokenized
+from tasks.data import Split, reading_notices, tokenized
 from tasks.readers import limit_of
 
 
@@ -57,5 +57,3 @@ def notices_of(
         if cut:
             what = f"{split} {'pairs' if task.joint else 'texts'}"
             yield truncation(cut, texts, what, tokenizer.max_tokens)
-    if name in config.own_tasks and config.dev_limit is None:
-        yield from small_split_notices(task, examples)

@@ -12,14 +12,11 @@ import torch
 from torch import Tensor
 
 from common.errors import UserError
-from common.text import first_names
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer
 from tasks import data_folder
 from tasks.base import Task
 from tasks.readers import Examples
-
-FEW = 100  # dev examples below which one of them counts a point or more
 
 
 @dataclass(frozen=True)
@@ -86,19 +83,3 @@ def reading_notices(task: Task, folder: Path, splits: Mapping[str, Examples]) ->
         if blank := examples.blank_rows:
             where = task.source.where(folder, split)
             yield f"{blank} rows without label or text skipped in {where}"
-
-
-def small_split_notices(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
-    """Yield that the scores of few dev examples are rough, and which classes cannot be learnt."""
-    train, dev, kind = splits["train"].targets, splits["dev"].targets, task.kind
-    assert train is not None, "train has labels"
-    assert dev is not None, "dev has labels"
-    if len(dev) < FEW:
-        share = kind.main_metric == "accuracy"
-        points = f": one of them is {100 / len(dev):.1f} points" if share else ""
-        yield f"scores on {len(dev)} dev examples are rough{points}"
-    if kind.columns is not None:
-        counts = np.bincount(train, minlength=kind.columns) if kind.classes else train.sum(0)
-        if names := [name for name, n in zip(kind.names, counts, strict=True) if not n]:
-            what = "classes" if kind.classes else "labels"
-            yield f"{what} without a training example: {first_names(names)}"

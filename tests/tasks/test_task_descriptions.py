@@ -9,9 +9,7 @@ import pytest
 
 from common.errors import UserError
 from multitask import RunConfig, task
-from tasks.data import small_split_notices
 from tasks.own_task import own_tasks_of
-from tasks.readers import Examples
 
 ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]
 PAIR = {"type": "classification", "text": ["english", "german"], "label": "same?"}
@@ -34,20 +32,6 @@ def test_a_task_is_stored_with_what_its_file_says(file):
     stored = json.loads(json.dumps([found.to_json()]))
     assert own_tasks_of(stored) == {"mine": found}
     assert task("mine", train=file, text=["english", "german"], label="same?") == found
-
-
-def test_few_dev_examples_and_classes_without_training_examples_are_noticed(tmp_path):
-    found = task([f"text {i}" for i in range(21)], [*"ab" * 10, "c"], folder=tmp_path).build()
-    parts = {"train": [0, 0, 1, 1], "dev": [0, 0, 0, 0]}
-    splits = {name: Examples([], (), np.array(targets)) for name, targets in parts.items()}
-    assert list(small_split_notices(found, splits)) == [
-        "scores on 4 dev examples are rough: one of them is 25.0 points",
-        "classes without a training example: c",
-    ]
-    similar = task([("a", "b")] * 9, [0.5, 1.0, 2.0] * 3, folder=tmp_path).build()
-    assert list(small_split_notices(similar, splits)) == ["scores on 4 dev examples are rough"]
-    enough = {name: Examples([], (), np.arange(300) % 3) for name in parts}
-    assert not list(small_split_notices(found, enough))
 
 
 @pytest.mark.parametrize("labelled", [True, False])
