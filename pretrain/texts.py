@@ -160,7 +160,7 @@ def triplets_of_pairs(path: Path, names: tuple[str, str, str]) -> Iterator[tuple
     did not agree, are skipped.
     """
     pairs = LabelledFiles(
-        files=({"train": str(path)},),
+        files=({"train": str(path), "dev": str(path)},),
         text_columns=names[:2],
         label_columns=names[2:],
         parse_label=class_parser(LABELS),

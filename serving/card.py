@@ -118,7 +118,7 @@ def data(config: RunConfig) -> list[list[str]]:
     built_in = [name for name in config.tasks if name not in config.own_tasks]
     rows = [[f"data of {', '.join(built_in)}", Path(config.data).name]] if built_in else []
     for name, one in config.own_tasks.items():
-        files = [Path(file).name for file in one.files.values()]
+        files = [Path(file).name for file in dict.fromkeys(one.files.values())]
         rows.append([f"data of {name}", ", ".join([*dict.fromkeys(files), str(one.type)])])
     return rows
 

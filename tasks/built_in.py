@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from tasks.readers import (
     clean_sentence,
     number_parser,
 )
-from tasks.splits import SplitFile, shares
+from tasks.splits import shares, split_file
 
 STARS = ("very negative", "negative", "neutral", "positive", "very positive")
 STS_SCALE = 5.0
@@ -209,10 +210,12 @@ class ETPC(TaskOptions, name="etpc"):
         files = course_files(
             *(("etpc-paraphrase",), PAIR, column, parse), test="detection-test-student"
         )
+        (every,) = files.files
+        without_dev = {**every, "dev": every["train"]}
         return Task(
             name="etpc",
             kind=kinds.multi_label(count, names),
-            source=SplitFile(files, shares(), optional_dev=True),
+            source=split_file(replace(files, files=(every, without_dev)), shares),
             build_head=partial(heads.PairClassifier, classes=count, difference=True),
             output=PredictionFile(
                 "etpc-paraphrase-detection",

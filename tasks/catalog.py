@@ -21,7 +21,7 @@ from tasks.base import PAIR_HELP, Pair, Task, TaskOptions
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import class_file
 from tasks.readers import class_parser
-from tasks.splits import SplitFile, first_classes, shares
+from tasks.splits import first_classes, shares, split_file
 
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
 
@@ -62,27 +62,25 @@ class DataSet:
         return f"{name}: {len(self.labels)} classes of {'pairs of texts' * self.pairs or 'texts'}."
 
     def source(self) -> Source:
-        files = {"train": self.train, "dev": self.dev, "test": self.test}
-        first = {split: file for split, file in files.items() if isinstance(file, str)}
-        in_glue = {split: f"glue/{file}" for split, file in first.items()}
+        whole, share = self.dev is None, self.test if isinstance(self.test, float) else None
+        files = {"train": self.train, "dev": self.dev or self.train}
+        if whole:
+            files["test"] = self.test if isinstance(self.test, str) else self.train
+        in_glue = {split: f"glue/{file}" for split, file in files.items()}
         spellings = {s: n for n, label in enumerate(self.labels) for s in label.split("|")}
         source = LabelledFiles(
-            files=(first,) if self.dev is None else (in_glue, first),
+            files=(files,) if whole else (in_glue, files),
             text_columns=self.texts,
             label_columns=(self.label,),
             parse_label=class_parser(spellings),
-            clean_text=clean_review if self.dev is None else str.strip,
+            clean_text=clean_review if whole else str.strip,
             id_column=None,
             quoted=not self.train.endswith(".tsv"),
             header=self.header,
-            labelled_test=self.dev is None,
+            labelled_test=whole,
             joined=self.joined,
         )
-        if self.dev is not None:
-            return source
-        if isinstance(self.test, str):
-            return SplitFile(source, shares())
-        return SplitFile(source, shares(self.test), held=("dev", "test"))
+        return split_file(source, partial(shares, test=share)) if whole else source
 
 
 def clean_review(text: str) -> str:

@@ -37,9 +37,9 @@ class Source(Protocol):
 class LabelledFiles:
     """One file per split, with one or two texts and a label in each row; `test` may have no labels.
 
-    `files` are names by split: the first of those of which any is in the data folder. Without an
-    `id_column` the row number, from 1, is the id. `header` names the columns of files without a
-    header line.
+    `files` are names by split: the first of those whose dev file is in the data folder. Without an
+    `id_column` the row number, from 1, is the id. `header` names the columns
+    of files without a header line.
 
     `parse_label` reads a label: whole numbers are classes; rows without a label are skipped. With
     several `label_columns`, each has one of several labels. With
@@ -126,8 +126,8 @@ class LabelledFiles:
         return tuple(found) if len(found) > 1 else found[0]
 
     def where(self, folder: Path, split: str) -> str:
-        having = (one for one in self.files if any((folder / n).exists() for n in one.values()))
-        return str(folder / next(having, self.files[0])[split])
+        here = (one for one in self.files if (folder / one["dev"]).exists())
+        return str(folder / next(here, self.files[0])[split])
 
 
 def files_of(source: Any) -> Any:

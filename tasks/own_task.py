@@ -21,7 +21,7 @@ from tasks.built_in import TASK_NAMES, TASKS
 from tasks.labelled_files import LabelledFiles
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import LEARNT, TypeName, infer_type, learnt, parts
-from tasks.splits import SplitFile, by_hash
+from tasks.splits import by_hash, split_file
 from tasks.tables import TABLES, DataError, read_table, to_text
 
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
@@ -100,8 +100,9 @@ class OwnTask(TaskOptions):
 
     @property
     def files(self) -> dict[str, str]:
-        """Return the files of the splits that have one."""
-        every = {split: getattr(self, split) for split in FILES}
+        """Return the file of each split; of a single file, dev and test are parts."""
+        rest = self.train if self.dev is None else None
+        every = {"train": self.train, "dev": self.dev or rest, "test": self.test or rest}
         return {split: file for split, file in every.items() if file is not None}
 
     @property
@@ -173,13 +174,12 @@ class OwnTask(TaskOptions):
             clean_text=str.strip,
             id_column=self.id,
             quoted=self.quotes,
-            labelled_test=bool(self.test_labels) or {*self.files} == {"train"},
+            labelled_test=bool(self.test_labels) or self.test is None,
             lower_ids=False,
             skip_blank_texts=True,
         )
         rule = partial(by_hash, test=self.test is None)
-        held = ("dev", "test") if self.test is None else ("dev",)
-        source = SplitFile(files, rule, held) if self.dev is None else files
+        source = split_file(files, rule) if self.dev is None else files
         joint, texts = self.pair == "joint", len(self.text)
         return Task(self.name, kind, source, head, output, joint=joint, texts=texts)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +18,7 @@ from common.settings import AtLeastOne, Count, Settings, setting
 from tasks.base import Task
 from tasks.labelled_files import Source, files_of
 from tasks.readers import Examples
-from tasks.splits import DerivedSource, WithoutLeaks, random_split
+from tasks.splits import Derived, deal, split_by, without_leaks
 from tasks.tables import DataError
 
 MAX_DEV = 500  # examples of dev (Moukafih et al., 2022, section 4.1)
@@ -45,16 +47,15 @@ class HeldOutTenth(Protocol, name="held-out"):
     """A tenth of train as dev, dev as test; tasks whose test has labels keep all their splits."""
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        def make(examples: Examples, split: str, where: str) -> Examples:
+        def make(examples: Examples, split: str, folder: Path) -> Examples:
             if split == "test":
                 return examples
-            count = max(1, round(HELD_OUT * len(examples)))
-            dev, train = random_split(examples, count, where)
-            return dev if split == "dev" else train
+            held = partial(deal, sizes={"dev": max(1, round(HELD_OUT * len(examples)))})
+            return split_by(examples, held, source.where(folder, "train"))[split]
 
         if (test := labelled_test(task)) == "test":
             return source
-        return DerivedSource(source, make, {"train": "train", "dev": "train", "test": test})
+        return Derived(source, make, {"train": "train", "dev": "train", "test": test})
 
 
 class DrawingProtocol(Protocol):
@@ -94,11 +95,12 @@ class DrawingProtocol(Protocol):
         return found if split == "train" else replace(found, blank_rows=0)  # reported once
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        def make(examples: Examples, split: str, where: str) -> Examples:
+        def make(examples: Examples, split: str, folder: Path) -> Examples:
+            where = source.where(folder, "train")
             return examples if split == "test" else self.draw(examples, split, task, seed, where)
 
         origin = {"train": "train", "dev": "train", "test": labelled_test(task)}
-        return DerivedSource(source, make, origin)
+        return Derived(source, make, origin)
 
 
 class FewShots(DrawingProtocol, name="few-shot"):
@@ -121,15 +123,17 @@ class FewShots(DrawingProtocol, name="few-shot"):
     def source(self, source: Source, task: Task, seed: int) -> Source:
         test = labelled_test(task)
 
-        def make(examples: Examples, split: str, where: str) -> Examples:
+        def make(examples: Examples, split: str, folder: Path) -> Examples:
             if split == "train":
+                where = source.where(folder, "train")
                 return self.draw(examples, split, task, [seed, self.shots or 0], where)
             if split == "test" and test == "test":
                 return examples
-            dev, rest = random_split(examples, min(MAX_DEV, len(examples) // 2), where)
-            return dev if split == "dev" else rest
+            half = partial(deal, sizes={"dev": min(MAX_DEV, len(examples) // 2)})
+            found = split_by(examples, half, source.where(folder, "dev"))
+            return found["dev" if split == "dev" else "train"]
 
-        return DerivedSource(source, make, {"train": "train", "dev": "dev", "test": test})
+        return Derived(source, make, {"train": "train", "dev": "dev", "test": test})
 
 
 class CappedClasses(DrawingProtocol, name="capped"):
@@ -182,8 +186,8 @@ def apply_protocol(
     if others is None:
         return protocol.source(task.source, task, seed)
     if protocol.removes_leaks_first:
-        return protocol.source(WithoutLeaks(task.source, others), task, seed)
-    return WithoutLeaks(protocol.source(task.source, task, seed), others)
+        return protocol.source(without_leaks(task.source, others), task, seed)
+    return without_leaks(protocol.source(task.source, task, seed), others)
 
 
 def labelled_test(task: Task) -> str:

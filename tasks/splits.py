@@ -5,24 +5,24 @@ Protocols, with which users choose a split, are in `protocols.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from tasks.labelled_files import LabelledFiles, Source
-from tasks.readers import Examples, Limit, amount, normalise_text, text_hash
+from tasks.labelled_files import Source
+from tasks.readers import Examples, Limit, normalise_text, text_hash
 from tasks.tables import DataError
 
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
 
-# (examples of the source's split, the new split, its files for messages) -> its examples.
-Make = Callable[[Examples, str, str], Examples]
+# (examples of the source's split, the new split, the data folder) -> its examples.
+Make = Callable[[Examples, str, Path], Examples]
 
 
 @dataclass(frozen=True)
-class DerivedSource:
+class Derived:
     """Splits that a function derives from another source's; `origin` maps each to one of these."""
 
     source: Source
@@ -35,55 +35,49 @@ class DerivedSource:
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         examples = self.source.read(folder, self.origin[split])
-        return self.make(examples, split, self.where(folder, split)).sample(limit)
+        return self.make(examples, split, folder).sample(limit)
 
     def where(self, folder: Path, split: str) -> str:
         return self.source.where(folder, self.origin[split])
 
 
-def first_classes(source: Source, count: int) -> DerivedSource:
+def derived(source: Source, make: Make) -> Derived:
+    """Return a source whose splits are each derived from the split of the same name."""
+    return Derived(source, make, {split: split for split in source.splits})
+
+
+def first_classes(source: Source, count: int) -> Derived:
     """Keep the examples of the first `count` classes; keep all of a test file without labels."""
 
-    def make(examples: Examples, split: str, where: str) -> Examples:
+    def make(examples: Examples, split: str, folder: Path) -> Examples:
         if examples.targets is None:
             return examples
         rows = np.flatnonzero(examples.targets < count)
         if not len(rows):
+            where = source.where(folder, split)
             raise DataError(f"{where}: expected examples of the first {count} classes, found none")
         return examples.select(rows)
 
-    return DerivedSource(source, make, {split: split for split in source.splits})
+    return derived(source, make)
 
 
-@dataclass(frozen=True)
-class WithoutLeaks:
+def without_leaks(source: Source, others: tuple[Source, ...]) -> Derived:
     """Leave out training examples that are also in dev or test, of the source or of `others`.
 
-    Texts are compared by `normalise_text`. In a pair both must be equal, in either order. A limit
-    applies to the examples that are left.
+    Texts are compared by `normalise_text`. In a pair both must be equal, in either order.
     """
 
-    source: Source
-    others: tuple[Source, ...]
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return self.source.splits
-
-    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
+    def make(examples: Examples, split: str, folder: Path) -> Examples:
         if split != "train":
-            return self.source.read(folder, split, limit)
-        held = {key for source in (self.source, *self.others) for key in held_out(source, folder)}
-        examples = self.source.read(folder, "train")
+            return examples
+        held = {key for one in (source, *others) for key in held_out(one, folder)}
         fresh = np.array([key not in held for key in keys(examples)], bool)
         if not fresh.any():
-            where = self.where(folder, split)
+            where = source.where(folder, split)
             raise DataError(f"{where}: expected examples that are not in dev or test, found none")
-        kept = examples.select(np.flatnonzero(fresh))
-        return replace(kept, leaked=int((~fresh).sum())).sample(limit)
+        return replace(examples.select(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
 
-    def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, split)
+    return derived(source, make)
 
 
 def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
@@ -106,94 +100,70 @@ def keys(examples: Examples) -> list[frozenset[str]]:
     return [frozenset(map(normalise_text, texts)) for texts in zip(*examples.texts, strict=True)]
 
 
-# (a hash of each example) -> the rows of each split, in a random order.
-Rule = Callable[[np.ndarray], dict[str, np.ndarray]]
+# (a hash of each example's texts) -> the rows of train and of parts held out of it.
+Rule = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 
-@dataclass(frozen=True)
-class SplitFile:
-    """Splits of a training file by a rule, the same for every run; `held` are those beside train.
+def split_file(source: Source, rule: Rule) -> Derived:
+    """Split the training file by a rule, the same for every run.
 
-    Examples with equal texts are in the same split. With `optional_dev`, a file for dev is used if
-    there is one.
+    Dev and test are parts of it if the source has no other files for them.
     """
 
-    source: LabelledFiles
-    rule: Rule
-    held: tuple[str, ...] = ("dev",)
-    optional_dev: bool = False
-    splits: tuple[str, ...] = ("train", "dev", "test")
+    def make(examples: Examples, split: str, folder: Path) -> Examples:
+        whole = source.where(folder, "train")
+        held = [one for one in ("dev", "test") if source.where(folder, one) == whole]
+        if split not in ("train", *held) or not held:
+            return examples
+        return split_by(examples, rule, whole)[split]
 
-    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        if not self.parted(folder, split):
-            return self.source.read(folder, split, limit)
-        examples = self.source.read(folder, "train")
-        parts = self.rule(hashes(examples))
-        check_parts(parts, len(examples), self.where(folder, "train"))
-        rows = parts[split]
-        if split != "train":  # blank rows are reported once
-            return replace(examples.select(np.sort(rows)), blank_rows=0)
-        drawn = rows[: amount(len(rows), limit)]
-        before = None if len(drawn) == len(rows) else len(rows)
-        return replace(examples.select(np.sort(drawn)), drawn_from=before)
-
-    def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, "train" if self.parted(folder, split) else split)
-
-    def parted(self, folder: Path, split: str) -> bool:
-        """Return whether a split is a part of the training file."""
-        if self.optional_dev and Path(self.source.where(folder, "dev")).exists():
-            return False
-        return split in ("train", *self.held)
+    return derived(source, make)
 
 
-def shares(test: float | None = None) -> Rule:
-    """Return a rule: a tenth, at most 10,000 examples, is dev, and perhaps this share is test."""
+def split_by(examples: Examples, rule: Rule, where: str) -> dict[str, Examples]:
+    """Return train, and the parts that a rule holds out; raise DataError if one is empty.
 
-    def parts(known: np.ndarray) -> dict[str, np.ndarray]:
-        sizes = {"dev": min(MOST_DEV, max(1, round(DEV * len(known))))}
-        if test is not None:
-            sizes = {"test": max(1, round(test * len(known))), **sizes}
-        order = np.random.default_rng(0).permutation(len(known))
-        return dict(zip(("train", *sizes), deal(known, order, [*sizes.values()]), strict=True))
-
-    return parts
-
-
-def by_hash(known: np.ndarray, test: bool) -> dict[str, np.ndarray]:
-    """Return a tenth of the rows as dev, and with `test` another tenth as test, by their hashes.
-
-    So a row and a text are in the same split of all tasks and of all files.
+    Examples with equal texts are in the same part.
     """
-    tenths = np.array([*["train"] * 8, "dev", "test" if test else "train"])
-    order = np.random.default_rng(0).permutation(len(known))
-    part = tenths[known % 10][order]
-    return {split: order[part == split] for split in np.unique(tenths)}
-
-
-def hashes(examples: Examples) -> np.ndarray:
-    """Return a 64-bit hash of each example's texts."""
-    every = zip(*examples.texts, strict=True)
-    return np.fromiter(map(text_hash, every), np.uint64, len(examples))
-
-
-def check_parts(parts: Mapping[str, np.ndarray], count: int, where: str) -> None:
-    """Raise DataError if there are no rows for one of the splits."""
-    for split, rows in parts.items():
+    texts = zip(*examples.texts, strict=True)
+    found = rule(np.fromiter(map(text_hash, texts), np.uint64, len(examples)))
+    for split, rows in found.items():
         if not len(rows):
             expected = f"expected more examples with different texts, found none for {split}"
             cure = "add rows, or name files for dev and test"
-            raise DataError(f"{where}: {expected} among {count:,}; {cure}")
+            raise DataError(f"{where}: {expected} among {len(examples):,}; {cure}")
+    blank = {"train": examples.blank_rows}  # which is reported once
+    return {
+        split: replace(examples.select(np.sort(rows)), blank_rows=blank.get(split, 0))
+        for split, rows in found.items()
+    }
 
 
-def deal(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
-    """Deal rows in this order; return the rest, then parts of at most these sizes.
+def shares(known: np.ndarray, test: float | None = None) -> dict[str, np.ndarray]:
+    """Hold out a tenth as dev, at most 10,000 examples, and perhaps a share as test."""
+    sizes = {} if test is None else {"test": max(1, round(test * len(known)))}
+    return deal(known, {**sizes, "dev": min(MOST_DEV, max(1, round(DEV * len(known))))})
 
-    Rows of the same hash are in one part, or all in the rest if they do not fit.
+
+def by_hash(known: np.ndarray, test: bool) -> dict[str, np.ndarray]:
+    """Hold out a tenth of the rows as dev, and with `test` another tenth as test, by their hashes.
+
+    So a row and a text are in the same split of all tasks and of all files.
     """
+    part = np.array([*["train"] * 8, "dev", "test" if test else "train"])[known % 10]
+    splits = ("train", "dev", "test") if test else ("train", "dev")
+    return {split: np.flatnonzero(part == split) for split in splits}
+
+
+def deal(known: np.ndarray, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """Hold out parts of at most these sizes at random, always the same ones.
+
+    Rows of the same hash are in one part, or all in train if they do not fit.
+    """
+    order = np.random.default_rng(0).permutation(len(known))
     _, group, counts = np.unique(known, return_inverse=True, return_counts=True)
     part = np.zeros(len(counts), np.int64)
-    for number, size in enumerate(sizes, 1):
+    for number, size in enumerate(sizes.values(), 1):
         room = size
         for row in order:
             if not room:
@@ -201,19 +171,7 @@ def deal(known: np.ndarray, order: np.ndarray, sizes: Sequence[int]) -> list[np.
             if not part[group[row]] and counts[group[row]] <= room:
                 part[group[row]] = number
                 room -= counts[group[row]]
-    return [order[part[group[order]] == number] for number in range(len(sizes) + 1)]
-
-
-def random_split(examples: Examples, count: int, where: str) -> tuple[Examples, Examples]:
-    """Draw `count` examples, always the same ones, and return them and the others.
-
-    Examples with equal texts stay together, so that no text is on both sides; if they do not fit,
-    fewer than `count` are drawn.
-    """
-    if not 0 < count < len(examples):
-        raise DataError(f"{where}: expected at least two examples to split, found {len(examples)}")
-    order = np.random.default_rng(0).permutation(len(examples))
-    others, drawn = deal(hashes(examples), order, (count,))
-    check_parts({"one of two parts": drawn}, len(examples), where)
-    first, rest = (examples.select(np.sort(rows)) for rows in (drawn, others))
-    return replace(first, blank_rows=0), rest  # blank labels are reported once
+    return {
+        split: np.flatnonzero(part[group] == number)
+        for number, split in enumerate(("train", *sizes))
+    }

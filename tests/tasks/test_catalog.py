@@ -46,16 +46,16 @@ def glue(tmp_path):
 
 
 def write_clue(folder, name, labels):
-    """Write the train file of a task with these labels."""
+    """Write train and dev of a task with these labels."""
     declared = CLUE[name]
-    file = folder / declared.train
-    file.parent.mkdir(parents=True, exist_ok=True)
+    place = folder / declared.train
+    place.parent.mkdir(parents=True, exist_ok=True)
     lines = [
         json.dumps(dict.fromkeys(declared.texts, f"文 {i}") | {"label": label, "id": i}) + "\n"
         for i, label in enumerate(labels)
     ]
-    file.write_text("".join(lines), "utf-8")
-    return file
+    for file in (declared.train, declared.dev):
+        (folder / file).write_text("".join(lines), "utf-8")
 
 
 def write_reviews(folder, name, rows=60):

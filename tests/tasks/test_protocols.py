@@ -20,7 +20,7 @@ from tasks.protocols import (
     Protocol,
     apply_protocol,
 )
-from tasks.splits import WithoutLeaks
+from tasks.splits import without_leaks
 from tasks.tables import DataError
 from tests.tasks.sources import Given, Invented
 
@@ -110,14 +110,15 @@ def test_a_test_file_with_labels_is_test(name, labels, tmp_path):
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_leaks_are_removed_last_except_before_few_shots(name):
-    task, other = build_task("sst"), build_task("sts").source
-    source = apply_protocol(task, protocol(name), 3, (other,))
+def test_no_held_out_text_is_in_train_and_no_shot_is_lost(name):
+    known = Given({"dev": ([f"train{row}" for row in range(0, 600, 2)],)})
+    task = replace(build_task("sst"), kind=classification(3, names=NAMES), source=Invented(MANY))
+    found = apply_protocol(task, protocol(name), 3, (known,)).read(FOLDER, "train")
+    assert not set(found.texts[0]) & set(known.texts["dev"][0])
     if name == "few-shot":
-        source = source.source
-    assert isinstance(source, WithoutLeaks)
-    assert source.others == (other,)
-    assert source.where(FOLDER, "train") == task.source.where(FOLDER, "train")
+        assert len(found) == 20
+    else:
+        assert found.leaked > 0
 
 
 @pytest.mark.parametrize("name", DRAWING)
@@ -137,8 +138,8 @@ TINY = {"train": (1, 0, 0), "dev": (1, 0, 0)}
     [
         (FewShots(2), COUNTS, "train", "expected a shot per class, 3, found 2"),
         (FewShots(30), COUNTS, "train", "expected 10 examples of class good for train, found 6"),
-        (FewShots(3), TINY, "test", "expected at least two examples to split"),
-        (HeldOutTenth(), TINY, "dev", "expected at least two examples to split"),
+        (FewShots(3), TINY, "test", "expected more examples with different texts, found none"),
+        (HeldOutTenth(), TINY, "dev", "expected more examples with different texts, found none"),
         (FewPerClass(60), MANY, "train", "expected 120 examples of class bad for train and dev"),
         (CappedClasses(5), TINY, "dev", "expected a class with two or more examples, found"),
     ],
@@ -162,12 +163,12 @@ def test_equal_texts_are_in_one_split():
 def test_training_examples_that_are_held_out_elsewhere_are_left_out():
     own = Given({"train": (["A cat.", "a dog", "one bird", "Fresh"],), "dev": (["One bird!"],)})
     other = Given({"train": (["Fresh"],), "test": (["a CAT"],)})
-    found = WithoutLeaks(own, (other,)).read(FOLDER, "train")
+    found = without_leaks(own, (other,)).read(FOLDER, "train")
     assert found.texts == (["a dog", "Fresh"],)
     assert (found.targets.tolist(), found.leaked) == ([1, 3], 2)
-    assert len(WithoutLeaks(own, (other,)).read(FOLDER, "train", 1)) == 1
-    assert WithoutLeaks(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
+    assert len(without_leaks(own, (other,)).read(FOLDER, "train", 1)) == 1
+    assert without_leaks(own, (other,)).read(FOLDER, "dev").texts == (["One bird!"],)
     with pytest.raises(DataError, match="expected examples that are not in dev or test"):
-        WithoutLeaks(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
+        without_leaks(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
     pairs = Given({"train": (["a", "b", "c"], ["x", "y", "z"]), "dev": (["X", "b"], ["a", "q"])})
-    assert WithoutLeaks(pairs, ()).read(FOLDER, "train").texts == (["b", "c"], ["y", "z"])
+    assert without_leaks(pairs, ()).read(FOLDER, "train").texts == (["b", "c"], ["y", "z"])

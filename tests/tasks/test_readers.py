@@ -124,7 +124,9 @@ def test_what_the_csv_module_wrote_is_read_back(tmp_path, pairs):
         writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL)
         writer.writerow(["id", "a", "b"])
         writer.writerows((str(i), *pair) for i, pair in enumerate(pairs))
-    files = LabelledFiles(({"test": path.name},), ("a", "b"), ("label",), float, str)
+    files = LabelledFiles(
+        ({"dev": path.name, "test": path.name},), ("a", "b"), ("label",), float, str
+    )
     found = files.read(tmp_path, "test")
     assert list(zip(*found.texts, strict=True)) == pairs
 
