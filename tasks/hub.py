@@ -6,8 +6,8 @@ same data, of the same sizes and always the same.
 
 from __future__ import annotations
 
+import csv
 import hashlib
-import io
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -19,8 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from common.csv_rows import row_writer
-from tasks import CS224N, DATA_SETS, build_task
+from tasks import DATA_SETS, build_task
 from tasks.labelled_files import LabelledFiles, files_of
 from tasks.tables import DataError
 
@@ -83,40 +82,32 @@ def write(name: str, splits: Mapping[str, Rows], folder: Path) -> list[Path]:
         for split, rows in splits.items():
             file = Path(source.where(Path(aside), split))
             file.parent.mkdir(parents=True, exist_ok=True)
-            lines = cs224n_lines if name in CS224N else glue_lines
-            file.write_text(lines(name, source, split, rows), "utf-8", newline="")
+            write_rows(file, name, source, rows, labelled=split != "test")
             task.read(Path(aside), split)
             files.append(folder / file.relative_to(aside))
         shutil.copytree(aside, folder, dirs_exist_ok=True)
     return files
 
 
-def cs224n_lines(name: str, source: LabelledFiles, split: str, rows: Rows) -> str:
-    """Return tab-separated lines with an unnamed index before `id`; test has no labels."""
-    labelled = split != "test"
-    number = int if name == "sst" else float  # others' labels have a decimal point
-    file = io.StringIO()
-    writer = row_writer(file, "\t")
-    header = ["", "id", *source.text_columns, *source.label_columns]
-    writer.writerow(header if labelled else header[:-1])
-    for place, (*texts, label) in enumerate(rows):
-        key = hashlib.sha256(f"{split} {place} {texts}".encode()).hexdigest()[:25]
-        if not isinstance(label, int | float):
-            raise DataError(f"{name} {split}, row {place + 1}: expected a number, found {label!r}")
-        writer.writerow([place, key, *texts, *([number(label)] if labelled else [])])
-    return file.getvalue()
+def write_rows(file: Path, name: str, source: LabelledFiles, rows: Rows, labelled: bool) -> None:
+    """Write a tab-separated file with the columns of a task, without quotes if it has none.
 
-
-def glue_lines(name: str, source: LabelledFiles, split: str, rows: Rows) -> str:
-    """Return lines in GLUE's own layout: tab-separated, without quotes."""
-    labels = DATA_SETS[name].labels
-    columns = (*source.text_columns, *source.label_columns)
-    header = source.header or columns
-    lines = [] if source.header else ["\t".join(header)]
-    for *texts, label in rows:
-        if label not in range(len(labels)):
-            raise DataError(f"{name} {split}: expected the number of a class, found {label!r}")
-        cells = [*(" ".join(text.split()) for text in texts), labels[label]]
-        row = dict(zip(columns, cells, strict=True))
-        lines.append("\t".join(row.get(column, "") for column in header))
-    return "\n".join(lines) + "\n"
+    The ids are checksums, if the task has ids. Line breaks, tabs and other spaces become one space.
+    """
+    columns = [*source.text_columns, *(source.label_columns if labelled else ())]
+    header = source.header or [*filter(None, [source.id_column]), *columns]
+    mark, quoting = ('"', csv.QUOTE_MINIMAL) if source.quoted else (None, csv.QUOTE_NONE)
+    style: Any = {"delimiter": "\t", "quotechar": mark, "quoting": quoting, "lineterminator": "\n"}
+    labels = DATA_SETS[name].labels if name in DATA_SETS else None
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.DictWriter(opened, header, "", "ignore", **style)
+        if source.header is None:
+            writer.writeheader()
+        for place, (*texts, label) in enumerate(rows):
+            if labels is not None and label not in range(len(labels)):
+                line = f"expected the number of a class, found {label!r}"
+                raise DataError(f"{name}, row {place + 1}: {line}")
+            cells = [" ".join(text.split()) for text in texts]
+            cells.append(labels[label] if labels else label)
+            key = hashlib.sha256(f"{file.name} {place} {texts}".encode()).hexdigest()[:25]
+            writer.writerow({"id": key, **dict(zip(columns, cells, strict=False))})
