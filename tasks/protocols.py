@@ -6,7 +6,7 @@ random seed always draws the same training examples; test does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -25,17 +25,19 @@ MAX_DEV = 500  # examples of dev (Moukafih et al., 2022, section 4.1)
 HELD_OUT = 0.1  # of the training examples, as dev
 CAPPED_DEV = 0.05  # of the drawn examples, as dev (Zhang et al., 2022)
 Parts = dict[str, slice]  # train and dev, of the shuffled examples of a class
+# (examples, the new split, their file for messages) -> its examples
+Make = Callable[[Examples, str, str], Examples]
 
 
 class Protocol(Settings, name="files"):
     """The splits of a task's files; other protocols derive theirs from labelled examples of these.
 
-    `draws` are the splits whose number of examples the protocol sets; it then needs classes.
-    `removes_leaks_first`: texts of dev and test are removed from train before examples are drawn,
-    so that none of these are lost. Elsewhere dev is a part of train, which may repeat texts.
+    One that `draws` examples of each class needs classes. `removes_leaks_first`: texts of dev and
+    test are removed from train before examples are drawn, so that none of these are lost. Elsewhere
+    dev is a part of train, which may repeat texts.
     """
 
-    draws: ClassVar[tuple[str, ...]] = ()
+    draws: ClassVar[bool] = False
     removes_leaks_first: ClassVar[bool] = False
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
@@ -43,25 +45,38 @@ class Protocol(Settings, name="files"):
         return source
 
 
+def labelled_test(task: Task) -> str:
+    """Return the split whose labelled examples are test: test if it has labels, else dev."""
+    return "test" if getattr(files_of(task.source), "labelled_test", False) else "dev"
+
+
+def derive(source: Source, task: Task, make: Make, dev: str = "train") -> Derived:
+    """Return train, dev of the split `dev`, and test; only from a split that has dev, it is made."""
+    origin = {"train": "train", "dev": dev, "test": labelled_test(task)}
+
+    def made(examples: Examples, split: str, folder: Path) -> Examples:
+        if split == "test" and origin["test"] != dev:
+            return examples
+        return make(examples, split, source.where(folder, origin[split]))
+
+    return Derived(source, made, origin)
+
+
 class HeldOutTenth(Protocol, name="held-out"):
     """A tenth of train as dev, dev as test; tasks whose test has labels keep all their splits."""
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        def make(examples: Examples, split: str, folder: Path) -> Examples:
-            if split == "test":
-                return examples
+        def make(examples: Examples, split: str, where: str) -> Examples:
             held = partial(deal, sizes={"dev": max(1, round(HELD_OUT * len(examples)))})
-            return split_by(examples, held, source.where(folder, "train"))[split]
+            return split_by(examples, held, where)[split]
 
-        if (test := labelled_test(task)) == "test":
-            return source
-        return Derived(source, make, {"train": "train", "dev": "train", "test": test})
+        return source if labelled_test(task) == "test" else derive(source, task, make)
 
 
 class DrawingProtocol(Protocol):
     """A protocol that draws some examples of each class."""
 
-    draws: ClassVar[tuple[str, ...]] = ("train", "dev")
+    draws = True
     shots: Count | None = setting(
         None,
         help="labelled examples: few-shot: in all; imbalanced: of the rarest class; else of each",
@@ -77,7 +92,7 @@ class DrawingProtocol(Protocol):
         raise NotImplementedError
 
     def draw(
-        self, examples: Examples, split: str, task: Task, seed: int | list[int], where: str
+        self, examples: Examples, split: str, where: str, task: Task, seed: int | list[int]
     ) -> Examples:
         """Return the examples of train or dev; raise DataError if a class has too few."""
         draw, names = np.random.default_rng(seed), task.kind.names
@@ -95,12 +110,9 @@ class DrawingProtocol(Protocol):
         return found if split == "train" else replace(found, blank_rows=0)  # reported once
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        def make(examples: Examples, split: str, folder: Path) -> Examples:
-            where = source.where(folder, "train")
-            return examples if split == "test" else self.draw(examples, split, task, seed, where)
-
-        origin = {"train": "train", "dev": "train", "test": labelled_test(task)}
-        return Derived(source, make, origin)
+        return derive(
+            source, task, lambda one, split, where: self.draw(one, split, task, seed, where)
+        )
 
 
 class FewShots(DrawingProtocol, name="few-shot"):
@@ -110,7 +122,6 @@ class FewShots(DrawingProtocol, name="few-shot"):
     test split with labels is used as it is.
     """
 
-    draws = ("train",)
     removes_leaks_first = True
 
     def parts(self, sizes: list[int]) -> list[Parts]:
@@ -121,19 +132,13 @@ class FewShots(DrawingProtocol, name="few-shot"):
         return [{"train": slice(share + (label < more))} for label in range(len(sizes))]
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        test = labelled_test(task)
-
-        def make(examples: Examples, split: str, folder: Path) -> Examples:
+        def make(examples: Examples, split: str, where: str) -> Examples:
             if split == "train":
-                where = source.where(folder, "train")
-                return self.draw(examples, split, task, [seed, self.shots or 0], where)
-            if split == "test" and test == "test":
-                return examples
+                return self.draw(examples, split, where, task, [seed, self.shots or 0])
             half = partial(deal, sizes={"dev": min(MAX_DEV, len(examples) // 2)})
-            found = split_by(examples, half, source.where(folder, "dev"))
-            return found["dev" if split == "dev" else "train"]
+            return split_by(examples, half, where)["dev" if split == "dev" else "train"]
 
-        return Derived(source, make, {"train": "train", "dev": "dev", "test": test})
+        return derive(source, task, make, "dev")
 
 
 class CappedClasses(DrawingProtocol, name="capped"):
@@ -188,8 +193,3 @@ def apply_protocol(
     if protocol.removes_leaks_first:
         return protocol.source(without_leaks(task.source, others), task, seed)
     return without_leaks(protocol.source(task.source, task, seed), others)
-
-
-def labelled_test(task: Task) -> str:
-    """Return the split whose labelled examples are test: test if it has labels, else dev."""
-    return "test" if getattr(files_of(task.source), "labelled_test", False) else "dev"
