@@ -51,7 +51,7 @@ def labelled_test(task: Task) -> str:
 
 
 def derive(source: Source, task: Task, make: Make, dev: str = "train") -> Derived:
-    """Return train, dev of the split `dev`, and test; only from a split that has dev, it is made."""
+    """Return train, a dev made from the split `dev`, and a test that is left whole elsewhere."""
     origin = {"train": "train", "dev": dev, "test": labelled_test(task)}
 
     def made(examples: Examples, split: str, folder: Path) -> Examples:
@@ -110,9 +110,7 @@ class DrawingProtocol(Protocol):
         return found if split == "train" else replace(found, blank_rows=0)  # reported once
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        return derive(
-            source, task, lambda one, split, where: self.draw(one, split, task, seed, where)
-        )
+        return derive(source, task, partial(self.draw, task=task, seed=seed))
 
 
 class FewShots(DrawingProtocol, name="few-shot"):
