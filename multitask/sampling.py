@@ -70,14 +70,6 @@ class Workload:
         return tuple(-(-size // self.batch_size) for size in self.sizes)
 
 
-@dataclass(frozen=True)
-class FirstTask:
-    """The only task of the first `epochs` epochs; None means the largest one, and one epoch."""
-
-    task: str | None
-    epochs: int | None
-
-
 class EpochFigures(NamedTuple):
     """What a finished epoch has shown of each task, float64 (tasks,); NaN where it is unknown.
 
@@ -125,10 +117,6 @@ class Sampler(Settings):
                 f"sampler {self.name}: {expected}, found {probabilities}: {error}"
             ) from error
 
-    def first(self) -> FirstTask | None:
-        """Return the only task of the first epochs, or None if all tasks are sampled."""
-        return None
-
 
 class RoundRobin(Sampler, name="round-robin"):
     """One batch of each task in turn, until the smallest task is exhausted (BEES, min-size).
@@ -155,9 +143,6 @@ class BeginsWithOneTask(Settings):
     first_epochs: Count | None = setting(
         None, help="number of epochs that train only the first task (default: 1 of several epochs)"
     )
-
-    def first(self) -> FirstTask:
-        return FirstTask(self.first_task, self.first_epochs)
 
 
 class Hybrid(BeginsWithOneTask, RoundRobin, name="hybrid"):
@@ -233,10 +218,6 @@ class Schedule(Settings):
     """The grouping of batches into steps; with `one_batch` every batch is a separate step."""
 
     one_batch: ClassVar[bool] = False
-
-    def first(self) -> FirstTask | None:
-        """Return the only task of the first epochs, or None if all tasks are sampled."""
-        return None
 
 
 class Joint(Schedule, name="joint"):

@@ -9,7 +9,7 @@ from common.settings import methods
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig
 from multitask.combiners import Combiner
-from multitask.loop.streams import next_batches
+from multitask.loop.batches import next_batches
 from multitask.run import complete, make_trainer
 from serving import MultiTaskModel
 from tasks import CS224N, build_task, data_folder

@@ -20,15 +20,14 @@ from multitask.checkpoint import load_last, save, save_last
 from multitask.combiners import Setup
 from multitask.control import RunControl
 from multitask.distributed import Processes
+from multitask.loop.batches import build_plan, make_streams, next_batches
 from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.loop.gradients import check_finite
 from multitask.loop.progress import Progress
 from multitask.loop.step import StepGradient, StepResult
 from multitask.loop.step_losses import StepLosses
-from multitask.loop.streams import make_streams, next_batches
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
 from multitask.model import EncoderWithHeads
-from multitask.plan import build_plan
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from tasks.base import Task

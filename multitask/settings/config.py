@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from common.settings import (
 from common.suggestions import suggestion
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
-from multitask.sampling import FirstTask
 from multitask.settings.methods import ROLES
 from multitask.settings.presets import preset_settings
 from multitask.settings.run_settings import RunSettings
@@ -136,14 +135,6 @@ class RunConfig(RunSettings):
     def text_file(self) -> str | None:
         """The file that pre-training reads instead of tasks; None without one."""
         return self.pretraining_objective.file if self.pretrains and self.objective else None
-
-    def first(self) -> FirstTask | None:
-        """Return the only task of the first epochs; None if all tasks are sampled."""
-        found = self.sampling.first() or self.schedule.first()
-        if found is None:
-            return None
-        epochs = min(1, self.epochs - 1) if found.epochs is None else found.epochs
-        return replace(found, epochs=epochs) if epochs else None
 
     @property
     def own_tasks(self) -> dict[str, OwnTask]:

@@ -26,9 +26,9 @@ def faults(c: RunConfig) -> Iterator[str]:
 
 def names_of_tasks(c: RunConfig) -> Iterator[str]:
     """Yield settings of tasks that the run does not have."""
-    first = c.first()
+    named = (getattr(one, "first_task", None) for one in (c.sampling, c.schedule))
     by_task: dict[str, Any] = {
-        "first_task": [first.task] if first and first.task else [],
+        "first_task": [*filter(None, named)],
         **{f"{one.prefix}weight": one.weight for one in c.regularizers},
     }
     by_task |= {"auxiliary": c.auxiliary, "branch": c.own_layers, "limit": c.limit}

@@ -7,7 +7,7 @@ import torch
 
 from multitask.assembly import assemble
 from multitask.distributed import Processes, connected_processes
-from multitask.loop.streams import next_batches
+from multitask.loop.batches import next_batches
 from multitask.loop.trainer import Trainer
 from multitask.regularizers import Smart
 from multitask.settings.config import RunConfig

@@ -10,7 +10,7 @@ from tolerances import assert_near_in_norm
 from common.errors import SettingsError
 from multitask.assembly import assemble, build_model
 from multitask.config_tasks import build_tasks
-from multitask.loop.streams import next_batches
+from multitask.loop.batches import next_batches
 from multitask.regularizers import Smart
 from multitask.run import complete
 from tasks import CS224N

@@ -10,8 +10,8 @@ from tolerances import assert_near
 
 from common.errors import SettingsError
 from multitask.config_tasks import build_tasks
+from multitask.loop.batches import next_batches
 from multitask.loop.evaluation import selection_score
-from multitask.loop.streams import next_batches
 from multitask.settings.config import RunConfig
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)

@@ -198,12 +198,6 @@ def test_options_of_tasks_are_merged_one_by_one():
     assert after.to_json()["tasks"] == [{"name": "qqp", "pair": "joint"}, sts]
 
 
-def test_a_default_never_refuses_what_was_given():
-    for method in ({"sampling": "hybrid"}, {"schedule": "first-then-joint"}):
-        assert RunConfig(**ALL, **method, epochs=1).first() is None
-        assert RunConfig(**ALL, **method, epochs=2).first().epochs == 1
-
-
 def test_teachers_bring_distillation_unless_a_regulariser_learns_from_them():
     def weights(**given):
         made = RunConfig(tasks=("sst",), teacher=("run",), **given)

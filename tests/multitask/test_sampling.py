@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from plain import built_in
 
 from common.errors import RunError, SettingsError
+from multitask.loop.batches import Plan, build_plan
 from multitask.loop.progress import Progress
-from multitask.plan import Plan, build_plan
 from multitask.sampling import (
     Adaptive,
     Annealed,
@@ -201,6 +201,13 @@ def test_the_largest_task_is_the_largest_before_any_limit(role, name):
         build_plan(config, limited)
     named = config.changed(**{role: {"first_task": "sts"}})
     assert build_plan(named, limited).first_task_index == 2
+
+
+@pytest.mark.parametrize("method", [{"sampling": "hybrid"}, {"schedule": "first-then-joint"}])
+def test_by_default_one_of_several_epochs_trains_one_task(method):
+    for epochs, expected in ((1, 0), (2, 1)):
+        config = RunConfig(tasks=("sst", "qqp", "sts"), epochs=epochs, **method)
+        assert build_plan(config, (64, 310, 64)).first_epochs == expected
 
 
 def test_annealing_begins_after_the_first_epochs():

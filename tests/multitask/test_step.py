@@ -8,7 +8,7 @@ from tolerances import assert_near, assert_near_in_norm
 
 from common.errors import RunError
 from multitask.combiners import Combined, pcgrad_weights
-from multitask.loop.streams import next_batches
+from multitask.loop.batches import next_batches
 from multitask.regularizers import Smart
 
 pytestmark = pytest.mark.numeric

@@ -9,7 +9,7 @@ import pytest
 from common.errors import RunError, SettingsError
 from minbert.batching import bucketed_batches
 from multitask.config_tasks import build_tasks
-from multitask.loop.streams import BatchStream, class_batches, make_pass, next_batches
+from multitask.loop.batches import BatchStream, class_batches, make_pass, next_batches
 from multitask.settings.config import RunConfig
 
 
