@@ -13,9 +13,7 @@ from common.errors import RunError
 from multitask.combiners.base import ALONE, Combined, CombinerState
 from multitask.combiners.nested import combine_tasks
 from multitask.loop.gradients import GradientRows, check_finite
-from multitask.loop.step_losses import StepLosses
-from multitask.passes import Losses
-from multitask.random_state import random_state, replayed, seed_step
+from multitask.passes import Losses, StepLosses, random_state, replayed, seed_step
 
 Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
 

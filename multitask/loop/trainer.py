@@ -25,9 +25,9 @@ from multitask.loop.evaluation import Metrics, counted, evaluate, selection_scor
 from multitask.loop.gradients import check_finite
 from multitask.loop.progress import Progress
 from multitask.loop.step import StepGradient, StepResult
-from multitask.loop.step_losses import StepLosses
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
 from multitask.model import EncoderWithHeads
+from multitask.passes import StepLosses
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from tasks.base import Task

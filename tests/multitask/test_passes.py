@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from plain import step_terms
 from tolerances import assert_near, assert_near_in_norm
 
 from losses import simcse_loss
 from multitask.loop.step import StepGradient
-from multitask.loop.step_losses import StepLosses
-from multitask.passes import EncoderPass
-from multitask.random_state import seed_step
+from multitask.passes import EncoderPass, StepLosses, random_state, replayed, seed_step
 from tasks.kinds import Kind
 
 pytestmark = pytest.mark.numeric
@@ -119,3 +118,28 @@ def test_dropout_is_replayed_in_the_second_forward_pass(make_trainer):
     simcse_loss(*(torch.cat(side) for side in zip(*parts, strict=True)), TEMPERATURE).backward()
     plain = encoder_gradient(trainer.model)
     assert_near_in_norm(cached, plain, step_terms(trainer), magnified(trainer))
+
+
+CPU = torch.device("cpu")
+
+
+def drawn():
+    return F.dropout(torch.ones(50), 0.5)
+
+
+def test_draws_depend_on_seed_step_and_process_only():
+    found = []
+    for numbers in ((1, 0, 0), (2, 0, 0), (1, 1, 0), (1, 0, 1), (1, 0, 0)):
+        seed_step(*numbers)
+        found.append(drawn())
+    assert torch.equal(found[0], found[-1])
+    assert not any(torch.equal(found[0], other) for other in found[1:-1])
+
+
+def test_a_replay_draws_the_same_and_leaves_the_generator_where_it_was():
+    state = random_state(CPU)
+    first = drawn()
+    after = random_state(CPU)
+    with replayed(state, CPU):
+        assert torch.equal(drawn(), first)
+    assert torch.equal(random_state(CPU), after)

@@ -8,8 +8,7 @@ import torch
 
 from common.errors import SettingsError
 from losses import adversarial_noise, symmetric_kl
-from multitask.passes import CleanPass, EncoderPass, Part
-from multitask.random_state import seed_step
+from multitask.passes import CleanPass, EncoderPass, Part, seed_step
 from multitask.regularizers import Smart
 
 ROWS = np.arange(6)
