@@ -123,7 +123,7 @@ def tasks_of_run(args: argparse.Namespace) -> dict[str, Task]:
 
 def changed_file(run: Run, task: Task) -> Path | None:
     """Return a file that has changed since a run predicted its rows; None without any."""
-    from multitask.fingerprint import has_changed
+    from multitask.run_folder import has_changed
 
     for split in task.source.splits:
         file = Path(task.source.where(Path(), split))

@@ -40,9 +40,8 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     if config.tasks[name].build().kind.classes is None:
         parser.error(f"--task: expected a task with classes, found {name}")
 
-    from multitask.fingerprint import file_digests
-    from multitask.precision import with_precision
-    from multitask.run_folder import merged_run, write_merged
+    from multitask.assembly import with_precision
+    from multitask.run_folder import file_digests, merged_run, write_merged
     from multitask.runs import Run, default_folder
     from pretrain.probe import linear_evaluation
     from reports.tables import text_table

@@ -1,4 +1,4 @@
-"""Construction of a configuration's model and data; `config_tasks.py` builds its tasks."""
+"""Construction of a configuration's tasks, model and data, and the scores of its teachers."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from common.errors import RunError, SettingsError, one_line
-from common.files import BRANCHES, HEADS
+from common.files import BRANCHES, HEADS, is_run
 from minbert.bi_encoder import BiEncoder
-from minbert.config import transformer_config
+from minbert.config import BiLSTMConfig, transformer_config
 from minbert.device import choose_device, warn_if_slow
-from multitask.config_tasks import build_tasks, pretraining
+from minbert.folder import read_config
+from minbert.precision import PrecisionChoice, choose_precision
+from minbert.sources import NAMED_ENCODERS, find_folder
+from multitask.config_tasks import build_tasks, plain_tasks, pretraining
+from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads, load_matching
-from multitask.precision import precision_of
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from multitask.settings.rules import has_class_weights
 from multitask.splits import load_splits
+from tasks import data_folder
 from tasks.base import Task
 from tasks.class_weights import with_class_weights
-from tasks.data import Split, Splits
+from tasks.data import Split, Splits, tokenized
 from tasks.own_task import complete_task, tasks_by_name
+from tasks.readers import Examples, limit_of
 
 # Tasks by name, the model on its device, and the data of each task by split.
 Assembly = tuple[dict[str, Task], EncoderWithHeads, dict[str, dict[str, Split]]]
@@ -134,3 +140,91 @@ def load_trained(
     model = EncoderWithHeads(bi_encoder, tasks, config.seed, own_layers=config.own_layers)
     model.load_heads(best)
     return config, tasks, model.to(choose_device(device))
+
+
+def precision_of(config: RunConfig) -> PrecisionChoice:
+    """Return the precision of a run; for `auto`, one that its encoder and its methods allow."""
+    if config.precision != "auto":
+        return PrecisionChoice(config.precision, "as requested")
+    source = config.encoder
+    if config.init is not None:
+        source = str(Run(Path(config.init)).weights())
+    bilstm = source not in NAMED_ENCODERS and isinstance(
+        read_config(find_folder(source)), BiLSTMConfig
+    )
+    choice = choose_precision(config.precision, choose_device(config.device), bilstm)
+    for one in config.regularizers:
+        if one.precision_fault(choice.precision):
+            return PrecisionChoice("fp32", f"{one.name} with these settings needs it")
+    return choice
+
+
+def with_precision(folder: Run, config: RunConfig, overwrite: bool) -> tuple[RunConfig, str | None]:
+    """Return the configuration with a precision in place of `auto`, and a line about the choice.
+
+    A run that is there keeps its precision, also on another machine. The line is None if a
+    precision was requested.
+    """
+    if config.precision != "auto":
+        return config, None
+    began = {} if overwrite else folder.read("config.json")
+    if "precision" in began:
+        choice = PrecisionChoice(began["precision"], "the run began with it")
+    else:
+        choice = precision_of(config)
+    return config.changed(precision=choice.precision), str(choice)
+
+
+def teachers_by_task(config: RunConfig) -> dict[str, list[Path]]:
+    """Return the runs that teach each task: those with the task, if a term has a weight for it.
+
+    Raise RunError for a folder without a run, and SettingsError for a run of none of the tasks.
+    """
+    learning = [one for one in config.regularizers if one.learns_from_teacher]
+    weighted = {task for one in learning for task in one.by_task(config.tasks)}
+    found: dict[str, list[Path]] = {name: [] for name in config.tasks if name in weighted}
+    for folder in map(Path, config.teacher):
+        stored = {} if Run(folder).exported else Run(folder).read("config.json")
+        if not is_run(stored) or stored["mode"] == "ensemble":
+            raise RunError(f"{folder}: expected the folder of a run; name each run of an ensemble")
+        if not (taught := [name for name in found if name in tasks_by_name(stored["tasks"])]):
+            raise SettingsError(f"teacher: {folder} is not a run of {', '.join(found)}")
+        for name in taught:
+            found[name].append(folder)
+    return found
+
+
+def soft_targets(config: RunConfig) -> dict[str, Tensor]:
+    """Return the teachers' mean scores, (n, C) or (n,), for the training examples of each task.
+
+    Only tasks with a teacher are in it. Print a line per task. Raise SettingsError if a teacher has
+    none of the tasks, and RunError if its task has other classes.
+    """
+    teachers, found = teachers_by_task(config), {}
+    for name, task in plain_tasks(config).items():
+        runs = teachers.get(name, [])
+        given = ", ".join(map(str, runs)) or "no teacher, only its labels"
+        print(f"{name}: learns from {given}", flush=True)
+        if runs:
+            limit = limit_of(config.limit, name)
+            examples = task.read(data_folder(config.data), "train", limit)
+            several = [scores_of(run, config, task, examples) for run in runs]
+            found[name] = torch.stack(several).mean(0)
+    return found
+
+
+def scores_of(folder: Path, config: RunConfig, task: Task, examples: Examples) -> Tensor:
+    """Return one teacher's scores, (n, C) or (n,), of some examples.
+
+    The teacher may have another encoder, tokeniser or head than the student: a cross-encoder
+    teaches a bi-encoder.
+    """
+    stored, tasks, model = load_trained(folder, config.device)
+    model.precision = stored.precision
+    theirs, name = tasks[task.name], task.name
+    if config.tasks[name].outputs != stored.tasks[name].outputs or (
+        (task.kind.columns, task.kind.class_names) != (theirs.kind.columns, theirs.kind.class_names)
+    ):
+        raise RunError(f"{folder}: its task {task.name} has other classes than that of this run")
+    split = tokenized(theirs, examples, model.bi_encoder.tokenizer)
+    return torch.from_numpy(score_split(model, theirs, split))

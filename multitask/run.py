@@ -15,19 +15,25 @@ from common.environment import environment
 from common.errors import RunError, SettingsError
 from common.files import write_json
 from common.text import all_names
-from multitask.assembly import assemble
+from multitask.assembly import assemble, soft_targets, with_precision
 from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
-from multitask.fingerprint import check_inputs_stay, fingerprint
 from multitask.loop.evaluation import counted, evaluate, figures_by_class, score_split
 from multitask.loop.telemetry import read_steps, summary
 from multitask.loop.trainer import Trainer
-from multitask.precision import with_precision
-from multitask.run_folder import begin, finish, has_results, holds, locked, write_predictions
+from multitask.run_folder import (
+    begin,
+    check_inputs_stay,
+    fingerprint,
+    finish,
+    has_results,
+    holds,
+    locked,
+    write_predictions,
+)
 from multitask.runs import CALIBRATION, Run
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import TRAINING_MODES
-from multitask.soft_targets import soft_targets
 from tasks.calibration import calibrate
 from tasks.metrics import overall
 from tasks.predictions import Scores

@@ -210,8 +210,8 @@ def train(
         folder: folder of the run; None for one under `runs/`, named after the configuration.
         resume: continue an unfinished run.
         overwrite: start again in a folder that holds a run.
-        callbacks: functions that are called with a `multitask.callbacks.EpochEnd` after each
-            evaluation on dev, or objects with other hooks, too: see `multitask.callbacks`. One
+        callbacks: functions that are called with a `multitask.control.EpochEnd` after each
+            evaluation on dev, or objects with other hooks, too: see `multitask.control`. One
             that returns `multitask.STOP` ends the training. They do not change the run's folder.
 
     Raises:

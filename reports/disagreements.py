@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ensemble.alignment import Aligned, aligned
-from multitask.fingerprint import has_changed
+from multitask.run_folder import has_changed
 from reports.scored_systems import ScoredSystem, systems_with
 from tasks import data_folder
 from tasks.base import Task

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from multitask.fingerprint import ENCODER
+from multitask.run_folder import ENCODER
 from multitask.runs import Run, other_than_defaults
 from reports.tables import shown
 from tasks import in_order

@@ -15,19 +15,17 @@ from torch.nn.utils import clip_grad_norm_
 from common.environment import now
 from common.errors import RunError
 from common.progress import bar
-from multitask.callbacks import Callbacks, EpochEnd, TensorBoard
 from multitask.checkpoint import load_last, save, save_last
 from multitask.combiners import Setup
-from multitask.control import RunControl
+from multitask.control import Callbacks, EpochEnd, RunControl, TensorBoard
 from multitask.distributed import Processes
 from multitask.loop.batches import build_plan, make_streams, next_batches
 from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
 from multitask.loop.gradients import check_finite
 from multitask.loop.progress import Progress
-from multitask.loop.step import StepGradient, StepResult
+from multitask.loop.step import StepGradient, StepLosses, StepResult
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
 from multitask.model import EncoderWithHeads
-from multitask.passes import StepLosses
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from tasks.base import Task

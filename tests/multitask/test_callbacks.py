@@ -4,7 +4,7 @@ import pytest
 
 from common.errors import SettingsError
 from multitask import STOP, RunConfig, train
-from multitask.callbacks import EpochEnd
+from multitask.control import EpochEnd
 
 CONFIG = RunConfig(tasks=("sst",), encoder="tiny", limit=8, dev_limit=8, test_limit=8, epochs=3)
 

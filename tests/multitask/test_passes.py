@@ -10,8 +10,8 @@ from plain import step_terms
 from tolerances import assert_near, assert_near_in_norm
 
 from losses import simcse_loss
-from multitask.loop.step import StepGradient
-from multitask.passes import EncoderPass, StepLosses, random_state, replayed, seed_step
+from multitask.loop.step import StepGradient, StepLosses
+from multitask.passes import EncoderPass, random_state, replayed, seed_step
 from tasks.kinds import Kind
 
 pytestmark = pytest.mark.numeric

@@ -9,9 +9,8 @@ import pytest
 from common.errors import RunError, SettingsError
 from common.files import STATE, write_json
 from multitask import train
-from multitask.fingerprint import check_inputs_stay, file_digests
 from multitask.regularizers import Smart
-from multitask.run_folder import begin, holds, locked
+from multitask.run_folder import begin, check_inputs_stay, file_digests, holds, locked
 from multitask.runs import Run, default_folder, run_of_predictions
 from multitask.settings.config import RunConfig
 

@@ -13,10 +13,10 @@ from common.errors import RunError, SettingsError
 from common.files import EXPORTED, write_json
 from losses import soft_divergence
 from multitask import RunConfig, train
+from multitask.assembly import soft_targets, teachers_by_task
 from multitask.loop.evaluation import score_split
 from multitask.regularizers import Distillation, Regularizer
 from multitask.run import make_trainer
-from multitask.soft_targets import soft_targets, teachers_by_task
 from tasks import build_task
 from tasks.own_tasks import task
 

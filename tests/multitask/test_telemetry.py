@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from multitask.callbacks import TensorBoard
 from multitask.combiners import Combined
+from multitask.control import TensorBoard
 from multitask.loop.step import StepResult
 from multitask.loop.telemetry import Telemetry, cosines, read_steps, step_line, summary
 

@@ -10,8 +10,8 @@ from tolerances import assert_near, encoder_terms
 import cli
 from common.errors import Notice, RunError, UserError
 from minbert.bi_encoder import BiEncoder
+from multitask.assembly import scores_of
 from multitask.runs import Run
-from multitask.soft_targets import scores_of
 from serving import MultiTaskModel
 from serving.export import export
 from serving.server import make_app
