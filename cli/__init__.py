@@ -13,9 +13,8 @@ from cli.modes import GROUPS, MODES
 from common import __version__
 from common.entry_point import print_line, program_command, run_and_report, start
 from common.errors import SettingsError
-from common.processes import is_main_process
-from common.suggestions import suggestion
-from common.text import any_of
+from common.progress import is_main_process
+from common.text import any_of, suggestion
 
 ALL = "--help-all"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cli.settings_flags import path
 from common.errors import RunError, one_line
-from common.suggestions import suggestion
+from common.text import suggestion
 from multitask.runs import Run, run_of_predictions
 from reports.submissions import FileScore, check_folder, pack, score_table
 from tasks import CS224N, SAMPLE, build_task, data_folder

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from safetensors import SafetensorError
 
 from common.errors import Notice, UserError, one_line
-from common.processes import is_main_process
+from common.progress import is_main_process
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 # The extra of this project's package that installs a module (pyproject.toml).

@@ -1,12 +1,11 @@
-"""The progress bar, live in a terminal, an occasional line in a log."""
+"""The progress bar, live in a terminal, an occasional line in a log; which process prints."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
-
-from common.processes import is_main_process
 
 T = TypeVar("T")
 
@@ -38,3 +37,8 @@ def with_bar(what: str, unit: str, items: Sequence[T]) -> Iterator[T]:
         for one in items:
             yield one
             progress.update()
+
+
+def is_main_process() -> bool:
+    """Return whether this process prints: the first process of torchrun, or the only one."""
+    return os.environ.get("RANK", "0") == "0"

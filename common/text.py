@@ -1,6 +1,10 @@
-"""Names in a sentence."""
+"""Names in a sentence, and suggestions for names that do not exist."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
 
 
 def first_names(names: Sequence[str], most: int = 5) -> str:
@@ -17,3 +21,23 @@ def all_names(names: Sequence[str], last: str = "and") -> str:
 def any_of(names: Sequence[str]) -> str:
     """Return `a`, `a or b`, or `a, b or c`."""
     return all_names(names, "or")
+
+
+CUTOFF = 0.7  # minimum similarity (difflib's ratio) of a name suggested for a misspelt one
+
+
+def suggestion(value: Any, names: Iterable[str], cutoff: float = CUTOFF) -> str:
+    """Return the end of a message with the most similar name; empty if none is similar.
+
+    Letter case, and hyphens in place of underscores, do not count.
+    """
+    if not isinstance(value, str):
+        return ""
+    known = {normal(name): name for name in names}
+    near = get_close_matches(normal(value), known, 1, cutoff)
+    return f"; did you mean {known[near[0]]}?" if near else ""
+
+
+def normal(name: str) -> str:
+    """Return a name in lower case, with underscores in place of hyphens."""
+    return name.replace("-", "_").lower()

@@ -13,7 +13,7 @@ import torch
 
 from common.errors import Notice, RunError
 from common.sequences import no_sequence
-from common.suggestions import suggestion
+from common.text import suggestion
 from minbert.batching import TokenLists, concatenated
 from minbert.bi_encoder import WINDOW, BiEncoder
 from minbert.device import choose_device

@@ -14,8 +14,7 @@ from msgspec import Meta
 from common.errors import SettingsError, is_unsafe
 from common.repeats import repeated
 from common.settings import Name, build, convert, hints_of_fields, methods, short
-from common.suggestions import suggestion
-from common.text import first_names
+from common.text import first_names, suggestion
 from tasks.base import Pair, Task, TaskOptions
 from tasks.built_in import TASK_NAMES, TASKS
 from tasks.labelled_files import LabelledFiles

@@ -21,7 +21,7 @@ from common.settings import (
     is_users,
     methods,
 )
-from common.suggestions import suggestion
+from common.text import suggestion
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
 from multitask.settings.methods import ROLES
