@@ -130,8 +130,7 @@ class OwnTask(TaskOptions):
         several = lists or len(self.label) > 1 or self.separator is not None
         may_have = several or self.type == "multi-label"
         rows = table.fields(self.label, dict.fromkeys(self.label, self.mark) if may_have else {})
-        stripped = ((line, cell.strip()) for line, row in rows for cell in row.values())
-        cells = [(line, cell) for line, cell in stripped if cell]
+        cells = [(n, cell) for n, row in rows for cell in map(str.strip, row.values()) if cell]
         try:
             if not cells:
                 raise ValueError("expected labels, found none")
@@ -141,8 +140,6 @@ class OwnTask(TaskOptions):
                 found = replace(found, type=one)
             given = {key: one for key, one in found.known.items() if one not in (None, ())}
             found = replace(found, **{**learnt(found, cells), **given})
-        except DataError:
-            raise
         except ValueError as error:
             line = str(error).removeprefix(f"{self.name}: ")
             raise DataError(f"{found.train}: {self.name}: {line}") from error
@@ -185,16 +182,11 @@ class OwnTask(TaskOptions):
 
 def as_typed(key: str, value: Any) -> Any:
     """Return a value of a flag or a YAML file, or of Python, as the class has it."""
-    if key == "quotes" and value in ("yes", "no"):
-        return value == "yes"
-    if key in ("text", "label", "labels"):
-        if isinstance(value, str):
-            value = value.split("|") if key == "labels" else [value]
-        if isinstance(value, list | tuple):
-            texts = [to_text(one) for one in value]
-            strips = key == "labels"  # as cells; the name of a column may end with a space
-            return [one.strip() if strips and isinstance(one, str) else one for one in texts]
-    return value
+    if key not in ("text", "label", "labels"):
+        return value
+    if isinstance(value, str):
+        value = list(map(str.strip, value.split("|"))) if key == "labels" else [value]
+    return [*map(to_text, value)] if isinstance(value, list | tuple) else value
 
 
 def tasks_by_name(given: Any) -> dict[str, TaskOptions | dict[str, Any]]:

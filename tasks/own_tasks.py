@@ -33,7 +33,7 @@ def task(
     folder: str | Path = "runs/data",
     **options: Any,
 ) -> TaskOptions:
-    """A task for `RunConfig(tasks=...)`.
+    """A task for `RunConfig(tasks=...)`; raise SettingsError or DataError of one line.
 
     Args:
         first: the name of a built-in task with its options (`task("sst", head="softmax")`), or of
@@ -43,13 +43,10 @@ def task(
             or n lists of labels, which may be empty. Floats are similarities of pairs; for texts,
             the type is inferred as from a file. A missing label, None or NaN, is a blank cell.
         name: the name of a task from lists.
-        folder: the folder in which lists are stored as a file, named after its checksum. The run
-            reads this file, also when it is resumed.
+        folder: the folder in which lists are stored as a file, named after its checksum, which the
+            run reads.
         options: options of a built-in task, or the keys of docs/own-data.md. For lists, `classes`
             is the key `labels`: `classes=["low", "high"]`.
-
-    Raises:
-        SettingsError, DataError: with a message of one line.
     """
     if not isinstance(first, str):
         return task_from_lists(first, labels, name, Path(folder).expanduser(), options)
@@ -122,8 +119,8 @@ def table_tasks(
 ) -> list[OwnTask]:
     """Tasks for `RunConfig(tasks=...)`, one for each column of labels of a file.
 
-    The rows of a single file are split by a hash: no row or equal text is on two sides.
-    Files for dev and test are used as they are.
+    The rows of a single file are split by a hash: no row or equal text is on two sides. Raise
+    SettingsError or DataError of one line.
 
     Args:
         file: a table, or a folder with train.csv and dev.csv or the like.
@@ -131,12 +128,7 @@ def table_tasks(
         labels: the columns of labels, such as `"topic"` or `"tags:type=multi-label,separator=;"`,
             or `"NAME=COLUMN"` to name the task; or a mapping of columns to keys, such as
             `{"topic": {}, "stars": {"type": "regression"}}`.
-            Without a type, it is inferred from the column, as docs/own-data.md describes.
-        options: further keys of all tasks: `id`, a column; `dev` and `test`, files that are used as
-            they are; `quotes`.
-
-    Raises:
-        SettingsError, DataError: with a message of one line.
+        options: further keys of all tasks: `id`, `dev`, `test`, `quotes`.
     """
     columns = [labels] if isinstance(labels, str) else labels
     if not isinstance(columns, Mapping):

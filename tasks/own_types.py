@@ -14,7 +14,6 @@ from common.settings import short
 from tasks.kinds import Kind, classification, multi_label, regression, similarity
 from tasks.predictions import PredictionFile
 from tasks.readers import Parser, class_parser, number_parser, to_number
-from tasks.tables import DataError
 
 if TYPE_CHECKING:
     from tasks.own_task import OwnTask
@@ -59,7 +58,7 @@ def learnt(own: OwnTask, cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
         return {"labels": own.label if len(own.label) > 1 else labels}
     for line, cell in cells:
         if to_number(cell) is None:
-            raise DataError(f"{own.train}, line {line}: expected a number, found {cell!r}")
+            raise ValueError(f"line {line}: expected a number, found {cell!r}")
     numbers = np.array(texts, np.float64)
     if own.type == "similarity":
         return {"low": float(numbers.min()), "high": float(numbers.max())}
@@ -111,20 +110,17 @@ def parts(own: OwnTask) -> tuple[Kind, Callable[[int], nn.Module], PredictionFil
             parse = parse if len(own.label) == 1 else class_parser(INDICATORS)
             return multi_label(len(labels), labels), head, output, parse
         case "regression":
-            assert own.mean is not None, "learnt"
-            assert own.deviation is not None, "learnt"
             output = file("Predicted_Number", lambda n: str(np.float32(n)), number_parser())
-            return regression(own.mean, own.deviation), head, output, number_parser()
+            return regression(**own.known), head, output, number_parser()
         case _:
-            assert own.low is not None, "learnt"
-            assert own.high is not None, "learnt"
-            low, span = own.low, own.high - own.low
+            low, high = own.known.values()
+            span = high - low
             head = partial(heads.JointSimilarity, scale=span)
             if not joint:
                 head = partial(heads.CosineSimilarity, scale=span, hidden=True, activation="relu")
             show, shift = (lambda n: str(np.float32(n + low))), number_parser(origin=low)
             output = file("Predicted_Similarity", show, shift, (0, span))
-            return similarity(span), head, output, number_parser(low, own.high, low)
+            return similarity(span), head, output, number_parser(low, high, low)
 
 
 def labels_parser(labels: Sequence[str], separator: str) -> Parser:
