@@ -104,8 +104,8 @@ def tasks_of_run(args: argparse.Namespace) -> dict[str, Task]:
     """
     run = run_of_predictions(Path(args.predictions))
     stored = run.read("config.json")
-    own, auxiliary = own_tasks_of(stored.get("tasks", ())), stored.get("auxiliary", ())
-    found = {name: one.build() for name, one in own.items() if name not in auxiliary}
+    own = own_tasks_of(stored.get("tasks", ()))
+    found = {name: one.build() for name, one in own.items()}
     for name, task in list(found.items()):
         files = [task.source.where(Path(), split) for split in task.source.splits]
         gone = [file for file in files if not Path(file).exists()]

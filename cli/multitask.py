@@ -8,7 +8,7 @@ from typing import Any
 from cli.settings_flags import Flags
 from cli.single import COMMON
 from cli.task_names import add_table, table_of
-from cli.training import Chosen, config_of, name_of, settings_file, train, training_flags
+from cli.training import Chosen, config_of, settings_file, train, training_flags
 from tasks import CS224N, TASK_NAMES
 
 
@@ -17,19 +17,10 @@ def add_flags(parser: Any) -> None:
         parser,
         "multitask",
         lambda one: not one.pretrains,
-        common=(*COMMON, "schedule", "auxiliary", "branch"),
+        common=(*COMMON, "schedule", "branch"),
     )
     add_task_list(flags, CS224N)
     add_table(flags)
-    flags.add(
-        "auxiliary",
-        "tasks",
-        "tasks that train with the others, as in --tasks, but select no epoch and write no "
-        "prediction files; examples that are in dev or test of the other tasks are left out",
-        nargs="+",
-        action="extend",
-        metavar="TASK",
-    )
     flags.add_task_options(TASK_NAMES)
 
 
@@ -54,20 +45,13 @@ def add_task_list(
 
 def main(args: argparse.Namespace, parser: Any) -> int:
     tasks = distinct_tasks(args, CS224N)
-    marked = {"auxiliary": tuple(args.auxiliary)} if args.auxiliary else {}
-    return train(config_of(args, parser, tasks, mode="multitask", **marked), args)
+    return train(config_of(args, parser, tasks, mode="multitask"), args)
 
 
 def distinct_tasks(args: argparse.Namespace, default: tuple[str, ...]) -> Chosen:
-    """Return the tasks of the flags, or else of the file of settings, or else the `default`.
-
-    Those of `--auxiliary` are added, if they are not among them.
-    """
+    """Return the tasks of the flags, or else of the file of settings, or else the `default`."""
     own = table_of(args)
     tasks = args.tasks
     if tasks is None:
         tasks = [] if own else settings_file(args).get("tasks", default)
-    tasks = [*tasks, *own]
-    names = [name_of(one) for one in tasks]
-    auxiliary = getattr(args, "auxiliary", None) or []
-    return (*tasks, *(one for one in auxiliary if one not in names))
+    return (*tasks, *own)

@@ -8,13 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from common.errors import SettingsError
 from multitask.settings.config import RunConfig
 from multitask.settings.rules import smoothing_of
 from tasks import CS224N, build_task
 from tasks.base import Task
 from tasks.class_weights import with_smoothing
-from tasks.kinds import on_scale, with_main_metric
+from tasks.kinds import on_scale
 from tasks.labelled_files import Source
 from tasks.objectives import with_objective
 from tasks.own_task import FILES
@@ -46,42 +45,17 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
     """
     course: dict[str, Source] = {name: build_task(name).source for name in CS224N}
     shared = course if config.drop_leaks == "all" else {}
-    held_out = shared if config.drop_leaks else None
+    held_out = tuple(shared.values()) if config.drop_leaks else None
     tasks: dict[str, Task] = {}
-    for name in (*config.main_tasks, *config.auxiliary):
-        task = config.tasks[name].build()
+    for name, options in config.tasks.items():
+        task = options.build()
         if task.kind.similarities:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
         if share := smoothing_of(config, task):
             task = with_smoothing(task, share)
-        auxiliary = name in config.auxiliary
-        if auxiliary:  # always without dev and test of the tasks that count
-            held_out = course | {main: tasks[main].source for main in config.main_tasks}
-        others = None if held_out is None else tuple(held_out.values())
-        source = apply_protocol(task, config.protocol, config.seed, others)
-        tasks[name] = replace(task, source=source, auxiliary=auxiliary)
-    tasks = {name: tasks[name] for name in config.tasks}
-    return tasks if config.select_by is None else selected_by(tasks, config.select_by)
-
-
-def selected_by(tasks: Mapping[str, Task], metric: str) -> dict[str, Task]:
-    """Return the tasks with `metric` as main metric, where a task has it, to select the best epoch.
-
-    All tasks with classes or labels have `macro_f1`. Raise SettingsError if no task has the metric.
-    """
-    kinds = {
-        name: kind
-        for name, task in tasks.items()
-        if not task.auxiliary and (kind := with_main_metric(task.kind, metric))
-    }
-    if not kinds:
-        available = "; ".join(
-            f"{name} has {', '.join(task.kind.metric_names)}"
-            for name, task in tasks.items()
-            if not task.auxiliary
-        )
-        raise SettingsError(f"select_by {metric}: expected a metric of the tasks: {available}")
-    return {n: replace(t, kind=kinds[n]) if n in kinds else t for n, t in tasks.items()}
+        source = apply_protocol(task, config.protocol, config.seed, held_out)
+        tasks[name] = replace(task, source=source)
+    return tasks
 
 
 TEXT_FILES = ("text", "nli")  # settings of objectives of pre-training

@@ -18,7 +18,7 @@ from common.text import all_names
 from multitask.assembly import assemble, soft_targets, with_precision
 from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
-from multitask.loop.evaluation import counted, evaluate, figures_by_class, score_split
+from multitask.loop.evaluation import evaluate, figures_by_class, score_split
 from multitask.loop.telemetry import read_steps, summary
 from multitask.loop.trainer import Trainer
 from multitask.run_folder import (
@@ -129,7 +129,7 @@ def train_and_predict(trainer: Trainer, started: float) -> dict[str, Any]:
         name: score_split(model, task, test_splits[name], processes)
         for name, task in tested.items()
     }
-    result = {"dev": dev | overall(counted(dev, tasks))} | figures_of(trainer, started)
+    result = {"dev": dev | overall(dev)} | figures_of(trainer, started)
     if test := {
         name: tasks[name].kind.measure(scores, targets)
         for name, scores in test_scores.items()
@@ -148,7 +148,7 @@ def train_and_predict(trainer: Trainer, started: float) -> dict[str, Any]:
         result |= summary(read_steps(run.folder / "telemetry.jsonl"))
         for split, scores in (("dev", dev_scores), ("test", test_scores)):
             for name, values in scores.items():
-                if tasks[name].output is not None and not tasks[name].auxiliary:
+                if tasks[name].output is not None:
                     examples = splits[name][split].examples
                     table = Scores(np.array(examples.ids), values, examples.targets)
                     write_predictions(run, tasks[name], split, table)

@@ -112,12 +112,6 @@ class Run:
         """The tasks on the user's own files, by name."""
         return own_tasks_of(self.settings["tasks"])
 
-    @property
-    def main_tasks(self) -> tuple[str, ...]:
-        """The tasks that are not auxiliary, which have predictions."""
-        auxiliary = self.settings.get("auxiliary", ())
-        return tuple(name for name in self.tasks if name not in auxiliary)
-
     def described(self, name: str) -> TaskOptions:
         """Return a task of the run with its options."""
         return complete_task(self.tasks[name])
@@ -143,12 +137,8 @@ class Run:
 
     @property
     def score(self) -> float | None:
-        """The `mean_score` of the tasks' main dev metrics, whatever the run's own `select_by`.
-
-        Auxiliary tasks do not count. None without any metric.
-        """
-        auxiliary = self.settings.get("auxiliary", ())
-        found = {one: v for one, v in self.main_scores.items() if one[0] not in auxiliary}
+        """The `mean_score` of the tasks' main dev metrics; None without any metric."""
+        found = self.main_scores
         values = {task: value for (task, _), value in found.items()}
         return mean_score(values, dict(found.keys())) if values else None
 

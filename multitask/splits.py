@@ -41,7 +41,7 @@ def notices_of(
     name, folder = task.name, data_folder(config.data)
     counts = ", ".join(f"{split} {len(one.examples):,}" for split, one in splits.items())
     yield f"{counts} examples"
-    if config.calibrate and not task.auxiliary and task.kind.columns is None:
+    if config.calibrate and task.kind.columns is None:
         yield "not calibrated, as it predicts no class or label"
     if name in config.own_tasks:
         yield from config.own_tasks[name].lines()

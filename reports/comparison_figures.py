@@ -95,13 +95,12 @@ def learning_curve(systems: Sequence[ScoredSystem], task: str) -> Figure | None:
 def scores_by_epoch(one: ScoredSystem, task: str, metric: str) -> dict[float, list[float]]:
     """Return the dev scores of a system's runs of a task, by epoch, in the epochs that all have.
 
-    Runs without any, such as merged ones, and those in which the task is only auxiliary are left
-    out.
+    Runs without any, such as merged ones, are left out.
     """
     runs = [
         {e["epoch"]: e["dev"][task][metric] for e in history if metric in e["dev"].get(task, {})}
         for run in one.system.runs
-        if task in run.main_tasks and (history := run.metrics.get("history"))
+        if task in run.tasks and (history := run.metrics.get("history"))
     ]
     scored = [found for found in runs if found]
     common = sorted(set.intersection(*map(set, scored))) if scored else []

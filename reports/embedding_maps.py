@@ -38,7 +38,7 @@ def embedding_map(name: str, run: Run, method: str) -> Figure | None:
     from minbert.bi_encoder import BiEncoder
     from tasks.data import dev_if_here
 
-    if TASK not in run.main_tasks:
+    if TASK not in run.tasks:
         return None
     task = run.task(TASK)
     try:

@@ -35,7 +35,7 @@ class System:
 
     def task(self, name: str) -> Task:
         """Return the task as its runs define it."""
-        return next(run for run in self.runs if name in run.main_tasks).task(name)
+        return next(run for run in self.runs if name in run.tasks).task(name)
 
     def seeds(self, task: str) -> list[int]:
         return sorted(seed for name, seed in self.cells if name == task)
@@ -68,7 +68,7 @@ def group_runs(runs: Sequence[tuple[str | None, Run]]) -> list[System]:
 def check_same_system(name: str, others: Sequence[Run], run: Run) -> None:
     """Raise UserError if a run has other data, options or start than others of its system."""
     for other in others:
-        for task in sorted(set(run.main_tasks) & set(other.main_tasks)):
+        for task in sorted(set(run.tasks) & set(other.tasks)):
             mine, theirs = (comparable_values(one, task) for one in (run, other))
             for what in dict.fromkeys((*mine, *theirs)):
                 found, expected = mine.get(what), theirs.get(what)
@@ -127,7 +127,7 @@ def seed_of(run: Run) -> int:
 def make_system(name: str, runs: tuple[Run, ...]) -> System:
     cells: dict[tuple[str, int], Path] = {}
     for run in runs:
-        for task in run.main_tasks:
+        for task in run.tasks:
             cell = task, seed_of(run)
             if cell in cells:
                 raise UserError(

@@ -280,8 +280,7 @@ def unpickled(
 
 def of_one_task(config: RunConfig, task: str) -> RunConfig:
     """Return the configuration of a run, reduced to one of its tasks and without branches."""
-    # The metric that selects an epoch may be one of another task.
-    one: dict[str, Any] = {"tasks": (task,), "branch": None, "auxiliary": (), "select_by": None}
+    one: dict[str, Any] = {"tasks": (task,), "branch": None}
     if isinstance(config.limit, Mapping):
         one["limit"] = config.limit.get(task)
     methods = {"combiner": "sum", "sampling": "round-robin", "schedule": "joint"}

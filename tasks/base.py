@@ -32,7 +32,6 @@ class Task:
     batch is not split. `texts` is the number of texts of an example; `joint` marks pairs that are
     encoded as one sequence with one embedding; `loss_switch` is a number of epochs and the loss
     that replaces the task's only loss after them, so that the number of gradients stays the same.
-    An `auxiliary` task trains with the others, but selects no epoch and writes no predictions.
     `views` says how often the texts of a training example are repeated, for other dropout.
     """
 
@@ -46,7 +45,6 @@ class Task:
     joint: bool = False
     texts: int = 1
     loss_switch: tuple[int, Loss] | None = None
-    auxiliary: bool = False
     views: int = 1
 
     def __post_init__(self) -> None:

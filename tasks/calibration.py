@@ -25,7 +25,7 @@ def calibrate(
     found = {}
     for name, task in tasks.items():
         values, targets = scores[name], dev[name].examples.targets
-        if task.auxiliary or task.kind.columns is None or targets is None:
+        if task.kind.columns is None or targets is None:
             continue
         if task.kind.labels is not None:
             values, targets = label_decisions(values), targets.reshape(-1)

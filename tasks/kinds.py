@@ -110,20 +110,6 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
     )
 
 
-def with_main_metric(kind: Kind, metric: str) -> Kind | None:
-    """Return a kind with `metric` as its main metric; None if the kind does not have it.
-
-    All kinds of classes or labels have `macro_f1`.
-    """
-    if metric in kind.metric_names:
-        return replace(kind, main_metric=metric)
-    if metric != "macro_f1" or kind.columns is None:
-        return None
-    more = metric_function(metric)
-    both = lambda found, true: kind.metrics(found, true) | more(found, true)  # noqa: E731
-    return replace(kind, metrics=both, main_metric=metric)
-
-
 def multi_label(labels: int, names: tuple[str, ...] = ()) -> Kind:
     """Return a kind with binary cross-entropy on logits (B, C), a label where its logit is above 0.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,12 +65,6 @@ def mae(predictions: np.ndarray, targets: np.ndarray) -> float:
     """Return the mean absolute error, on the scale of the targets."""
     one, two = (np.asarray(values, np.float64) for values in (predictions, targets))
     return float(np.mean(np.abs(one - two)))
-
-
-# Those that may select the best epoch; an error has no worst value to scale it by.
-MetricName = Literal[
-    "accuracy", "f1", "micro_f1", "macro_f1", "matthews", "pearson", "spearman"
-]  # fmt: skip
 
 
 class Metric(NamedTuple):

@@ -79,15 +79,7 @@ def figures_by_class(
     return found
 
 
-def counted(metrics: Metrics, tasks: Mapping[str, Task]) -> Metrics:
-    """Return the metrics of the tasks that are not auxiliary."""
-    return {name: metrics[name] for name, task in tasks.items() if not task.auxiliary}
-
-
 def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:
-    """Return the `mean_score` of the main metrics, without auxiliary tasks.
-
-    It selects the best epoch.
-    """
-    names = {name: tasks[name].kind.main_metric for name in counted(metrics, tasks)}
+    """Return the `mean_score` of the main metrics, which selects the best epoch."""
+    names = {name: task.kind.main_metric for name, task in tasks.items()}
     return mean_score({name: metrics[name][metric] for name, metric in names.items()}, names)

@@ -20,7 +20,7 @@ from multitask.combiners import Setup
 from multitask.control import Callbacks, EpochEnd, RunControl, TensorBoard
 from multitask.distributed import Processes
 from multitask.loop.batches import build_plan, make_streams, next_batches
-from multitask.loop.evaluation import Metrics, counted, evaluate, selection_score
+from multitask.loop.evaluation import Metrics, evaluate, selection_score
 from multitask.loop.gradients import check_finite
 from multitask.loop.progress import Progress
 from multitask.loop.step import StepGradient, StepLosses, StepResult
@@ -163,7 +163,7 @@ class Trainer:
         score, progress = selection_score(metrics, self.tasks), self.progress
         points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
         self.callbacks.scalars(points | {"dev/selection_score": score}, progress.step)
-        found = metrics | overall(counted(metrics, self.tasks))
+        found = metrics | overall(metrics)
         better = progress.add_score(score, found, keep_last=self.config.keep == "last")
         if better:
             self.best_dev = metrics, scores

@@ -107,11 +107,6 @@ class RunConfig(RunSettings):
         return {name: int(one.removeprefix("top-")) for name, one in by_task.items()}
 
     @property
-    def main_tasks(self) -> tuple[str, ...]:
-        """The tasks that are not auxiliary."""
-        return tuple(name for name in self.tasks if name not in self.auxiliary)
-
-    @property
     def pretrains(self) -> bool:
         """Whether the encoder is trained further, before any task."""
         return self.mode == "pretrain"

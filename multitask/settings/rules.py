@@ -31,7 +31,7 @@ def names_of_tasks(c: RunConfig) -> Iterator[str]:
         "first_task": [*filter(None, named)],
         **{f"{one.prefix}weight": one.weight for one in c.regularizers},
     }
-    by_task |= {"auxiliary": c.auxiliary, "branch": c.own_layers, "limit": c.limit}
+    by_task |= {"branch": c.own_layers, "limit": c.limit}
     for key, names in by_task.items():
         for name in names if isinstance(names, Mapping | list | tuple) and c.tasks else ():
             if name not in c.tasks:
@@ -40,7 +40,6 @@ def names_of_tasks(c: RunConfig) -> Iterator[str]:
 
 def of_modes(c: RunConfig) -> Rules:
     """Yield the rules about the mode, and about settings that need others."""
-    yield c.tasks and not c.main_tasks, "auxiliary: at least one task must not be auxiliary"
     if c.objective is not None and c.mode:
         other = c.pretrains != c.objective.pretrains
         yield other, f"objective {c.objective.name}: mode {c.mode} does not have it"

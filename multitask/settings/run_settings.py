@@ -16,7 +16,6 @@ from multitask.regularizers import Regularizer
 from multitask.sampling import Joint, RoundRobin, Sampler, Schedule
 from multitask.settings.presets import PRESETS
 from tasks import SAMPLE, TaskOptions
-from tasks.metrics import MetricName
 from tasks.protocols import Protocol
 
 TRAINING_MODES = ("single", "multitask", "pretrain")
@@ -36,13 +35,6 @@ class RunSettings(Settings):
         factory=dict,
         help="tasks with their options: names, mappings or objects; on the command line, --task, "
         "--tasks, --data-file and --TASK-OPTION",
-        flag=False,
-    )
-    auxiliary: tuple[Name, ...] = setting(
-        (),
-        help="tasks that train with the others, but select no epoch",
-        group="tasks",
-        modes=("multitask",),
         flag=False,
     )
     data: Name = setting(
@@ -181,12 +173,6 @@ class RunSettings(Settings):
     )
     patience: Count | None = setting(
         None, help="stop after N epochs without a better dev score", modes=TRAINING_MODES
-    )
-    select_by: MetricName | None = setting(
-        None,
-        help="dev metric that selects the best epoch, for tasks that have it (default: the main "
-        "metric of each task, such as accuracy of classes and pearson of similarities)",
-        modes=SUPERVISED,
     )
     keep: Literal["best", "last"] = setting(
         "best",

@@ -10,14 +10,13 @@ from run_files import ROOT
 
 import cli
 from common.settings import choices_of, hints_of
-from multitask.regularizers import Smart
 from multitask.settings.config import RunConfig
 from tasks import TASKS
 
 SUPERVISED = ("single", "multitask")
 TRAINING = (*SUPERVISED, "pretrain")
 COMMON_FLAGS = {  # shown by --help, too
-    "--sampling --schedule --auxiliary --branch": ("multitask",),
+    "--sampling --schedule --branch": ("multitask",),
     "--combiner --test-limit --pcgrad --freeze-encoder --teacher": SUPERVISED,
     "--use --resume": TRAINING,
     "--task": ("single",),
@@ -28,17 +27,13 @@ RARE = "--smart-weight --scl-weight --warmup --shots --sst-head --checkpoint-eve
 
 
 def test_choices_of_settings_equal_the_registries():
-    from minbert.batching import NOISE_PLACES
     from minbert.config import PRECISIONS
     from minbert.pooling import POOLINGS
     from tasks.heads import ACTIVATIONS
-    from tasks.metrics import METRICS
 
     for (settings, name), expected in {
-        (RunConfig, "select_by"): {n for n, one in METRICS.items() if one.worst <= 0},
         (RunConfig, "pooling"): POOLINGS,
         (RunConfig, "precision"): {"auto", *PRECISIONS},
-        (Smart, "place"): NOISE_PLACES,
         (TASKS["sts"], "activation"): ACTIVATIONS,
     }.items():
         assert set(choices_of(hints_of(settings)[name])) == set(expected), name

@@ -1,17 +1,12 @@
 """The model of a configuration: heads by seed and name, poolings of their own, what selects."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from plain import step_terms
 from tolerances import assert_near
 
-from common.errors import SettingsError
-from multitask.config_tasks import build_tasks
 from multitask.loop.batches import next_batches
-from multitask.loop.evaluation import selection_score
 from multitask.settings.config import RunConfig
 
 CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)
@@ -57,24 +52,3 @@ def test_dropout_before_the_pooling_is_a_setting_that_only_training_has(make_tra
     assert not torch.allclose(expected, found)
     assert torch.equal(dropped.model.eval().embed(batch)[0], plain.model.eval().embed(batch)[0])
     assert RunConfig(tasks=("sst",), preset="bees").pooling_dropout == 0.3
-
-
-def test_another_metric_may_select_the_epoch():
-    (plain,) = build_tasks(CONFIG).values()
-    (other,) = build_tasks(replace(CONFIG, select_by="macro_f1")).values()
-    assert (plain.kind.main_metric, other.kind.main_metric) == ("accuracy", "macro_f1")
-    both = build_tasks(
-        replace(CONFIG, mode="multitask", tasks=("cola", "sts"), select_by="matthews")
-    )
-    assert [task.kind.main_metric for task in both.values()] == ["matthews", "pearson"]
-    scores = {"cola": {"matthews": 0.0}, "sts": {"pearson": 0.5}}
-    assert selection_score(scores, both) == (0.5 + 0.75) / 2  # both from -1 to 1
-    rare = build_tasks(
-        replace(CONFIG, mode="multitask", tasks=("qqp", "etpc", "sts"), select_by="macro_f1")
-    )
-    assert [task.kind.main_metric for task in rare.values()] == ["macro_f1", "macro_f1", "pearson"]
-    found = rare["qqp"].kind.measure(np.eye(2)[[0, 0, 1]], np.array([0, 1, 1]))
-    assert list(found) == ["accuracy", "f1", "macro_f1"]
-    assert found["macro_f1"] == pytest.approx(2 / 3)
-    with pytest.raises(SettingsError, match="expected a metric of the tasks: sst has accuracy"):
-        build_tasks(replace(CONFIG, select_by="pearson"))

@@ -99,7 +99,6 @@ def test_every_combiner_resumes(make_trainer, monkeypatch, combiner):
         {"keep": "last", "evaluate_every": 2},
         {
             "label_smoothing": 0.1,
-            "auxiliary": ("qqp",),
             "regularizers": Smart({"sst": 1.0}),
             "micro_batch": 3,
         },

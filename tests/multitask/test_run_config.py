@@ -59,10 +59,8 @@ WITH_LOSS = {"tasks": {"sst": {}, "qqp": {"loss": "with-contrastive"}, "sts": {}
 TOGETHER = [  # settings with which the run would silently be another one
     ({"limit": {"cola": 5}}, "limit: cola is not among the tasks"),
     ({"regularizers": Smart({"cola": 1.0})}, "smart_weight: cola is not among the tasks"),
-    ({"auxiliary": ("cola",)}, "auxiliary: cola is not among the tasks"),
     ({"sampling": {"name": "hybrid", "first_task": "cola"}}, "first_task: cola is not among"),
     ({"tasks": ("sst", "sst")}, "tasks: sst is there twice"),
-    ({"auxiliary": ("sts", "sst", "qqp")}, "auxiliary: at least one task must not be"),
     ({"combiner": {"name": "epo", "preference": (1, 2)}}, "preference: needs 3 numbers, for sst"),
     ({"combiner": "pcgrad", "batches_per_step": 1}, "combiner pcgrad: has nothing to combine"),
     ({"combiner": "pcgrad", "tasks": ("sst",), "mode": ""}, "combiner pcgrad: has nothing to"),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as sklearn
 
-from multitask.settings.config import RunConfig
 from tasks.kinds import classification, multi_label
 from tasks.metrics import (
     METRICS,
@@ -105,8 +104,6 @@ def test_overall_score_equals_the_golden_values(case):
     assert overall({"sst": {"accuracy": sst}}) == {}
 
 
-def test_errors_are_better_when_smaller_and_select_no_epoch():
+def test_errors_are_better_when_smaller():
     assert [name for name in METRICS if math.isinf(worst_value(name))] == ["mae"]
     assert worst_value("overall") == 0
-    with pytest.raises(ValueError, match=r"select_by: .*accuracy.*found 'mae'"):
-        RunConfig(tasks=("sts",), select_by="mae")
