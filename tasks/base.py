@@ -114,7 +114,7 @@ class TaskOptions(Settings):
     @property
     def outputs(self) -> dict[str, Any]:
         """Return the options that decide the outputs of the head, wherever the data are."""
-        return {key: vars(self)[key] for key in ("classes", "types") if key in vars(self)}
+        return {}
 
     def to_json(self) -> dict[str, Any]:
         """Return the name of the task, and the options that are not the defaults."""

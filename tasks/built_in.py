@@ -190,6 +190,10 @@ class ETPC(TaskOptions, name="etpc"):
         26, help="version of etpc: the 26 types of 2025, or the 7 of 2024"
     )
 
+    @property
+    def outputs(self) -> dict[str, Any]:
+        return {"types": self.types}
+
     def build(self) -> Task:
         from tasks import heads
 

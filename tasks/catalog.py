@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from common.settings import setting
 from tasks import kinds
@@ -21,7 +20,7 @@ from tasks.base import PAIR_HELP, Pair, Task, TaskOptions
 from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import class_file
 from tasks.readers import class_parser
-from tasks.splits import first_classes, shares, split_file
+from tasks.splits import shares, split_file
 
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
 
@@ -97,24 +96,15 @@ class CatalogTask(TaskOptions):
 
     row: ClassVar[DataSet]
     pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
-    classes: Annotated[int, Meta(ge=2)] | None = setting(
-        None, help="train on the first N classes only", metavar="N", shared=True, flag=False
-    )
 
     def faults(self) -> Iterator[str]:
-        most = len(self.row.labels)
         if self.pair == "joint" and not self.row.pairs:
             yield f"pair: joint needs pairs of texts, which {self.name} does not have"
-        if self.classes is not None and self.classes > most:
-            yield f"classes: expected 2 to {most}, as {self.name} has, found {self.classes}"
 
     def build(self) -> Task:
-        row, source, classes = self.row, self.row.source(), len(self.row.labels)
-        if self.classes is not None and self.classes < classes:
-            source, classes = first_classes(source, self.classes), self.classes
-        names, joint = row.class_names[:classes], self.pair == "joint"
-        kind = kinds.classification(classes, matthews=row.dev is not None, names=names)
-        return softmax_task(self.name, kind, source, row.column, texts=1 + row.pairs, joint=joint)
+        row, joint = self.row, self.pair == "joint"
+        kind = kinds.classification(len(row.labels), row.dev is not None, row.class_names)
+        return softmax_task(self.name, kind, row.source(), row.column, 1 + row.pairs, joint)
 
 
 def softmax_task(

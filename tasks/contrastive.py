@@ -111,9 +111,6 @@ class ContrastiveEPO(WithPullPush, name="epo"):
             found = f"{self.preference:g}"
             yield f"scl_preference: expected a number between 0 and 1 for EPO, found {found}"
 
-    def terms_of(self, task: str) -> tuple[str, ...]:
-        return tuple(f"{task}/{term}" for term in PULL_PUSH)
-
     def of_task(self, task: Task) -> Task:
         """Return a task with cross-entropy, pull and push as separate objectives."""
 

@@ -29,10 +29,6 @@ class Objective(TrainingObjective):
         """Return a task with classes, trained by this objective."""
         raise UserError(f"objective {self.name}: expected a method of_task, found none")
 
-    def terms_of(self, task: str) -> tuple[str, ...]:
-        """Return the names of the objectives of a task with classes."""
-        return (task,)
-
     @property
     def least_batch(self) -> int:
         """Return the least batch size; some losses compare the examples of a batch."""
@@ -42,14 +38,12 @@ class Objective(TrainingObjective):
 def with_objective(task: Task, objective: Objective) -> Task:
     """Return the task trained by an objective; a task without classes is unchanged.
 
-    Raise UserError if the objective returns a task of another name, or other objectives than it
-    names.
+    Raise UserError if the objective returns no task, or one of another name.
     """
     if task.kind.classes is None:
         return task
-    found, expected = objective.of_task(task), (task.name, objective.terms_of(task.name))
-    shown = getattr(found, "name", None), getattr(found, "objectives", None)
-    if shown != expected:
-        line = "expected of_task (and terms_of, for several losses) to give name and objectives"
-        raise UserError(f"objective {objective.name}: {line} {expected}, found {shown}")
+    found = objective.of_task(task)
+    if (name := getattr(found, "name", None)) != task.name:
+        line = f"expected of_task to return the task {task.name}, found {name}"
+        raise UserError(f"objective {objective.name}: {line}")
     return found

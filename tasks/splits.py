@@ -46,21 +46,6 @@ def derived(source: Source, make: Make) -> Derived:
     return Derived(source, make, {split: split for split in source.splits})
 
 
-def first_classes(source: Source, count: int) -> Derived:
-    """Keep the examples of the first `count` classes; keep all of a test file without labels."""
-
-    def make(examples: Examples, split: str, folder: Path) -> Examples:
-        if examples.targets is None:
-            return examples
-        rows = np.flatnonzero(examples.targets < count)
-        if not len(rows):
-            where = source.where(folder, split)
-            raise DataError(f"{where}: expected examples of the first {count} classes, found none")
-        return examples.select(rows)
-
-    return derived(source, make)
-
-
 def without_leaks(source: Source, others: tuple[Source, ...]) -> Derived:
     """Leave out training examples that are also in dev or test, of the source or of `others`.
 

@@ -12,6 +12,7 @@ from multitask.combiners.base import WithPreference
 from multitask.settings.config import RunConfig
 from tasks import SAME_MEANING
 from tasks.base import Task
+from tasks.objectives import with_objective
 
 Rules = Iterator[tuple[object, str]]  # whether a rule is broken, and a sentence about it
 
@@ -150,6 +151,6 @@ def objectives_of(c: RunConfig) -> dict[str, tuple[str, ...]]:
     """Return each task's objectives, as `Task.objectives` gives them."""
     objective = c.task_objective
     return {
-        name: objective.terms_of(name) if objective and task.kind.classes else task.objectives
-        for name, task in ((name, one.build()) for name, one in c.tasks.items())
+        name: (with_objective(one.build(), objective) if objective else one.build()).objectives
+        for name, one in c.tasks.items()
     }

@@ -245,18 +245,3 @@ def test_the_system_of_the_first_run_is_the_baseline_whatever_its_name(make_run)
     text = as_markdown(found)
     assert "Against z" in text
     assert "McNemar p, one run (seed)" in text
-
-
-def test_classes_that_are_left_out_stay_so_when_runs_are_merged_and_compared(make_run, tmp_path):
-    named = [
-        make_run(f"r{n}", {"trec": {"classes": 3}}, skill, n)
-        for n, skill in enumerate((0.2, 0.4, 0.6))
-    ]
-    together = tmp_path / "together"
-    found = ensemble_runs({"trec": named}, "average", 1, together)
-    (merged, *others) = score_systems(systems(("e", together), *zip("abc", named, strict=True)))
-    assert merged.values("trec", "accuracy") == [found["dev"]["trec"]["accuracy"]]
-    assert len(others) == 3
-    other = make_run("other", {"trec": {"classes": 4}}, 0.3, 9)
-    with pytest.raises(UserError, match=r"trec: expected classes 3, as in .*r0, found 4"):
-        ensemble_runs({"trec": [*named, other]}, "average", 1, tmp_path / "mixed")

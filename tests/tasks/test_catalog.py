@@ -17,7 +17,6 @@ from tasks.tables import DataError
 
 SPLITS = ("train", "dev", "test")
 GLUE, CLUE, REVIEWS = ({name: DATA_SETS[name] for name in group} for group in TABLE.values())
-MANY_CLASSES = [name for name, row in DATA_SETS.items() if len(row.labels) > 2]
 FILES = {
     "sst2": "sentence\tlabel\nit 's a charming \" journey . \t1\nunflinchingly bleak\t0\n",
     "cola": "gj04\t1\t\tThe sailors rode.\ngj04\t0\t*\tThe \"weights rope.\n",
@@ -162,24 +161,12 @@ def test_metrics_of_two_and_of_more_classes():
 @pytest.mark.parametrize(
     ("name", "options", "line"),
     [
-        ("trec", {"classes": 7}, "classes: expected 2 to 6, as trec has, found 7"),
-        ("trec", {"classes": 1}, "trec_classes: Expected `int` >= 2, found 1"),
         ("trec", {"pair": "joint"}, "pair: joint needs pairs of texts, which trec does not have"),
     ],
 )
 def test_options_that_a_data_set_does_not_have_are_refused(name, options, line):
     with pytest.raises(SettingsError, match=line):
         build_task(name, **options)
-
-
-@pytest.mark.parametrize("name", MANY_CLASSES)
-def test_a_task_may_have_only_its_first_classes(name, glue):
-    assert build_task(name).kind.classes == len(DATA_SETS[name].labels)
-    task = build_task(name, classes=2)
-    assert task.kind.classes == 2
-    assert len(task.kind.class_names) == (0 if name == "iflytek" else 2)
-    if name == "trec":
-        assert task.read(glue, "train").targets.tolist() == [1]
 
 
 @pytest.mark.parametrize("name", REVIEWS)
