@@ -10,7 +10,7 @@ GROUPS = {
     },
     "evaluate": {
         "evaluate": "check and score leaderboard files, and pack them",
-        "compare": "compare runs: means over seeds, gains, significance tests",
+        "compare": "compare runs: means over seeds, differences with intervals, a page",
         "runs": "list the runs of a folder",
         "reproduce": "reproduce the tables of a paper from its configurations",
     },

@@ -92,7 +92,7 @@ class Run:
         return import_module("serving").MultiTaskModel.load(self.folder)
 
     def compare(self, *others: Run | str | Path, **named: Run | str | Path) -> str:
-        """Return the tables of mode compare for this run and others: means, gains, tests.
+        """Return the tables of mode compare for this run and others.
 
         A keyword names a system: `run.compare(weighted="runs/weighted")`.
         """

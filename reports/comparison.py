@@ -1,36 +1,41 @@
-"""Comparison of systems on the same examples or cells, with significance tests."""
+"""Comparison of systems with the first one: differences, their intervals, and a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 
-from common.progress import bar
-from ensemble.alignment import aligned
-from reports.scored_systems import ScoredSystem
-from reports.significance import holm, mcnemar, paired_bootstrap, signed_rank
-from tasks.metrics import LEADERBOARD, METRICS, OVERALL, worst_value
+from common.errors import escape_unsafe
+from common.progress import with_bar
+from common.text import all_names
+from reports.scores import Cell, Tasks, TaskScores, overall_tasks, read_tasks, seeds_of
+from reports.systems import System
+from tasks.metrics import METRICS, OVERALL, worst_value
+
+RESAMPLES = 2000
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The difference of a system from the first one on a task, or overall: mean over the seeds.
+class Difference(NamedTuple):
+    """The difference of a system from the first one on a task, or overall.
 
-    `resampled` are its values on bootstrap samples of the `examples` and the seeds. `mcnemar` is
-    the p of one run of each system, of these `seeds`; it is None for similarities.
+    `means` are those of the first system and of this one over their seeds. `resampled` are
+    differences on bootstrap samples of the examples and the seeds.
     """
 
     system: str
     task: str
     metric: str
-    difference: float
+    means: tuple[float, float]
     resampled: np.ndarray
     examples: int
-    mcnemar: float | None = None
-    seeds: tuple[int, int] | None = None
+
+    @property
+    def difference(self) -> float:
+        return self.means[1] - self.means[0]
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -45,150 +50,149 @@ class Difference:
         return low > 0 or high < 0
 
 
-def compare_on_task(first: ScoredSystem, other: ScoredSystem, task: str) -> Difference:
-    """Compare two systems on the same dev examples, matched by their ids."""
-    kind = first.system.task(task).kind
-    both = (first, other)
-
-    def folder(scored: ScoredSystem, seed: int) -> str:
-        return str(scored.system.cells[task, seed])
-
-    folders = [[folder(one, seed) for seed in one.system.seeds(task)] for one in both]
-    tables = {
-        folder(one, seed): one.scores[task, seed] for one in both for seed in one.system.seeds(task)
-    }
-    table = aligned(tables, kind.predictions)
-    assert table.targets is not None
-    targets = table.targets
-    predictions = dict(zip(tables, table.predictions, strict=True))
-    score = METRICS[kind.main_metric].score
-
-    def mean(several: Sequence[str], rows: np.ndarray) -> float:
-        # A seed that was drawn several times is scored once.
-        scores = {one: score(predictions[one][rows], targets[rows]) for one in set(several)}
-        return float(np.mean([scores[one] for one in several]))
-
-    def difference(rows: np.ndarray) -> float:
-        return mean(folders[1], rows) - mean(folders[0], rows)
-
-    several = [one.seeds(task) for one in both]
-    draw = np.random.default_rng(0)  # the same seeds are drawn for every task of the systems
-
-    def resampled(rows: np.ndarray) -> float:
-        drawn = [draw.integers(len(one), size=len(one)) for one in several]
-        chosen = drawn[:1] * 2 if several[0] == several[1] else drawn  # common seeds are paired
-        before, after = ([folders[i][k] for k in chosen[i]] for i in range(2))
-        return mean(after, rows) - mean(before, rows)
-
-    seeds = seeds_to_pair(first.system.seeds(task), other.system.seeds(task))
-    p = None
-    if kind.main_metric == "accuracy":
-        right = [predictions[folder(*run)] == targets for run in zip(both, seeds, strict=True)]
-        p = mcnemar(*right)
-    return Difference(
-        system=other.system.name,
-        task=task,
-        metric=kind.main_metric,
-        difference=difference(np.arange(len(targets))),
-        resampled=paired_bootstrap(resampled, table.ids, crc32(task.encode())),
-        examples=len(targets),
-        mcnemar=p,
-        seeds=seeds,
-    )
-
-
-def overall_difference(differences: Sequence[Difference]) -> Difference:
-    """Combine a system's differences on the CS224N tasks into that of the overall score."""
-    spans = {task: len(LEADERBOARD) * (1 - worst_value(one)) for task, one in LEADERBOARD.items()}
-    share = {task: 1 / span for task, span in spans.items()}
-    found = {one.task: one for one in differences if one.task in share}
-    return Difference(
-        system=differences[0].system,
-        task=OVERALL,
-        metric="score",
-        difference=sum(share[task] * one.difference for task, one in found.items()),
-        resampled=np.sum([share[task] * one.resampled for task, one in found.items()], axis=0),
-        examples=sum(one.examples for one in found.values()),
-    )
-
-
 @dataclass(frozen=True)
 class Comparison:
-    """Systems, and the differences of all others from the first one."""
+    """Systems, their scores by task, and the differences of all others from the first one."""
 
-    systems: tuple[ScoredSystem, ...]
+    systems: tuple[System, ...]
+    tasks: Tasks
     differences: tuple[Difference, ...]
 
     @property
-    def first(self) -> ScoredSystem:
-        return self.systems[0]
-
-    def of(self, system: ScoredSystem) -> list[Difference]:
-        """Return the differences of a system, the overall one first."""
-        return [one for one in self.differences if one.system == system.system.name]
+    def first(self) -> str:
+        return self.systems[0].name
 
 
-def compare(systems: Sequence[ScoredSystem]) -> Comparison:
-    """Compare each system with the first one on their common tasks, and overall if both have the
-    three CS224N tasks."""
-    first, found = systems[0], []
-    names = [[one for one in first.system.tasks if one in s.system.tasks] for s in systems[1:]]
-    with bar("compare", "task", sum(map(len, names)), passing=True) as progress:
-        for other, common in zip(systems[1:], names, strict=True):
-            several = []
-            for task in common:
-                several.append(compare_on_task(first, other, task))
-                progress.update()
-            if has_overall(first) and has_overall(other):
-                found.append(overall_difference(several))
-            found += several
-    return Comparison(tuple(systems), tuple(found))
+def compare(systems: Sequence[System]) -> Comparison:
+    """Compare each system with the first one on their common tasks, and overall."""
+    tasks, first, found = read_tasks(systems), systems[0], []
+    shared = [name for name in first.tasks if any(name in one.tasks for one in systems[1:])]
+    samples = {name: resampled(tasks[name]) for name in with_bar("compare", "task", shared)}
+    for other in systems[1:]:
+        several = [
+            difference(tasks[name], samples[name], first.name, other.name)
+            for name in shared
+            if name in other.tasks
+        ]
+        found += [*overall_difference(several), *several]
+    return Comparison(tuple(systems), tasks, tuple(found))
 
 
-def has_overall(one: ScoredSystem) -> bool:
-    """Whether every seed of the system has all three CS224N tasks."""
-    seeds = {frozenset(one.metrics.get(task, {})) for task in LEADERBOARD}
-    return len(seeds) == 1 and frozenset() not in seeds
+def resampled(one: TaskScores) -> dict[Cell, np.ndarray]:
+    """Return the main metric of each run on bootstrap samples of the examples: (RESAMPLES,).
 
-
-def seeds_to_pair(first: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
-    """Return the smallest common seed twice, or the smallest of each if they share none."""
-    common = set(first) & set(other)
-    return (min(common), min(common)) if common else (min(first), min(other))
-
-
-def relative_gain(first: ScoredSystem, other: ScoredSystem) -> float | None:
-    """Compute the mean relative gain of the main metrics over the common tasks, in per cent.
-
-    This is the multi-task gain of Maninis et al. (2019), Eq. 2. It is None if there are no common
-    tasks, or if a score of the first system is 0.
+    The samples are the same for all runs (Efron and Tibshirani, 1993, section 13).
     """
-    gains = []
-    for task in first.system.tasks:
-        if task in other.system.tasks:
-            metric = first.system.task(task).kind.main_metric
-            before, after = (np.mean(scored.values(task, metric)) for scored in (first, other))
-            if not before:
-                return None
-            gains.append(float((after - before) / abs(before)))
-    return 100 * float(np.mean(gains)) if gains else None
+    score, count = METRICS[one.metric].score, len(one.ids)
+    draw = np.random.default_rng(crc32(one.task.name.encode()))
+    found: dict[Cell, list[float]] = {cell: [] for cell in one.predictions}
+    for _ in range(RESAMPLES):
+        rows = draw.integers(count, size=count)
+        for cell, predictions in one.predictions.items():
+            found[cell].append(score(predictions[rows], one.targets[rows]))
+    return {cell: np.array(scores) for cell, scores in found.items()}
 
 
-def paired_cells(first: ScoredSystem, other: ScoredSystem) -> list[float]:
-    """Return differences of the main metric over the (task, seed) cells of both systems."""
+def difference(
+    one: TaskScores, samples: Mapping[Cell, np.ndarray], first: str, other: str
+) -> Difference:
+    """Compare two systems on a task, on samples of the examples and of the seeds."""
+    cells = [one.cells(first), one.cells(other)]
+    paired = [seed for _, seed in cells[0]] == [seed for _, seed in cells[1]]
+    means = []
+    for number, several in enumerate(cells):
+        draw = np.random.default_rng(0 if paired else number)  # the same seeds for every task
+        scores = np.stack([samples[cell] for cell in several])
+        drawn = draw.integers(len(several), size=scores.shape)
+        means.append(np.take_along_axis(scores, drawn, 0).mean(0))
+    return Difference(
+        system=other,
+        task=one.task.name,
+        metric=one.metric,
+        means=(one.mean(first), one.mean(other)),
+        resampled=means[1] - means[0],
+        examples=len(one.ids),
+    )
+
+
+def overall_difference(differences: Sequence[Difference]) -> list[Difference]:
+    """Combine a system's differences into that of the overall score; none for one task."""
+    by_task = {one.task: one for one in differences}
+    several = [by_task[name] for name in overall_tasks(by_task)]
+    if not several:
+        return []
+    worst = [worst_value(one.metric) for one in several]
+    spans = [len(several) * (1 - low) for low in worst]
+    shares = [*zip(several, worst, spans, strict=True)]
+    before, after = (sum((one.means[i] - low) / span for one, low, span in shares) for i in (0, 1))
+    parts = [one.resampled / span for one, _, span in shares]
     return [
-        other.metrics[task][seed][metric] - first.metrics[task][seed][metric]
-        for task in first.system.tasks
-        for metric in [first.system.task(task).kind.main_metric]
-        for seed in first.system.seeds(task)
-        if seed in other.metrics.get(task, {})
+        Difference(
+            system=several[0].system,
+            task=OVERALL,
+            metric="score",
+            means=(before, after),
+            resampled=np.sum(parts, axis=0),
+            examples=sum(one.examples for one in several),
+        )
     ]
 
 
-def signed_ranks(
-    first: ScoredSystem, others: Sequence[ScoredSystem]
-) -> list[tuple[float | None, int]]:
-    """Return Wilcoxon's p (Holm-adjusted) and the number of cells of each system."""
-    cells = [paired_cells(first, other) for other in others]
-    adjusted = holm([signed_rank(differences) for differences in cells])
-    return [(p, len(found)) for p, found in zip(adjusted, cells, strict=True)]
+def verdicts(found: Comparison) -> list[str]:
+    """Return one line per system but the first, or about a lone system, then warnings."""
+    lines = [about(found, other) for other in found.systems[1:]] or [about_one(found)]
+    return [escape_unsafe(text) for text in [*lines, *warnings(found)]]
+
+
+def about(found: Comparison, other: System) -> str:
+    """Return the overall difference of a system, or that of the only task, and the clear ones."""
+    several = [one for one in found.differences if one.system == other.name]
+    if not several:
+        return f"{other.name} and {found.first} have no task in common."
+    main, rest = several[0], several[1:]
+    place = OVERALL if main.task == OVERALL else f"on {main.task}"
+    before, after = (f"{100 * mean:.1f}" for mean in main.means)
+    if main.clear:
+        side = "above" if main.difference > 0 else "below"
+        points = f"{abs(100 * main.difference):.1f} points {side} {found.first}"
+        text = f"{other.name} is {points} {place}: {after} against {before}"
+    else:
+        text = f"No clear difference {place}: {other.name} {after}, {found.first} {before}"
+    above = [one.task for one in rest if one.clear and one.difference > 0]
+    below = [one.task for one in rest if one.clear and one.difference < 0]
+    text += f"; clearly above on {all_names(above)}" if above else ""
+    text += f"; clearly below on {all_names(below)}" if below else ""
+    names = [one.task for one in several if one.task != OVERALL]
+    return f"{text}; {basis(found, [found.first, other.name], names)}."
+
+
+def about_one(found: Comparison) -> str:
+    scores = [
+        f"{one.metric} {100 * one.mean(found.first):.1f} on {name}"
+        for name, one in found.tasks.items()
+    ]
+    return f"{found.first}: {', '.join(scores)}; {basis(found, [found.first], [*found.tasks])}."
+
+
+def basis(found: Comparison, systems: Sequence[str], names: Sequence[str]) -> str:
+    """Return the numbers of seeds and of examples by task."""
+    seeds = [seeds_text(seeds_of([one], found.tasks.values())) or "no seed" for one in systems]
+    counts = [f"{len(found.tasks[task].ids):,} ({task})" for task in names]
+    return f"{' and '.join(dict.fromkeys(seeds))}; n = {', '.join(counts)}"
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """Return `seed 3`, `4 seeds`, or an empty text if there are none."""
+    return f"{len(seeds)} seeds" if len(seeds) > 1 else "".join(f"seed {one}" for one in seeds)
+
+
+def warnings(found: Comparison) -> list[str]:
+    """Return a line for each run that predicts one class for all examples."""
+    return [
+        f"{system} with seed {seed} predicts one class for all of {name}: "
+        f"{one.task.kind.names[int(predictions[0])]}."
+        for name, one in found.tasks.items()
+        if one.task.kind.classes is not None
+        for (system, seed), predictions in one.predictions.items()
+        if len(predictions) > 1 and np.all(predictions == predictions[0])
+    ]

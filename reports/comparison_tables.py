@@ -1,104 +1,80 @@
-"""The tables of a comparison, as plain text, Markdown and LaTeX."""
+"""The tables of a comparison, as plain text, Markdown and CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from math import isinf
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from math import isinf, isnan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from multitask.runs import Run, other_than_defaults
-from reports.comparison import Comparison, Difference, compare, relative_gain, signed_ranks
-from reports.scored_systems import ScoredSystem, first_task, read_systems, tasks_of
-from reports.significance import p_text
-from reports.systems import NO_SEED, VARYING
-from reports.tables import (
-    Cells,
-    Section,
-    latex_table,
-    markdown_table,
-    mean_and_spread,
-    shown,
-    text_table,
-)
-from reports.verdict import verdicts
-from tasks.metrics import OVERALL_KEYS, worst_value
+from reports.class_tables import COLUMNS, figures_of, shown_classes
+from reports.comparison import Comparison, compare, verdicts
+from reports.scores import TaskScores, overall_figures, overall_tasks
+from reports.systems import NO_SEED, VARYING, System, group_runs
+from reports.tables import Section, markdown_table, mean_and_spread, shown, text_table
+from tasks.metrics import OVERALL, worst_value
 
-ALWAYS = ("encoder", "epochs", "batch_size", "lr", "limit")  # settings that are always shown
+ALWAYS = ("encoder", "epochs", "batch_size", "limit")  # settings that are always shown
+CONSTANT = "the most frequent class"  # the row of a constant prediction
 
 
-def score_section(systems: Sequence[ScoredSystem]) -> Section:
-    """Return the table of all metrics over the seeds, and of gains relative to the first system."""
-    columns = [(task, metric) for task in tasks_of(systems) for metric in metrics_of(task, systems)]
-    totals = [name for name in OVERALL_KEYS if any(one.overall_values(name) for one in systems)]
-    rows, means = [], []
-    for one in systems:
-        values = [one.values(task, metric) for task, metric in columns]
-        values += [one.overall_values(name) for name in totals]
-        gain = relative_gain(systems[0], one)
-        last = "" if gain is None or one is systems[0] else f"{gain:+.2f} %"
-        rows.append([one.system.name, *map(spread, values), last])
-        means.append([round(fmean(found), 4) if found else None for found in values])
-    header = ["system", *(f"{task} {metric}" for task, metric in columns), *totals]
-    worst = [worst_value(metric) for _, metric in columns]
-    errors = {place for place, value in enumerate(worst, 1) if isinf(value)}
-    return Section("Scores on dev", ([*header, "relative gain"], rows), best_cells(means, errors))
-
-
-def best_cells(
-    means: Sequence[Sequence[float | None]], errors: Container[int] = frozenset()
-) -> Cells:
-    """Return row and column, after the system's name, of the best value of each column.
-
-    It is the largest value, in the columns of `errors` the smallest.
-    """
+def score_section(found: Comparison) -> Section:
+    """Return the table of all metrics over the seeds, of dev and, of the main ones, of test."""
+    columns: dict[str, list[list[float]]] = {}
+    constant: dict[str, str] = {}
+    errors = set()
+    for task, one in found.tasks.items():
+        names = sorted(one.task.kind.metric_names, key=lambda name: name != one.metric)
+        always = {} if one.constant is None else one.task.kind.metrics(one.constant, one.targets)
+        for name in names:
+            title = f"{task} {name}"
+            columns[title] = [one.figures(system.name, name) for system in found.systems]
+            constant[title] = f"{always[name]:.4f}" if name in always else ""
+            errors |= {title} if isinf(worst_value(name)) else set()
+        tests = [test_figures(system, task, one.metric) for system in found.systems]
+        if any(tests):
+            columns[f"{task} {one.metric}, test"] = tests
+    if names := overall_tasks(found.tasks):
+        columns[OVERALL] = [overall_figures(s.name, found.tasks, names) for s in found.systems]
     best = set()
-    for column, values in enumerate(zip(*means, strict=True), 1):
-        known = [value for value in values if value is not None]
-        if len(known) > 1:
-            top = min(known) if column in errors else max(known)
-            best |= {(row, column) for row, value in enumerate(values) if value == top}
-    return frozenset(best)
+    for place, (title, several) in enumerate(columns.items(), 1):
+        means = {row: round(fmean(values), 4) for row, values in enumerate(several) if values}
+        if len(means) > 1:
+            top = (min if title in errors else max)(means.values())
+            best |= {(row, place) for row, mean in means.items() if mean == top}
+    rows = [
+        [system.name, *(mean_and_spread(several[row]) for several in columns.values())]
+        for row, system in enumerate(found.systems)
+    ]
+    rows += [[CONSTANT, *(constant.get(title, "") for title in columns)]] * any(constant.values())
+    return Section("Scores on dev", (["system", *columns], rows), frozenset(best))
 
 
-def metrics_of(task: str, systems: Sequence[ScoredSystem]) -> list[str]:
-    """Return the metrics of a task, the main metric first."""
-    main = first_task(systems, task).kind.main_metric
-    found = dict.fromkeys(
-        metric
+def test_figures(system: System, task: str, metric: str) -> list[float]:
+    """Return a metric on test by seed, of the runs whose labels of test are known."""
+    several = [run for (name, _), run in sorted(system.cells.items()) if name == task]
+    found = (run.metrics.get("test", {}).get(task, {}).get(metric) for run in several)
+    return [value for value in found if value is not None]
+
+
+def system_section(systems: Sequence[System]) -> Section:
+    """Return the table of settings, seeds, training time and machine of each system."""
+    rows = [
+        [
+            one.name,
+            " ".join(one.tasks),
+            settings_text(one.runs),
+            str(len(one.runs)),
+            training_time(one.runs),
+            machine_text(one.runs),
+        ]
         for one in systems
-        for several in one.metrics.get(task, {}).values()
-        for metric in several
-    )
-    return sorted(found, key=lambda metric: metric != main)
-
-
-def spread(values: Sequence[float]) -> str:
-    """Format values as mean ± standard deviation (number of seeds)."""
-    if not values:
-        return ""
-    found = mean_and_spread(values, 4)
-    return f"{found} ({len(values)})" if len(values) > 1 else found
-
-
-def system_section(systems: Sequence[ScoredSystem]) -> Section:
-    """Return the table of settings, seeds, and the training time per seed of each system."""
-    rows = []
-    for one in systems:
-        runs = one.system.runs
-        rows.append(
-            [
-                one.system.name,
-                " ".join(one.system.tasks),
-                settings_text(runs),
-                " ".join(map(str, one.real_seeds(*one.metrics))),
-                str(len(runs)),
-                training_time(runs),
-                machine_text(runs),
-            ]
-        )
-    header = ["system", "tasks", "settings", "seeds", "runs", "training per seed", "machine"]
+    ]
+    header = ["system", "tasks", "settings", "runs", "training per seed", "machine"]
     return Section("Systems", (header, rows), numbers=False)
 
 
@@ -125,137 +101,127 @@ def short(value: Any) -> Any:
 
 def training_time(runs: Sequence[Run]) -> str:
     """Return the mean over the seeds of the time that the runs of a seed trained."""
-    seconds: dict[Any, float] = {}
-    for run in runs:
-        time = run.metrics.get("training_seconds")
-        if time is None:
-            return ""
-        seed = run.settings.get("seed")
-        seconds[seed] = seconds.get(seed, 0.0) + time
-    mean = fmean(seconds.values())
+    times = [run.metrics.get("training_seconds", float("nan")) for run in runs]
+    mean = sum(times) / len({run.settings.get("seed") for run in runs})
+    if isnan(mean):  # merged runs are not trained
+        return ""
     return f"{mean:.0f} s" if mean < 120 else f"{mean / 60:.1f} min"
 
 
 def machine_text(runs: Sequence[Run]) -> str:
     """Return the processors that the runs trained on."""
-    found: dict[str, None] = {}
-    for run in runs:
-        place: Mapping[str, Any] = run.metrics.get("environment", {})
-        if place.get("gpu", "none") != "none":
-            found[str(place["gpu"])] = None
-        elif "cpu" in place:
-            found[f"{place['cpu']}, threads: {place.get('threads', '?')}"] = None
-    return " or ".join(found)
-
-
-def test_section(comparison: Comparison) -> Section:
-    """Return the table that compares each system with the first one on each task, and overall."""
-    rows = []
-    for one in comparison.differences:
-        low, high = one.interval
-        rows.append(
-            [
-                one.system,
-                one.task,
-                one.metric,
-                f"{one.examples:,}",
-                f"{one.difference:+.4f}",
-                f"{low:+.4f} to {high:+.4f}",
-                "yes" if one.clear else "no",
-                mcnemar_text(one),
-            ]
-        )
-    header = ["system", "task", "metric", "n", "difference", "95 % interval", "clear"]
-    title = f"Against {comparison.first.system.name}: the same examples"
-    return Section(title, ([*header, "McNemar p, one run (seed)"], rows))
-
-
-def mcnemar_text(found: Difference) -> str:
-    if found.mcnemar is None or found.seeds is None:
-        return ""
-    one, other = ("no seed" if seed == NO_SEED else str(seed) for seed in found.seeds)
-    return f"{p_text(found.mcnemar)} ({one if one == other else f'{one} and {other}'})"
-
-
-def cell_section(systems: Sequence[ScoredSystem]) -> Section:
-    """Return Wilcoxon's test of each system against the first one over (task, seed) cells."""
-    first, others = systems[0], systems[1:]
-    rows = [
-        [one.system.name, str(cells), "not testable" if p is None else p_text(p)]
-        for one, (p, cells) in zip(others, signed_ranks(first, others), strict=True)
-    ]
-    title = f"Against {first.system.name}: (task, seed) cells"
-    return Section(title, (["system", "paired cells", "Wilcoxon p (Holm)"], rows))
-
-
-def sections(comparison: Comparison) -> list[Section]:
-    """Return the tables of a comparison; those without rows are left out."""
-    systems = comparison.systems
+    places = [place for run in runs if (place := run.metrics.get("environment"))]
     found = [
-        score_section(systems),
-        system_section(systems),
-        test_section(comparison),
-        cell_section(systems),
-        left_out_section(comparison.first),
+        place["gpu"]
+        if place.get("gpu", "none") != "none"
+        else f"{place['cpu']}, threads: {place.get('threads', '?')}"
+        for place in places
     ]
-    return [one for one in found if one.table[1]]
+    return " or ".join(dict.fromkeys(found))
 
 
-def left_out_section(one: ScoredSystem) -> Section:
+def difference_section(found: Comparison) -> Section:
+    """Return the table that compares each system with the first one on each task, and overall."""
+    rows = [
+        [
+            one.system,
+            one.task,
+            one.metric,
+            f"{one.examples:,}",
+            f"{one.difference:+.4f}",
+            "{:+.4f} to {:+.4f}".format(*one.interval),
+            "yes" if one.clear else "no",
+        ]
+        for one in found.differences
+    ]
+    header = ["system", "task", "metric", "n", "difference", "95 % interval", "clear"]
+    return Section(f"Against {found.first}", (header, rows))
+
+
+def left_out_section(found: Comparison) -> Section:
     """Return a table of the dev examples that selected an ensemble's members."""
     rows = [
-        [task, f"{count:,}", f"{count + one.dev_examples(task):,}"]
-        for task, count in one.left_out.items()
-        if one.seeds(task)
+        [task, f"{one.left_out:,}", f"{one.left_out + len(one.ids):,}"]
+        for task, one in found.tasks.items()
+        if one.left_out
     ]
-    return Section(
-        "Dev examples left out: they selected members",
-        (["task", "left out", "of"], rows),
-    )
+    title = "Dev examples left out: they selected members"
+    return Section(title, (["task", "left out", "of"], rows))
+
+
+def class_section(task: str, one: TaskScores) -> Section:
+    """Return a table of a task's classes with a row for each system; no rows for numbers.
+
+    Of many classes it shows those with the worst F1 of the first system.
+    """
+    means = {}
+    for system in one.systems:
+        several = [
+            one.task.kind.by_class(one.predictions[c], one.targets) for c in one.cells(system)
+        ]
+        means[system] = {
+            name: {key: fmean(found[name][key] for found in several) for key in figures}
+            for name, figures in several[0].items()
+        }
+    rows = [
+        [name if len(means) == 1 else f"{name}, {system}", *figures_of(figures[name])]
+        for name in shown_classes(means[one.systems[0]])
+        for system, figures in means.items()
+    ]
+    title = f"Classes of {task}: precision, recall and F1"
+    return Section(title, (["class", *COLUMNS, "support"], rows))
+
+
+def sections(found: Comparison, classes: bool = False) -> list[Section]:
+    """Return the tables of a comparison, with those of classes; those without rows are left out."""
+    several = [
+        score_section(found),
+        difference_section(found),
+        left_out_section(found),
+        *([class_section(*one) for one in found.tasks.items()] if classes else ()),
+        system_section(found.systems),
+    ]
+    return [one for one in several if one.table[1]]
 
 
 CLEAR = "A difference is clear if its 95 % interval over examples and seeds excludes 0."
-CELLS = (
-    "A cell is the main metric of one task with one seed; Wilcoxon's signed-rank test asks whether "
-    "one system is above the other over all cells that both have, and needs six of them."
-)
 NOTES = (
     "Mean ± standard deviation over the seeds (their number); the best mean of a column is bold. "
-    "The relative gain is the mean over the tasks of the main metric's relative change (Maninis et "
-    "al., 2019). Training per seed is the time of all runs of a seed, without dev scores; times of "
-    "other machines or numbers of threads cannot be compared. Intervals: paired bootstrap over the "
-    "examples and the seeds, 2,000 samples, of the difference of the means over the seeds. "
-    f"{CLEAR} With one seed they do not contain the "
-    "variation of seeds, with two or three they are rough. McNemar's exact test compares one run "
-    "of each system, with the given seeds; this test "
-    "and the intervals are not adjusted for multiple tests. "
-    f"{CELLS} Its p is Holm-adjusted, and too small for cells that come from one multi-task run or "
-    "pre-training."
+    "Dev chose the best epochs. Overall is the mean of the main metrics, correlations scaled to "
+    "0..1; with the three tasks of CS224N it is theirs. Training per seed is the time of all runs "
+    "of a seed; times of other machines or numbers of threads cannot be compared. Intervals: "
+    "paired bootstrap over the examples and the seeds, 2,000 samples, not adjusted for several "
+    f"comparisons. {CLEAR} With one seed they do not contain the variation of seeds, with two or "
+    "three they are rough."
 )
 
 
-def as_markdown(comparison: Comparison) -> str:
+def as_markdown(found: Comparison) -> str:
     tables = [
-        f"## {one.title}\n\n{markdown_table(*one.table, one.best)}\n"
-        for one in sections(comparison)
+        f"## {one.title}\n\n{markdown_table(*one.table, one.best)}\n" for one in sections(found)
     ]
-    sentences = [f"{text}\n" for text in verdicts(comparison)]
-    return "\n".join([*sentences, *tables, NOTES]) + "\n"
+    return "\n".join([*(f"{text}\n" for text in verdicts(found)), *tables, NOTES]) + "\n"
 
 
-def as_latex(comparison: Comparison) -> str:
-    """Return LaTeX tables for the package booktabs."""
-    parts = [
-        latex_table(*one.table, caption=one.title, best=one.best) for one in sections(comparison)
-    ]
-    sentences = [f"% {text}" for text in verdicts(comparison)]
-    return "\n".join([*sentences, *parts, f"% {NOTES}"]) + "\n"
+def as_text(found: Comparison) -> str:
+    tables = [f"{one.title}\n\n{text_table(*one.table)}" for one in sections(found)]
+    return "\n\n".join([*verdicts(found), *tables, *([CLEAR] if found.differences else [])])
 
 
-def as_text(comparison: Comparison) -> str:
-    tables = [f"{one.title}\n\n{text_table(*one.table)}" for one in sections(comparison)]
-    notes = [f"{CLEAR} {CELLS}"] if comparison.differences else []
-    return "\n\n".join([*verdicts(comparison), *tables, *notes])
+def as_csv(found: Comparison) -> str:
+    """Return every score on dev with its system, task, seed and metric, for other programs."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["system", "task", "seed", "metric", "value"])
+    table.writerows(csv_rows(found))
+    return text.getvalue()
+
+
+def csv_rows(found: Comparison) -> Iterator[list[Any]]:
+    for task, one in found.tasks.items():
+        for (system, seed), metrics in one.metrics.items():
+            for metric, value in metrics.items():
+                yield [system, task, "" if seed == NO_SEED else seed, metric, f"{value:.6f}"]
 
 
 def compared(folders: Sequence[tuple[str | None, Path]]) -> str:
@@ -263,4 +229,4 @@ def compared(folders: Sequence[tuple[str | None, Path]]) -> str:
 
     Runs of different seeds form one system.
     """
-    return as_text(compare(read_systems(folders)))
+    return as_text(compare(group_runs([(name, Run(folder)) for name, folder in folders])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from html import escape
@@ -74,24 +74,22 @@ def save_figure(figure: Figure, file: Path) -> None:
         figure.savefig(new, format=kind, metadata=metadata.get(kind))
 
 
-def seeds_text(seeds: Iterable[int]) -> str:
-    """Return `seed 3`, `4 seeds`, or an empty text if there are none."""
-    found = sorted(set(seeds))
-    return f"{len(found)} seeds" if len(found) > 1 else "".join(f"seed {one}" for one in found)
-
-
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of a page, its file name without ending, and its content for screen readers."""
+    """A figure of a page, with its title for screen readers, of which its file has the name."""
 
-    name: str
-    description: str
+    title: str
     figure: Figure
 
-    def save(self, folder: Path) -> None:
-        """Write the figure in each of `FORMATS`."""
+    @property
+    def name(self) -> str:
+        """The name of the file without ending: lower-case letters, digits and hyphens."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+    def save(self, page_folder: Path) -> None:
+        """Write the figure in each of `FORMATS` into the folder `FIGURES` beside a page."""
         for ending in FORMATS:
-            save_figure(self.figure, folder / f"{self.name}.{ending}")
+            save_figure(self.figure, page_folder / FIGURES / f"{self.name}.{ending}")
 
     @styled
     def svg(self) -> str:
@@ -103,22 +101,7 @@ class Drawing:
         text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{self.name}-", text)
         for colour, variable in THEMED.items():
             text = text.replace(colour, f"var(--{variable})")
-        label = f'role="img" aria-label="{escape(self.description)}"'
-        return text.replace("<svg", f"<svg {label}", 1)
-
-
-def save_drawings(drawings: Mapping[str, Iterable[Drawing]], page_folder: Path) -> None:
-    """Write the drawings of a page into the folder `FIGURES` beside it."""
-    folder = page_folder / FIGURES
-    folder.mkdir(parents=True, exist_ok=True)
-    for several in drawings.values():
-        for one in several:
-            one.save(folder)
-
-
-def file_name(*parts: str) -> str:
-    """Return a file name of lower-case letters, digits and hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", " ".join(parts).lower()).strip("-")
+        return text.replace("<svg", f'<svg role="img" aria-label="{escape(self.title)}"', 1)
 
 
 def heading(axis: Axes, title: str, detail: str = "") -> None:
@@ -156,11 +139,6 @@ def mean_line(
     )
 
 
-def signed(value: float) -> str:
-    """Format a number with its sign, the minus sign as long as the plus sign."""
-    return f"{value:+.1f}".replace("-", "\u2212")
-
-
 def wrapped(text: str, width: int = 40) -> str:
     """Break a long name of a system into lines."""
-    return fill(text, width, break_long_words=False)
+    return fill(text, width)

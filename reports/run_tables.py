@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from multitask.runs import Run, other_than_defaults
 from reports.class_tables import class_table
 from reports.tables import Table, shown, text_table
 from tasks import in_order
-from tasks.metrics import LEADERBOARD, OVERALL, OVERALL_KEYS
+from tasks.metrics import LEADERBOARD, OVERALL_KEYS
 
 SCORE = (
     "score: mean of the main dev metrics, correlations scaled to 0..1; compare only runs of the "
@@ -79,18 +79,6 @@ def metric_rows(dev: Mapping[str, Any], *others: Mapping[str, Any]) -> list[list
     ]
 
 
-def blanks(dev: Mapping[str, Any], further: dict[Any, Any]) -> Iterator[str]:
-    """Yield a line that explains the blank cells of `further` columns, if there are any."""
-    if "test" in further:
-        without = [
-            name for name in dev if isinstance(dev[name], Mapping) and name not in further["test"]
-        ]
-        if without:
-            yield f"blank: the labels of test are not known for {', '.join(without)}"
-        elif OVERALL in dev:
-            yield "blank: overall is computed on dev only"
-
-
 def summary(result: dict[str, Any]) -> str:
     """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
 
@@ -102,7 +90,6 @@ def summary(result: dict[str, Any]) -> str:
     by_class = result.get("by_class", {}).get("dev")
     lines = [
         text_table(["task", "metric", "dev", *further], rows),
-        *blanks(result["dev"], further),
         *([f"\n{text_table(*calibration_table(calibrated))}\n{CALIBRATED}"] if calibrated else ()),
         *([f"\n{text_table(*class_table(by_class))}\n"] if by_class else ()),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "

@@ -1,4 +1,4 @@
-"""Tables in plain text, Markdown and LaTeX, and the format of their cells."""
+"""Tables in plain text and Markdown, and the format of their cells."""
 
 from __future__ import annotations
 
@@ -26,15 +26,11 @@ class Section:
     numbers: bool = True
 
 
-def mean_and_spread(values: Sequence[float], digits: int) -> str:
-    """Format mean and sample standard deviation, `0.51 ± 0.02`, or a single value."""
-    mean = f"{fmean(values):.{digits}f}"
-    return f"{mean} ± {stdev(values):.{digits}f}" if len(values) > 1 else mean
-
-
-def beside(printed: str, ours: str) -> str:
-    """Format a published score and ours; either may be empty."""
-    return f"{printed} / {ours}" if printed or ours else ""
+def mean_and_spread(values: Sequence[float]) -> str:
+    """Format mean ± standard deviation (number of values), or a single value; empty without any."""
+    if len(values) < 2:
+        return "".join(f"{one:.4f}" for one in values)
+    return f"{fmean(values):.4f} ± {stdev(values):.4f} ({len(values)})"
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -55,6 +51,20 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def markdown_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], best: Cells = frozenset()
+) -> str:
+    """Format a table as Markdown; the cells in `best` are bold."""
+    bold = [
+        [f"**{cell}**" if (i, k) in best else cell for k, cell in enumerate(row)]
+        for i, row in enumerate(rows)
+    ]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        for cells in (header, ["---"] * len(header), *bold)
+    )
+
+
 def shown(value: Any) -> str:
     """Format the value of a setting for a cell."""
     if isinstance(value, Mapping):
@@ -62,71 +72,3 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(shown, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def marked(rows: Sequence[Sequence[str]], best: Cells, mark: str) -> list[list[str]]:
-    """Return the rows with the cells in `best` put into the format `mark`."""
-    return [
-        [mark.format(cell) if (i, k) in best else cell for k, cell in enumerate(row)]
-        for i, row in enumerate(rows)
-    ]
-
-
-def markdown_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], best: Cells = frozenset()
-) -> str:
-    """Format a table as Markdown; the cells in `best` are bold."""
-    lines = [header, ["---"] * len(header), *marked(rows, best, "**{}**")]
-    return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines
-    )
-
-
-def titled_table(title: str, table: Table, *notes: str) -> list[str]:
-    """Return a title, a table in Markdown and its notes; nothing for a table without figures.
-
-    Such a table has no rows, or no column beside that of the names.
-    """
-    header, rows = table
-    return [title, markdown_table(*table), *notes] if rows and len(header) > 1 else []
-
-
-def latex_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    caption: str,
-    best: Cells = frozenset(),
-) -> str:
-    """Format a table as LaTeX with booktabs; the cells in `best` are bold."""
-    plain = [[escaped(cell) for cell in row] for row in rows]
-    body = marked(plain, best, r"\textbf{{{}}}")
-    lines = [" & ".join(cells) + r" \\" for cells in (list(map(escaped, header)), *body)]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            rf"\caption{{{escaped(caption)}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
-            r"\toprule",
-            lines[0],
-            r"\midrule",
-            *lines[1:],
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-        ]
-    )
-
-
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "±": r"$\pm$",
-    "<": r"$<$",
-    ">": r"$>$",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-} | {mark: f"\\{mark}" for mark in "&%$#_{}"}
-
-
-def escaped(text: str) -> str:
-    """Escape the special characters of LaTeX."""
-    return "".join(LATEX.get(mark, mark) for mark in text)

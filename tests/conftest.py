@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator
-from functools import partial
 from unittest import mock
 
 import hypothesis
@@ -58,9 +57,8 @@ def quick_comparisons() -> Iterator[None]:
     """Comparisons draw few bootstrap samples and write no files of figures."""
     from reports import comparison, figures
 
-    few = partial(comparison.paired_bootstrap, resamples=50)
     with (
-        mock.patch.object(comparison, "paired_bootstrap", few),
+        mock.patch.object(comparison, "RESAMPLES", 50),
         mock.patch.object(figures, "FORMATS", ()),
     ):
         yield

@@ -1,32 +1,31 @@
-"""Systems of runs, their scores over seeds, and the tests of their differences."""
+"""Systems of runs, their scores over seeds, the differences, and the sentence about them."""
 
+import csv
 import json
+from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
+from scipy.stats import bootstrap
 
 from common.errors import UserError
 from common.files import write_json
 from ensemble.runs import ensemble_runs
 from multitask.runs import Run
-from reports.comparison import (
-    compare,
-    compare_on_task,
-    paired_cells,
-    relative_gain,
-    signed_ranks,
-)
-from reports.comparison_figures import forest_plot
-from reports.comparison_tables import (
-    as_latex,
-    as_markdown,
-    score_section,
-)
-from reports.scored_systems import score_systems
+from reports import comparison
+from reports.comparison import Difference, compare, verdicts
+from reports.comparison_tables import as_csv, as_markdown, score_section
+from reports.scores import overall_figures, read_tasks, seeds_of
 from reports.systems import NO_SEED, group_runs
 from tasks import CS224N
+from tasks.metrics import pearson
 from tasks.predictions import Scores, read_scores, scores_name, write_scores
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(quick_comparisons):
+    """Few bootstrap samples."""
 
 
 def systems(*named):
@@ -43,54 +42,73 @@ def pair(make_run):
             folder = make_run(f"{task}{seed}", [task], 0.25, seed, regularizers=smart)
             named.append((None, folder))
         named.append((None, make_run(f"all{seed}", CS224N, 0.35, seed, sampling="annealed")))
-    return score_systems(systems(*named))
+    return systems(*named)
 
 
 def test_runs_of_tasks_and_seeds_are_one_system(pair):
     single, multi = pair
-    assert single.system.name == "single, smart weight 1"
-    assert multi.system.name == "multitask, sampling annealed"
-    assert set(single.system.cells) == {(task, seed) for task in CS224N for seed in (1, 2, 3)}
-    assert single.system.cells.keys() == multi.system.cells.keys()
+    assert single.name == "single, smart weight 1"
+    assert multi.name == "multitask, sampling annealed"
+    assert set(single.cells) == {(task, seed) for task in CS224N for seed in (1, 2, 3)}
+    assert single.cells.keys() == multi.cells.keys()
 
 
 def test_scores_are_means_over_seeds_and_overall_ones_of_seeds_with_all_tasks(pair, make_run):
-    header, rows = score_section(pair).table
-    place = header.index("sst accuracy")
-    values = pair[0].values("sst", "accuracy")
-    assert rows[0][place] == f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f} (3)"
-    assert len(pair[0].overall_values("overall")) == 3
+    found = compare(pair)
+    header, rows = score_section(found).table
+    values = found.tasks["sst"].figures(pair[0].name, "accuracy")
+    expected = f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f} (3)"
+    assert rows[0][header.index("sst accuracy")] == expected
     assert header[1:3] == ["sst accuracy", "sst macro_f1"]
-    assert rows[0][-1] == ""
+    assert len(overall_figures(pair[0].name, found.tasks, CS224N)) == 3
+    lines = list(csv.DictReader(as_csv(found).splitlines()))
+    chosen = [one for one in lines if (one["task"], one["metric"]) == ("sst", "accuracy")]
+    stored = [float(one["value"]) for one in chosen if one["system"] == pair[0].name]
+    assert stored == pytest.approx(values, abs=1e-6)
     named = [("a", make_run("all", CS224N, 0.3, 1)), ("a", make_run("further", ["sst2"], 0.3, 9))]
-    (found,) = score_systems(systems(*named))
-    assert len(found.overall_values("overall")) == 1
+    assert len(overall_figures("a", read_tasks(systems(*named)), CS224N)) == 1
 
 
-def test_the_relative_gain_is_the_mean_over_tasks_and_none_relative_to_zero(pair, make_run):
-    first, other = pair
-    gains = []
-    for task, metric in (("sst", "accuracy"), ("qqp", "accuracy"), ("sts", "pearson")):
-        before, after = (np.mean(one.values(task, metric)) for one in pair)
-        gains.append(after / before - 1)
-    assert relative_gain(first, other) == pytest.approx(100 * np.mean(gains))
-    assert relative_gain(first, first) == 0
-    file = make_run("a", ["sts"], 0.2) / "predictions" / scores_name("sts", "dev")
-    found = read_scores(file)
-    write_scores(file, Scores(found.ids, np.ones_like(found.values), found.targets))
-    named = (("one", file.parents[1]), ("two", make_run("b", ["sts"], 0.4)))
-    flat, other = score_systems(systems(*named))
-    assert flat.values("sts", "pearson") == [0]
-    assert relative_gain(flat, other) is None
+def test_the_most_frequent_class_and_test_scores_stand_beside_them(make_run):
+    runs = [make_run(name, ["sst", "sts"], 0.3) for name in "ab"]
+    found = {"dev": {}, "test": {"sts": {"pearson": 0.5}}}
+    write_json(runs[0] / "metrics.json", found)
+    section = score_section(compare(systems(*zip("ab", runs, strict=True))))
+    header, rows = section.table
+    scores = read_scores(runs[0] / "predictions" / scores_name("sst", "dev"))
+    most = np.bincount(scores.targets).max() / len(scores.targets)
+    assert rows[2][:2] == ["the most frequent class", f"{most:.4f}"]
+    assert [row[header.index("sts pearson, test")] for row in rows] == ["0.5000", "", ""]
+    assert not any(row == 2 for row, _ in section.best)
 
 
-def test_a_difference_and_its_interval(pair):
-    for task in CS224N:
-        found = compare_on_task(*pair, task)
-        before, after = (np.mean(one.values(task, found.metric)) for one in pair)
-        assert found.difference == pytest.approx(after - before)
-        assert found.interval[0] < found.difference < found.interval[1]
-        assert (found.mcnemar is None) == (task == "sts")
+def test_the_difference_is_that_of_the_means_inside_its_interval(pair):
+    found = compare(pair)
+    overall, *several = found.differences
+    for one in several:
+        before, after = (found.tasks[one.task].mean(system.name) for system in pair)
+        assert one.difference == pytest.approx(after - before)
+    before, after = (np.mean(overall_figures(system.name, found.tasks, CS224N)) for system in pair)
+    assert overall.means == pytest.approx((before, after))
+    for one in found.differences:
+        assert one.interval[0] < one.difference < one.interval[1]
+    assert np.ptp(overall.interval) < max(np.ptp(one.interval) for one in several)
+
+
+def test_the_interval_of_one_seed_is_that_of_scipy(make_run):
+    named = [(n, make_run(n, ["sts"], skill)) for n, skill in (("one", 0.3), ("two", 0.6))]
+    with mock.patch.object(comparison, "RESAMPLES", 2000):
+        found = compare(systems(*named))
+    one = found.tasks["sts"]
+    first, second = one.predictions.values()
+
+    def difference(rows):
+        return pearson(second[rows], one.targets[rows]) - pearson(first[rows], one.targets[rows])
+
+    settings = {"vectorized": False, "method": "percentile", "n_resamples": 2000, "rng": 1}
+    expected = bootstrap((np.arange(80),), difference, **settings).confidence_interval
+    # Both are of 2,000 random samples.
+    np.testing.assert_allclose(found.differences[0].interval, expected, atol=0.03)
 
 
 def test_a_gain_that_depends_on_the_seed_is_not_clear(make_run):
@@ -99,13 +117,11 @@ def test_a_gain_that_depends_on_the_seed_is_not_clear(make_run):
         for seed, skills in ((1, (0.2, 0.9)), (2, (0.4, 0.3)))
         for name, skill in zip(("one", "two"), skills, strict=True)
     ]
-    one, two = score_systems(systems(*named))
-    found = compare_on_task(one, two, "sst")
+    (found,) = compare(systems(*named)).differences
     assert found.difference > 0.1
     assert not found.clear
-    (first,) = score_systems(systems(named[0]))
-    (second,) = score_systems(systems(named[1]))
-    assert compare_on_task(first, second, "sst").clear
+    (found,) = compare(systems(*named[:2])).differences
+    assert found.clear
 
 
 def test_the_order_of_the_examples_changes_nothing(make_run):
@@ -117,32 +133,54 @@ def test_the_order_of_the_examples_changes_nothing(make_run):
     }.items():
         one = make_run(f"{name}1", CS224N, 0.25, order=first)
         two = make_run(f"{name}2", CS224N, 0.4, order=second)
-        texts.append(as_markdown(compare(score_systems(systems(("one", one), ("two", two))))))
+        texts.append(as_markdown(compare(systems(("one", one), ("two", two)))))
     assert texts[0] == texts[1] == texts[2]
 
 
-def test_few_cells_cannot_be_tested(make_run):
-    several = [
-        (name, make_run(f"{name}{seed}", ["sst"], skill, seed))
-        for seed in range(6)
-        for name, skill in (("one", 0.2), ("two", 0.5))
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (
+            [("overall", -0.2, -0.1), ("sst", 0.1, 0.2), ("qqp", -0.2, -0.1)],
+            "multi is 15.0 points below single overall: 35.0 against 50.0; "
+            "clearly above on sst; clearly below on qqp; seed 1; n = 80 (sst), 80 (qqp).",
+        ),
+        (
+            [("sst", -0.1, 0.2)],
+            "No clear difference on sst: multi 55.0, single 50.0; seed 1; n = 80 (sst).",
+        ),
+        ([], "multi and single have no task in common."),
+    ],
+)
+def test_the_sentence_says_size_direction_and_what_is_clear(make_run, found, expected):
+    named = [(name, make_run(name, ["sst", "qqp"], 0.3, 1)) for name in ("single", "multi")]
+    differences = [
+        Difference(
+            "multi",
+            task,
+            "accuracy",
+            (0.5, 0.5 + (low + high) / 2),
+            np.linspace(low, high, 101),
+            80,
+        )
+        for task, low, high in found
     ]
-    five = score_systems(systems(*several[:10]))
-    assert signed_ranks(five[0], five[1:]) == [(None, 5)]
-    assert "not testable" in as_markdown(compare(five))
-    six = score_systems(systems(*several))
-    assert signed_ranks(six[0], six[1:]) == [(2 / 2**6, 6)]
-    assert all(difference > 0 for difference in paired_cells(*six))
+    both = replace(compare(systems(*named)), differences=tuple(differences))
+    assert verdicts(both) == [expected]
 
 
-def test_latex_is_escaped(pair):
-    text = as_latex(compare(pair))
-    assert r"sst macro\_f1" in text
-    assert r"$\pm$" in text
-    assert text.count(r"\toprule") == 4
-    assert r"\textbf{0." in text
-    body = "".join(line for line in text.splitlines(True) if not line.startswith("%"))
-    assert "_" not in body.replace(r"\_", "")
+def test_one_system_has_its_scores_and_one_class_for_all_is_a_warning(make_run):
+    folder = make_run("a", ["sst"], 0.3)
+    found = compare(systems(("alone", folder)))
+    accuracy = found.tasks["sst"].mean("alone")
+    assert verdicts(found) == [
+        f"alone: accuracy {100 * accuracy:.1f} on sst; seed 11711; n = 80 (sst)."
+    ]
+    file = folder / "predictions" / scores_name("sst", "dev")
+    scores = read_scores(file)
+    write_scores(file, Scores(scores.ids, np.eye(5)[np.full(80, 2)], scores.targets))
+    (_, warning) = verdicts(compare(systems(("alone", folder))))
+    assert warning == "alone with seed 11711 predicts one class for all of sst: neutral."
 
 
 def test_invalid_systems_are_refused(make_run, tmp_path):
@@ -161,7 +199,7 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
     ("first", "second", "expected"),
     [
         ({"data": "one"}, {"data": "two"}, "data 'one'"),
-        ({"tasks": {"sst": {"head": "softmax"}}}, {}, "head of sst 'softmax'"),
+        ({"tasks": {"sst": {"head": "softmax"}}}, {}, "options of sst {'head': 'softmax'"),
     ],
 )
 def test_runs_that_differ_in_more_than_tasks_and_seed_are_not_merged(
@@ -203,7 +241,7 @@ def test_runs_of_other_examples_are_not_averaged(make_run):
     file = two / "predictions" / scores_name("sst", "dev")
     write_scores(file, read_scores(file).rows(np.arange(40)))
     with pytest.raises(UserError, match=r"b: expected the examples of .*a, found others"):
-        score_systems(systems((None, one), (None, two)))
+        read_tasks(systems((None, one), (None, two)))
 
 
 def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_path):
@@ -211,37 +249,30 @@ def test_merged_runs_have_no_seed_unless_it_chose_their_members(make_run, tmp_pa
     for method, seed in (("vote", NO_SEED), ("greedy", 7)):
         ensemble_runs({"sst": runs}, method, 7, tmp_path / method)
         (merged,) = systems((method, tmp_path / method))
-        assert merged.seeds("sst") == [seed]
-    vote, alone = score_systems(systems(("vote", tmp_path / "vote"), ("a", runs[0])))
-    assert paired_cells(vote, alone) == []
-    assert "(no seed and 11711)" in as_markdown(compare([vote, alone]))
-    assert (alone.real_seeds("sst"), vote.real_seeds("sst")) == ([11711], [])
-    (axis,) = forest_plot(compare([vote, alone])).axes
-    assert "\nmean of seed 11711; " in "\n".join(text.get_text() for text in axis.findobj(Text))
+        assert [*merged.cells] == [("sst", seed)]
+    found = compare(systems(("vote", tmp_path / "vote"), ("a", runs[0])))
+    assert [seeds_of([name], found.tasks.values()) for name in ("vote", "a")] == [[], [11711]]
+    assert "; no seed and seed 11711; " in verdicts(found)[0]
 
 
 def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_run, tmp_path):
     runs = [make_run(name, ["sst"], skill) for name, skill in (("a", 0.2), ("b", 0.3))]
     ensemble_runs({"sst": runs}, "greedy", 11711, tmp_path / "greedy")
-    alone, merged = score_systems(systems(("a", runs[0]), ("merged", tmp_path / "greedy")))
+    both = compare(systems(("a", runs[0]), ("merged", tmp_path / "greedy")))
     table = read_scores(tmp_path / "greedy" / "predictions" / scores_name("sst", "dev"))
-    left = set(table.ids[~table.selected_on])
-    for scored in (alone, merged):
-        assert set(scored.scores["sst", 11711].ids) == left
-        assert len(left) == 40
+    found = both.tasks["sst"]
+    assert set(found.ids) == set(table.ids[~table.selected_on])
+    assert (len(found.ids), found.left_out) == (40, 40)
     kept = json.loads((tmp_path / "greedy" / "metrics.json").read_text())
-    assert merged.metrics["sst"][11711] == kept["dev"]["sst"]
-    assert alone.metrics["sst"][11711] == kept["members"]["sst"]["dev"]["a"]
-    assert "| sst | 40 | 80 |" in as_markdown(compare([alone, merged]))
-    (plain,) = score_systems(systems(("a", runs[0])))
-    assert len(plain.scores["sst", 11711].ids) == 80
+    assert found.metrics["merged", 11711] == kept["dev"]["sst"]
+    assert found.metrics["a", 11711] == kept["members"]["sst"]["dev"]["a"]
+    assert "| sst | 40 | 80 |" in as_markdown(both)
+    assert len(read_tasks(systems(("a", runs[0])))["sst"].ids) == 80
 
 
 def test_the_system_of_the_first_run_is_the_baseline_whatever_its_name(make_run):
     runs = [make_run(f"r{n}", ["sst"], skill) for n, skill in enumerate((0.2, 0.3))]
-    found = compare(score_systems(systems(("z", runs[1]), ("a", runs[0]))))
-    assert found.first.system.name == "z"
+    found = compare(systems(("z", runs[1]), ("a", runs[0])))
+    assert found.first == "z"
     assert [one.system for one in found.differences] == ["a"]
-    text = as_markdown(found)
-    assert "Against z" in text
-    assert "McNemar p, one run (seed)" in text
+    assert "## Against z\n" in as_markdown(found)

@@ -11,12 +11,13 @@ from scored_runs import scored_run
 
 from common.files import write_json
 from multitask.runs import Run
-from reports.class_tables import class_table, class_tables
+from reports.class_tables import class_table
 from reports.comparison import compare
-from reports.comparison_figures import all_figures
 from reports.comparison_page import comparison_page
-from reports.disagreements import disagreements
-from reports.scored_systems import score_systems
+from reports.comparison_tables import class_section
+from reports.drawings import all_drawings, mean_cosines
+from reports.examples import telling_examples
+from reports.scores import read_tasks
 from reports.systems import group_runs
 from tasks import CS224N, build_task, data_folder
 from tasks.predictions import Scores, scores_name, write_scores
@@ -37,7 +38,7 @@ def pair(tmp_path_factory):
         lines = [telemetry_line(step) for step in range(1, 200)]
         (folder / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
         named.append((name, Run(folder)))
-    return score_systems(group_runs(named))
+    return group_runs(named)
 
 
 def write_sample_scores(folder, skill):
@@ -80,7 +81,11 @@ class Reader(HTMLParser):
 
 def page_of(systems):
     comparison = compare(systems)
-    return comparison_page(comparison, all_figures(comparison))
+    return comparison_page(comparison, all_drawings(comparison))
+
+
+def examples_of(systems, task, **settings):
+    return telling_examples(read_tasks(systems)[task], systems, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +102,7 @@ def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair, 
     assert len(inside) + len(pictures) == len(reader.links)
     assert len(set(reader.ids)) == len(reader.ids)
     assert {link[1:] for link in inside} <= set(reader.ids)
-    assert reader.tags.count("svg") == 1 + 3 + 4 + 1 + 2 + 2
+    assert reader.tags.count("svg") == 1 + 4 + 1 + 3 + 2
     assert EVIL not in page
     assert "&lt;script&gt;" in page
     assert page_of(pair) == page
@@ -105,7 +110,7 @@ def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair, 
 
 def test_the_page_opens_with_the_verdict_and_links_to_every_section(page):
     opening = page[page.index("<h1>") : page.index("<h2")]
-    assert " points " in opening
+    assert '<p class="verdict">No clear difference overall: ' in opening
     assert re.search(r"n = 100 \(sst\), 100 \(qqp\), 100 \(sts\)", opening)
     headings = re.findall(r'<h2 id="([^"]+)"', page)
     assert re.findall(r'<li><a href="#([^"]+)"', opening) == headings
@@ -113,20 +118,18 @@ def test_the_page_opens_with_the_verdict_and_links_to_every_section(page):
 
 
 def test_classes_have_their_names_and_predictions_are_marked_as_right_or_wrong(pair, page):
-    found = disagreements(pair, "sst")
+    found = examples_of(pair, "sst")
     names = {"very negative", "negative", "neutral", "positive", "very positive"}
     assert {one.label for one in found} <= names
     for one in found:
         assert [answer.right for answer in one.predictions] == [
             answer.text == one.label for answer in one.predictions
         ]
-    for one in disagreements(pair, "sts"):
+    for one in examples_of(pair, "sts"):
         errors = [round(abs(float(a.text) - float(one.label)), 2) for a in one.predictions]
         assert one.predictions[int(np.argmin(errors))].right
         assert sum(answer.right for answer in one.predictions) in (1, 2)
     assert '<td role="cell" data-name="plain" class="wrong"><span>✗ ' in page
-    assert "predicted" in page
-    assert "label very negative: predicted" in page
 
 
 def test_the_page_has_figures_of_each_class_of_each_system(pair, page):
@@ -134,16 +137,30 @@ def test_the_page_has_figures_of_each_class_of_each_system(pair, page):
 
     assert "Classes of qqp: precision, recall and F1</h2>" in page
     assert "Classes of sts" not in page
-    header, rows = class_tables(pair, "sst")
+    one = read_tasks(pair)["sst"]
+    header, rows = class_section("sst", one).table
     assert header == ["class", "precision", "recall", "f1", "support"]
     names = ("very negative", "negative", "neutral", "positive", "very positive")
-    systems = [one.system.name for one in pair]
+    systems = [one.name for one in pair]
     assert [row[0] for row in rows] == [f"{name}, {one}" for name in names for one in systems]
-    for one, found in zip(pair, (rows[0::2], rows[1::2]), strict=True):
-        several = [one.scores["sst", seed] for seed in one.seeds("sst")]
-        recalls = [recall_score(s.targets, s.values.argmax(1), average=None) for s in several]
-        assert [row[2] for row in found] == [f"{value:.4f}" for value in np.mean(recalls, 0)]
-        assert [row[4] for row in found] == [str(n) for n in np.bincount(several[0].targets)]
+    for (_, predicted), found in zip(
+        one.predictions.items(), (rows[0::2], rows[1::2]), strict=True
+    ):
+        recalls = recall_score(one.targets, predicted, average=None)
+        assert [row[2] for row in found] == [f"{value:.4f}" for value in recalls]
+        assert [row[4] for row in found] == [str(n) for n in np.bincount(one.targets)]
+
+
+def test_cosines_are_means_over_the_steps_that_measured_them(tmp_path):
+    steps = [
+        {"step": 1, "layers": {"layer 1": {"sst and sts": 0.5}}},
+        {"step": 2},  # not measured
+        {"step": 3, "layers": {"layer 1": {"sst and sts": -0.1, "sst and qqp": 0.2}}},
+    ]
+    file = tmp_path / "telemetry.jsonl"
+    assert mean_cosines(Run(tmp_path)) == {}
+    file.write_text("".join(f"{json.dumps(step)}\n" for step in steps))
+    assert mean_cosines(Run(tmp_path)) == {"layer 1": {"sst and sts": 0.2, "sst and qqp": 0.2}}
 
 
 def test_of_many_classes_the_worst_are_shown():
@@ -158,36 +175,46 @@ def test_of_many_classes_the_worst_are_shown():
 
 @pytest.mark.parametrize("task", CS224N)
 def test_the_examples_that_systems_disagree_on_most(pair, task):
-    found = disagreements(pair, task, count=5)
-    one, other = (scored.scores[task, 11711] for scored in pair)
-    distance = np.abs(one.values.astype(float) - other.values).reshape(len(one.ids), -1).sum(1)
+    found = examples_of(pair, task, count=5)
+    one = read_tasks(pair)[task]
+    first, second = one.values.values()
+    distance = np.abs(first.astype(float) - second).reshape(len(one.ids), -1).sum(1)
     examples = build_task(task).read(data_folder("sample"), "dev")
-    row = int(np.argmax(distance))
+    row = examples.ids.index(one.ids[np.argmax(distance)])
     assert found[0].texts == tuple(column[row] for column in examples.texts)
     assert len(found) == 5
     assert all(len(one.predictions) == 2 for one in found)
 
 
-def test_one_system_or_other_data_has_no_disagreements(pair, make_run):
-    assert disagreements(pair[:1], "sst") is None
-    named = [(name, Run(make_run(name, ["sst"], 0.3))) for name in ("x", "y")]
-    strange = score_systems(group_runs(named))
-    assert disagreements(strange, "sst") is None
-    alike = score_systems(group_runs([(name, pair[0].system.runs[0]) for name in "ab"]))
-    assert disagreements(alike, "sst") == []
+def test_a_lone_run_has_its_largest_errors(pair):
+    found = examples_of(pair[:1], "sts", count=3)
+    one = read_tasks(pair[:1])["sts"]
+    (values,) = one.values.values()
+    errors = np.sort(np.abs(values.astype(float) - one.targets))[::-1]
+    shown = [abs(float(e.label) - float(e.predictions[0].text)) for e in found]
+    assert shown == pytest.approx(errors[:3], abs=0.011)
+    for task in ("sst", "sts"):
+        several = examples_of(pair[:1], task)
+        assert not any(answer.right for e in several for answer in e.predictions)
+    assert "Largest errors on qqp</h2>" in page_of(pair[:1])
+
+
+def test_other_data_has_no_examples_and_equal_runs_no_disagreement(pair, make_run):
+    strange = group_runs([(name, Run(make_run(name, ["sst"], 0.3))) for name in ("x", "y")])
+    assert examples_of(strange, "sst") is None
+    alike = group_runs([(name, pair[0].runs[0]) for name in "ab"])
+    assert examples_of(alike, "sst") == []
     assert "On no dev example" in page_of(alike)
 
 
 def test_texts_of_a_file_that_has_changed_are_not_shown(pair, tmp_path):
-    runs = [
-        shutil.copytree(one.system.runs[0].folder, tmp_path / str(n)) for n, one in enumerate(pair)
-    ]
-    assert disagreements(score_systems(group_runs([(str(r), Run(r)) for r in runs])), "sst")
+    runs = [shutil.copytree(one.runs[0].folder, tmp_path / str(n)) for n, one in enumerate(pair)]
+    assert examples_of(group_runs([(str(r), Run(r)) for r in runs]), "sst")
     (runs[1] / "data.json").write_text(json.dumps({"sst dev": "0" * 64}))
-    changed = score_systems(group_runs([(str(r), Run(r)) for r in runs]))
-    assert disagreements(changed, "sst") is None
-    assert disagreements(changed, "qqp")
-    assert "are left out for sst: the dev file is not here, or is not that of" in page_of(changed)
+    changed = group_runs([(str(r), Run(r)) for r in runs])
+    assert examples_of(changed, "sst") is None
+    assert examples_of(changed, "qqp")
+    assert "Examples of sst are left out: the dev file is not here, or is not" in page_of(changed)
 
 
 def test_compare_writes_figures_or_says_in_one_line_why_not(make_run, tmp_path, capsys):
@@ -202,4 +229,4 @@ def test_compare_writes_figures_or_says_in_one_line_why_not(make_run, tmp_path, 
     shutil.rmtree(output / "figures")
     (output / "figures").touch()
     assert cli.main(command) == 1
-    assert "figures: expected a folder or nothing, found a file" in capsys.readouterr().err
+    assert "figures" in capsys.readouterr().err
