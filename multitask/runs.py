@@ -97,8 +97,10 @@ class Run:
         A keyword names a system: `run.compare(weighted="runs/weighted")`.
         """
         several = [(None, self), *((None, one) for one in others), *named.items()]
-        runs = [(n, (one if isinstance(one, Run) else Run(one)).folder) for n, one in several]
-        return str(import_module("reports.comparison_tables").compared(runs))
+        runs = [(name, one if isinstance(one, Run) else Run(one)) for name, one in several]
+        systems = import_module("reports.systems").group_runs(runs)
+        compared = import_module("reports.comparison").compare(systems)
+        return str(import_module("reports.comparison_tables").as_text(compared))
 
     # Tasks and scores
 

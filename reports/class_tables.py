@@ -19,15 +19,12 @@ def shown_classes(found: ByClass) -> list[str]:
     return sorted(having, key=lambda name: found[name]["f1"])[:WORST]
 
 
-def class_table(by_task: Mapping[str, ByClass]) -> Table:
-    """Return header and rows of the classes of all tasks."""
+def class_table(several: Mapping[str, ByClass], of: str = "task") -> Table:
+    """Return header and rows of the classes of all tasks, or of what else their names are `of`."""
     rows = []
-    for task, found in by_task.items():
-        title = task if len(found) <= MOST else f"{task}: the worst of {len(found):,}"
-        rows += [[title, name, *figures_of(found[name])] for name in shown_classes(found)]
-    return ["task", "class", *COLUMNS, "support"], rows
-
-
-def figures_of(one: Mapping[str, float]) -> list[str]:
-    """Format precision, recall, F1 and support."""
-    return [*(f"{one[figure]:.4f}" for figure in COLUMNS), f"{one['support']:,.0f}"]
+    for name, found in several.items():
+        title = name if len(found) <= MOST else f"{name}: the worst of {len(found):,}"
+        for label in shown_classes(found):
+            figures = [f"{found[label][one]:.4f}" for one in COLUMNS]
+            rows.append([title, label, *figures, f"{found[label]['support']:,.0f}"])
+    return [of, "class", *COLUMNS, "support"], rows

@@ -11,10 +11,10 @@ from statistics import fmean
 from typing import Any
 
 from multitask.runs import Run, other_than_defaults
-from reports.class_tables import COLUMNS, figures_of, shown_classes
-from reports.comparison import Comparison, compare, verdicts
+from reports.class_tables import class_table
+from reports.comparison import Comparison, verdicts
 from reports.scores import TaskScores, overall_figures, overall_tasks
-from reports.systems import NO_SEED, VARYING, System, group_runs
+from reports.systems import NO_SEED, VARYING, System
 from reports.tables import Section, markdown_table, mean_and_spread, shown, text_table
 from tasks.metrics import OVERALL, worst_value
 
@@ -62,7 +62,7 @@ def test_figures(system: System, task: str, metric: str) -> list[float]:
 
 
 def system_section(systems: Sequence[System]) -> Section:
-    """Return the table of settings, seeds, training time and machine of each system."""
+    """Return the table of settings, runs and training time of each system."""
     rows = [
         [
             one.name,
@@ -70,11 +70,10 @@ def system_section(systems: Sequence[System]) -> Section:
             settings_text(one.runs),
             str(len(one.runs)),
             training_time(one.runs),
-            machine_text(one.runs),
         ]
         for one in systems
     ]
-    header = ["system", "tasks", "settings", "runs", "training per seed", "machine"]
+    header = ["system", "tasks", "settings", "runs", "training per seed"]
     return Section("Systems", (header, rows), numbers=False)
 
 
@@ -108,18 +107,6 @@ def training_time(runs: Sequence[Run]) -> str:
     return f"{mean:.0f} s" if mean < 120 else f"{mean / 60:.1f} min"
 
 
-def machine_text(runs: Sequence[Run]) -> str:
-    """Return the processors that the runs trained on."""
-    places = [place for run in runs if (place := run.metrics.get("environment"))]
-    found = [
-        place["gpu"]
-        if place.get("gpu", "none") != "none"
-        else f"{place['cpu']}, threads: {place.get('threads', '?')}"
-        for place in places
-    ]
-    return " or ".join(dict.fromkeys(found))
-
-
 def difference_section(found: Comparison) -> Section:
     """Return the table that compares each system with the first one on each task, and overall."""
     rows = [
@@ -150,10 +137,7 @@ def left_out_section(found: Comparison) -> Section:
 
 
 def class_section(task: str, one: TaskScores) -> Section:
-    """Return a table of a task's classes with a row for each system; no rows for numbers.
-
-    Of many classes it shows those with the worst F1 of the first system.
-    """
+    """Return a table of a task's classes, means over the seeds; no rows for numbers."""
     means = {}
     for system in one.systems:
         several = [
@@ -163,13 +147,8 @@ def class_section(task: str, one: TaskScores) -> Section:
             name: {key: fmean(found[name][key] for found in several) for key in figures}
             for name, figures in several[0].items()
         }
-    rows = [
-        [name if len(means) == 1 else f"{name}, {system}", *figures_of(figures[name])]
-        for name in shown_classes(means[one.systems[0]])
-        for system, figures in means.items()
-    ]
     title = f"Classes of {task}: precision, recall and F1"
-    return Section(title, (["class", *COLUMNS, "support"], rows))
+    return Section(title, class_table(means, "system"))
 
 
 def sections(found: Comparison, classes: bool = False) -> list[Section]:
@@ -222,11 +201,3 @@ def csv_rows(found: Comparison) -> Iterator[list[Any]]:
         for (system, seed), metrics in one.metrics.items():
             for metric, value in metrics.items():
                 yield [system, task, "" if seed == NO_SEED else seed, metric, f"{value:.6f}"]
-
-
-def compared(folders: Sequence[tuple[str | None, Path]]) -> str:
-    """Return a comparison of runs with the name of their system or None as text.
-
-    Runs of different seeds form one system.
-    """
-    return as_text(compare(group_runs([(name, Run(folder)) for name, folder in folders])))

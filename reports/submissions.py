@@ -37,14 +37,18 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
     if not file.is_file():
         return Checked(file, 0, (f"{file}: expected a prediction file, found none",), None)
     header, *lines = file.read_bytes().split(b"\n")
-    problems = Problems(file)
+    problems: list[str] = []
+
+    def add(text: str, line: int | None = None) -> None:
+        problems.append(f"{file}{'' if line is None else f', line {line}'}: {text}")
+
     expected = output.header.encode()
     if header != expected:
-        problems.add(1, f"expected the header {expected!r}, found {header[:80]!r}")
+        add(f"expected the header {expected!r}, found {header[:80]!r}", 1)
     if lines and lines[-1] == b"":
         lines.pop()
     else:
-        problems.add(len(lines) + 1, "expected a line break at the end of the last row, found none")
+        add("expected a line break at the end of the last row, found none", len(lines) + 1)
     wanted, found = set(ids), dict[str, Label]()
     for number, line in enumerate(lines, 2):
         try:
@@ -56,13 +60,14 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
             found[name] = 0.0  # the id is present, even if its value is invalid
             found[name] = read_value(output, text)
         except ValueError as error:
-            problems.add(number, str(error))
+            add(str(error), number)
     missing = [one for one in ids if one not in found]
     if missing:
-        problems.add(None, f"expected {len(ids)} ids, lacks {len(missing)}, such as {missing[0]}")
-    summary = problems.summary()
-    values = None if summary else np.array([found[one] for one in ids])
-    return Checked(file, len(lines), summary, values)
+        add(f"expected {len(ids)} ids, lacks {len(missing)}, such as {missing[0]}")
+    if (more := len(problems) - SHOWN) > 0:
+        problems[SHOWN:] = [f"{file}: and {more} more"]
+    values = None if problems else np.array([found[one] for one in ids])
+    return Checked(file, len(lines), tuple(problems), values)
 
 
 def read_value(output: PredictionFile, text: str) -> Label:
@@ -86,22 +91,6 @@ def split_row(line: bytes) -> tuple[str, str]:
     if not (comma and name and rest.endswith(" ")) or name != name.strip() or "\r" in text:
         raise ValueError(f"expected 'ID , VALUE ', found {text[:80]!r}")
     return name, rest[:-1]
-
-
-class Problems:
-    """Problems of a file; after the first `SHOWN` they are only counted."""
-
-    def __init__(self, file: Path) -> None:
-        self.file, self.found = file, list[str]()
-
-    def add(self, line: int | None, text: str) -> None:
-        where = f"{self.file}" if line is None else f"{self.file}, line {line}"
-        self.found.append(f"{where}: {text}")
-
-    def summary(self) -> tuple[str, ...]:
-        more = len(self.found) - SHOWN
-        rest = [f"{self.file}: and {more} more"] if more > 0 else []
-        return (*self.found[:SHOWN], *rest)
 
 
 SPLITS = ("dev", "test")

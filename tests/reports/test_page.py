@@ -139,16 +139,13 @@ def test_the_page_has_figures_of_each_class_of_each_system(pair, page):
     assert "Classes of sts" not in page
     one = read_tasks(pair)["sst"]
     header, rows = class_section("sst", one).table
-    assert header == ["class", "precision", "recall", "f1", "support"]
-    names = ("very negative", "negative", "neutral", "positive", "very positive")
-    systems = [one.name for one in pair]
-    assert [row[0] for row in rows] == [f"{name}, {one}" for name in names for one in systems]
-    for (_, predicted), found in zip(
-        one.predictions.items(), (rows[0::2], rows[1::2]), strict=True
-    ):
+    assert header == ["system", "class", "precision", "recall", "f1", "support"]
+    names = ["very negative", "negative", "neutral", "positive", "very positive"]
+    assert [row[:2] for row in rows] == [[system.name, name] for system in pair for name in names]
+    for predicted, found in zip(one.predictions.values(), (rows[:5], rows[5:]), strict=True):
         recalls = recall_score(one.targets, predicted, average=None)
-        assert [row[2] for row in found] == [f"{value:.4f}" for value in recalls]
-        assert [row[4] for row in found] == [str(n) for n in np.bincount(one.targets)]
+        assert [row[3] for row in found] == [f"{value:.4f}" for value in recalls]
+        assert [row[5] for row in found] == [str(n) for n in np.bincount(one.targets)]
 
 
 def test_cosines_are_means_over_the_steps_that_measured_them(tmp_path):
