@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from common.errors import SettingsError, is_unsafe
 from common.repeats import repeated
-from common.settings import Name, build, convert, hints_of_fields, methods, short
+from common.settings import Name, build, methods, short
 from common.text import first_names, suggestion
 from tasks.base import Pair, Task, TaskOptions
 from tasks.built_in import TASK_NAMES, TASKS
@@ -60,14 +60,6 @@ class OwnTask(TaskOptions):
     deviation: Annotated[float, Meta(gt=0)] | None = None
     test_labels: bool | None = None  # None: before the files are read
     name: str = ""  # type: ignore[misc] # not of the class, as for built-in tasks
-
-    def __post_init__(self) -> None:
-        for key, hint in hints_of_fields(OwnTask).items():
-            value = as_typed(key, getattr(self, key))
-            value = convert(f"{self.name}: {key}", hint, value)
-            object.__setattr__(self, key, value)
-        for fault in self.faults():
-            raise SettingsError(f"{self.name}: {fault}")
 
     def faults(self) -> Iterator[str]:
         reserved = RESERVED.fullmatch(self.name)
@@ -141,8 +133,7 @@ class OwnTask(TaskOptions):
             given = {key: one for key, one in found.known.items() if one not in (None, ())}
             found = replace(found, **{**learnt(found, cells), **given})
         except ValueError as error:
-            line = str(error).removeprefix(f"{self.name}: ")
-            raise DataError(f"{found.train}: {self.name}: {line}") from error
+            raise DataError(f"{found.train}: {self.name}: {error}") from error
         columns = read_table(Path(found.test), self.quotes).columns if found.test else []
         return replace(found, test_labels={*self.label} <= {*columns})
 
@@ -231,7 +222,10 @@ def own_task(keys: Mapping[str, Any]) -> OwnTask:
     for key in keys.keys() - {*known}:
         names = f"there are {', '.join(known)}{suggestion(key, known)}"
         raise SettingsError(f"{keys['name']}: no key {key!r}; {names}")
-    return OwnTask(**keys)
+    try:
+        return OwnTask(**{key: as_typed(key, value) for key, value in keys.items()})
+    except SettingsError as error:
+        raise SettingsError(f"{keys['name']}: {error}") from error
 
 
 def own_tasks_of(tasks: Any) -> dict[str, OwnTask]:
