@@ -55,12 +55,6 @@ class Kind:
         """Return the names of the classes or labels, or their numbers; none for a single number."""
         return self.class_names or tuple(map(str, range(self.columns or 0)))
 
-    @property
-    def metric_names(self) -> tuple[str, ...]:
-        """Return the names of the metrics."""
-        two = np.arange(2.0)
-        return tuple(self.metrics(two, two))
-
     def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
         """Return the metrics of the predictions from scores (B, C) or (B,)."""
         return self.metrics(self.predictions(scores), targets)
@@ -148,16 +142,15 @@ def similarity(scale: float) -> Kind:
 
 
 def on_scale(kind: Kind, scale: float) -> Kind:
-    """Return a similarity kind with loss and divergence of the undivided values.
+    """Return a similarity kind with loss and divergence on another scale than from 0 to 1.
 
-    Compared with other tasks' losses, an error on the scale from 0 to 5 (BEES, Figure 1) weighs 25
-    times as much as one on the scale from 0 to 1. Metrics and predictions are unchanged.
+    An error on the scale from 0 to 5 (BEES, Figure 1) weighs 25 times as much beside other tasks.
     """
-    loss, divergence, factor = kind.loss, kind.divergence, scale**2
+    divergence, factor = kind.divergence, scale**2
     assert divergence is not None, "similarities have a divergence"
     return replace(
         kind,
-        loss=lambda values, targets: factor * loss(values, targets),
+        loss=lambda values, targets: factor * kind.loss(values, targets),
         divergence=lambda values, others: factor * divergence(values, others),
     )
 

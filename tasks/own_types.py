@@ -26,7 +26,6 @@ LEARNT: dict[TypeName, tuple[str, ...]] = {  # keys that the training file says
     "similarity": ("low", "high"),
 }
 MOST_LEVELS = 20  # different whole numbers that are taken for classes
-LEAST_SPREAD = 1e-5  # of the deviation to the largest number: float32 has seven digits
 INDICATORS = {"": 0, "0": 0, "no": 0, "false": 0, "1": 1, "yes": 1, "true": 1}
 
 
@@ -62,13 +61,7 @@ def learnt(own: OwnTask, cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
     numbers = np.array(texts, np.float64)
     if own.type == "similarity":
         return {"low": float(numbers.min()), "high": float(numbers.max())}
-    deviation, largest = float(numbers.std()), float(np.abs(numbers).max())
-    if deviation <= LEAST_SPREAD * largest:  # the deviation of very small numbers may be 0
-        raise ValueError(
-            f"expected numbers that differ, found a standard deviation of {deviation:.3g} and a "
-            f"largest number of {largest:.3g}; subtract a constant or use a smaller unit"
-        )
-    return {"mean": float(numbers.mean()), "deviation": deviation}
+    return {"mean": float(numbers.mean()), "deviation": float(numbers.std())}
 
 
 def labels_in(cell: str, separator: str) -> Iterator[str]:
