@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
+from common.errors import UserError
 from multitask.run_folder import has_changed
 from reports.scores import TaskScores
 from reports.systems import System
 from tasks import data_folder
 from tasks.base import Task
-from tasks.data import dev_if_here
 from tasks.readers import Examples
 
 SHOWN = 10  # examples per task
@@ -91,7 +92,9 @@ def dev_examples(systems: Sequence[System], task: Task) -> Examples | None:
     without_ids = [run for run, one in own if one is None or one.id is None]
     if has_changed(without_ids, task.name, "dev", file):
         return None
-    return dev_if_here(task, data)
+    with suppress(UserError):
+        return task.read(data_folder(str(data)), "dev")
+    return None
 
 
 def label_values(one: TaskScores) -> np.ndarray:

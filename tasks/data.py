@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,10 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.errors import UserError
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer
-from tasks import data_folder
 from tasks.base import Task
 from tasks.readers import Examples
 
@@ -54,13 +51,6 @@ class Split:
 
 
 Splits = Mapping[str, Mapping[str, Split]]  # by task and split
-
-
-def dev_if_here(task: Task, data: object) -> Examples | None:
-    """Return the dev examples of a task; None if a run records no data folder, or it has none."""
-    with suppress(UserError, OSError):
-        return None if data is None else task.read(data_folder(str(data)), "dev")
-    return None
 
 
 def tokenized(task: Task, examples: Examples, tokenizer: Tokenizer) -> Split:

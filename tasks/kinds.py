@@ -55,6 +55,11 @@ class Kind:
         """Return the names of the classes or labels, or their numbers; none for a single number."""
         return self.class_names or tuple(map(str, range(self.columns or 0)))
 
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the names of the metrics."""
+        return tuple(self.metrics(np.arange(2.0), np.arange(2.0)))
+
     def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
         """Return the metrics of the predictions from scores (B, C) or (B,)."""
         return self.metrics(self.predictions(scores), targets)
