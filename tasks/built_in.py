@@ -15,13 +15,7 @@ from tasks.base import PAIR_HELP, Loss, Pair, Task, TaskOptions, output_loss
 from tasks.catalog import DATA_SETS, CatalogTask, softmax_task
 from tasks.labelled_files import LabelledFiles
 from tasks.predictions import PredictionFile, class_file
-from tasks.readers import (
-    Parser,
-    class_parser,
-    clean_pair_text,
-    clean_sentence,
-    number_parser,
-)
+from tasks.readers import Parser, class_parser, clean_pair_text, clean_sentence, number_parser
 from tasks.splits import shares, split_file
 
 STARS = ("very negative", "negative", "neutral", "positive", "very positive")
@@ -69,10 +63,7 @@ class SST(TaskOptions, name="sst"):
             name="sst",
             kind=kinds.classification(classes, names=STARS),
             source=course_files(
-                ("ids-sst", "sst-sentiment"),
-                ("sentence",),
-                "sentiment",
-                class_parser(classes),
+                ("ids-sst", "sst-sentiment"), ("sentence",), "sentiment", class_parser(classes)
             ),
             build_head=partial(head, classes=classes),
             output=class_file("sst", "Predicted_Sentiment", classes),
@@ -87,8 +78,7 @@ class QQP(TaskOptions, name="qqp"):
     """
 
     head: Literal["difference", "concat"] = setting(
-        "difference",
-        help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)",
+        "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)"
     )
     loss: Literal["cross-entropy", "with-contrastive"] = setting(
         "cross-entropy", help="loss of qqp, optionally with a separate contrastive objective"
@@ -103,12 +93,12 @@ class QQP(TaskOptions, name="qqp"):
         from losses import pair_contrastive_loss
         from tasks import heads
 
-        losses: dict[str, Loss] = {}
-        if self.loss == "with-contrastive":
-            losses["cross_entropy"] = output_loss(F.cross_entropy)
-            losses["contrastive"] = lambda outputs, texts, same: pair_contrastive_loss(
+        losses: dict[str, Loss] = {
+            "cross_entropy": output_loss(F.cross_entropy),
+            "contrastive": lambda outputs, texts, same: pair_contrastive_loss(
                 texts[0], texts[1], same
-            )
+            ),
+        }
         joint, show = self.pair == "joint", lambda value: str(float(value))
         pairs = partial(heads.PairClassifier, classes=2, difference=self.head == "difference")
         return Task(
@@ -119,7 +109,7 @@ class QQP(TaskOptions, name="qqp"):
             ),
             build_head=partial(heads.SoftmaxClassifier, classes=2) if joint else pairs,
             output=PredictionFile("para", "Predicted_Is_Paraphrase", show, class_parser(2)),
-            losses=losses,
+            losses=losses if self.loss == "with-contrastive" else {},
             texts=2,
             joint=joint,
         )
@@ -201,15 +191,10 @@ class ETPC(TaskOptions, name="etpc"):
         count, names = len(numbers), tuple(f"type {number}" for number in numbers)
 
         def parse(label: str) -> tuple[float, ...] | None:
-            if not label:
-                return None
-            try:
-                found = json.loads(label)
-            except ValueError:
-                found = None
-            if not isinstance(found, list) or any(one not in (0, *numbers) for one in found):
+            found = {*label.strip("[]").replace(" ", "").split(",")} - {"", "0"}
+            if found - {*map(str, numbers)}:
                 raise ValueError(f"expected a list of types from 1 to {numbers[-1]}, as in [2, 5]")
-            return tuple(float(one in found) for one in numbers)
+            return tuple(float(str(one) in found) for one in numbers) if label else None
 
         files = course_files(
             *(("etpc-paraphrase",), PAIR, column, parse), test="detection-test-student"

@@ -75,10 +75,7 @@ class PredictionFile:
 def class_file(stem: str, column: str, classes: int) -> PredictionFile:
     """Return a prediction file with the numbers of classes."""
     return PredictionFile(
-        stem,
-        column,
-        show=lambda value: str(int(value)),
-        parse=class_parser(classes),
+        stem, column, show=lambda value: str(int(value)), parse=class_parser(classes)
     )
 
 
