@@ -8,12 +8,12 @@ with a softmax over the labels instead of sigmoids, as in LaCon's comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from common.errors import SettingsError
+from msgspec import Meta
+
 from common.later import F, Tensor, nn, torch
 from common.settings import Count, NonNegative, NonNegativeInt, Positive, setting
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
@@ -21,7 +21,6 @@ from tasks.base import Task
 from tasks.kinds import Outputs
 from tasks.objectives import Objective
 
-HEADS = 6  # Figure 5b
 TERMS = ("icl", "lcl", "ler")
 Term = Literal["icl", "lcl", "ler"]
 LAYERS_HELP = "layers of the objective's own projection head"
@@ -37,16 +36,16 @@ class LaCon(Objective, name="lacon"):
     label_temperature: Positive = setting(
         0.1, help="temperature, which divides the cosines", flag=False
     )
-    label_heads: Count | None = setting(
-        None,
-        help="slices of the embeddings in the term icl (default: 6 as in the paper, or the next "
-        "smaller divisor of the width)",
+    label_heads: Count = setting(
+        6,
+        help="slices of the embeddings in the term icl, or the next smaller divisor of the width",
+        source="Zhang et al., 2022, Figure 5b",
         flag=False,
     )
     label_spread: NonNegative = setting(
         0.5, help="weight of the term ler, which spreads the labels", flag=False
     )
-    label_terms: tuple[Term, ...] = setting(
+    label_terms: Annotated[tuple[Term, ...], Meta(min_length=1)] = setting(
         TERMS,
         help="terms of the loss: icl (each example against the labels), lcl (each label against "
         "the examples), ler (spread of the labels)",
@@ -55,11 +54,6 @@ class LaCon(Objective, name="lacon"):
     )
     projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP, flag=False)
     fusion: ClassVar[bool] = False
-
-    def faults(self) -> Iterator[str]:
-        if not {"icl", "lcl"} & set(self.label_terms):
-            found = self.label_terms
-            yield f"label_terms: expected icl or lcl, which train the encoder, found {found}"
 
     @property
     def least_batch(self) -> int:
@@ -78,34 +72,25 @@ class LaCon(Objective, name="lacon"):
         def loss(outputs: Outputs, targets: Tensor) -> Tensor:
             instances, labels = outputs
             given = instances, labels, targets, temperature
+            width, most = labels.shape[1], self.label_heads
+            heads = next(count for count in range(most, 0, -1) if width % count == 0)
+            lowest = lowest_label_centered(targets, temperature)
             terms = {
-                "icl": lambda: instance_centered_loss(*given, self.heads(labels.shape[1])),
-                "lcl": lambda: (
-                    label_centered_loss(*given) - lowest_label_centered(targets, temperature)
-                ),
-                "ler": lambda: self.label_spread * label_embedding_regularizer(labels),
+                "icl": instance_centered_loss(*given, heads),
+                "lcl": label_centered_loss(*given) - lowest,
+                "ler": self.label_spread * label_embedding_regularizer(labels),
             }
-            return torch.stack([terms[one]() for one in TERMS if one in self.label_terms]).sum()
+            return torch.stack([terms[one] for one in TERMS if one in self.label_terms]).sum()
 
         def scores(outputs: Outputs) -> Tensor:
             unit, labels = (F.normalize(vectors, dim=-1) for vectors in outputs)
             return (unit @ labels.T / temperature).softmax(-1)
 
         def build_head(width: int) -> nn.Module:
-            self.heads(width)  # raises before any file is read
             return anchors(task.vectors, width, len(task.kind.names), self.projection_layers)
 
         kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
         return replace(task, kind=kind, build_head=build_head, losses={}, compares_examples=True)
-
-    def heads(self, width: int) -> int:
-        """Return the number of slices of a vector; raise SettingsError if it is no divisor."""
-        if self.label_heads is None:
-            return next(count for count in range(HEADS, 0, -1) if width % count == 0)
-        if width % self.label_heads:
-            line = f"expected a divisor of the embedding's width {width}, found {self.label_heads}"
-            raise SettingsError(f"label_heads: {line}")
-        return self.label_heads
 
 
 class LaConFusion(LaCon, name="lacon-fusion"):
