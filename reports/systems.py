@@ -98,9 +98,7 @@ def data_and_start(run: Run, task: str) -> dict[str, Any]:
         found["start"] = None
     elif (Path(start) / "config.json").exists():
         before = Run(start)
-        unusual = other_than_defaults(before.settings).items()
-        settings = {key: one for key, one in unusual if key not in ("init", "members")}
-        found["start"] = [before.settings["mode"], [*before.tasks], settings]
+        found["start"] = [before.settings["mode"], [*before.tasks], distinguishing_settings(before)]
     return found
 
 
