@@ -4,45 +4,16 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import shlex
 import sys
 from difflib import get_close_matches
-from typing import Any, NoReturn
 
+from cli.flags import ALL, USE, Parser
 from cli.modes import GROUPS, MODES
 from common import __version__
-from common.entry_point import print_line, program_command, run_and_report, start
+from common.entry_point import run_and_report, start
 from common.errors import SettingsError
-from common.progress import is_main_process
-from common.text import any_of, suggestion
-
-ALL = "--help-all"
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that reports a wrong flag or value in one line and exits with status 2.
-
-    With `everything`, help shows all flags.
-    """
-
-    everything = True
-
-    def __init__(self, words: str = "", **options: Any) -> None:
-        super().__init__(
-            usage=f"{shlex.join(program_command())} {words} [flags]",
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            **options,
-        )
-
-    def error(self, message: str) -> NoReturn:
-        message = message.removeprefix("argument ")
-        unknown = message.removeprefix("unrecognized arguments: ")
-        if unknown != message:
-            message += suggestion(unknown.split(" ")[0], self._option_string_actions, 0.8)
-        if is_main_process():
-            print_line(f"{message} (see --help)")
-        self.exit(2)
+from common.text import any_of
+from multitask.settings.methods import load_methods
 
 
 def start_program() -> None:
@@ -79,8 +50,7 @@ def choose_mode(argv: list[str]) -> int:
 def run_mode(name: str, rest: list[str]) -> int:
     """Parse the flags of a mode and run it; return the exit status."""
     mode = importlib.import_module(f"cli.{name}")
-    parser = Parser(f"--mode {name}", description=mode.__doc__)
-    parser.everything = ALL in rest
+    parser = Parser(f"--mode {name}", ALL in rest, description=mode.__doc__)
     try:
         load_user_methods(rest)
         mode.add_flags(parser)
@@ -92,14 +62,9 @@ def run_mode(name: str, rest: list[str]) -> int:
 
 def load_user_methods(rest: list[str]) -> None:
     """Load the methods in the files of `--use`."""
-    from cli.settings_flags import USE
-
     parser = Parser(add_help=False)
     parser.add_argument("--use", default=[], **USE)
-    files = parser.parse_known_args(rest)[0].use
-    from multitask.settings.methods import load_methods
-
-    for file in files:
+    for file in parser.parse_known_args(rest)[0].use:
         load_methods(file)
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.settings_flags import path
+from cli.flags import Parser, path
 from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.csv", "comparison.html")
 COMPARISON = "comparison"  # default folder
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--runs",
         nargs="+",
@@ -37,7 +37,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     from common.files import atomic_write_text
     from ensemble.runs import name_and_path
     from multitask.runs import Run

@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.settings_flags import path
+from cli.flags import Parser, path
 from tasks import CS224N, build_task
 from tasks.hub import ORIGINS, fetch, write
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--tasks",
         nargs="+",
@@ -34,7 +34,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace existing files")
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     from reports.tables import text_table
 
     glue = [name for name in ORIGINS if name not in CS224N]

@@ -12,20 +12,17 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
+from cli.flags import USE, USE_AGAIN, Parser, path
 from cli.output_file import check_output_file
-from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from common.entry_point import if_interrupted
 from common.errors import UserError
 from common.files import atomic_path
 from minbert.sources import find_folder
 from multitask.settings.config import RunConfig
 
-OF_RUN = {"max_tokens": "the encoder's, or that of --run"}
 
-
-def add_flags(parser: Any) -> None:
+def add_flags(parser: Parser) -> None:
     files = parser.add_argument_group("files")
     files.add_argument(
         "--input",
@@ -54,8 +51,7 @@ def add_flags(parser: Any) -> None:
     files.add_argument("--use", help=USE_AGAIN, **USE)
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
 
-    parser.flags = flags = Flags(parser, defaults=OF_RUN)
-    flags.add_settings(("encoder", "pooling", "max_tokens", "precision", "device"))
+    parser.add_settings(("encoder", "pooling", "max_tokens", "precision", "device"))
     files.add_argument(
         "--normalize",
         action=argparse.BooleanOptionalAction,
@@ -63,7 +59,7 @@ def add_flags(parser: Any) -> None:
     )
 
 
-def main(args: argparse.Namespace, parser: Any) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     from tasks.tables import read_sentences
 
     if args.run and args.encoder:
@@ -72,7 +68,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         if getattr(args, name) and not args.run:
             parser.error(f"--{name}: expected --run RUN, found none")
     check_output_file(args, parser, (".npy",))
-    config = RunConfig(**parser.flags.given(args))
+    config = RunConfig(**parser.given(args))
     with if_interrupted(f"{args.output} was not written"):
         # A first pass over the file counts the sentences and finds errors early.
         total = sum(1 for _ in read_sentences(Path(args.input), args.column))

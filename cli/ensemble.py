@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from zlib import crc32
 
-from cli.settings_flags import path, typed
+from cli.flags import Parser, path, typed
 from common.settings import Seed
 from ensemble.merge import METHODS
 from multitask.settings.config import RunConfig
@@ -22,7 +22,7 @@ HELP = {
 }
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--runs",
         nargs="+",
@@ -53,7 +53,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace an existing run")
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     from ensemble.runs import ensemble_runs, members_of
     from reports.run_tables import ensemble_table
 

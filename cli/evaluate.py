@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from cli.settings_flags import path
+from cli.flags import Parser, path
 from common.errors import RunError, one_line
 from common.text import suggestion
 from multitask.runs import Run, run_of_predictions
@@ -21,7 +21,7 @@ from tasks.base import Task
 from tasks.own_task import own_tasks_of
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--predictions",
         type=path,
@@ -31,7 +31,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--data",
-        "--gold",
         type=path,
         metavar="DIR",
         help="folder with the CS224N files (default: that of the run in --predictions, else the "
@@ -54,7 +53,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace an existing zip")
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     if args.overwrite and not args.zip:
         parser.error("--overwrite: expected --zip, the only output of this mode")
     if args.zip:
@@ -167,7 +166,7 @@ def data_lines(data: str, checked: Sequence[FileScore], tasks: Mapping[str, Task
         yield f"data of {name}: {', '.join(files)}"
 
 
-def check_zip(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+def check_zip(args: argparse.Namespace, parser: Parser) -> None:
     """Check, before any input is read, that the archive can be written."""
     target = Path(args.zip)
     if args.tasks:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from cli.settings_flags import USE, USE_AGAIN, path
+from cli.flags import USE, USE_AGAIN, Parser, path
 
 FORMATS = {
     "sentence-transformers": "SentenceTransformer(DIR) returns the same embeddings",
@@ -18,7 +17,7 @@ FORMATS = {
 }
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Parser) -> None:
     for name, what in {"run": "folder of a run", "output": "output folder"}.items():
         about = f"{what} (required)"
         parser.add_argument(f"--{name}", type=path, required=True, metavar="DIR", help=about)
@@ -38,7 +37,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--use", help=USE_AGAIN, **USE)
 
 
-def main(args: argparse.Namespace, parser: Any) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     from serving.export import export
 
     run, folder = Path(args.run), Path(args.output)

@@ -6,12 +6,11 @@ import argparse
 import os
 from pathlib import Path
 
+from cli.flags import Parser
 from common.errors import UserError
 
 
-def check_output_file(
-    args: argparse.Namespace, parser: argparse.ArgumentParser, endings: tuple[str, ...]
-) -> None:
+def check_output_file(args: argparse.Namespace, parser: Parser, endings: tuple[str, ...]) -> None:
     """Check, before any computation, that --output can be written and may be replaced."""
     target = Path(args.output)
     if target.suffix.lower() not in endings:

@@ -17,13 +17,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from cli.flags import USE, USE_AGAIN, Parser, path
 from cli.output_file import check_output_file
-from cli.settings_flags import USE, USE_AGAIN, Flags, path
 from common.errors import UserError
 from multitask.settings.config import RunConfig
 
 
-def add_flags(parser: Any) -> None:
+def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--run",
         type=path,
@@ -64,12 +64,11 @@ def add_flags(parser: Any) -> None:
     )
     files.add_argument("--overwrite", action="store_true", help="replace an existing output")
     files.add_argument("--probabilities", action="store_true", help="add one column per class")
-    parser.flags = flags = Flags(parser, defaults={"max_tokens": "that of the run"})
-    flags.add_settings(("max_tokens", "precision", "device"))
-    flags.add("use", "training", USE_AGAIN, **USE)
+    parser.add_settings(("max_tokens", "precision", "device"))
+    parser.add("use", "training", USE_AGAIN, **USE)
 
 
-def main(args: argparse.Namespace, parser: Any) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     from common.files import atomic_path
     from serving.model import MultiTaskModel
     from serving.predict_file import predict_rows, read_rows
@@ -82,7 +81,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
         parser.error("--overwrite: expected --output FILE, found none")
     if args.output:
         check_output_file(args, parser, (".csv", ".tsv"))
-    machine = RunConfig(**parser.flags.given(args))
+    machine = RunConfig(**parser.given(args))
     source = Path(args.input) if args.input else None
     rows = read_rows(source, args.column or (), args.quotes != "no")
     first = next(rows, None)  # reports faulty input before the model is loaded

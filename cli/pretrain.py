@@ -7,58 +7,39 @@ from the result.
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from cli.multitask import add_task_list, distinct_tasks
-from cli.training import Chosen, config_of, settings_file, train, training_flags
+from cli.flags import Parser
+from cli.task_names import add_tasks, several_tasks
+from cli.training import Chosen, base_of, config_of, train, training_flags
 from common.errors import SettingsError
 from common.settings import methods
 from losses.objectives import PretrainObjective
 from multitask.settings.config import as_mapping
-from multitask.settings.presets import preset_settings
-from tasks import CS224N, SAME_MEANING, TASK_NAMES
+from tasks import CS224N, SAME_MEANING
 
 
-def add_flags(parser: Any) -> None:
-    parser.flags = flags = training_flags(
+def add_flags(parser: Parser) -> None:
+    training_flags(parser, "pretrain")
+    add_tasks(
         parser,
-        "pretrain",
-        lambda one: one.pretrains,
-        defaults={"batch_size": "64", "epochs": "1", "lr": "3e-5", "class_balanced": "on"},
-    )
-    add_task_list(
-        flags,
-        CS224N,
-        "whose training text is used",
         "sst qqp sts; qqp sts with objectives of pairs; sst with those of classes; none with "
         "--text or --nli",
     )
-    shared = [name for name in TASK_NAMES if name not in CS224N]
-    flags.add_task_options(shared)
 
 
-def main(args: argparse.Namespace, parser: Any) -> int:
-    return train(config_of(args, parser, chosen_tasks(args), mode="pretrain"), args)
+def main(args: argparse.Namespace, parser: Parser) -> int:
+    return train(config_of(args, parser, chosen_tasks(args), "pretrain"), args)
 
 
 def chosen_tasks(args: argparse.Namespace) -> Chosen:
     """Return the tasks whose text is used, or none if the text is that of a file."""
-    from_file = settings_file(args)
-    preset = args.preset or from_file.get("preset")
-    of_preset = preset_settings(preset, "pretrain").get("objective") if preset else None
-    usual = as_mapping(from_file.get("objective") or of_preset or {})
-    name = args.objective or usual.get("name")
+    usual = as_mapping(base_of(args, "pretrain").get("objective"))
     known = methods(PretrainObjective)
-    if name not in known:
+    objective = known.get(args.objective or str(usual.get("name")))
+    if objective is None:
         raise SettingsError(f"objective: mode pretrain needs one of {', '.join(known)}")
-    objective = known[name]
     if args.text or usual.get("text") or objective.needs_file:
-        if args.tasks:
-            raise SettingsError(f"tasks: none beside a file of texts or objective {name}")
-        return ()
-    default: tuple[str, ...] = CS224N
+        return tuple(args.tasks or ())
     if objective.of_classes:
-        default = ("sst",)
-    elif objective.of_pairs:
-        default = tuple(SAME_MEANING)
-    return distinct_tasks(args, default)
+        return several_tasks(args, ("sst",))
+    return several_tasks(args, tuple(SAME_MEANING) if objective.of_pairs else CS224N)

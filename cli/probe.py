@@ -8,35 +8,28 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from cli.settings_flags import Flags, path
+from cli.flags import Parser
 from cli.task_names import add_table, add_task, only_task
-from cli.training import add_use, config_of, name_of
-from tasks import CS224N, WITH_CLASSES
+from cli.training import add_output, add_use, config_of, name_of
+from tasks import WITH_CLASSES
 
 
-def add_flags(parser: Any) -> None:
-    parser.flags = flags = Flags(parser)
-    add_task(flags, "task to evaluate", WITH_CLASSES)
-    add_table(flags)
-    data = ("data", "limit", "dev_limit", "test_limit", "drop_leaks")
-    flags.add_settings(
+def add_flags(parser: Parser) -> None:
+    data = ("data", "limit", "dev_limit", "test_limit", "drop_leaks", "protocol", "tasks")
+    parser.add_settings(
         (*data, "seed", "encoder", "pooling", "max_tokens", "init", "precision", "device")
     )
-    add_use(flags)
-    flags.add_methods("protocol")
-    flags.add_task_options([name for name in WITH_CLASSES if name not in CS224N])
-    flags.add(
-        "output", "output", "output folder (default: a folder in runs/)", metavar="DIR", type=path
-    )
-    flags.add("overwrite", "output", "replace an existing run", action="store_true")
+    add_task(parser, WITH_CLASSES)
+    add_table(parser)
+    add_use(parser)
+    add_output(parser)
 
 
-def main(args: argparse.Namespace, parser: Any) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     tasks = only_task(args, parser)
     name = name_of(tasks[0])
-    config = config_of(args, parser, tasks, mode="probe")
+    config = config_of(args, parser, tasks, "probe")
     if config.tasks[name].build().kind.classes is None:
         parser.error(f"--task: expected a task with classes, found {name}")
 

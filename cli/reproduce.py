@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.settings_flags import path, typed
+from cli.flags import Parser, path, typed
 from common.errors import SettingsError, UserError
 from common.settings import Count, Positive
 from minbert.config import PRECISIONS
@@ -21,7 +21,7 @@ from papers.store import Store
 from tasks import SAMPLE
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Parser) -> None:
     add = parser.add_argument
     add("--table", choices=PAGES, required=True, help="paper (required)")
     add(
@@ -52,7 +52,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 CHANGED = ("encoder", "limit", "epochs", "precision")  # settings that replace those of the rows
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     results = Path(args.results)
     failed: list[str] = []
     if not args.page_only:

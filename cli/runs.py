@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.settings_flags import path
+from cli.flags import Parser, path
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--root",
         type=path,
@@ -18,7 +18,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     from common.errors import one_line
     from multitask.runs import find_runs
     from reports.run_tables import runs_table

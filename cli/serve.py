@@ -10,17 +10,17 @@ import argparse
 import socket
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
-from cli.settings_flags import USE, USE_AGAIN, Flags, path, typed
+from cli.flags import USE, USE_AGAIN, Parser, path, typed
 from multitask.settings.config import RunConfig
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
-def add_flags(parser: Any) -> None:
+def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--run",
         type=path,
@@ -34,12 +34,11 @@ def add_flags(parser: Any) -> None:
     parser.add_argument(
         "--port", type=typed(Port), default=8000, metavar="N", help="port (default: 8000)"
     )
-    parser.flags = flags = Flags(parser)
-    flags.add_settings(("precision", "device"))
-    flags.add("use", "training", USE_AGAIN, **USE)
+    parser.add_settings(("precision", "device"))
+    parser.add("use", "training", USE_AGAIN, **USE)
 
 
-def main(args: argparse.Namespace, parser: Any) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     if not args.host:
         parser.error("--host: expected a name or an address such as 127.0.0.1, found an empty text")
     if ":" in args.host:
@@ -48,7 +47,7 @@ def main(args: argparse.Namespace, parser: Any) -> int:
     from serving.model import MultiTaskModel
     from serving.server import make_app, server_of
 
-    machine = RunConfig(**parser.flags.given(args))
+    machine = RunConfig(**parser.given(args))
     model = MultiTaskModel.load(args.run, machine.device)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     name, metrics = Path(args.run).resolve().name, Run(Path(args.run)).metrics

@@ -4,40 +4,39 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
-from cli.settings_flags import Flags, path
+from cli.flags import SEVERAL, Parser, path
 from cli.training import Chosen, name_of, settings_file
 from common.errors import SettingsError
 from tasks.own_task import OwnTask
 from tasks.own_tasks import table_tasks
 
 
-def add_task(flags: Flags, what: str, names: Sequence[str]) -> None:
+def add_task(parser: Parser, names: Sequence[str]) -> None:
     """Add `--task` to a mode with one task; `names` are the built-in tasks it accepts."""
-    text = f"{what} (required, here, by --labels or by --config): {', '.join(names)}"
-    flags.add("task", "tasks", text, common=True, metavar="TASK")
+    text = f"the task; {', '.join(names)} (required, here, by --labels or by --config)"
+    parser.add("task", "tasks", text, metavar="TASK")
 
 
-def add_table(flags: Flags) -> None:
+def add_tasks(parser: Parser, default: str) -> None:
+    """Add `--tasks`; without it and `--data-file`, the tasks are as `default` says."""
+    text = f"the tasks; --mode tasks lists them (default: {default})"
+    parser.add("tasks", "tasks", text, metavar="TASK", **SEVERAL)
+
+
+def add_table(parser: Parser) -> None:
     """Add the flags of a file with columns of labels."""
-    several = {"nargs": "+", "action": "extend"}
-    texts: dict[str, tuple[str, dict[str, Any]]] = {
-        "data_file": (
-            "file with one text, or pair, and labels in each row, or a folder with train.csv and "
-            "dev.csv; each column of --labels is a task",
-            {"type": path, "metavar": "FILE"},
-        ),
-        "text": ("column of the texts of --data-file, two for pairs", several),
-        "labels": (
-            "columns of labels of --data-file; COLUMN:type=...,labels=... sets what is not "
-            "inferred, NAME=COLUMN the name of the task",
-            several,
-        ),
-        "id": ("column of --data-file with ids (default: row numbers)", {}),
-    }
-    for key, (help, more) in texts.items():
-        flags.add(key, "tasks", help, common=True, **{"metavar": "COLUMN", **more})
+    text = "file with texts and labels; or a folder with train.csv and dev.csv"
+    parser.add("data_file", "tasks", text, metavar="FILE", type=path)
+    text = "its column of texts, or two for pairs"
+    parser.add("text", "tasks", text, metavar="COLUMN", **SEVERAL)
+    text = (
+        "its columns of labels, a task each; COLUMN:type=...,labels=... sets what is not "
+        "inferred, NAME=COLUMN the name of the task"
+    )
+    parser.add("labels", "tasks", text, metavar="COLUMN", **SEVERAL)
+    text = "its column of ids (default: row numbers)"
+    parser.add("id", "tasks", text, common=False, metavar="COLUMN")
 
 
 def table_of(args: argparse.Namespace) -> list[OwnTask]:
@@ -51,7 +50,7 @@ def table_of(args: argparse.Namespace) -> list[OwnTask]:
     return []
 
 
-def only_task(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Chosen:
+def only_task(args: argparse.Namespace, parser: Parser) -> Chosen:
     """Return the task of a mode with one task, from its flags or the file of settings."""
     given = [*([args.task] if args.task else []), *table_of(args)]
     given = given or settings_file(args).get("tasks", ())
@@ -59,3 +58,12 @@ def only_task(args: argparse.Namespace, parser: argparse.ArgumentParser) -> Chos
         found = ", ".join(map(name_of, given)) or "none"
         parser.error(f"--task: expected one, found {found}; --labels of --data-file are tasks, too")
     return tuple(given)
+
+
+def several_tasks(args: argparse.Namespace, default: tuple[str, ...]) -> Chosen:
+    """Return the tasks of the flags, or else of the file of settings, or else the `default`."""
+    own = table_of(args)
+    tasks = args.tasks
+    if tasks is None:
+        tasks = [] if own else settings_file(args).get("tasks", default)
+    return (*tasks, *own)

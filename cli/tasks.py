@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.settings_flags import Flags
+from cli.flags import Parser
 from cli.task_names import add_table, table_of
 from common.errors import UserError, one_line
 from tasks import SAMPLE, TASK_NAMES, build_task, data_folder
@@ -22,16 +22,15 @@ SPLITS = ("train", "dev", "test")
 LONGEST = 200  # maximum characters of a line about an example or error
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    flags = Flags(parser)
-    flags.add_settings(("data",))
-    add_table(flags)
+def add_flags(parser: Parser) -> None:
+    parser.add_settings(("data",))
+    add_table(parser)
     parser.add_argument(
         "--examples", action="store_true", help="show the first training example of each task"
     )
 
 
-def main(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def main(args: argparse.Namespace, parser: Parser) -> int:
     from reports.tables import text_table
 
     folder = data_folder(args.data or SAMPLE)

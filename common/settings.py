@@ -157,10 +157,10 @@ def build(key: str, base: type[Method], value: Any) -> Method:
     if unknown := given.keys() - {one.name for one in fields(cls)}:
         names = ", ".join(one.name for one in fields(cls)) or "none"
         raise SettingsError(f"{key} {name}: no setting {min(unknown)!r}; it has {names}")
-    try:
-        return cls(**given)
-    except TypeError as error:  # a required setting is missing
-        raise SettingsError(f"{key} {name}: {error}") from error
+    for one in fields(cls):
+        if default_of(one) is MISSING and one.name not in given:
+            raise SettingsError(f"{key} {name}: needs {cls.prefix}{one.name}")
+    return cls(**given)
 
 
 def default_of(one: Field[Any]) -> Any:

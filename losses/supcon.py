@@ -41,7 +41,7 @@ def supcon_loss(
 class SupCon(ClassObjective, name="supcon"):
     """Each text finds every other of its class (Khosla et al., 2020)."""
 
-    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP, flag=False)
 
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
         return supcon_loss(embeddings, classes, self.contrast_temperature)

@@ -105,7 +105,7 @@ def nearest(
 class SuperLoss(ClassObjective, name="superloss"):
     """Texts are nearer to their class than to others, on average (SuperConText)."""
 
-    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP, flag=False)
     super_loss: Variant = setting(
         "algorithm1", help="variant of the loss: the paper's algorithm, or its equation", flag=False
     )

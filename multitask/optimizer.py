@@ -20,17 +20,12 @@ class Optimizer(Settings):
 
     lr: Positive = setting(
         1e-4,
-        help="peak learning rate of the encoder",
+        help=f"peak learning rate of the encoder (default: 1e-4, {CHOSEN}; pretrain: 3e-5)",
         metavar="RATE",
         common=True,
-        source=CHOSEN,
     )
     head_lr: Positive = setting(
-        1e-4,
-        help="peak learning rate of the heads",
-        metavar="RATE",
-        common=True,
-        source=CHOSEN,
+        1e-4, help="peak learning rate of the heads", metavar="RATE", source=CHOSEN
     )
     warmup: Fraction = setting(
         0.1,
@@ -60,7 +55,9 @@ class Optimizer(Settings):
 class AdamW(Optimizer, name="adamw"):
     """Fused AdamW (Loshchilov and Hutter, 2019), without decay of biases and normalisation."""
 
-    weight_decay: NonNegative = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
+    weight_decay: NonNegative = setting(
+        0.01, help="weight decay of matrices (BEES, section 5.3)", flag=False
+    )
 
     def build(self, model: Any) -> torch.optim.Optimizer:
         encoder = [*model.bi_encoder.parameters(), *model.branches.parameters()]

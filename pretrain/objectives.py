@@ -30,7 +30,7 @@ class TextObjective(PretrainObjective):
     """An objective in which each text finds the one that belongs to it, without classes."""
 
     projection: bool = setting(False, help=PROJECT, flag=False)
-    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP)
+    contrast_temperature: Positive = setting(TEMPERATURE, **TEMPERATURE_HELP, flag=False)
 
     def loss(self, texts: Embeddings, groups: Tensor) -> Tensor:
         """Return SimCSE's loss; other pairs of the batch, and any third text, are negatives.

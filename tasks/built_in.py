@@ -177,7 +177,7 @@ class ETPC(TaskOptions, name="etpc"):
     """
 
     types: Literal[26, 7] = setting(
-        26, help="version of etpc: the 26 types of 2025, or the 7 of 2024"
+        26, help="version of etpc: the 26 types of 2025, or the 7 of 2024", flag=False
     )
 
     @property

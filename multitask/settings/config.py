@@ -54,7 +54,7 @@ class RunConfig(RunSettings):
             roles = [role for role in ROLES if role != "regularizers" and key in names_in(role)]
             hint = f"; write {roles[0]}: {{{key}: ...}}" if roles else suggestion(key, known)
             raise SettingsError(f"no setting {key!r}{hint}")
-        given = merged(defaults_for(given), given)
+        given = with_defaults(given)
         for key, hint in hints_of_fields(RunConfig).items():
             value = given.get(key, MISSING)
             object.__setattr__(self, key, checked(key, hint, value, default_of(known[key])))
@@ -161,26 +161,21 @@ def names_in(role: str) -> set[str]:
     return {one.name for method in methods(ROLES[role]).values() for one in fields(method)}
 
 
-def defaults_for(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of the preset and of the objective that are given."""
-    preset, objective = given.get("preset"), given.get("objective")
-    found: dict[str, Any] = {}
-    if preset is not None:
-        chosen = (
-            None if objective in CROSS_ENTROPY else build("objective", TrainingObjective, objective)
-        )
-        mode = given.get("mode") or mode_of(given.get("tasks", ()), chosen)
-        found = preset_settings(preset, mode)
-        objective = found.get("objective") if objective is None else objective
-    if objective in CROSS_ENTROPY:
+def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings, with the defaults of their preset and of their objective."""
+    found, objective = dict(given), given.get("objective")
+    if given.get("preset") is not None:
+        mode = given.get("mode") or mode_of(given.get("tasks", ()), objective)
+        found = merged(preset_settings(given["preset"], mode), given)
+    if found.get("objective") in CROSS_ENTROPY:
         return found
-    wanted = merged(found, {"objective": objective})["objective"]
-    return merged(build("objective", TrainingObjective, wanted).defaults, found)
+    return merged(build("objective", TrainingObjective, found["objective"]).defaults, found)
 
 
-def mode_of(tasks: Any, objective: TrainingObjective | None) -> str:
+def mode_of(tasks: Any, objective: Any) -> str:
     """Return the mode that follows from tasks and objective; empty if nothing is trained."""
-    if objective is not None and objective.pretrains:
+    chosen = methods(TrainingObjective).get(str(as_mapping(objective).get("name")))
+    if chosen is not None and chosen.pretrains:
         return "pretrain"
     return {0: "", 1: "single"}.get(len(tasks), "multitask")
 

@@ -38,44 +38,36 @@ class RunSettings(Settings):
         flag=False,
     )
     data: Name = setting(
-        SAMPLE,
-        help="folder with the data files; sample is the bundled data",
-        metavar="DIR",
-        group="data",
-        common=True,
+        SAMPLE, help="folder with the data files", metavar="DIR", group="data", common=True
     )
     limit: Limit | Mapping[str, Limit] | None = setting(
         None,
         group="data",
-        help="train on N examples of each task, drawn at random, or on a share of them such as "
-        "0.25, which keeps the proportions of the tasks; TASK=N for one task",
+        help="train on N random examples of each task; 0.25: on a share; TASK=N: of one task",
         common=True,
     )
     dev_limit: Count | None = setting(
         None, help="score only N dev examples of each task", group="data"
     )
     test_limit: Count | None = setting(
-        None,
-        help="predict only N test examples of each task, drawn at random, for a quick trial",
-        group="data",
+        None, help="predict only N random test examples of each task", group="data"
     )
     drop_leaks: Literal["all", "own"] | None = setting(
         None,
         group="data",
-        help="leave out training examples that are also in dev or test (default: keep them); own: "
-        "in those of the same task; all: also in those of sst, qqp and sts",
+        help="leave out training examples that are in dev or test of the same task; all: also in "
+        "those of sst, qqp and sts (default: keep them)",
     )
     encoder: Name = setting(
         "minilm",
         metavar="NAME",
-        help="minilm, bert-base-uncased, roberta-base, tiny, a folder, or a hub id owner/name, "
-        "with @revision pinned to a commit or tag",
+        help="minilm, bert-base-uncased, a folder or a hub id; roberta-base; tiny; an id may end "
+        "in @REVISION",
         common=True,
     )
     pooling: Pooling | None = setting(
         None,
-        help="embedding of a text: mean or maximum of its tokens, or its first token, cls "
-        "(default: what the encoder's folder says, else mean)",
+        help="embedding of a text, of its tokens (default: as in the encoder's folder, else mean)",
     )
     pooling_dropout: Smoothing = setting(
         0.0,
@@ -84,17 +76,14 @@ class RunSettings(Settings):
         flag=False,
     )
     max_tokens: Tokens | None = setting(
-        None, help="limit of a text in tokens (default: the encoder's)"
+        None, help="limit of a text in tokens (default: that of the encoder, or of --run)"
     )
     init: Name | None = setting(
-        None,
-        help="start from the weights kept by a run: those of its best epoch, or of the last one if "
-        "it was trained with --keep last",
-        metavar="RUN",
+        None, help="start from the weights that a run has kept", metavar="RUN"
     )
     teacher: tuple[Name, ...] = setting(
         (),
-        help="learn from the mean scores of finished runs on the training examples (distillation)",
+        help="learn from the mean scores of finished runs (distillation)",
         metavar="RUN",
         modes=SUPERVISED,
     )
@@ -113,8 +102,7 @@ class RunSettings(Settings):
     )
     class_weights: Literal["balanced"] | None = setting(
         None,
-        help="weight the loss of each class, or label, by 1 / n_c, with its number of training "
-        "examples n_c",
+        help="weight the loss of each class, or label, by 1 / its training examples",
         source="King and Zeng, 2001",
         modes=SUPERVISED,
     )
@@ -129,8 +117,7 @@ class RunSettings(Settings):
     batches_per_step: Count | None = setting(
         None,
         group="mixing",
-        help="batches per optimiser step (default: the number of tasks; 1 with schedule "
-        "individual)",
+        help="batches per step (default: the number of tasks; 1 with schedule individual)",
         modes=("multitask",),
         flag=False,
     )
@@ -140,63 +127,56 @@ class RunSettings(Settings):
     gradients: Literal["parameters", "representation"] | None = setting(
         None,
         group="mixing",
-        help="combine gradients on the encoder's parameters, or on the embeddings of a batch whose "
-        "objectives share it (default: parameters; with an objective that is balanced and one "
-        "task, the embeddings)",
+        help="combine gradients on the encoder's parameters, or on the embeddings of a batch "
+        "(default: parameters; with objective epo and one task, the embeddings)",
         modes=SUPERVISED,
     )
     epochs: Count = setting(
-        3, help="number of epochs", common=True, source="Devlin et al., 2019, section 4.1"
+        3,
+        help="number of epochs (default: 3, Devlin et al., 2019, section 4.1; pretrain: 1)",
+        common=True,
     )
     steps_per_epoch: Count | None = setting(
         None,
-        help="optimiser steps per epoch (default: as many as one pass over all examples takes; "
-        "with round-robin and hybrid, until the smallest task is exhausted)",
+        help="optimiser steps per epoch (default: one pass over all examples; with round-robin "
+        "and hybrid, over the smallest task)",
     )
     batch_size: Count = setting(
         16,
-        help="examples per batch",
+        help="examples per batch (default: 16, Devlin et al., 2019, appendix A.3; pretrain: 64)",
         common=True,
-        source="Devlin et al., 2019, appendix A.3: 16 or 32",
     )
     clip: Positive = setting(
         1.0,
         help="largest norm of a step's gradient",
         metavar="NORM",
+        flag=False,
         source="code of Devlin et al., 2019",
     )
     evaluate_every: Count = setting(
-        1,
-        help="number of epochs after which dev is scored and a checkpoint written",
-        modes=TRAINING_MODES,
-        flag=False,
+        1, help="epochs between two evaluations on dev", modes=TRAINING_MODES, flag=False
     )
     patience: Count | None = setting(
         None, help="stop after N epochs without a better dev score", modes=TRAINING_MODES
     )
     keep: Literal["best", "last"] = setting(
-        "best",
-        help="the epoch whose weights are kept: the best on dev, or the last",
-        modes=TRAINING_MODES,
+        "best", help="epoch whose weights are kept", modes=TRAINING_MODES
     )
     calibrate: bool = setting(
         False,
-        help="fit a temperature of each head on dev after training, which scales its probabilities",
+        help="fit a temperature of each head on dev, which scales its probabilities",
         source="Guo et al., 2017",
         modes=SUPERVISED,
     )
     seed: Seed = setting(11711, help="random seed", common=True)
     precision: PrecisionSetting = setting(
         "auto",
-        help="precision of the encoder's matrix products; auto: bf16 where the CPU or GPU has "
-        "bfloat16 instructions, fp32 elsewhere, for a BiLSTM and for small SMART noise",
-        common=True,
+        help="precision of the encoder; auto: bf16 where the device has instructions for it, fp32 "
+        "elsewhere, for a BiLSTM and for small SMART noise",
     )
     device: Device = setting("auto", help="auto, cpu, cuda or cuda:N", metavar="NAME")
     preset: Name | None = setting(
-        None,
-        help=f"settings of a paper: {', '.join(PRESETS)}; an explicit setting wins",
-        common=True,
+        None, help=f"settings of a paper: {', '.join(PRESETS)}", common=True
     )
     sampling: Sampler = setting(
         factory=RoundRobin,
@@ -210,23 +190,18 @@ class RunSettings(Settings):
     )
     combiner: Combiner = setting(
         factory=Sum,
-        help="how the objectives' gradients become one step",
+        help="how gradients become one step",
         group="mixing",
         common=True,
         modes=SUPERVISED,
     )
-    objective: TrainingObjective | None = setting(
-        None,
-        help="training objective of tasks with classes (ce: cross-entropy), or of pre-training",
-        group="tasks",
-        common=True,
-    )
+    objective: TrainingObjective | None = setting(None, help="the loss", group="tasks", common=True)
     branch: str | Mapping[str, str] | None = setting(
         None,
         metavar="top-K",
-        help="give each task its own last K layers, which begin as copies of the shared ones; "
-        "TASK=top-K for some tasks only",
+        help="give each task copies of the last K layers; TASK=top-K: some tasks only",
         modes=SUPERVISED,
+        common=True,
     )
     regularizers: tuple[Regularizer, ...] = setting(
         (), help="terms beside the tasks' losses", modes=SUPERVISED, flag=False

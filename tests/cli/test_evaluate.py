@@ -106,7 +106,7 @@ def test_examples_that_selected_members_are_reported(run_ok, evaluate, predictio
         ("--predictions nothing", 2, "expected files such as"),
         ("--overwrite", 2, "--overwrite: expected --zip"),
         ("--tasks mnli", 2, "--tasks: expected some of sst, qqp, sts, found mnli"),
-        ("--gold nothing", 1, "ids-sst-dev.csv"),
+        ("--data nothing", 1, "ids-sst-dev.csv"),
         ("--zip folder.zip", 2, "expected the name of a file that ends in .zip"),
         ("--zip nowhere/a.zip", 2, "expected a folder, found none at nowhere"),
         ("--zip a.zip --tasks sst", 2, "--zip and --tasks: expected at most one"),

@@ -161,7 +161,7 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
     ]
     output = [*run, "--output", str(tmp_path / "whole")]
     several = tmp_path / "several.py"
-    several.write_text(SEVERAL.format(commands=[output, output, [*output, "--clip", "3"], output]))
+    several.write_text(SEVERAL.format(commands=[output, output, [*output, "--seed", "1"], output]))
     whole = python(*TORCHRUN, several)
     assert whole.returncode == 0, whole.stderr
     # By one process: the run, the same one finished, a refused one, which ends no process.
@@ -173,7 +173,7 @@ def test_a_run_of_two_processes_is_the_same_after_a_signal_and_resuming(tmp_path
     assert [json.loads(line)["step"] for line in steps] == list(range(1, 61))
     assert (tmp_path / "whole" / "predictions" / "sts-test-output.csv").exists()
     assert "holds this run, finished" in whole.stdout
-    assert whole.stderr.count("here is a run with another clip: 1.0") == 1
+    assert whole.stderr.count("here is a run with another seed: 11711") == 1
     # torchrun sends the signal on to both
     script = patched(tmp_path, 0, "os.kill(os.getppid(), signal.SIGTERM)")
     stopped = python(*TORCHRUN, script, *run, "--output", tmp_path / "run", timeout=600)

@@ -1,0 +1,131 @@
+"""Flags of a mode, most of them made from the settings of a run and of its methods.
+
+A flag that is not given is None, so that the configuration uses its default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING
+from typing import Any, NoReturn
+
+from common.entry_point import print_line, program_command
+from common.errors import SettingsError
+from common.progress import is_main_process
+from common.settings import choices_of, convert, default_of, methods, scalars, takes
+from common.text import suggestion
+from multitask.settings.from_flags import Place, places
+from multitask.settings.methods import ROLES
+
+GROUPS = ("data", "tasks", "mixing", "training", "output")
+SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
+USE: dict[str, Any] = {**SEVERAL, "metavar": "FILE.py"}
+USE_AGAIN = "files with the user-defined methods that the run was trained with"
+ALL = "--help-all"
+
+
+class Parser(argparse.ArgumentParser):
+    """The parser of a mode, which reports a wrong flag or value in one line and status 2.
+
+    With `everything`, help shows all flags with their complete texts, in groups; without, it shows
+    the common ones, with the beginning of their texts.
+    """
+
+    def __init__(self, words: str = "", everything: bool = True, **options: Any) -> None:
+        super().__init__(
+            usage=f"{shlex.join(program_command())} {words} [flags]",
+            allow_abbrev=False,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, 2, 30),
+            **options,
+        )
+        self.everything = everything
+        several = {name: self.add_argument_group(name) for name in GROUPS if everything}
+        self.groups = several or dict.fromkeys(GROUPS, self.add_argument_group("common flags"))
+        self.keys: list[str] = []  # flags of settings
+
+    def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ")
+        unknown = message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            message += suggestion(unknown.split(" ")[0], self._option_string_actions, 0.8)
+        if is_main_process():
+            print_line(f"{message} (see --help)")
+        self.exit(2)
+
+    def add(self, key: str, group: str, help: str, common: bool = True, **more: Any) -> None:
+        """Add a flag to a group; flags that are not common are shown only by --help-all."""
+        text = help if self.everything else help.partition("; ")[0].partition(" (")[0]
+        text = text.replace("%", "%%") if common or self.everything else argparse.SUPPRESS
+        self.groups[group].add_argument(flag(key), help=text, **{"dest": key, **more})
+
+    def add_settings(self, keys: Iterable[str], pretrains: bool = False) -> None:
+        """Add the flags of settings of the run, with those of the methods of a role or of tasks.
+
+        The objectives are those of pre-training, or of tasks.
+        """
+        wanted = set(keys)
+        for key, several in places().items():
+            for place in several:
+                other = place.part == "objective" and place.cls.pretrains != pretrains
+                if (place.part or key) in wanted and not other and key not in self.keys:
+                    self.add_setting(key, place, pretrains)
+
+    def add_setting(self, key: str, place: Place, pretrains: bool) -> None:
+        """Add the flag of a setting."""
+        about, default, hint = place.field.metadata, default_of(place.field), place.hint
+        if about.get("flag") is False:
+            return
+        self.keys.append(key)
+        text = about["help"]
+        if key in ROLES:
+            every = methods(ROLES[key]).values()
+            known = [one for one in every if getattr(one, "pretrains", pretrains) == pretrains]
+            text += f": {', '.join(one.name for one in known)}"
+            default = getattr(default, "name", "ce")
+            lines = [f"  {one.name}: {(one.__doc__ or '').splitlines()[0]}" for one in known]
+            if self.everything:
+                self.epilog = "\n".join([self.epilog or "", f"{key}:", *lines])
+        more: dict[str, Any] = {"action": "store_true"}
+        if bool not in scalars(hint):
+            more = {"metavar": about.get("metavar") or metavar(hint)}
+            more |= SEVERAL if takes(hint, tuple, Mapping) else {}
+        if default not in (None, False, (), {}, MISSING) and "(default" not in text:
+            text += f" (default: {', '.join(filter(None, (str(default), about.get('source'))))})"
+        self.add(key, place.group, text, about.get("common", False), default=None, **more)
+
+    def given(self, args: argparse.Namespace) -> dict[str, Any]:
+        """Return the given settings by the names of their flags."""
+        return {key: vars(args)[key] for key in self.keys if vars(args).get(key) is not None}
+
+
+def flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
+def typed(hint: Any) -> Callable[[str], Any]:
+    """Return the parser of a flag that is no setting."""
+
+    def value(text: str) -> Any:
+        try:
+            return convert("expected", hint, text)
+        except SettingsError as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix("expected: ")) from error
+
+    return value
+
+
+def metavar(hint: Any) -> str:
+    if names := choices_of(hint):
+        return "{" + ",".join(names) + "}"
+    kinds = scalars(hint)
+    return "N" if int in kinds else "X" if float in kinds else "NAME"
+
+
+def path(text: str) -> str:
+    """Parse the path of a file or folder and expand `~`."""
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"expected a path, found {text!r}")
+    return os.path.expanduser(text)
