@@ -64,9 +64,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
 
     if args.run and args.encoder:
         parser.error("--run and --encoder: expected at most one of them")
-    for name in ("task", "use"):
-        if getattr(args, name) and not args.run:
-            parser.error(f"--{name}: expected --run RUN, found none")
+    if args.task and not args.run:
+        parser.error("--task: expected --run RUN, found none")
     check_output_file(args, parser, (".npy",))
     config = RunConfig(**parser.given(args))
     with if_interrupted(f"{args.output} was not written"):

@@ -10,8 +10,8 @@ import argparse
 from pathlib import Path
 from zlib import crc32
 
-from cli.flags import Parser, path, typed
-from common.settings import Seed
+from cli.flags import Parser, path
+from cli.training import add_output
 from ensemble.merge import METHODS
 from multitask.settings.config import RunConfig
 
@@ -39,27 +39,15 @@ def add_flags(parser: Parser) -> None:
         help="; ".join(f"{name}: {text}" for name, text in HELP.items())
         + f" (default: {METHODS[0]})",
     )
-    parser.add_argument(
-        "--seed",
-        type=typed(Seed),
-        help=f"random seed of the halves of dev, for greedy (default: {RunConfig().seed})",
-    )
-    parser.add_argument(
-        "--output",
-        type=path,
-        metavar="DIR",
-        help="folder of the ensemble (default: a folder in runs/)",
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing run")
+    parser.add_settings(("seed",))
+    add_output(parser)
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
     from ensemble.runs import ensemble_runs, members_of
     from reports.run_tables import ensemble_table
 
-    if args.seed is not None and args.method != "greedy":
-        parser.error(f"--seed: expected --method greedy, found {args.method}")
-    seed = RunConfig().seed if args.seed is None else args.seed
+    seed = RunConfig(**parser.given(args)).seed
     members = members_of(args.runs)
     default = f"ensemble-{args.method}-{crc32(repr((members, args.seed)).encode()):08x}"
     folder = Path(args.output or Path("runs") / default)

@@ -54,8 +54,6 @@ def add_flags(parser: Parser) -> None:
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
-    if args.overwrite and not args.zip:
-        parser.error("--overwrite: expected --zip, the only output of this mode")
     if args.zip:
         check_zip(args, parser)
     folder = Path(args.predictions)
@@ -81,8 +79,6 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     problems = [problem for one in checked for problem in one.checked.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
-    if problems and (other := other_examples(args)):
-        print(one_line(other), file=sys.stderr)
     if problems and args.zip:
         print(f"{args.zip} was not written", file=sys.stderr)
     if problems:
@@ -134,17 +130,6 @@ def changed_file(run: Run, task: Task) -> Path | None:
         ):
             return file
     return None
-
-
-def other_examples(args: argparse.Namespace) -> str | None:
-    """Return that the run in --predictions has other examples than the files; None otherwise."""
-    stored = run_of_predictions(Path(args.predictions)).read("config.json")
-    protocol = stored.get("protocol", {}).get("name", "files")
-    found = {"protocol": None if protocol == "files" else protocol}
-    found |= {key: stored.get(key) for key in ("dev_limit", "test_limit")}
-    other = [f"{key} {value}" for key, value in found.items() if value is not None]
-    line = "the examples of the run may not be those of the files, because it has"
-    return f"{line} {' and '.join(other)}" if other else None
 
 
 def data_of(args: argparse.Namespace) -> str:

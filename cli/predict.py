@@ -77,8 +77,6 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         parser.error("--column: expected --input FILE, found standard input")
     if args.column and len(args.column) > 2:
         parser.error(f"--column: expected one or two, found {len(args.column)}")
-    if args.overwrite and not args.output:
-        parser.error("--overwrite: expected --output FILE, found none")
     if args.output:
         check_output_file(args, parser, (".csv", ".tsv"))
     machine = RunConfig(**parser.given(args))

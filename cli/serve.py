@@ -41,8 +41,6 @@ def add_flags(parser: Parser) -> None:
 def main(args: argparse.Namespace, parser: Parser) -> int:
     if not args.host:
         parser.error("--host: expected a name or an address such as 127.0.0.1, found an empty text")
-    if ":" in args.host:
-        parser.error(f"--host: expected a name or an IPv4 address, found {args.host}")
     from multitask.runs import Run
     from serving.model import MultiTaskModel
     from serving.server import make_app, server_of

@@ -182,14 +182,6 @@ def convert(name: str, hint: Any, value: Any) -> Any:
         raise SettingsError(f"{name}: {error}{names}, found {short(value)}") from None
 
 
-def accepts(hint: Any, value: Any) -> bool:
-    """Return whether a value can be converted to a type."""
-    with suppress(SettingsError):
-        convert("", hint, value)
-        return True
-    return False
-
-
 def plain(value: Any, numbers: bool = False) -> Any:
     """Convert NumPy numbers, arrays and paths, also inside containers, to Python's and texts.
 

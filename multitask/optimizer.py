@@ -55,9 +55,7 @@ class Optimizer(Settings):
 class AdamW(Optimizer, name="adamw"):
     """Fused AdamW (Loshchilov and Hutter, 2019), without decay of biases and normalisation."""
 
-    weight_decay: NonNegative = setting(
-        0.01, help="weight decay of matrices (BEES, section 5.3)", flag=False
-    )
+    weight_decay: NonNegative = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
 
     def build(self, model: Any) -> torch.optim.Optimizer:
         encoder = [*model.bi_encoder.parameters(), *model.branches.parameters()]

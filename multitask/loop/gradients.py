@@ -159,5 +159,5 @@ def check_finite(what: str, values: Iterable[float], names: Sequence[str]) -> No
     """Raise RunError for the first value that is infinite or NaN."""
     for name, value in zip(names, values, strict=True):
         if not np.isfinite(value):
-            line = "train again with a lower --lr or --head-lr"
+            line = "train again with a lower --lr, --head-lr or --clip"
             raise RunError(f"expected a finite {what} of {name}, found {value}; {line}")

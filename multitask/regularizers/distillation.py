@@ -27,8 +27,8 @@ class Distillation(Regularizer, name="distillation"):
     weight: Fraction | Mapping[str, Fraction] = setting(
         factory=dict,
         help="share of the teacher in the loss, from 0 to 1; the labels have the rest: one for all "
-        "tasks, or TASK=W (default: 1 with --teacher)",
-        metavar="W",
+        "tasks, or one by task (default: 1 with --teacher)",
+        flag=False,
     )
     temperature: Positive = setting(
         1.0,

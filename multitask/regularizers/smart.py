@@ -36,7 +36,7 @@ class Smart(Regularizer, name="smart"):
     for every encoder. A step of `projected` has the length of the radius.
     """
 
-    steps: Count = setting(1, help="gradient steps that increase the divergence", flag=False)
+    steps: Count = setting(1, help="gradient steps that increase the divergence")
     radius: Positive | None = setting(
         None,
         metavar="SHARE",

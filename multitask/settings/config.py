@@ -25,8 +25,7 @@ from common.text import suggestion
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
 from multitask.settings.methods import ROLES
-from multitask.settings.presets import preset_settings
-from multitask.settings.run_settings import RunSettings
+from multitask.settings.run_settings import PRESETS, RunSettings
 from tasks import TaskOptions
 from tasks.contrastive import ContrastiveEPO
 from tasks.objectives import Objective
@@ -166,7 +165,10 @@ def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
     found, objective = dict(given), given.get("objective")
     if given.get("preset") is not None:
         mode = given.get("mode") or mode_of(given.get("tasks", ()), objective)
-        found = merged(preset_settings(given["preset"], mode), given)
+        if (preset := PRESETS.get(str(given["preset"]))) is None:
+            names = ", ".join(PRESETS)
+            raise SettingsError(f"preset: there are {names}, found {given['preset']!r}")
+        found = merged({**preset["settings"], **preset.get(mode, {})}, given)
     if found.get("objective") in CROSS_ENTROPY:
         return found
     return merged(build("objective", TrainingObjective, found["objective"]).defaults, found)

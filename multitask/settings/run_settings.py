@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -14,10 +16,11 @@ from multitask.combiners import Combiner, Sum
 from multitask.optimizer import AdamW, Optimizer
 from multitask.regularizers import Regularizer
 from multitask.sampling import Joint, RoundRobin, Sampler, Schedule
-from multitask.settings.presets import PRESETS
 from tasks import SAMPLE, TaskOptions
 from tasks.protocols import Protocol
 
+# The settings of papers, which change the defaults of a run.
+PRESETS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("presets.toml").read_text("utf-8"))
 TRAINING_MODES = ("single", "multitask", "pretrain")
 # The property `modes` of a setting: the modes that have it. Without it, all training modes have it.
 SUPERVISED = ("single", "multitask")
@@ -150,7 +153,6 @@ class RunSettings(Settings):
         1.0,
         help="largest norm of a step's gradient",
         metavar="NORM",
-        flag=False,
         source="code of Devlin et al., 2019",
     )
     evaluate_every: Count = setting(

@@ -114,7 +114,6 @@ def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path, mon
         (["nowhere"], 1, "nowhere: expected a run with a config.json, found none"),
         (["sst=no-scores"], 1, "expected a run with predictions, found no predictions/TASK-dev"),
         (["unfinished"], 1, "unfinished: expected a finished run, found no metrics.json"),
-        (["qqp-run", "--seed", "3"], 2, "--seed: expected --method greedy"),
     ],
 )
 def test_runs_that_cannot_be_merged_are_refused(make_run, cwd, error_line, argv, status, expected):

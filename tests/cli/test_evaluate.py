@@ -104,7 +104,6 @@ def test_examples_that_selected_members_are_reported(run_ok, evaluate, predictio
     ("flags", "status", "expected"),
     [
         ("--predictions nothing", 2, "expected files such as"),
-        ("--overwrite", 2, "--overwrite: expected --zip"),
         ("--tasks mnli", 2, "--tasks: expected some of sst, qqp, sts, found mnli"),
         ("--data nothing", 1, "ids-sst-dev.csv"),
         ("--zip folder.zip", 2, "expected the name of a file that ends in .zip"),

@@ -9,11 +9,11 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from plain import built_in
 
 from common.errors import SettingsError
-from common.settings import accepts, hints_of_fields
+from common.settings import convert, hints_of_fields
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
-from multitask.settings.presets import PRESETS
+from multitask.settings.run_settings import PRESETS
 
 BASE = {"tasks": ("sst", "qqp", "sts"), "encoder": "tiny"}
 SIMPLE = {bool: (True, False), int: (1, 2, 5), float: (0.1, 0.5, 1.0, 3.0), str: ("sst", "top-1")}
@@ -36,6 +36,14 @@ def values_of(hint):
         return [{"sst": one} for one in values_of(inside[1])]
     kind = inside[0] if origin is Annotated else hint
     return [one for one in SIMPLE.get(kind, ()) if accepts(hint, one)]
+
+
+def accepts(hint, value):
+    try:
+        convert("", hint, value)
+    except SettingsError:
+        return False
+    return True
 
 
 def methods_of(role):

@@ -19,8 +19,8 @@ from multitask.run import complete
 from multitask.sampling import Temperature
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
-from multitask.settings.presets import PRESETS, preset_settings
 from multitask.settings.rules import objectives_of
+from multitask.settings.run_settings import PRESETS
 from tasks import TaskOptions, build_task
 from tasks.built_in import SST
 
@@ -166,7 +166,8 @@ def test_other_tasks_change_the_mode_and_leave_out_options_of_the_tasks_before()
 def test_a_preset_is_a_set_of_defaults(name):
     mode = "pretrain" if "pretrain" in PRESETS[name] else "single"
     config = RunConfig(mode=mode, tasks=("sst",), preset=name).to_json()
-    for key, value in preset_settings(name, mode).items():
+    preset = PRESETS[name]["settings"] | PRESETS[name].get(mode, {})
+    for key, value in preset.items():
         found = config[key]
         if isinstance(value, dict):
             found = {part: config[key][part] for part in value}
