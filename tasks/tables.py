@@ -120,10 +120,8 @@ def decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
 
 def read_csv(path: Path, quoted_tabs: bool, names: Sequence[str] | None) -> Table:
     content = "".join(text for _, text in lines_of(path))
-    ending, header = (
-        path.suffix.lower(),
-        "" if names else re.split("[\r\n]", content, maxsplit=1)[0],
-    )
+    header = "" if names else re.split("[\r\n]", content, maxsplit=1)[0]
+    ending = path.suffix.lower()
     comma = "\t" not in header and (ending == ".csv" or (ending != ".tsv" and "," in header))
     kind = f"{'comma' if comma else 'tab'}-separated fields"
     reader = csv.reader(
