@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
         if about.get("flag") is False:
             return
         self.keys.append(key)
-        text = about["help"]
+        text = about.get("help", "")
         if key in ROLES:
             every = methods(ROLES[key]).values()
             known = [one for one in every if getattr(one, "pretrains", pretrains) == pretrains]
