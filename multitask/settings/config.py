@@ -169,14 +169,18 @@ def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
             names = ", ".join(PRESETS)
             raise SettingsError(f"preset: there are {names}, found {given['preset']!r}")
         found = merged({**preset["settings"], **preset.get(mode, {})}, given)
-    if found.get("objective") in CROSS_ENTROPY:
-        return found
-    return merged(build("objective", TrainingObjective, found["objective"]).defaults, found)
+    chosen = objective_class(found.get("objective"))
+    return found if chosen is None else merged(chosen.defaults, found)
+
+
+def objective_class(objective: Any) -> type[TrainingObjective] | None:
+    """Return the class of an objective that is given in any way; None for cross-entropy."""
+    return methods(TrainingObjective).get(str(as_mapping(objective).get("name")))
 
 
 def mode_of(tasks: Any, objective: Any) -> str:
     """Return the mode that follows from tasks and objective; empty if nothing is trained."""
-    chosen = methods(TrainingObjective).get(str(as_mapping(objective).get("name")))
+    chosen = objective_class(objective)
     if chosen is not None and chosen.pretrains:
         return "pretrain"
     return {0: "", 1: "single"}.get(len(tasks), "multitask")
