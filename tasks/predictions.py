@@ -114,14 +114,13 @@ def read_scores(path: Path) -> Scores:
             arrays = {name: file[name] for name in file.files}
         found = Scores(values=arrays.pop("probabilities"), **arrays)
         several = [one for one in vars(found).values() if one is not None]
-        good = np.isfinite(found.values).all() and {len(one) for one in several} == {found.ids.size}
+        if not np.isfinite(found.values).all() or {*map(len, several)} != {found.ids.size}:
+            raise ValueError("expected a finite value for each id, found others")
+        if len({*found.ids.tolist()}) < len(found.ids):
+            raise ValueError("expected each id once, found some twice")
     except Exception as error:  # a damaged archive raises many different classes
         shown = f"{type(error).__name__}: {error}"
         raise UserError(f"{path}: expected a run's probabilities ({shown})") from error
-    if not good:
-        raise UserError(f"{path}: expected a finite value for each id, found others")
-    if len(set(found.ids.tolist())) < len(found.ids):
-        raise UserError(f"{path}: expected each id once, found some twice")
     return found
 
 
