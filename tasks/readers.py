@@ -62,13 +62,6 @@ class Examples:
         )
 
 
-def amount(count: int, limit: Limit) -> int:
-    """Return how many of `count` examples a limit keeps; a share keeps at least one."""
-    if limit is None:
-        return count
-    return min(count, max(1, round(limit * count)) if isinstance(limit, float) else limit)
-
-
 def limit_of(limit: Limits, task: str) -> Limit:
     """Return the limit of a task: the run's, or the one for its name."""
     return limit.get(task) if isinstance(limit, Mapping) else limit
@@ -77,9 +70,11 @@ def limit_of(limit: Limits, task: str) -> Limit:
 def sample_rows(count: int, limit: Limit) -> np.ndarray:
     """Return sorted positions of `limit` of `count` examples, drawn at random; all for None.
 
-    They do not depend on a run's random seed. The first ones would not do: SST's files are sorted.
+    A share has at least one. They do not depend on a run's random seed. The first ones would not
+    do: SST's files are sorted.
     """
-    return np.sort(np.random.default_rng(0).permutation(count)[: amount(count, limit)])
+    most = max(1, round(limit * count)) if isinstance(limit, float) else limit
+    return np.sort(np.random.default_rng(0).permutation(count)[:most])
 
 
 def clean_sentence(text: str) -> str:
