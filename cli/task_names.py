@@ -28,15 +28,13 @@ def add_table(parser: Parser) -> None:
     """Add the flags of a file with columns of labels."""
     text = "file with texts and labels; or a folder with train.csv and dev.csv"
     parser.add("data_file", "tasks", text, metavar="FILE", type=path)
-    text = "its column of texts, or two for pairs"
-    parser.add("text", "tasks", text, metavar="COLUMN", **SEVERAL)
+    parser.add("text", "tasks", "its texts, two columns for pairs", metavar="COLUMN", **SEVERAL)
     text = (
         "its columns of labels, a task each; COLUMN:type=...,labels=... sets what is not "
         "inferred, NAME=COLUMN the name of the task"
     )
     parser.add("labels", "tasks", text, metavar="COLUMN", **SEVERAL)
-    text = "its column of ids (default: row numbers)"
-    parser.add("id", "tasks", text, common=False, metavar="COLUMN")
+    parser.add("id", "tasks", "its ids (default: row numbers)", common=False, metavar="COLUMN")
 
 
 def table_of(args: argparse.Namespace) -> list[OwnTask]:
