@@ -2,8 +2,8 @@
 
 PyTorch's own float32 product calls MKL, which is the faster one on Intel's CPUs. oneDNN's has the
 same error and is 1.1 times (Zen 4) to twice (Zen 5) as fast on AMD's. Without a graph, oneDNN adds
-the bias and applies the activation function while the numbers are in the cache. It is called by a
-private op of PyTorch; where that is missing, `F.linear` is used.
+the bias and applies the activation function while the numbers are in the cache, also in bfloat16.
+It is called by a private op of PyTorch; where that is missing, `F.linear` is used.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class Linear(nn.Module):
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "none") -> Tensor:
     """Compute f(x W^T + b): x (T, in), weight (out, in), bias (out,) or None -> (T, out)."""
     on_cpu, autocasts = x.device.type == "cpu", torch.is_autocast_enabled("cpu")
-    if on_cpu and x.dtype == torch.float32 and not autocasts and uses_onednn():
+    if on_cpu and autocasts and not torch.is_grad_enabled() and uses_onednn(torch.bfloat16):
+        half = None if bias is None else bias.bfloat16()
+        return onednn(x.bfloat16(), weight.bfloat16(), half, activation)
+    if on_cpu and x.dtype == torch.float32 and not autocasts and uses_onednn(torch.float32):
         if not torch.is_grad_enabled():
             return onednn(x, weight, bias, activation)
         return ACTIVATIONS[activation][0](Product.apply(x, weight, bias))
@@ -70,11 +73,15 @@ def has_bfloat16() -> bool:
 
 
 @cache
-def uses_onednn() -> bool:
-    """Return whether float32 products are oneDNN's: where it is there, except on Intel's CPUs."""
-    if "Intel" in str(torch.cpu.get_capabilities().get("cpu_name")):
+def uses_onednn(dtype: torch.dtype) -> bool:
+    """Return whether products are oneDNN's: where it is there, in float32 except on Intel's CPUs.
+
+    In bfloat16 it needs a CPU that has instructions for it.
+    """
+    intel = "Intel" in str(torch.cpu.get_capabilities().get("cpu_name"))
+    if intel if dtype == torch.float32 else not has_bfloat16():
         return False
-    numbers = torch.zeros(2, 2, device="cpu")
+    numbers = torch.zeros(2, 2, dtype=dtype, device="cpu")
     try:
         return torch.backends.mkldnn.is_available() and onednn(numbers, numbers) is not None
     except (AttributeError, RuntimeError):  # no op, or no kernel for it

@@ -36,10 +36,10 @@ CASES = [("BertModel", changes) for changes in BERTS]
 CASES += [("RobertaModel", changes) for changes in ROBERTAS] + [("XLMRobertaModel", ROBERTAS[0])]
 
 
-@pytest.fixture(params=[kernels.uses_onednn(), False], ids=["default", "mkl"])
+@pytest.fixture(params=[kernels.uses_onednn(torch.float32), False], ids=["default", "mkl"])
 def product(request, monkeypatch):
     """Both products in float32."""
-    monkeypatch.setattr(kernels, "uses_onednn", lambda: request.param)
+    monkeypatch.setattr(kernels, "uses_onednn", lambda dtype: request.param)
 
 
 def load(folder):

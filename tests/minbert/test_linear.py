@@ -10,7 +10,7 @@ from minbert.linear import ACTIVATIONS, linear
 from minbert.precision import autocast
 
 SHAPES = [(1, 3, 5), (7, 384, 1152), (300, 64, 48), (2, 1, 1)]
-needs_onednn = pytest.mark.skipif(not kernels.uses_onednn(), reason="no oneDNN here")
+needs_onednn = pytest.mark.skipif(not kernels.uses_onednn(torch.float32), reason="no oneDNN here")
 
 
 def case(tokens, inputs, outputs):
@@ -30,7 +30,7 @@ def forward_backward(*tensors, activation="none"):
 @pytest.fixture(params=[pytest.param(True, marks=needs_onednn), False], ids=["onednn", "mkl"])
 def product(request, monkeypatch):
     """Both products in float32."""
-    monkeypatch.setattr(kernels, "uses_onednn", lambda: request.param)
+    monkeypatch.setattr(kernels, "uses_onednn", lambda dtype: request.param)
 
 
 @pytest.mark.numeric
