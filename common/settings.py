@@ -65,7 +65,7 @@ def setting(
     """Define a field: its default, the default's source, and its text in `--help` and the docs.
 
     `more` are further properties: `modes`, the modes that have the setting, and those of its flag,
-    which cli/settings_flags.py reads: `group` of the help, `common` (shown without --help-all),
+    which cli/flags.py reads: `group` of the help, `common` (shown without --help-all),
     `flag` (False: none, or one that a mode adds; `--config` has every setting) and, for options of
     tasks, `shared`.
     """

@@ -14,10 +14,10 @@ from tasks import CS224N, build_task
 from tasks.base import Task
 from tasks.class_weights import with_smoothing
 from tasks.kinds import on_scale
-from tasks.labelled_files import Source
 from tasks.objectives import with_objective
 from tasks.own_task import FILES
 from tasks.protocols import apply_protocol
+from tasks.readers import Source
 
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:

@@ -14,8 +14,7 @@ import numpy as np
 
 from tasks import SAME_MEANING, build_task
 from tasks.base import Task
-from tasks.labelled_files import LabelledFiles
-from tasks.readers import Examples, Limit, class_parser, clean_pair_text, sample_rows
+from tasks.readers import Examples, LabelledFiles, Limit, class_parser, clean_pair_text, sample_rows
 from tasks.tables import DataError, read_sentences, read_table
 
 TRIPLET = ("sent0", "sent1", "hard_neg")  # columns of SimCSE's published data

@@ -34,7 +34,7 @@ from serving.prediction import (
     warn_of_empty_texts,
 )
 from tasks.base import Task
-from tasks.labelled_files import files_of
+from tasks.readers import files_of
 
 Columns = Sequence[Sequence[str]]  # one or two columns of n texts
 

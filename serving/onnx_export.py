@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
 from minbert.folder import save_encoder
 from serving.model import MultiTaskModel
@@ -36,8 +37,10 @@ class PooledModel(nn.Module):
             pooled = hidden[:, 0]
         elif self.pooling == "max":
             pooled = hidden.masked_fill(mask == 0, torch.finfo(hidden.dtype).min).amax(1)
-        else:
+        elif self.pooling == "mean":
             pooled = (hidden * mask).sum(1) / mask.sum(1)
+        else:
+            raise UserError(f"pooling {self.pooling}: it is not written for ONNX")
         return F.normalize(pooled) if self.normalize else pooled.clone(), pooled
 
 

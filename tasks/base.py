@@ -11,9 +11,8 @@ from common.errors import UserError
 from common.later import Tensor, nn, torch
 from common.settings import Settings, as_json, default_of
 from tasks.kinds import Kind, Outputs
-from tasks.labelled_files import Source
 from tasks.predictions import PredictionFile
-from tasks.readers import Examples, Limit
+from tasks.readers import Examples, Limit, Source
 
 Pair = Literal["bi", "joint"]
 PAIR_HELP = "encode the texts of a pair separately (bi) or as one sequence (joint)"

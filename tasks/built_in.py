@@ -13,9 +13,15 @@ from common.settings import setting
 from tasks import kinds
 from tasks.base import PAIR_HELP, Loss, Pair, Task, TaskOptions, output_loss
 from tasks.catalog import DATA_SETS, CatalogTask, softmax_task
-from tasks.labelled_files import LabelledFiles
 from tasks.predictions import PredictionFile, class_file
-from tasks.readers import Parser, class_parser, clean_pair_text, clean_sentence, number_parser
+from tasks.readers import (
+    LabelledFiles,
+    Parser,
+    class_parser,
+    clean_pair_text,
+    clean_sentence,
+    number_parser,
+)
 from tasks.splits import shares, split_file
 
 STARS = ("very negative", "negative", "neutral", "positive", "very positive")

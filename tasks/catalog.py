@@ -17,9 +17,8 @@ import msgspec
 from common.settings import setting
 from tasks import kinds
 from tasks.base import PAIR_HELP, Pair, Task, TaskOptions
-from tasks.labelled_files import LabelledFiles, Source
 from tasks.predictions import class_file
-from tasks.readers import class_parser
+from tasks.readers import LabelledFiles, Source, class_parser
 from tasks.splits import shares, split_file
 
 DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from tasks import DATA_SETS, build_task
-from tasks.labelled_files import LabelledFiles, files_of
+from tasks.readers import LabelledFiles, files_of
 from tasks.tables import DataError
 
 Rows = list[tuple[Any, ...]]  # the texts of an example, and its label

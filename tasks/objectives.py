@@ -1,6 +1,6 @@
 """Objectives that replace the cross-entropy of classification tasks: what they have in common.
 
-They are in contrastive.py, lacon.py and label_attention.py.
+They are in contrastive.py and lacon.py.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from common.settings import Name, build, methods, short
 from common.text import first_names, suggestion
 from tasks.base import Pair, Task, TaskOptions
 from tasks.built_in import TASK_NAMES, TASKS
-from tasks.labelled_files import LabelledFiles
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import LEARNT, TypeName, infer_type, learnt, parts
+from tasks.readers import LabelledFiles
 from tasks.splits import by_hash, split_file
 from tasks.tables import TABLES, DataError, read_table, to_text
 

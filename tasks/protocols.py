@@ -16,8 +16,7 @@ import numpy as np
 
 from common.settings import AtLeastOne, Count, Settings, setting
 from tasks.base import Task
-from tasks.labelled_files import Source, files_of
-from tasks.readers import Examples
+from tasks.readers import Examples, Source, files_of
 from tasks.splits import Derived, deal, split_by, without_leaks
 from tasks.tables import DataError
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.labelled_files import Source
-from tasks.readers import Examples, Limit, normalise_text, text_hash
+from tasks.readers import Examples, Limit, Source, normalise_text, text_hash
 from tasks.tables import DataError
 
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples

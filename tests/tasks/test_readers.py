@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks import build_task
-from tasks.labelled_files import LabelledFiles
-from tasks.readers import clean_pair_text, normalise_text
+from tasks.readers import LabelledFiles, clean_pair_text, normalise_text
 from tasks.tables import DataError
 
 SST, QQP, STS = (build_task(name) for name in ("sst", "qqp", "sts"))
