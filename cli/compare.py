@@ -44,34 +44,31 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     from reports.comparison import compare
     from reports.comparison_page import comparison_page
     from reports.comparison_tables import as_csv, as_markdown, as_text
-    from reports.drawings import all_drawings
-    from reports.figures import FIGURES
+    from reports.figures import all_figures, save_figure
     from reports.systems import group_runs
 
     named = [name_and_path(text) for text in args.runs]
-    systems = group_runs([(name, Run(folder)) for name, folder in named])
+    systems = group_runs([(name, Run(run)) for name, run in named])
     folder = Path(args.output)
     check_folder(folder)
-    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
     comparison = compare(systems)
     print(as_text(comparison), flush=True)
-    drawings = all_drawings(comparison)
-    page = comparison_page(comparison, drawings)
-    texts = as_markdown(comparison), as_csv(comparison), page
-    for name, text in zip(FILES, texts, strict=True):
+    drawn = []
+    for name, figure in all_figures(comparison).items():
+        for ending in ("pdf", "svg"):
+            drawn.append(folder / "figures" / f"{name}.{ending}")
+            save_figure(figure, drawn[-1])
+    page = comparison_page(comparison, drawn[1::2])
+    for name, text in zip(FILES, (as_markdown(comparison), as_csv(comparison), page), strict=True):
         atomic_write_text(folder / name, text)
-    for one in (one for several in drawings.values() for one in several):
-        one.save(folder)
-    print(f"\n{', '.join(FILES)}, {FIGURES}: {folder}")
+    print(f"\n{', '.join(FILES)}, figures: {folder}")
     return 0
 
 
 def check_folder(folder: Path) -> None:
     """Raise UserError for the folder of a run, or one with a file that is no report of ours."""
-    if (folder / "config.json").exists():
-        line = "expected a folder for a report, found one with a config.json"
-        raise UserError(f"{folder}: {line}; choose another --output")
     there = [name for name in FILES if (folder / name).exists()]
-    if there and len(there) < len(FILES):
-        expected = "expected no such file, or all files of a report, which is replaced"
-        raise UserError(f"{folder / there[0]}: {expected}; choose another --output")
+    if (folder / "config.json").exists() or 0 < len(there) < len(FILES):
+        line = "expected an empty folder or one with a report, which is replaced"
+        raise UserError(f"{folder}: {line}; choose another --output")

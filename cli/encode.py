@@ -66,7 +66,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         parser.error("--run and --encoder: expected at most one of them")
     if args.task and not args.run:
         parser.error("--task: expected --run RUN, found none")
-    check_output_file(args, parser, (".npy",))
+    check_output_file("output", args, parser, (".npy",))
     config = RunConfig(**parser.given(args))
     with if_interrupted(f"{args.output} was not written"):
         # A first pass over the file counts the sentences and finds errors early.

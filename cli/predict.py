@@ -78,7 +78,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if args.column and len(args.column) > 2:
         parser.error(f"--column: expected one or two, found {len(args.column)}")
     if args.output:
-        check_output_file(args, parser, (".csv", ".tsv"))
+        check_output_file("output", args, parser, (".csv", ".tsv"))
     machine = RunConfig(**parser.given(args))
     source = Path(args.input) if args.input else None
     rows = read_rows(source, args.column or (), args.quotes != "no")

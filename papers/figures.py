@@ -11,7 +11,7 @@ import numpy as np
 
 from papers.scl_moo import FRONT, METHODS, SHOTS, front
 from papers.store import Store
-from reports.figures import blank_figure, heading, mean_line, save_figure, styled
+from reports.figures import mean_line, save_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +36,8 @@ def percent(store: Store, row: str, task: str, split: str, metric: str) -> list[
 @styled
 def draw_bees(store: Store, file: Path) -> None:
     """Draw Figures 2 and 3 (SMART's weight), 4 (confusion of M14), and 5 (similarities of M17)."""
+    from matplotlib.figure import Figure
+
     metrics = {"sts": "pearson", "sst": "accuracy"}
     curves = {
         task: {at: percent(store, row, task, "dev", metrics[task]) for at, row in rows.items()}
@@ -54,13 +56,13 @@ def draw_bees(store: Store, file: Path) -> None:
     }
     if not (all(all(one.values()) for one in curves.values()) and counts.sum()):
         return
-    figure = blank_figure(9.0, 7.0)
+    figure = Figure(figsize=(9.0, 7.0))
     axes: Sequence[Axes] = figure.subplots(2, 2).flatten()
     for axis, (task, points) in zip(axes, curves.items(), strict=False):
         mean_line(axis, dict(enumerate(points.values())), task)
         axis.set_xticks(range(len(points)), [f"{weight:g}" for weight in points])
         axis.set(xlabel="weight of SMART", ylabel=f"{metrics[task]} (%)")
-        heading(axis, f"{task}, dev")
+        axis.set_title(f"{task}, dev", pad=6)
     axes[2].imshow(counts / counts.sum(1, keepdims=True), cmap="Blues", vmin=0, vmax=1)
     for (row, column), count in np.ndenumerate(counts):
         axes[2].text(column, row, f"{count:g}", ha="center", va="center")
@@ -81,6 +83,8 @@ def total(store: Store, row: str, task: str, metric: str) -> float:
 @styled
 def draw_scl_moo(store: Store, file: Path) -> None:
     """Draw Figure 1 (SST-2 by the number of examples), and the fronts of LS and EPO."""
+    from matplotlib.figure import Figure
+
     lines: dict[str, dict[float, list[float]]] = {
         method: {n: percent(store, f"sst2-{n}-{method}", "sst2", "test", "accuracy") for n in SHOTS}
         for method in METHODS
@@ -88,7 +92,7 @@ def draw_scl_moo(store: Store, file: Path) -> None:
     fronts = {method: front_points(store, method) for method in ("ls", "epo")}
     if not all(all(one.values()) for one in lines.values()) or not all(fronts.values()):
         return
-    figure = blank_figure(9.0, 3.6)
+    figure = Figure(figsize=(9.0, 3.6))
     axes: Sequence[Axes] = figure.subplots(1, 2)
     for number, (method, points) in enumerate(lines.items()):
         mean_line(axes[0], points, method, shift=float(number))

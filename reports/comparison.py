@@ -187,8 +187,14 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def warnings(found: Comparison) -> list[str]:
-    """Return a line for each run that predicts one class for all examples."""
-    return [
+    """Return a line for dev examples that are left out, and for a run that predicts one class."""
+    lines = [
+        f"{one.left_out:,} of {one.left_out + len(one.ids):,} dev examples of {name} are left out: "
+        "they selected members of an ensemble."
+        for name, one in found.tasks.items()
+        if one.left_out
+    ]
+    return lines + [
         f"{system} with seed {seed} predicts one class for all of {name}: "
         f"{one.task.kind.names[int(predictions[0])]}."
         for name, one in found.tasks.items()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import isinf, isnan
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from multitask.runs import Run, other_than_defaults
-from reports.class_tables import class_table
+from multitask.runs import Run
 from reports.comparison import Comparison, verdicts
 from reports.scores import TaskScores, overall_figures, overall_tasks
-from reports.systems import NO_SEED, VARYING, System
-from reports.tables import Section, markdown_table, mean_and_spread, shown, text_table
+from reports.systems import NO_SEED, System, settings_of
+from reports.tables import Section, class_table, markdown_table, mean_and_spread, text_table
 from tasks.metrics import OVERALL, worst_value
 
 ALWAYS = ("encoder", "epochs", "batch_size", "limit")  # settings that are always shown
@@ -67,7 +64,7 @@ def system_section(systems: Sequence[System]) -> Section:
         [
             one.name,
             " ".join(one.tasks),
-            settings_text(one.runs),
+            ", ".join(dict.fromkeys(text for run in one.runs for text in settings_of(run, ALWAYS))),
             str(len(one.runs)),
             training_time(one.runs),
         ]
@@ -75,27 +72,6 @@ def system_section(systems: Sequence[System]) -> Section:
     ]
     header = ["system", "tasks", "settings", "runs", "training per seed"]
     return Section("Systems", (header, rows), numbers=False)
-
-
-def settings_text(runs: Sequence[Run]) -> str:
-    """Return the main settings of a system and those that are not defaults."""
-    values: dict[str, dict[str, None]] = {}
-    for run in runs:
-        always = {key: run.settings[key] for key in ALWAYS if run.settings.get(key) is not None}
-        for key, value in {**always, **other_than_defaults(run.settings)}.items():
-            if key not in VARYING:
-                values.setdefault(key, {})[shown(short(value))] = None
-    start = ["pre-trained"] if any(run.settings.get("init") for run in runs) else []
-    found = [f"{key.replace('_', ' ')} {' or '.join(several)}" for key, several in values.items()]
-    return ", ".join(start + found)
-
-
-def short(value: Any) -> Any:
-    """Return a setting with the last part of absolute paths, which a table has room for."""
-    if isinstance(value, list):
-        return [short(one) for one in value]
-    is_path = isinstance(value, str) and Path(value).is_absolute()
-    return Path(value).name if is_path else value
 
 
 def training_time(runs: Sequence[Run]) -> str:
@@ -125,18 +101,7 @@ def difference_section(found: Comparison) -> Section:
     return Section(f"Against {found.first}", (header, rows))
 
 
-def left_out_section(found: Comparison) -> Section:
-    """Return a table of the dev examples that selected an ensemble's members."""
-    rows = [
-        [task, f"{one.left_out:,}", f"{one.left_out + len(one.ids):,}"]
-        for task, one in found.tasks.items()
-        if one.left_out
-    ]
-    title = "Dev examples left out: they selected members"
-    return Section(title, (["task", "left out", "of"], rows))
-
-
-def class_section(task: str, one: TaskScores) -> Section:
+def class_section(one: TaskScores) -> Section:
     """Return a table of a task's classes, means over the seeds; no rows for numbers."""
     means = {}
     for system in one.systems:
@@ -147,20 +112,14 @@ def class_section(task: str, one: TaskScores) -> Section:
             name: {key: fmean(found[name][key] for found in several) for key in figures}
             for name, figures in several[0].items()
         }
-    title = f"Classes of {task}: precision, recall and F1"
+    title = f"Classes of {one.task.name}: precision, recall and F1"
     return Section(title, class_table(means, "system"))
 
 
-def sections(found: Comparison, classes: bool = False) -> list[Section]:
-    """Return the tables of a comparison, with those of classes; those without rows are left out."""
-    several = [
-        score_section(found),
-        difference_section(found),
-        left_out_section(found),
-        *([class_section(*one) for one in found.tasks.items()] if classes else ()),
-        system_section(found.systems),
-    ]
-    return [one for one in several if one.table[1]]
+def sections(found: Comparison) -> list[Section]:
+    """Return the tables of scores, of differences if there are several systems, and of systems."""
+    against = [difference_section(found)] if found.differences else []
+    return [score_section(found), *against, system_section(found.systems)]
 
 
 CLEAR = "A difference is clear if its 95 % interval over examples and seeds excludes 0."
@@ -171,7 +130,8 @@ NOTES = (
     "of a seed; times of other machines or numbers of threads cannot be compared. Intervals: "
     "paired bootstrap over the examples and the seeds, 2,000 samples, not adjusted for several "
     f"comparisons. {CLEAR} With one seed they do not contain the variation of seeds, with two or "
-    "three they are rough."
+    "three they are rough. Texts of dev, of the first seed, are on the page if its file is here "
+    "and unchanged; right answers are bold."
 )
 
 
@@ -192,12 +152,9 @@ def as_csv(found: Comparison) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["system", "task", "seed", "metric", "value"])
-    table.writerows(csv_rows(found))
-    return text.getvalue()
-
-
-def csv_rows(found: Comparison) -> Iterator[list[Any]]:
     for task, one in found.tasks.items():
         for (system, seed), metrics in one.metrics.items():
             for metric, value in metrics.items():
-                yield [system, task, "" if seed == NO_SEED else seed, metric, f"{value:.6f}"]
+                shown_seed = "" if seed == NO_SEED else seed
+                table.writerow([system, task, shown_seed, metric, f"{value:.6f}"])
+    return text.getvalue()

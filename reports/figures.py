@@ -1,13 +1,10 @@
-"""The style of all figures (Matplotlib), and how they are written and put on a page."""
+"""Figures of a comparison and of papers (Matplotlib), in one style, and how they are written."""
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
-from html import escape
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -15,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from common.files import atomic_path
+from reports.comparison import Comparison
+from reports.scores import TaskScores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,12 +22,9 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 STYLE = Path(__file__).with_name("figures.mplstyle")
-INK, SOFT = "#1c1f24", "#5b6470"  # text, and secondary lines and marks
-# Colours that a page replaces in its dark mode, with the CSS variables of page.html.
-THEMED = {INK: "ink", SOFT: "soft", "#d9dee5": "line", "#0072b2": "blue"}
-FORMATS = ("svg", "pdf")
-FIGURES = "figures"  # folder of the files, beside a page
+SOFT = "#5b6470"  # secondary lines and marks
 MARKERS = "os^Dv"  # lines also differ without colour
+MOST_CLASSES = 12  # of a confusion matrix that is drawn
 
 
 def styled(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -44,80 +40,80 @@ def styled(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     return wrapped
 
 
+def all_figures(found: Comparison) -> dict[str, Figure]:
+    """Return the figures of a comparison by the names of their files."""
+    figures = {"gains": forest_plot(found)} if found.differences else {}
+    for task, one in found.tasks.items():
+        classes = one.task.kind.classes
+        if one.task.kind.labels is None and (classes is None or 1 < classes <= MOST_CLASSES):
+            for number, system in enumerate(one.systems, 1):
+                name = re.sub(r"[^a-z0-9]+", "-", f"predictions {task} {number}".lower())
+                figures[name.strip("-")] = predictions_figure(one, system)
+    return figures
+
+
 @styled
-def blank_figure(width: float, height: float) -> Figure:
-    """Return a figure without panels that needs no display; sizes in inches."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+def forest_plot(found: Comparison) -> Figure:
+    """Draw the differences from the first system with their intervals, in points."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
+    figure = Figure(figsize=(4.6, 1.7 + 0.5 * len(found.differences)))
+    axis = figure.subplots()
+    axis.axvline(0, color=SOFT, linewidth=1)
+    labels = []
+    for row, one in enumerate(found.differences):
+        colour = SOFT if not one.clear else "C0" if one.difference > 0 else "C1"
+        axis.plot([100 * end for end in one.interval], [row, row], color=colour)
+        fill_colour = colour if one.clear else "white"
+        axis.plot(100 * one.difference, row, "o", color=colour, markerfacecolor=fill_colour)
+        labels.append(f"{fill(one.system, 24)}\n{one.task} {one.metric}")
+    axis.set_yticks(range(len(labels)), labels)
+    axis.set_ylim(len(labels) - 0.4, -0.6)
+    axis.set_xlabel("difference in points; 95 % interval; filled: clear")
+    axis.set_title(fill(f"Gain over {found.first}", 30))
     return figure
 
 
 @styled
-def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """Return a figure with one panel; sizes in inches."""
-    figure = blank_figure(width, height)
-    return figure, figure.subplots()
+def predictions_figure(one: TaskScores, system: str) -> Figure:
+    """Draw predictions beside labels, all seeds together: a confusion matrix, or points."""
+    from matplotlib.figure import Figure
+    from sklearn.metrics import ConfusionMatrixDisplay
+
+    cells, names = one.cells(system), [fill(name, 14) for name in one.task.kind.names]
+    targets = np.tile(one.targets, len(cells))
+    predictions = np.concatenate([one.predictions[cell] for cell in cells])
+    figure = Figure(figsize=(4.1, 4.3))
+    axis = figure.subplots()
+    if one.task.kind.classes is None:
+        axis.plot(targets, predictions, "o", alpha=0.3)
+    else:
+        ConfusionMatrixDisplay.from_predictions(
+            targets,
+            predictions,
+            labels=range(len(names)),
+            display_labels=names,
+            normalize="true",
+            values_format=".0%",
+            cmap="Blues",
+            im_kw={"vmin": 0, "vmax": 1},
+            xticks_rotation=35.0,
+            colorbar=False,
+            ax=axis,
+        )
+        axis.grid(visible=False)
+    axis.set(xlabel="prediction" if names else "label", ylabel="label" if names else "prediction")
+    axis.set_title(f"{one.task.name}: {fill(system, 28)}")
+    return figure
 
 
 @styled
 def save_figure(figure: Figure, file: Path) -> None:
-    """Write the file atomically: under a temporary name, then renamed.
-
-    Files without a date: the same figure has the same bytes.
-    """
+    """Write the file atomically and without a date: the same figure has the same bytes."""
     kind = file.suffix.removeprefix(".")
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with atomic_path(file) as new:
         figure.savefig(new, format=kind, metadata=metadata.get(kind))
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure of a page, with its title for screen readers, of which its file has the name."""
-
-    title: str
-    figure: Figure
-
-    @property
-    def name(self) -> str:
-        """The name of the file without ending: lower-case letters, digits and hyphens."""
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
-
-    def save(self, page_folder: Path) -> None:
-        """Write the figure in each of `FORMATS` into the folder `FIGURES` beside a page."""
-        for ending in FORMATS:
-            save_figure(self.figure, page_folder / FIGURES / f"{self.name}.{ending}")
-
-    @styled
-    def svg(self) -> str:
-        """Return an SVG element whose colours and size follow the page's."""
-        buffer = io.StringIO()
-        self.figure.savefig(buffer, format="svg", metadata={"Date": None}, facecolor="none")
-        text = buffer.getvalue()
-        text = text[text.index("<svg") :]
-        text = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{self.name}-", text)
-        for colour, variable in THEMED.items():
-            text = text.replace(colour, f"var(--{variable})")
-        return text.replace("<svg", f'<svg role="img" aria-label="{escape(self.title)}"', 1)
-
-
-def heading(axis: Axes, title: str, detail: str = "") -> None:
-    """Write a title above a panel and below it, softer, the detail: n, seeds, error bars."""
-    lines = detail.count("\n") + 1 if detail else 0
-    axis.set_title(title, pad=6 + 13 * lines)
-    axis.annotate(
-        detail,
-        (0, 1),
-        (0, 5),
-        "axes fraction",
-        "offset points",
-        color=SOFT,
-        fontsize=10,
-        va="bottom",
-    )
 
 
 def mean_line(
@@ -135,10 +131,5 @@ def mean_line(
         [values.mean() for values in several],
         np.array(spread) if any(spread) else None,
         marker=MARKERS[number % len(MARKERS)],
-        label=wrapped(title),
+        label=title,
     )
-
-
-def wrapped(text: str, width: int = 40) -> str:
-    """Break a long name of a system into lines."""
-    return fill(text, width)

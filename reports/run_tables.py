@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from multitask.runs import Run, other_than_defaults
-from reports.class_tables import class_table
-from reports.tables import Table, shown, text_table
+from reports.tables import class_table, shown, text_table
 from tasks import in_order
 from tasks.metrics import LEADERBOARD, OVERALL_KEYS
 
@@ -86,11 +85,9 @@ def summary(result: dict[str, Any]) -> str:
     """
     further = {key: result[key] for key in ("before", "test") if key in result}
     rows = metric_rows(result["dev"], *further.values())
-    calibrated = result.get("calibration")
     by_class = result.get("by_class", {}).get("dev")
     lines = [
         text_table(["task", "metric", "dev", *further], rows),
-        *([f"\n{text_table(*calibration_table(calibrated))}\n{CALIBRATED}"] if calibrated else ()),
         *([f"\n{text_table(*class_table(by_class))}\n"] if by_class else ()),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{result['steps']} steps in {result['training_seconds']:.1f} s "
@@ -103,26 +100,16 @@ def summary(result: dict[str, Any]) -> str:
         f"mean cosine {found['mean_cosine']:.2f}"
         for pair, found in result.get("conflicts", {}).items()
     ]
+    lines += [
+        f"{task}: temperature {found['temperature']:.3f}, expected calibration error on dev, on "
+        f"which it was fitted, {found['ece_before']:.3f} before and {found['ece_after']:.3f} after"
+        for task, found in result.get("calibration", {}).items()
+    ]
     for task, found in further.get("before", {}).items():
         metric = next(iter(found))  # the metric that selects the best epoch
         if result["dev"][task][metric] < found[metric]:
             lines.append(f"{task}: the encoder was better before, by {metric} on dev")
     return "\n".join(lines)
-
-
-CALIBRATED = (
-    "ECE: expected calibration error on dev, on which the temperatures were fitted, before and "
-    "after scaling"
-)
-
-
-def calibration_table(found: Mapping[str, Mapping[str, float]]) -> Table:
-    """Return header and rows with the temperature of each task and its calibration errors."""
-    rows = [
-        [task, *(f"{one[key]:.3f}" for key in ("temperature", "ece_before", "ece_after"))]
-        for task, one in found.items()
-    ]
-    return ["task", "temperature", "ECE before", "ECE after"], rows
 
 
 def ensemble_table(result: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +11,14 @@ import numpy as np
 
 from common.files import atomic_path
 from reports.tables import text_table
-from tasks.base import Task
+from tasks import CS224N, build_task
 from tasks.metrics import overall
 from tasks.predictions import PredictionFile, read_scores_of, scores_name
 from tasks.readers import Label
 
 SHOWN = 5  # problems per file that are reported one by one
+SPLITS = ("dev", "test")
+EPOCH = (1980, 1, 1, 0, 0, 0)  # time stamp in a zip: the same files give the same bytes
 
 
 @dataclass(frozen=True)
@@ -38,17 +40,11 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
         return Checked(file, 0, (f"{file}: expected a prediction file, found none",), None)
     header, *lines = file.read_bytes().split(b"\n")
     problems: list[str] = []
-
-    def add(text: str, line: int | None = None) -> None:
-        problems.append(f"{file}{'' if line is None else f', line {line}'}: {text}")
-
     expected = output.header.encode()
     if header != expected:
-        add(f"expected the header {expected!r}, found {header[:80]!r}", 1)
-    if lines and lines[-1] == b"":
-        lines.pop()
-    else:
-        add("expected a line break at the end of the last row, found none", len(lines) + 1)
+        problems.append(f"{file}, line 1: expected the header {expected!r}, found {header[:80]!r}")
+    if not lines or lines.pop() != b"":
+        problems.append(f"{file}: expected a line break at the end of the last row, found none")
     wanted, found = set(ids), dict[str, Label]()
     for number, line in enumerate(lines, 2):
         try:
@@ -60,10 +56,10 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
             found[name] = 0.0  # the id is present, even if its value is invalid
             found[name] = read_value(output, text)
         except ValueError as error:
-            add(str(error), number)
-    missing = [one for one in ids if one not in found]
-    if missing:
-        add(f"expected {len(ids)} ids, lacks {len(missing)}, such as {missing[0]}")
+            problems.append(f"{file}, line {number}: {error}")
+    if missing := [one for one in ids if one not in found]:
+        several = f"expected {len(ids)} ids, lacks {len(missing)}, such as {missing[0]}"
+        problems.append(f"{file}: {several}")
     if (more := len(problems) - SHOWN) > 0:
         problems[SHOWN:] = [f"{file}: and {more} more"]
     values = None if problems else np.array([found[one] for one in ids])
@@ -93,83 +89,47 @@ def split_row(line: bytes) -> tuple[str, str]:
     return name, rest[:-1]
 
 
-SPLITS = ("dev", "test")
-EPOCH = (1980, 1, 1, 0, 0, 0)  # time stamp in a zip: the same files give the same bytes
-
-
 @dataclass(frozen=True)
 class FileScore:
-    """A checked prediction file, with its metrics if it is valid and labels are known.
-
-    `notes` are remarks for the reader of the metrics.
-    """
+    """A checked prediction file, with its metrics if it is valid and labels are known."""
 
     task: str
     split: str
     checked: Checked
     metrics: Mapping[str, float]
-    notes: tuple[str, ...]
+    selected: int  # examples that selected the members of an ensemble
 
 
-def check_folder(
-    folder: Path,
-    gold: Path,
-    tasks: Mapping[str, Task],
-    wanted: Sequence[str] | None = None,
-    every_split: bool = False,
-) -> list[FileScore]:
+def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -> list[FileScore]:
     """Check the prediction files in a folder; raise DataError if the gold data cannot be read.
 
-    With `wanted`, the files of these tasks are required; otherwise the existing files are checked.
-    A split without any file is skipped, or reported as missing with `every_split`.
+    The files of the tasks `wanted` are required, or the existing ones are checked without any. A
+    split without any file is skipped, or reported as missing with `every`.
     """
     found = []
     for split in SPLITS:
-        files = {
-            name: folder / task.output.name(split)
-            for name, task in tasks.items()
-            if task.output is not None
-        }
+        outputs = {name: build_task(name).output for name in CS224N}
+        files = {name: folder / one.name(split) for name, one in outputs.items() if one}
         there = [name for name, file in files.items() if file.exists()]
-        for name in (wanted or there) if there or every_split else ():
-            found.append(check_file(files[name], tasks[name], split, gold))
+        for name in (wanted or there) if there or every else ():
+            found.append(check_file(files[name], name, split, gold))
     return found
 
 
-def check_file(file: Path, task: Task, split: str, gold: Path) -> FileScore:
+def check_file(file: Path, name: str, split: str, gold: Path) -> FileScore:
     """Check one file against the ids and labels of the data."""
+    task = build_task(name)
     examples = task.read(gold, split)
     assert task.output is not None
     checked = check_predictions(file, task.output, examples.ids)
     metrics: Mapping[str, float] = {}
-    if checked.values is not None:
+    if checked.values is not None and examples.targets is not None:
         number = np.float64 if task.kind.classes is None else np.int64
-        if examples.targets is not None:
-            metrics = task.kind.metrics(
-                checked.values.astype(number), examples.targets.astype(number)
-            )
-    notes = tuple(notes_of(file, checked, task, split, examples.blank_rows))
-    return FileScore(task.name, split, checked, metrics, notes)
-
-
-def notes_of(file: Path, checked: Checked, task: Task, split: str, blank: int) -> Iterator[str]:
-    """Yield remarks on a file, which may be valid nevertheless."""
-    if blank:
-        yield f"{task.name} {split}: {blank} rows of the data have no label and are left out"
-    scale = task.output.scale if task.output is not None else None
-    if checked.values is not None and scale is not None:
-        outside = int(((checked.values < scale[0]) | (checked.values > scale[1])).sum())
-        if outside:
-            span = scale[1] - scale[0]
-            yield f"{file}: {outside} values are outside of the scale, whose range is {span:g}"
-    scores = file.parent / scores_name(task.name, split)
-    if scores.exists():
-        selected = read_scores_of(scores, task.kind).selected_on
-        if selected is not None and selected.any():
-            yield (
-                f"{file}: {int(selected.sum())} of these {len(selected)} examples selected the "
-                "members of an ensemble; metrics.json has the figures of the others"
-            )
+        values, targets = (one.astype(number) for one in (checked.values, examples.targets))
+        metrics = task.kind.metrics(values, targets)
+    scores = file.parent / scores_name(name, split)
+    marks = read_scores_of(scores, task.kind).selected_on if scores.exists() else None
+    return FileScore(name, split, checked, metrics, 0 if marks is None else int(marks.sum()))
 
 
 def score_table(found: Sequence[FileScore]) -> str:

@@ -36,10 +36,11 @@ def group_runs(runs: Sequence[tuple[str | None, Run]]) -> list[System]:
     """Group runs, each with the name of its system or None, into systems in their order.
 
     Runs without a name form a system if they differ only in the settings `VARYING`. Raises
-    UserError for an unfinished run, or for two runs of the same task and seed.
+    UserError for an unfinished run, for runs of a system without a name that differ in their data,
+    and for two runs of the same task and seed.
     """
     found: dict[str, list[Run]] = {}
-    every = [set(distinguishing_settings(run)) for _, run in runs]
+    every = [set(settings_of(run)) for _, run in runs]
     common = set.intersection(*every) if len(every) > 1 else set()
     for name, run in runs:
         if not run.metrics:
@@ -47,59 +48,43 @@ def group_runs(runs: Sequence[tuple[str | None, Run]]) -> list[System]:
         mode = run.settings["mode"]
         if not run.settings["tasks"]:
             raise UserError(f"{run.folder}: expected a run of tasks, found one of mode {mode}")
-        own = [one for one in distinguishing_settings(run) if one not in common]
-        title = name or ", ".join([mode, *own])
+        title = name or ", ".join([mode, *(one for one in settings_of(run) if one not in common)])
         others = found.setdefault(title, [])
-        if name is None:
-            check_alike(title, others, run)
+        for other in others if name is None else ():
+            for task in {*run.tasks} & {*other.tasks}:
+                if data_of(run, task) != data_of(other, task):
+                    line = f"has other data, options or tasks beside {task} than {other.folder}"
+                    raise UserError(f"{run.folder}: {line}; NAME=RUN distinguishes systems")
         others.append(run)
     return [make_system(name, tuple(several)) for name, several in found.items()]
 
 
-def distinguishing_settings(run: Run) -> list[str]:
-    """Return the settings that define a system, with `pre-trained` instead of a folder."""
-    found = ["pre-trained"] if run.settings.get("init") else []
-    for key, value in other_than_defaults(run.settings).items():
+def settings_of(run: Run, always: Sequence[str] = ()) -> list[str]:
+    """Return the settings of a run that are no defaults, without `VARYING`, and those of `always`.
+
+    The run from which it starts is there with its own settings.
+    """
+    found, start = [], run.settings.get("init")
+    if start is not None:
+        known = (Path(start) / "config.json").exists()
+        before = [Run(start).settings["mode"], *settings_of(Run(start))] if known else []
+        found.append(f"after {', '.join(before) or Path(start).name}")
+    shown_always = {key: run.settings[key] for key in always if run.settings.get(key) is not None}
+    for key, value in {**shown_always, **other_than_defaults(run.settings)}.items():
         if isinstance(value, dict) and key.endswith(" weight"):
             found.append(f"{key} {' '.join(sorted({f'{one:g}' for one in value.values()}))}")
         elif key not in VARYING:
-            found.append(f"{key} {shown(value)}")
+            found.append(f"{key.replace('_', ' ')} {shown(value)}")
     return found
 
 
-def check_alike(name: str, others: Sequence[Run], run: Run) -> None:
-    """Raise UserError if a run has other data, options or start than others of its system."""
-    for other in others:
-        for task in sorted(set(run.tasks) & set(other.tasks)):
-            mine, theirs = (data_and_start(one, task) for one in (run, other))
-            for what in (one for one in mine if one in theirs):
-                if mine[what] != theirs[what]:
-                    raise UserError(
-                        f"{run.folder}: expected, as a run of the system {name}, {what} "
-                        f"{theirs[what]!r}, which {other.folder} has, found {mine[what]!r}; "
-                        "NAME=RUN distinguishes systems"
-                    )
-
-
-def data_and_start(run: Run, task: str) -> dict[str, Any]:
-    """Return what runs of a system must share, as far as it is known.
-
-    That are data and their checksums, a task's options, and the run from which they start.
-    Multi-task runs also share all their tasks.
-    """
+def data_of(run: Run, task: str) -> list[Any]:
+    """Return what the runs of a task in one system have in common."""
     options = {k: v for k, v in run.tasks[task].items() if k not in ("name", "test_labels")}
-    found = {"data": run.settings.get("data"), f"options of {task}": options}
-    if run.settings["mode"] == "multitask":
-        found["tasks"] = sorted(run.tasks)
-    stored = run.read("data.json")  # dev is compared by its ids or checksum
-    found |= {f"checksum of {k}": stored[k] for k in (f"{task} train", ENCODER) if k in stored}
-    start = run.settings.get("init")
-    if start is None:
-        found["start"] = None
-    elif (Path(start) / "config.json").exists():
-        before = Run(start)
-        found["start"] = [before.settings["mode"], [*before.tasks], distinguishing_settings(before)]
-    return found
+    beside = sorted(run.tasks) if run.settings["mode"] == "multitask" else []
+    checksums = run.read("data.json")  # dev is compared by its ids or checksum
+    found = [checksums.get(f"{task} train"), checksums.get(ENCODER)]
+    return [run.settings.get("data"), options, beside, *found]
 
 
 def make_system(name: str, runs: tuple[Run, ...]) -> System:

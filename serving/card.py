@@ -9,7 +9,7 @@ from typing import Any
 from multitask.config_tasks import without_paths
 from multitask.runs import other_than_defaults
 from multitask.settings.config import RunConfig
-from reports.run_tables import CALIBRATED, calibration_table, metric_rows
+from reports.run_tables import metric_rows
 from reports.tables import markdown_table, shown
 from serving.model import MultiTaskModel
 
@@ -54,7 +54,8 @@ ALWAYS = ("mode", "limit", "epochs", "batch_size", "seed")
 # Settings that are shown in other places, or that only concern the machine.
 ELSEWHERE = ("tasks", "data", "encoder", "device", "sampling", "combiner", "adamw lr")
 CALIBRATION = (
-    f"By temperature scaling. {CALIBRATED}. `MultiTaskModel` reads the temperatures from "
+    "By temperature scaling. ECE: expected calibration error on dev, on which the temperatures "
+    "were fitted. `MultiTaskModel` reads the temperatures from "
     "`calibration.json`; code without this toolkit has the probabilities before it."
 )
 
@@ -87,7 +88,10 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
         table = markdown_table(["task", "metric", "dev", "test"], scores(metrics))
         parts += ["## Scores", table, EPOCH[config.keep]]
     if calibrated := metrics.get("calibration"):
-        parts += ["## Calibration", markdown_table(*calibration_table(calibrated)), CALIBRATION]
+        keys = ("temperature", "ece_before", "ece_after")
+        rows = [[task, *(f"{one[key]:.3f}" for key in keys)] for task, one in calibrated.items()]
+        header = ["task", "temperature", "ECE before", "ECE after"]
+        parts += ["## Calibration", markdown_table(header, rows), CALIBRATION]
     caveats = [QQP_CAVEAT] if config.encoder == "minilm" and "qqp" in model.tasks else []
     caveats += [STS_CAVEAT] if "sts" in model.tasks else []
     caveats.append("The model was trained for the language and the kind of text of its data only.")

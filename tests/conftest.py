@@ -54,13 +54,10 @@ def without_bfloat16() -> Iterator[Callable[..., object]]:
 
 @pytest.fixture(scope="module")
 def quick_comparisons() -> Iterator[None]:
-    """Comparisons draw few bootstrap samples and write no files of figures."""
-    from reports import comparison, figures
+    """Comparisons draw few bootstrap samples."""
+    from reports import comparison
 
-    with (
-        mock.patch.object(comparison, "RESAMPLES", 50),
-        mock.patch.object(figures, "FORMATS", ()),
-    ):
+    with mock.patch.object(comparison, "RESAMPLES", 50):
         yield
 
 

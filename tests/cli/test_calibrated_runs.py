@@ -1,7 +1,5 @@
 """Runs with --calibrate from the command line: training, resuming, predictions, exports."""
 
-import re
-
 import numpy as np
 import pytest
 from run_files import metrics
@@ -42,12 +40,10 @@ def calibrated(command, tmp_path_factory):
 
 def test_a_run_prints_its_temperatures(run_ok, command, calibrated):
     printed = run_ok(*command, "--output", calibrated).stdout
-    assert re.search(r"^task +temperature +ECE before +ECE after$", printed, re.MULTILINE)
     found = metrics(calibrated)["calibration"]
     assert set(found) == {"sst", "qqp", "tags"}
     for name, one in found.items():
-        figures = " +".join(f"{value:.3f}" for value in one.values())
-        assert re.search(rf"^{name} +{figures}$", printed, re.MULTILINE)
+        assert f"{name}: temperature {one['temperature']:.3f}, expected calibration" in printed
 
 
 def test_an_export_is_calibrated_and_its_card_says_how_well(calibrated, tmp_path):

@@ -150,7 +150,7 @@ def test_compare_writes_a_page_and_tables(run_ok, finished, tmp_path):
     result = run_ok("--mode", "compare", "--runs", *runs, "--output", out)
     assert "Against one\n" in result.stdout
     page = (out / "comparison.html").read_text()
-    assert page.count('aria-label="confusion sst ') == 2
+    assert page.count('alt="predictions-sst-') == 2
     assert (out / "comparison.md").read_text().count("\n## ") == 3
     with (out / "comparison.csv").open() as file:
         found = [row for row in csv.DictReader(file) if row["metric"] == "accuracy"]
@@ -163,7 +163,7 @@ def test_compare_writes_a_page_and_tables(run_ok, finished, tmp_path):
 def test_compare_replaces_its_reports_only(run_ok, error_line, finished, tmp_path):
     command = ("--mode", "compare", "--runs", f"one={finished[0]}", "--output", tmp_path)
     (tmp_path / "comparison.md").write_text("my notes\n")
-    line = "comparison.md: expected no such file, or all files of a report, which is replaced"
+    line = f"{tmp_path}: expected an empty folder or one with a report, which is replaced"
     assert line in error_line(1, *command)
     assert (tmp_path / "comparison.md").read_text() == "my notes\n"
     (tmp_path / "comparison.md").unlink()

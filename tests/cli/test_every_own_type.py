@@ -104,21 +104,6 @@ def test_all_types_learn_with_branches_noise_and_teachers(trained, flags, tmp_pa
     assert np.isfinite(found).all()
 
 
-@pytest.fixture(scope="module")
-def evaluated(trained):
-    with redirect_stdout(StringIO()) as printed:
-        assert cli.main(["--mode", "evaluate", "--predictions", str(trained[0])]) == 0
-    return [line.split() for line in printed.getvalue().splitlines()]
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_prediction_files_are_sound_and_have_the_scores_of_the_run(case, evaluated, trained):
-    found = {row[4]: float(row[5]) for row in evaluated if row[:2] == ["dev", name_of(case)]}
-    # The last of four digits may differ: a file has the shortest decimal of a float32.
-    assert found == pytest.approx(metrics(trained[0])["dev"][name_of(case)], abs=1.1e-4)
-    assert metric_of(case) in found
-
-
 def test_runs_are_listed_and_compared(trained, tmp_path, run_ok):
     listed = run_ok("--mode", "runs", "--root", trained[0].parent).stdout
     named = [f"{name}={folder}" for name, folder in zip("ab", trained, strict=True)]
@@ -130,14 +115,13 @@ def test_runs_are_listed_and_compared(trained, tmp_path, run_ok):
         name = name_of(case)
         assert f"{name} {metric_of(case)}" in listed
         assert [name, metric_of(case)] in rows
-        assert f'aria-label="learning curve {name}"' in html
+        assert f"{name} {metric_of(case)}".replace("_", " ") in html
 
 
 @pytest.mark.parametrize("method", ["vote", "greedy"])
 def test_runs_are_merged(method, trained, tmp_path, run_ok):
     merge = ("--mode", "ensemble", "--runs", *trained, "--method", method)
     run_ok(*merge, "--output", tmp_path / "both")
-    run_ok("--mode", "evaluate", "--predictions", tmp_path / "both")
     for case in CASES if method != "greedy" else ():
         file = Path("predictions") / scores_name(name_of(case), "dev")
         parts = [read_scores(run / file).values.astype(float) for run in trained]

@@ -9,8 +9,6 @@ from run_files import config, metrics
 
 import cli
 from common.files import write_json
-from tasks import build_task, data_folder
-from tasks.predictions import write_prediction_file
 
 RUN = ("--encoder", "tiny", "--epochs", "1", "--limit", "40", "--dev-limit", "20")
 
@@ -85,29 +83,6 @@ def test_modes_that_train_store_its_description(moods, trained, tmp_path, run_ok
     assert config(tmp_path / "run")["tasks"] == config(trained[0])["tasks"]
 
 
-def test_its_prediction_files_are_checked_and_scored(trained, tmp_path, run, run_ok):
-    folder = Path(shutil.copytree(trained[0], tmp_path / "run"))
-    evaluate = ("--mode", "evaluate", "--predictions", folder)
-    shown = run_ok(*evaluate, "--tasks", "moods").stdout.splitlines()
-    source = config(folder)["tasks"][0]["train"]  # dev and test are parts of it
-    assert shown[:2] == [f"data of moods: {source}", ""]
-    lines = [line.split() for line in shown]
-    for split, count in (("dev", "7"), ("test", "5")):
-        for name, value in metrics(folder)[split]["moods"].items():
-            assert [split, "moods", count, "sound", name, f"{value:.4f}"] in lines
-    file = folder / "predictions" / "moods-dev-output.csv"
-    header, first, *rest = file.read_text().splitlines(keepends=True)
-    file.write_text(header + first.split(" , ")[0] + " , fein \n" + "".join(rest))
-    found = run(*evaluate)
-    assert (found.returncode, "moods-dev-output.csv, line 2" in found.stderr) == (1, True)
-    examples = build_task("sst").read(data_folder("sample"), "dev")
-    output, values = build_task("sst").output, [2, *examples.targets[1:]]
-    write_prediction_file(folder / "predictions" / output.name("dev"), output, examples.ids, values)
-    shown = run(*evaluate).stdout.splitlines()
-    assert shown[0] == "data: the bundled sample; --data DIR reads other files"
-    assert shown[1] == f"data of moods: {source}"
-
-
 def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_line):
     folder = Path(shutil.copytree(trained[0], tmp_path / "run"))
     inside = Path(shutil.copy(moods[1], folder / "predictions" / "mine.csv"))
@@ -159,11 +134,4 @@ def test_a_finished_run_of_files_that_were_changed_is_refused(
     own.write_text("\n".join([header, *reversed(rows), ""]))
     line = "the run began with another moods train than there is now"
     assert line in error_line(1, *command)
-    evaluate = ("--mode", "evaluate", "--predictions", folder)
-    line = f"{own} has changed since the run, and its rows have no ids"
-    assert f"moods: {line}; train again" in error_line(1, *evaluate, "--tasks", "moods")
-    assert f"moods is not checked: {line}" in run(*evaluate).stdout
-    for file in (folder / "predictions").glob("moods-*-output.csv"):
-        file.unlink()
-    assert line not in run(*evaluate).stdout  # nothing is predicted
     assert "data read and encoder loaded" in run_ok(*command, "--overwrite").stdout

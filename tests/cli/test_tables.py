@@ -39,8 +39,6 @@ def test_a_table_is_trained_with_a_built_in_task_used_and_resumed(tmp_path, run_
     page = tmp_path / "p.csv"
     predict = ("--mode", "predict", "--run", folder, "--input", TICKETS, "--column", "text")
     run_ok(*predict, "--tasks", "topic", "--output", page)
-    shown = run_ok("--mode", "evaluate", "--predictions", folder, "--tasks", "topic").stdout
-    assert shown.startswith(f"data of topic: {TICKETS}")
 
 
 def test_one_label_of_a_table_is_trained_alone(tmp_path, run_ok, error_line):

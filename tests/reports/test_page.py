@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 from scored_runs import scored_run
 
-from common.files import write_json
 from multitask.runs import Run
-from reports.class_tables import class_table
 from reports.comparison import compare
 from reports.comparison_page import comparison_page
 from reports.comparison_tables import class_section
-from reports.drawings import all_drawings, mean_cosines
-from reports.examples import telling_examples
+from reports.examples import example_section
+from reports.figures import all_figures, save_figure
 from reports.scores import read_tasks
 from reports.systems import group_runs
+from reports.tables import class_table
 from tasks import CS224N, build_task, data_folder
 from tasks.predictions import Scores, scores_name, write_scores
 
@@ -27,16 +26,11 @@ EVIL = "<script>alert(1)</script>"
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """Two multi-task runs with histories, telemetry and the sample's examples."""
+    """Two multi-task runs on the sample's examples."""
     named, place = [], tmp_path_factory.mktemp("pair")
     for number, (name, skill) in enumerate((("plain", 0.2), (EVIL, 0.4))):
         folder = scored_run(place / f"run{number}", CS224N, skill)
         write_sample_scores(folder, skill)
-        rest = {"qqp": {"accuracy": 0.5}, "sts": {"pearson": 0.1}}
-        history = [{"epoch": e, "dev": rest | {"sst": {"accuracy": e / 9}}} for e in range(1, 4)]
-        write_json(folder / "metrics.json", {"dev": {}, "history": history})
-        lines = [telemetry_line(step) for step in range(1, 200)]
-        (folder / "telemetry.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
         named.append((name, Run(folder)))
     return group_runs(named)
 
@@ -52,15 +46,6 @@ def write_sample_scores(folder, skill):
             scores = draw.dirichlet(np.ones(found.targets.max() + 1), size=len(found))
         file = folder / "predictions" / scores_name(task, "dev")
         write_scores(file, Scores(np.array(found.ids), scores, found.targets))
-
-
-def telemetry_line(step):
-    pairs = {"sst and qqp": -0.1, "sst and sts": 0.2}
-    return {
-        "step": step,
-        "weights": {"sst": 1.0, "qqp": 1.0 + step / 100},
-        "layers": {"embeddings": pairs, "layer 1": pairs},
-    }
 
 
 class Reader(HTMLParser):
@@ -79,30 +64,37 @@ class Reader(HTMLParser):
                 self.links.append(value)
 
 
-def page_of(systems):
-    comparison = compare(systems)
-    return comparison_page(comparison, all_drawings(comparison))
-
-
-def examples_of(systems, task, **settings):
-    return telling_examples(read_tasks(systems)[task], systems, **settings)
+def examples_of(systems, task):
+    return example_section(read_tasks(systems)[task], systems)
 
 
 @pytest.fixture(scope="module")
-def page(pair):
+def page_of(tmp_path_factory):
+    def make(systems):
+        comparison, files = compare(systems), []
+        for name, figure in all_figures(comparison).items():
+            files.append(tmp_path_factory.getbasetemp() / f"{name}.svg")
+            save_figure(figure, files[-1])
+        return comparison_page(comparison, files)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def page(pair, page_of):
     return page_of(pair)
 
 
-def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair, page):
+def test_the_page_is_whole_runs_nothing_and_is_the_same_for_the_same_runs(pair, page, page_of):
     reader = Reader()
     reader.feed(page)
-    assert not {"script", "link", "iframe", "img", "object"} & set(reader.tags)
+    assert not {"script", "link", "iframe", "object"} & set(reader.tags)
     inside = [link for link in reader.links if link.startswith("#")]
-    pictures = [link for link in reader.links if link.startswith("data:image/png;base64,")]
+    pictures = [link for link in reader.links if link.startswith("data:image/svg+xml;base64,")]
     assert len(inside) + len(pictures) == len(reader.links)
     assert len(set(reader.ids)) == len(reader.ids)
     assert {link[1:] for link in inside} <= set(reader.ids)
-    assert reader.tags.count("svg") == 1 + 4 + 1 + 3 + 2
+    assert len(pictures) == 1 + 3 * 2
     assert EVIL not in page
     assert "&lt;script&gt;" in page
     assert page_of(pair) == page
@@ -117,19 +109,15 @@ def test_the_page_opens_with_the_verdict_and_links_to_every_section(page):
     assert 'class="best"' in page
 
 
-def test_classes_have_their_names_and_predictions_are_marked_as_right_or_wrong(pair, page):
+def test_answers_have_the_names_of_classes_and_right_ones_are_marked(pair):
     found = examples_of(pair, "sst")
+    header, rows = found.table
+    assert header == ["example", "label", "plain", EVIL]
     names = {"very negative", "negative", "neutral", "positive", "very positive"}
-    assert {one.label for one in found} <= names
-    for one in found:
-        assert [answer.right for answer in one.predictions] == [
-            answer.text == one.label for answer in one.predictions
-        ]
-    for one in examples_of(pair, "sts"):
-        errors = [round(abs(float(a.text) - float(one.label)), 2) for a in one.predictions]
-        assert one.predictions[int(np.argmin(errors))].right
-        assert sum(answer.right for answer in one.predictions) in (1, 2)
-    assert '<td role="cell" data-name="plain" class="wrong"><span>✗ ' in page
+    for number, (_, label, *answers) in enumerate(rows):
+        assert {label, *answers} <= names
+        right = [(number, place) in found.best for place in (2, 3)]
+        assert right == [answer == label for answer in answers]
 
 
 def test_the_page_has_figures_of_each_class_of_each_system(pair, page):
@@ -138,7 +126,7 @@ def test_the_page_has_figures_of_each_class_of_each_system(pair, page):
     assert "Classes of qqp: precision, recall and F1</h2>" in page
     assert "Classes of sts" not in page
     one = read_tasks(pair)["sst"]
-    header, rows = class_section("sst", one).table
+    header, rows = class_section(one).table
     assert header == ["system", "class", "precision", "recall", "f1", "support"]
     names = ["very negative", "negative", "neutral", "positive", "very positive"]
     assert [row[:2] for row in rows] == [[system.name, name] for system in pair for name in names]
@@ -146,18 +134,6 @@ def test_the_page_has_figures_of_each_class_of_each_system(pair, page):
         recalls = recall_score(one.targets, predicted, average=None)
         assert [row[3] for row in found] == [f"{value:.4f}" for value in recalls]
         assert [row[5] for row in found] == [str(n) for n in np.bincount(one.targets)]
-
-
-def test_cosines_are_means_over_the_steps_that_measured_them(tmp_path):
-    steps = [
-        {"step": 1, "layers": {"layer 1": {"sst and sts": 0.5}}},
-        {"step": 2},  # not measured
-        {"step": 3, "layers": {"layer 1": {"sst and sts": -0.1, "sst and qqp": 0.2}}},
-    ]
-    file = tmp_path / "telemetry.jsonl"
-    assert mean_cosines(Run(tmp_path)) == {}
-    file.write_text("".join(f"{json.dumps(step)}\n" for step in steps))
-    assert mean_cosines(Run(tmp_path)) == {"layer 1": {"sst and sts": 0.2, "sst and qqp": 0.2}}
 
 
 def test_of_many_classes_the_worst_are_shown():
@@ -172,46 +148,41 @@ def test_of_many_classes_the_worst_are_shown():
 
 @pytest.mark.parametrize("task", CS224N)
 def test_the_examples_that_systems_disagree_on_most(pair, task):
-    found = examples_of(pair, task, count=5)
+    _, rows = examples_of(pair, task).table
     one = read_tasks(pair)[task]
     first, second = one.values.values()
     distance = np.abs(first.astype(float) - second).reshape(len(one.ids), -1).sum(1)
     examples = build_task(task).read(data_folder("sample"), "dev")
     row = examples.ids.index(one.ids[np.argmax(distance)])
-    assert found[0].texts == tuple(column[row] for column in examples.texts)
-    assert len(found) == 5
-    assert all(len(one.predictions) == 2 for one in found)
+    assert rows[0][0] == "\n".join(column[row] for column in examples.texts)
+    assert len(rows) == 10
+    assert all(first != second for _, _, first, second in rows)
 
 
-def test_a_lone_run_has_its_largest_errors(pair):
-    found = examples_of(pair[:1], "sts", count=3)
+def test_a_lone_run_has_its_largest_errors(pair, page_of):
+    _, rows = examples_of(pair[:1], "sts").table
     one = read_tasks(pair[:1])["sts"]
     (values,) = one.values.values()
     errors = np.sort(np.abs(values.astype(float) - one.targets))[::-1]
-    shown = [abs(float(e.label) - float(e.predictions[0].text)) for e in found]
-    assert shown == pytest.approx(errors[:3], abs=0.011)
-    for task in ("sst", "sts"):
-        several = examples_of(pair[:1], task)
-        assert not any(answer.right for e in several for answer in e.predictions)
+    shown = [abs(float(label) - float(found)) for _, label, found in rows]
+    assert shown == pytest.approx(errors[:10], abs=0.011)
+    assert all(label != found for _, label, found in examples_of(pair[:1], "sst").table[1])
     assert "Largest errors on qqp</h2>" in page_of(pair[:1])
 
 
 def test_other_data_has_no_examples_and_equal_runs_no_disagreement(pair, make_run):
     strange = group_runs([(name, Run(make_run(name, ["sst"], 0.3))) for name in ("x", "y")])
-    assert examples_of(strange, "sst") is None
     alike = group_runs([(name, pair[0].runs[0]) for name in "ab"])
-    assert examples_of(alike, "sst") == []
-    assert "On no dev example" in page_of(alike)
+    assert examples_of(strange, "sst").table[1] == examples_of(alike, "sst").table[1] == []
 
 
 def test_texts_of_a_file_that_has_changed_are_not_shown(pair, tmp_path):
     runs = [shutil.copytree(one.runs[0].folder, tmp_path / str(n)) for n, one in enumerate(pair)]
-    assert examples_of(group_runs([(str(r), Run(r)) for r in runs]), "sst")
+    assert examples_of(group_runs([(str(r), Run(r)) for r in runs]), "sst").table[1]
     (runs[1] / "data.json").write_text(json.dumps({"sst dev": "0" * 64}))
     changed = group_runs([(str(r), Run(r)) for r in runs])
-    assert examples_of(changed, "sst") is None
-    assert examples_of(changed, "qqp")
-    assert "Examples of sst are left out: the dev file is not here, or is not" in page_of(changed)
+    assert not examples_of(changed, "sst").table[1]
+    assert examples_of(changed, "qqp").table[1]
 
 
 def test_compare_writes_figures_or_says_in_one_line_why_not(make_run, tmp_path, capsys):
