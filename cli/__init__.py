@@ -12,7 +12,7 @@ from cli.modes import GROUPS, MODES
 from common import __version__
 from common.entry_point import run_and_report, start
 from common.errors import SettingsError
-from common.text import any_of
+from common.text import all_names
 from multitask.settings.methods import load_methods
 
 
@@ -44,7 +44,7 @@ def choose_mode(argv: list[str]) -> int:
         return 0
     word = chosen.mode or (rest[0] if rest else "''")
     near = GROUPS.get(word) or ("-" not in word and get_close_matches(word, MODES, 1))
-    front.error(f"{word}: write --mode {any_of([*(near or MODES)])}")
+    front.error(f"{word}: write --mode {all_names([*(near or MODES)], 'or')}")
 
 
 def run_mode(name: str, rest: list[str]) -> int:

@@ -9,32 +9,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.flags import Parser, path
+from cli.flags import SEVERAL, Parser, path
 from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.csv", "comparison.html")
-COMPARISON = "comparison"  # default folder
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument(
-        "--runs",
-        nargs="+",
-        action="extend",
-        type=path,
-        required=True,
-        metavar="[NAME=]RUN",
-        help="folders of finished runs; the first one belongs to the baseline, with which the "
-        "other systems are compared (required)",
+    text = (
+        "folders of finished runs; the first one belongs to the baseline, with which the other "
+        "systems are compared (required)"
     )
-    parser.add_argument(
-        "--output",
-        type=path,
-        metavar="DIR",
-        default=COMPARISON,
-        help="folder; comparison.html, .md, .csv and figures in it are replaced (default: "
-        "%(default)s)",
-    )
+    add = parser.add_argument
+    add("--runs", type=path, required=True, metavar="[NAME=]RUN", help=text, **SEVERAL)
+    text = "folder, whose comparison.html, .md, .csv and figures are replaced (default: comparison)"
+    add("--output", type=path, metavar="DIR", default="comparison", help=text)
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:

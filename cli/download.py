@@ -8,30 +8,20 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.flags import Parser, path
+from cli.flags import SEVERAL, Parser, path
 from tasks import CS224N, build_task
 from tasks.hub import ORIGINS, fetch, write
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument(
-        "--tasks",
-        nargs="+",
-        action="extend",
-        choices=(*ORIGINS, "glue"),
-        metavar="TASK",
-        help=f"tasks: {', '.join(ORIGINS)}; glue for the last six (default: {' '.join(CS224N)})",
-    )
-    parser.add_argument(
-        "--output", type=path, default="data", metavar="DIR", help="output folder (default: data)"
-    )
-    parser.add_argument(
-        "--source",
-        type=path,
-        metavar="DIR",
-        help="read from disk instead of the hub: one folder of datasets' save_to_disk per task",
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace existing files")
+    add = parser.add_argument
+    text = f"tasks: {', '.join(ORIGINS)}; glue for the last six (default: {' '.join(CS224N)})"
+    add("--tasks", choices=(*ORIGINS, "glue"), metavar="TASK", help=text, **SEVERAL)
+    text = "output folder (default: data)"
+    add("--output", type=path, default="data", metavar="DIR", help=text)
+    text = "read from disk instead of the hub: one folder of datasets' save_to_disk per task"
+    add("--source", type=path, metavar="DIR", help=text)
+    add("--overwrite", action="store_true", help="replace existing files")
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:

@@ -10,53 +10,37 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cli.flags import USE, USE_AGAIN, Parser, path
 from cli.output_file import check_output_file
-from common.entry_point import if_interrupted
 from common.errors import UserError
 from common.files import atomic_path
-from minbert.sources import find_folder
 from multitask.settings.config import RunConfig
 
 
 def add_flags(parser: Parser) -> None:
     files = parser.add_argument_group("files")
-    files.add_argument(
-        "--input",
-        type=path,
-        required=True,
-        metavar="FILE",
-        help="text file with one sentence per line, or a .csv, .tsv, .jsonl or .parquet file with "
-        "--column (required)",
+    add = files.add_argument
+    text = (
+        "text file with one sentence per line, or a .csv, .tsv, .jsonl or .parquet file with "
+        "--column (required)"
     )
-    files.add_argument("--column", metavar="NAME", help="column or field that holds the sentences")
-    files.add_argument(
-        "--output", type=path, required=True, metavar="FILE", help="output file (required)"
+    add("--input", type=path, required=True, metavar="FILE", help=text)
+    add("--column", metavar="NAME", help="column or field that holds the sentences")
+    add("--output", type=path, required=True, metavar="FILE", help="output file (required)")
+    text = (
+        "use the encoder kept by a run: that of its best epoch, or of the last one if it was "
+        "trained with --keep last"
     )
-    files.add_argument(
-        "--run",
-        type=path,
-        metavar="RUN",
-        help="use the encoder kept by a run: that of its best epoch, or of the last one if it was "
-        "trained with --keep last",
-    )
-    files.add_argument(
-        "--task",
-        metavar="TASK",
-        help="use the layers of this task of the run (default: the shared encoder)",
-    )
-    files.add_argument("--use", help=USE_AGAIN, **USE)
-    files.add_argument("--overwrite", action="store_true", help="replace an existing output")
-
+    add("--run", type=path, metavar="RUN", help=text)
+    text = "use the layers of this task of the run (default: the shared encoder)"
+    add("--task", metavar="TASK", help=text)
+    add("--use", help=USE_AGAIN, **USE)
+    add("--overwrite", action="store_true", help="replace an existing output")
+    text = "scale embeddings to unit length (default: as in the encoder's folder, else no)"
+    add("--normalize", action=argparse.BooleanOptionalAction, help=text)
     parser.add_settings(("encoder", "pooling", "max_tokens", "precision", "device"))
-    files.add_argument(
-        "--normalize",
-        action=argparse.BooleanOptionalAction,
-        help="scale embeddings to unit length (default: as in the encoder's folder, else no)",
-    )
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
@@ -67,24 +51,14 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if args.task and not args.run:
         parser.error("--task: expected --run RUN, found none")
     check_output_file("output", args, parser, (".npy",))
-    config = RunConfig(**parser.given(args))
-    with if_interrupted(f"{args.output} was not written"):
-        # A first pass over the file counts the sentences and finds errors early.
-        total = sum(1 for _ in read_sentences(Path(args.input), args.column))
-        if not total:
-            raise UserError(f"{args.input}: expected at least one sentence, found none")
-        print(f"{encode(args, config, total)}: {args.output}")
-    return 0
-
-
-def encode(args: argparse.Namespace, config: RunConfig, total: int) -> str:
-    """Write the array of `total` sentences; return a line with its size and the speed."""
-    with ThreadPoolExecutor(1) as meanwhile:
-        if not args.run:  # check the weights' hash while PyTorch is imported
-            meanwhile.submit(find_folder, config.encoder)
-        from minbert.device import choose_device, warn_if_slow
-        from multitask.assembly import open_bi_encoder
-        from serving.encode_file import encode_file, encoder_of_run
+    config, source = RunConfig(**parser.given(args)), Path(args.input)
+    # A first pass over the file counts the sentences and finds errors early.
+    total = sum(1 for _ in read_sentences(source, args.column))
+    if not total:
+        raise UserError(f"{source}: expected at least one sentence, found none")
+    from minbert.device import choose_device, warn_if_slow
+    from multitask.assembly import open_bi_encoder
+    from serving.encode_file import encode_file, encoder_of_run
 
     device = choose_device(config.device)
     warn_if_slow(config.precision, device)
@@ -92,12 +66,11 @@ def encode(args: argparse.Namespace, config: RunConfig, total: int) -> str:
         model = encoder_of_run(Path(args.run), config, args.task)
     else:
         model = open_bi_encoder(config.encoder, config).to(device)
-    precision = model.choose_precision(config.precision)
-    given = Path(args.input), args.column, total
-    begin = time.perf_counter()
+    precision, begin = model.choose_precision(config.precision), time.perf_counter()
     with atomic_path(Path(args.output)) as new:
-        encode_file(model, *given, new, precision.precision, args.normalize)
+        encode_file(model, source, args.column, total, new, precision.precision, args.normalize)
     rate = total / (time.perf_counter() - begin)
     if config.precision == "auto":
         print(precision, file=sys.stderr, flush=True)
-    return f"{total:,} x {model.width}, {rate:,.0f} sentences/s"
+    print(f"{total:,} x {model.width}, {rate:,.0f} sentences/s: {args.output}")
+    return 0

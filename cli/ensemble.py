@@ -10,35 +10,22 @@ import argparse
 from pathlib import Path
 from zlib import crc32
 
-from cli.flags import Parser, path
+from cli.flags import SEVERAL, Parser, path
 from cli.training import add_output
 from ensemble.merge import METHODS
 from multitask.settings.config import RunConfig
 
-HELP = {
-    "vote": "majority vote of predicted classes, mean of similarities",
-    "average": "class with the largest mean probability, mean of similarities",
-    "greedy": "selection with replacement on one half of dev, metrics on the other half",
-}
+HELP = (
+    "vote: majority vote of predicted classes, mean of similarities; average: class with the "
+    "largest mean probability, mean of similarities; greedy: selection with replacement on one "
+    "half of dev, metrics on the other half (default: vote)"
+)
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument(
-        "--runs",
-        nargs="+",
-        action="extend",
-        required=True,
-        type=path,
-        metavar="[TASK=]RUN",
-        help="folders of finished runs (required)",
-    )
-    parser.add_argument(
-        "--method",
-        choices=METHODS,
-        default=METHODS[0],
-        help="; ".join(f"{name}: {text}" for name, text in HELP.items())
-        + f" (default: {METHODS[0]})",
-    )
+    add, text = parser.add_argument, "folders of finished runs (required)"
+    add("--runs", type=path, required=True, metavar="[TASK=]RUN", help=text, **SEVERAL)
+    add("--method", choices=METHODS, default="vote", help=HELP)
     parser.add_settings(("seed",))
     add_output(parser)
 

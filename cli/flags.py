@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
         message = message.removeprefix("argument ")
         unknown = message.removeprefix("unrecognized arguments: ")
         if unknown != message:
-            message += suggestion(unknown.split(" ")[0], self._option_string_actions, 0.8)
+            message += suggestion(unknown.split(" ")[0], self._option_string_actions)
         if is_main_process():
             print_line(f"{message} (see --help)")
         self.exit(2)
@@ -99,6 +99,13 @@ class Parser(argparse.ArgumentParser):
     def given(self, args: argparse.Namespace) -> dict[str, Any]:
         """Return the given settings by the names of their flags."""
         return {key: vars(args)[key] for key in self.keys if vars(args).get(key) is not None}
+
+
+def add_run(parser: Parser) -> None:
+    """Add the flags of a mode that uses the heads of a run."""
+    text = "folder of a run or of an export (required)"
+    parser.add_argument("--run", type=path, required=True, metavar="RUN", help=text)
+    parser.add_argument("--use", help=USE_AGAIN, **USE)
 
 
 def flag(key: str) -> str:

@@ -19,6 +19,7 @@ def check_output_file(
         parser.error(f"--{name}: expected a name that ends in {shown}, found {target.name}")
     if target.exists() and "input" in args and args.input and target.samefile(args.input):
         raise UserError(f"{target}: expected another --{name} than the --input")
-    if target.exists() and not args.overwrite:
-        raise UserError(f"{target}: found an existing file; --overwrite would replace it")
+    if target.is_dir() or (target.exists() and not args.overwrite):
+        line = "found a folder" if target.is_dir() else "found an existing file"
+        raise UserError(f"{target}: {line}; --overwrite would replace a file")
     target.parent.mkdir(parents=True, exist_ok=True)

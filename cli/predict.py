@@ -17,55 +17,34 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cli.flags import USE, USE_AGAIN, Parser, path
+from cli.flags import SEVERAL, Parser, add_run, path
 from cli.output_file import check_output_file
 from common.errors import UserError
 from multitask.settings.config import RunConfig
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument(
-        "--run",
-        type=path,
-        required=True,
-        metavar="RUN",
-        help="folder of a run or of an export (required)",
+    add_run(parser)
+    text = "tasks of the run to predict (default: all that fit the texts)"
+    parser.add_argument("--tasks", metavar="TASK", help=text, **SEVERAL)
+    add = parser.add_argument_group("files").add_argument
+    text = (
+        "file with one text per line, or a .csv, .tsv, .jsonl or .parquet file with --column "
+        "(default: standard input)"
     )
-    parser.add_argument(
-        "--tasks",
-        nargs="+",
-        action="extend",
-        metavar="TASK",
-        help="tasks of the run to predict (default: all that fit the texts)",
+    add("--input", type=path, metavar="FILE", help=text)
+    text = (
+        "column of the text, or two columns for pairs; single-text tasks read the first text of "
+        "a pair"
     )
-    files = parser.add_argument_group("files")
-    files.add_argument(
-        "--input",
-        type=path,
-        metavar="FILE",
-        help="file with one text per line, or a .csv, .tsv, .jsonl or .parquet file with --column "
-        "(default: standard input)",
-    )
-    files.add_argument(
-        "--column",
-        nargs="+",
-        action="extend",
-        metavar="NAME",
-        help="column of the text, or two columns for pairs; single-text tasks read the first text "
-        "of a pair",
-    )
-    files.add_argument(
-        "--quotes",
-        choices=("yes", "no"),
-        help="no if quotes in tab-separated files are plain text, as in GLUE's (default: yes)",
-    )
-    files.add_argument(
-        "--output", type=path, metavar="FILE", help=".csv or .tsv file (default: standard output)"
-    )
-    files.add_argument("--overwrite", action="store_true", help="replace an existing output")
-    files.add_argument("--probabilities", action="store_true", help="add one column per class")
+    add("--column", metavar="NAME", help=text, **SEVERAL)
+    text = "no if quotes in tab-separated files are plain text, as in GLUE's (default: yes)"
+    add("--quotes", choices=("yes", "no"), help=text)
+    text = ".csv or .tsv file (default: standard output)"
+    add("--output", type=path, metavar="FILE", help=text)
+    add("--overwrite", action="store_true", help="replace an existing output")
+    add("--probabilities", action="store_true", help="add one column per class")
     parser.add_settings(("max_tokens", "precision", "device"))
-    parser.add("use", "training", USE_AGAIN, **USE)
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:

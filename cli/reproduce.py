@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.flags import Parser, path, typed
+from cli.flags import SEVERAL, Parser, path, typed
 from common.errors import SettingsError, UserError
 from common.settings import Count, Positive
 from minbert.config import PRECISIONS
@@ -24,13 +24,8 @@ from tasks import SAMPLE
 def add_flags(parser: Parser) -> None:
     add = parser.add_argument
     add("--table", choices=PAGES, required=True, help="paper (required)")
-    add(
-        "--rows",
-        nargs="+",
-        action="extend",
-        metavar="ROW",
-        help="rows to run, such as M4 M7 of bees (default: all); their tuning is run, too",
-    )
+    text = "rows to run, such as M4 M7 of bees (default: all); their tuning is run, too"
+    add("--rows", metavar="ROW", help=text, **SEVERAL)
     add("--seeds", type=typed(Count), metavar="N", help="seeds of a row (default: all of its own)")
     add("--page-only", action="store_true", help="only write the page of the stored figures")
     data = "folder of the data; sample is the bundled data (default: %(default)s)"
@@ -53,10 +48,8 @@ CHANGED = ("encoder", "limit", "epochs", "precision")  # settings that replace t
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
-    results = Path(args.results)
-    failed: list[str] = []
+    results, failed = Path(args.results), run(args)
     if not args.page_only:
-        failed = run(args, results)
         from papers.figures import draw
 
         draw(args.table, results)
@@ -66,8 +59,10 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     return 0
 
 
-def run(args: argparse.Namespace, results: Path) -> list[str]:
+def run(args: argparse.Namespace) -> list[str]:
     """Run what is missing; return the errors of failed runs."""
+    if args.page_only:
+        return []
     if args.table not in PAPERS:
         line = f"{args.table} is measured by python -m benchmarks; add --page-only"
         raise SettingsError(f"table: {line}")
@@ -79,8 +74,8 @@ def run(args: argparse.Namespace, results: Path) -> list[str]:
 
     from papers.runs import Place, cells, run_cells
 
-    store, runs = Store(results, args.table), Path(args.runs or Path("runs") / args.table)
-    flags = {**changes, **({} if args.lr is None else {"lr": args.lr})}
+    flags = changes if args.lr is None else {**changes, "lr": args.lr}
     command = command_of(args.table, "".join(f" --{key} {one}" for key, one in flags.items()))
+    runs, store = Path(args.runs or f"runs/{args.table}"), Store(Path(args.results), args.table)
     place = Place(args.data, runs, store, args.device, command)
     return run_cells(paper, cells(paper, args.rows, args.seeds), place)

@@ -14,28 +14,18 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from cli.flags import USE, USE_AGAIN, Parser, path, typed
+from cli.flags import Parser, add_run, typed
 from multitask.settings.config import RunConfig
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument(
-        "--run",
-        type=path,
-        required=True,
-        metavar="RUN",
-        help="folder of a run or of an export (required)",
-    )
-    parser.add_argument(
-        "--host", default="127.0.0.1", metavar="ADDRESS", help="address (default: 127.0.0.1)"
-    )
-    parser.add_argument(
-        "--port", type=typed(Port), default=8000, metavar="N", help="port (default: 8000)"
-    )
+    add_run(parser)
+    add, address = parser.add_argument, "127.0.0.1"
+    add("--host", default=address, metavar="ADDRESS", help="address (default: %(default)s)")
+    add("--port", type=typed(Port), default=8000, metavar="N", help="port (default: %(default)s)")
     parser.add_settings(("precision", "device"))
-    parser.add("use", "training", USE_AGAIN, **USE)
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:

@@ -6,9 +6,7 @@ With --data-file, own tasks are listed and checked before they are trained.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from cli.flags import Parser
 from cli.task_names import add_table, table_of
@@ -25,9 +23,6 @@ LONGEST = 200  # maximum characters of a line about an example or error
 def add_flags(parser: Parser) -> None:
     parser.add_settings(("data",))
     add_table(parser)
-    parser.add_argument(
-        "--examples", action="store_true", help="show the first training example of each task"
-    )
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
@@ -36,56 +31,36 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     folder = data_folder(args.data or SAMPLE)
     if not folder.is_dir():
         raise UserError(f"{folder}: expected a folder with data files, found none")
-    chosen: list[str | OwnTask] = [*TASK_NAMES, *table_of(args)]
-    every = [about(one, folder, args.examples) for one in chosen]
-    problems = [one.problem for one in every if one.problem is not None]
-    print(text_table(["task", "reads", "kind", *SPLITS], [one.row for one in every]))
+    lines: list[str] = []
+    problems: list[str] = []
+    chosen: list[str | OwnTask] = [*table_of(args), *TASK_NAMES]
+    rows = [row_of(one, folder, lines, problems) for one in chosen]
+    print(text_table(["task", "reads", "kind", *SPLITS], rows))
     print(f"\nexamples found in {folder}; empty if there are no files")
-    for line in [*(line for one in every for line in one.lines), *problems]:
+    for line in [*lines, *problems]:
         print(one_line(line)[:LONGEST])
     return 1 if problems else 0
 
 
-class AboutTask(NamedTuple):
-    """A row of the table, lines about a task, and why it cannot be read, None if it can."""
+def row_of(one: str | OwnTask, folder: Path, lines: list[str], problems: list[str]) -> list[str]:
+    """Return the row of a task; add lines about an own task, and why a task cannot be read."""
+    from tasks.data import reading_notices
+    from tasks.splits import existing_files
 
-    row: list[str]
-    lines: list[str]
-    problem: str | None
-
-
-def about(one: str | OwnTask, folder: Path, example: bool) -> AboutTask:
-    """Read the files of a task and describe it, with its first `example` if that is requested."""
-    task, problem = build_task(one) if isinstance(one, str) else one.build(), None
-    found: dict[str, Examples] = {}
+    task, found = build_task(one) if isinstance(one, str) else one.build(), dict[str, Examples]()
     try:
-        found = read_splits(task, folder)
+        found |= {split: task.read(folder, split) for split in existing_files(task.source, folder)}
     except UserError as error:
-        problem = f"cannot be read: {task.name}: {error}"
-    cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
-    reads = f"{task.texts} text{'s' * (task.texts > 1)}"
-    lines = [] if isinstance(one, str) else own_lines(one, task, folder, found)
-    if example and "train" in found:
-        lines.append(first_example(task, found["train"]))
+        problems.append(f"cannot be read: {task.name}: {error}")
+    if isinstance(one, OwnTask):
+        about = [*one.lines(), *reading_notices(task, folder, found)]
+        about += [first_example(task, found["train"])] if "train" in found else []
+        lines += [f"{task.name}: {line}" for line in about]
     kind = "similarity" if isinstance(one, str) else str(one.type)
     if task.kind.columns is not None:
         kind = f"{task.kind.columns} {'classes' if task.kind.classes else 'labels'}"
-    row = [task.name, reads, kind, *cells]
-    return AboutTask(row, [f"{task.name}: {line}" for line in lines], problem)
-
-
-def own_lines(own: OwnTask, task: Task, folder: Path, found: Mapping[str, Examples]) -> list[str]:
-    """Return what an own task predicts, and what was left out of its splits."""
-    from tasks.data import reading_notices
-
-    return [*own.lines(), *reading_notices(task, folder, found)]
-
-
-def read_splits(task: Task, folder: Path) -> dict[str, Examples]:
-    """Read every split that has a file; raise DataError if one cannot be used."""
-    from tasks.splits import existing_files
-
-    return {split: task.read(folder, split) for split in existing_files(task.source, folder)}
+    cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
+    return [task.name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells]
 
 
 def first_example(task: Task, examples: Examples) -> str:

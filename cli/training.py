@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.flags import USE, Parser, path, typed
-from common.entry_point import command_line, if_interrupted, program_command
+from common.entry_point import command_line, program_command
 from common.errors import SettingsError
 from common.settings import Count
 from common.yaml_files import read_settings
@@ -105,11 +105,14 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
     )
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
-    with if_interrupted("--resume continues from the last checkpoint, if there is one"):
+    try:
         from multitask.run import complete
         from reports.run_tables import summary
 
         result = complete(config, folder, control)
+    except KeyboardInterrupt as interrupt:
+        line = "--resume continues from the last checkpoint, if there is one"
+        raise KeyboardInterrupt(line) from interrupt
     print(f"\n{summary(result)}\n\npredictions, metrics.json and checkpoint: {folder}\n")
     words = ["--mode", "predict", "--run", str(folder)]
     words += ["--use", *args.use] if args.use else []

@@ -7,8 +7,7 @@ import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -88,15 +87,6 @@ def print_warning(message: Warning | str, *place: Any, **more: Any) -> None:
 
 def print_line(text: str) -> None:
     print(f"{program()}: {one_line(text)}", file=sys.stderr)
-
-
-@contextmanager
-def if_interrupted(note: str) -> Iterator[None]:
-    """Add a note to the line that the program prints if the block is interrupted."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        raise KeyboardInterrupt(note) from interrupt
 
 
 def program() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any
 
 
 def first_names(names: Sequence[str], most: int = 5) -> str:
@@ -18,26 +17,7 @@ def all_names(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def any_of(names: Sequence[str]) -> str:
-    """Return `a`, `a or b`, or `a, b or c`."""
-    return all_names(names, "or")
-
-
-CUTOFF = 0.7  # minimum similarity (difflib's ratio) of a name suggested for a misspelt one
-
-
-def suggestion(value: Any, names: Iterable[str], cutoff: float = CUTOFF) -> str:
-    """Return the end of a message with the most similar name; empty if none is similar.
-
-    Letter case, and hyphens in place of underscores, do not count.
-    """
-    if not isinstance(value, str):
-        return ""
-    known = {normal(name): name for name in names}
-    near = get_close_matches(normal(value), known, 1, cutoff)
-    return f"; did you mean {known[near[0]]}?" if near else ""
-
-
-def normal(name: str) -> str:
-    """Return a name in lower case, with underscores in place of hyphens."""
-    return name.replace("-", "_").lower()
+def suggestion(value: object, names: Iterable[str]) -> str:
+    """Return the end of a message with the most similar name; empty if none is similar."""
+    near = get_close_matches(str(value), [*names], 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 from common.errors import RunError
 from common.files import read_json
-
-FLOAT = "tag:yaml.org,2002:float"
 
 
 def read_settings(file: Path) -> dict[str, Any]:
@@ -31,7 +28,7 @@ def read_settings(file: Path) -> dict[str, Any]:
 
 
 def loader() -> Any:
-    """Return a safe loader of YAML that refuses a key that is given twice, and reads 1e5."""
+    """Return a safe loader of YAML that refuses a key that is given twice."""
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -42,6 +39,4 @@ def loader() -> Any:
                 raise yaml.YAMLError(f"expected each key once, found {twice[0]} twice")
             return node
 
-    number = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
-    Loader.add_implicit_resolver(FLOAT, number, list("-+0123456789"))
     return Loader

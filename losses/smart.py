@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from common.later import Tensor, torch
-from common.row_sums import add_rows
 
 GUARD = 1e-6  # avoids division by zero; "epsilon" in the public implementations
 TINY = 1e-38  # least norm of an example's noise or gradient, so that it can be a divisor
@@ -76,6 +75,8 @@ def example_norm(noise: Tensor, owner: Tensor, norm: str) -> Tensor:
     examples = tokens.new_zeros(int(owner.max()) + 1)
     if norm == "inf":
         return examples.scatter_reduce(0, owner, tokens, "amax")[owner, None]
+    from minbert.pooling import add_rows  # which imports torch, unlike this file
+
     return add_rows(examples, owner, tokens.square()).sqrt()[owner, None]
 
 

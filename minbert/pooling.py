@@ -7,11 +7,21 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from common.row_sums import add_rows
 from minbert.batching import Batch
 from minbert.config import Pooling
 
 Pool = Callable[[Tensor, Batch], Tensor]  # hidden states (T, H) -> embeddings (S, H)
+
+
+def add_rows(total: Tensor, index: Tensor, values: Tensor) -> Tensor:
+    """Return `total` (S, ...) plus each row of `values` (T, ...) at its row `index` (T,).
+
+    On a GPU, `index_add` adds in any order, so that two calls round differently; `index_put` sorts
+    the rows first.
+    """
+    if values.is_cuda:
+        return total.index_put((index,), values, accumulate=True)
+    return total.index_add(0, index, values)
 
 
 def mean_pool(hidden: Tensor, batch: Batch) -> Tensor:

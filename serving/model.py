@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from common.errors import Notice, RunError
-from common.sequences import no_sequence
 from common.text import suggestion
 from minbert.batching import TokenLists, concatenated
 from minbert.bi_encoder import WINDOW, BiEncoder
@@ -111,9 +110,9 @@ class MultiTaskModel:
             common.errors.Notice: with the number of rows that are longer than the encoder's limit
                 and are cut to it, and of those that have an empty text.
         """
-        wrong = no_sequence(texts, "df[COLUMNS].values.tolist()")
-        if wrong := "one string" if isinstance(texts, str) else wrong:
-            raise TypeError(f"texts: expected a list of texts or pairs, found {wrong}")
+        if isinstance(texts, str | Mapping | Set) or hasattr(texts, "columns"):
+            found = f"{type(texts).__name__}; of a data frame, give df[COLUMNS].values.tolist()"
+            raise TypeError(f"texts: expected a list of texts or pairs, found a {found}")
         several = tuple | list | np.ndarray
         rows = [tuple(row) if isinstance(row, several) else (row,) for row in texts]
         widths = {len(row) for row in rows} or {1}

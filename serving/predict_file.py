@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from common.csv_rows import row_writer
 from common.errors import escape_unsafe
 from common.progress import bar
 from minbert.bi_encoder import WINDOW
@@ -82,7 +82,7 @@ def predict_rows(
     column. With `reasons`, the last column says why a prediction is missing, or is one from a part
     of a text. Warn of empty and of cut texts as `MultiTaskModel.predict` does.
     """
-    writer = row_writer(file, separator)
+    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
     done, empty, cut = 0, 0, 0
     total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
     with bar("predict", "row", total) as progress:

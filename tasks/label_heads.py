@@ -10,10 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from common.row_sums import add_rows
 from minbert.batching import Batch
 from minbert.dropout import Dropout
-from minbert.pooling import max_pool
+from minbert.pooling import add_rows, max_pool
 from tasks.base import example_embedding
 from tasks.heads import SoftmaxClassifier
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from common.errors import SettingsError
-from common.repeats import repeated
 from common.settings import Name, build, methods, short
 from common.text import first_names, suggestion
 from tasks.base import Pair, Task, TaskOptions
@@ -68,8 +67,9 @@ class OwnTask(TaskOptions):
             what = "1 to 32 lower-case letters, digits, - and _, the first a letter"
             found = short(self.name) + (", which is reserved" if reserved else "")
             yield f"a task's name has {what}, found {found}; choose another name"
-        for column in repeated([*self.text, *self.label]):
-            yield f"column {column!r} is there twice, as text or label"
+        columns = [*self.text, *self.label]
+        if twice := [one for one in columns if columns.count(one) > 1]:
+            yield f"column {twice[0]!r} is there twice, as text or label"
         if self.type == "similarity" and len(self.text) == 1:
             yield "text: similarity needs 2 columns, found 1"
         if len(self.label) > 1 and self.type not in (None, "multi-label"):
@@ -78,7 +78,7 @@ class OwnTask(TaskOptions):
             yield "labels: several label columns have the names of the labels"
         if self.low is not None and self.high is not None and self.low >= self.high:
             yield f"low: expected less than high, {self.high:g}, found {self.low:g}"
-        if len(self.labels) == 1 or repeated(self.labels):
+        if len(self.labels) == 1 or len({*self.labels}) < len(self.labels):
             yield f"labels: expected two or more, each once, found {first_names(self.labels)}"
 
     @property

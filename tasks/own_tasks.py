@@ -6,14 +6,13 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError
 from common.files import atomic_write_text
-from common.sequences import no_sequence
 from common.settings import plain, short
 from tasks.base import TaskOptions
 from tasks.own_task import NAME, OwnTask, complete_task, own_task
@@ -89,11 +88,10 @@ def task_from_lists(
 
 def listed(key: str, given: Any, advice: str = "df[COLUMN].tolist()") -> list[Any]:
     """Return the elements of a list, an array or a column; raise SettingsError for others."""
-    found = no_sequence(given, advice)
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        found = short(given)
-    if found is not None:
-        raise SettingsError(f"{key}: expected a list, found {found}")
+    if hasattr(given, "columns"):  # of pandas; only the names of its columns would be read
+        raise SettingsError(f"{key}: expected a list, found a DataFrame: use {advice}")
+    if isinstance(given, str | Mapping | Set) or not isinstance(given, Iterable):
+        raise SettingsError(f"{key}: expected a list, found {short(given)}")
     return plain([*given])
 
 

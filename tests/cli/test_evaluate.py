@@ -65,7 +65,7 @@ def test_a_submission_is_packed(
             path.name: path.read_bytes() for path in predictions.iterdir()
         }
     call = (*evaluate, "--zip", archives[1])
-    assert "--overwrite would replace it" in error_line(1, *call)
+    assert "--overwrite would replace a file" in error_line(1, *call)
     run_ok(*call, "--overwrite")
 
     def full(*args):
@@ -107,7 +107,7 @@ def test_examples_that_selected_members_are_reported(run_ok, evaluate, predictio
         ("--tasks mnli", 2, "--tasks: invalid choice: 'mnli'"),
         ("--data nothing", 1, "ids-sst-dev.csv"),
         ("--zip folder", 2, "expected a name that ends in .zip"),
-        ("--zip folder.zip", 1, "found an existing file"),
+        ("--zip folder.zip", 1, "found a folder"),
     ],
 )
 def test_wrong_folders_and_archives_are_refused(error_line, evaluate, cwd, flags, status, expected):

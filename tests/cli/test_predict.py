@@ -68,7 +68,7 @@ def test_columns_of_a_file_are_predicted_into_a_file(predict, error_line, run_ok
     header, row, _ = read(target.read_text(), ",")
     assert header == ["key", "left", "right, too", "sts", "qqp", "reason"]
     assert (row[:3], row[-1]) == (["1", "a cat", 'a "dog", or so'], "")
-    assert "--overwrite would replace it" in error_line(1, *command)
+    assert "--overwrite would replace a file" in error_line(1, *command)
     run_ok(*command, "--overwrite")
     assert [file.name for file in target.parent.iterdir()] == ["out.csv"]
 

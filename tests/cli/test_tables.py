@@ -11,7 +11,7 @@ RUN = ("--encoder", "tiny", "--epochs", "1", "--steps-per-epoch", "2", "--limit"
 
 
 def test_a_table_is_listed_with_its_inferred_kinds(run_ok):
-    shown = run_ok("--mode", "tasks", *TABLE, "--labels", "topic", URGENCY, TAGS, "--examples")
+    shown = run_ok("--mode", "tasks", *TABLE, "--labels", "topic", URGENCY, TAGS)
     lines = shown.stdout.splitlines()
     assert "60 rows without label or text skipped" in shown.stdout
     for line in (
@@ -20,6 +20,7 @@ def test_a_table_is_listed_with_its_inferred_kinds(run_ok):
         "tags: multi-label of 'text', label 'tags': 6 labels: app, damaged",
     ):
         assert f"\n{line}" in shown.stdout
+    assert lines[2].startswith("topic  ")  # own tasks are first
     kinds = [line.split()[3:5] for line in lines if line.startswith(("topic  ", "tags  "))]
     assert kinds == [["5", "classes"], ["6", "labels"]]
 

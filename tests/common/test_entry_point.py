@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from common.entry_point import if_interrupted, run_and_report
+from common.entry_point import run_and_report
 from common.errors import SettingsError, UserError
 from minbert.tokenizer import warn_of_truncation
 
@@ -50,15 +50,6 @@ def test_only_the_first_process_prints_an_error_that_all_have(rank, capsys, monk
     assert run_and_report(fail(UserError("no"))) == 1
     assert run_and_report(fail(OSError("full"))) == 1  # of this process alone
     assert capsys.readouterr().err == "run.py: no\n" * (rank == "0") + "run.py: full\n"
-
-
-def test_a_note_follows_an_interrupt(capsys):
-    def work():
-        with if_interrupted("--resume continues"):
-            raise KeyboardInterrupt
-
-    assert run_and_report(work) == 130
-    assert capsys.readouterr().err == "run.py: interrupted; --resume continues\n"
 
 
 @pytest.mark.parametrize(

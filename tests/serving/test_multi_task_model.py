@@ -72,7 +72,7 @@ def test_empty_input_and_bfloat16(model):
 INVALID = [
     (["a"], {"tasks": ["mnli"]}, "task: expected one of sst, qqp, sts, own, found mnli"),
     (["a"], {"tasks": ["qqp"]}, "qqp: expected pairs of texts, found single ones"),
-    ("a", {}, "expected a list of texts or pairs, found one string"),
+    ("a", {}, "expected a list of texts or pairs, found a str"),
     (DataFrame({"one": ["a"], "two": ["b"]}), {}, "expected a list of texts or pairs, found a"),
     ([("a", "b", "c")], {}, "only texts or only pairs, found 3 in a row"),
     (["a", float("nan")], {}, "expected strings, found nan at index 1"),

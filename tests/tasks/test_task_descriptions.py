@@ -173,7 +173,7 @@ MATRIX = "^labels: expected lists of labels, found a matrix: use .*NAMES"
     [
         (["a", None], ["x", "y"], {}, "texts: expected texts or pairs of texts, found "),
         (["a"], ["x", "y"], {}, "labels: expected one for each of 1, found 2"),
-        (AB, {"x", "y"}, {}, "labels: expected a list, found a set"),
+        (AB, {"x", "y"}, {}, "labels: expected a list, found {"),
         (FRAME, ["x", "y"], {}, r"texts: .*, found a DataFrame: use df\[COLUMNS\]\.values\.tolist"),
         (AB, [1, 2], {"classes": [1, 1, 2]}, "labels: .* each once, found 1, 1, 2"),
         (AB, np.eye(2), {}, MATRIX),
