@@ -41,10 +41,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     result = ensemble_runs(members, args.method, seed, folder, args.overwrite)
     print(ensemble_table(result))
     for task, found in result["members"].items():
-        if found["selected_on_examples"]:
-            print(
-                f"{task}: {found['selected_on_examples']} dev examples selected "
-                f"members, metrics of the other {found['reported_examples']}"
-            )
+        if count := found["selected_on_examples"]:
+            rest = found["reported_examples"]
+            print(f"{task}: {count} dev examples selected members, metrics of the other {rest}")
     print(f"\npredictions and metrics.json: {folder}")
     return 0

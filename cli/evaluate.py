@@ -19,25 +19,19 @@ from tasks import CS224N, SAMPLE, data_folder
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument(
-        "--predictions",
-        type=path,
-        required=True,
-        metavar="DIR",
-        help="folder of a run, or with files such as sst-dev-output.csv (required)",
+    add = parser.add_argument
+    text = "folder of a run, or with files such as sst-dev-output.csv (required)"
+    add("--predictions", type=path, required=True, metavar="DIR", help=text)
+    text = (
+        "folder with the CS224N files (default: that of the run in --predictions, else the "
+        "bundled sample)"
     )
-    parser.add_argument(
-        "--data",
-        type=path,
-        metavar="DIR",
-        help="folder with the CS224N files (default: that of the run in --predictions, else the "
-        "bundled sample)",
-    )
+    add("--data", type=path, metavar="DIR", help=text)
     text = f"tasks whose files are required: {', '.join(CS224N)} (default: all that have files)"
-    parser.add_argument("--tasks", choices=CS224N, metavar="TASK", help=text, **SEVERAL)
+    add("--tasks", choices=CS224N, metavar="TASK", help=text, **SEVERAL)
     text = "pack the files for submission if they are valid; needs dev and test of all tasks"
-    parser.add_argument("--zip", type=path, metavar="FILE.zip", help=text)
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing zip")
+    add("--zip", type=path, metavar="FILE.zip", help=text)
+    add("--overwrite", action="store_true", help="replace an existing zip")
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:

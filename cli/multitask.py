@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cli.flags import Parser
-from cli.task_names import add_table, add_tasks, several_tasks
-from cli.training import config_of, train, training_flags
+from cli.training import add_table, add_tasks, config_of, several_tasks, train, training_flags
 from tasks import CS224N
 
 

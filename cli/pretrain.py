@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 
 from cli.flags import Parser
-from cli.task_names import add_tasks, several_tasks
-from cli.training import Chosen, base_of, config_of, train, training_flags
+from cli.training import Chosen, add_tasks, base_of, config_of, several_tasks, train, training_flags
 from common.errors import SettingsError
 from common.settings import methods
 from losses.objectives import PretrainObjective

@@ -10,8 +10,7 @@ import argparse
 from pathlib import Path
 
 from cli.flags import Parser
-from cli.task_names import add_table, add_task, only_task
-from cli.training import add_output, add_use, config_of, name_of
+from cli.training import add_output, add_table, add_task, add_use, config_of, name_of, only_task
 from tasks import WITH_CLASSES
 
 
@@ -37,6 +36,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     from multitask.run_folder import file_digests, merged_run, write_merged
     from multitask.runs import Run, default_folder
     from pretrain.probe import linear_evaluation
+    from reports.run_tables import metric_rows
     from reports.tables import text_table
 
     folder = Path(args.output or default_folder(config))
@@ -47,12 +47,9 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
             print(precision, flush=True)
         result, tables = linear_evaluation(config)
         write_merged(run, config.to_json(), result, tables, file_digests(config))
-    found = {split: result[split] for split in ("dev", "test") if split in result}
-    rows = [
-        [name, metric, *(f"{figures[name][metric]:.4f}" for figures in found.values())]
-        for metric in found["dev"][name]
-    ]
-    print(text_table(["task", "metric", *found], rows))
+    test = {key: result[key] for key in ("test",) if key in result}
+    rows = metric_rows({name: result["dev"][name]}, *test.values())
+    print(text_table(["task", "metric", "dev", *test], rows))
     print(f"logistic regression with C = {result['strength'][name]:g}, chosen on dev")
     print(f"\npredictions and metrics.json: {folder}")
     return 0

@@ -9,13 +9,8 @@ from cli.flags import Parser, path
 
 
 def add_flags(parser: Parser) -> None:
-    parser.add_argument(
-        "--root",
-        type=path,
-        default="runs",
-        metavar="DIR",
-        help="folder to search for runs (default: runs)",
-    )
+    text = "folder to search for runs (default: runs)"
+    parser.add_argument("--root", type=path, default="runs", metavar="DIR", help=text)
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:

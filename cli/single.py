@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cli.flags import Parser
-from cli.task_names import add_table, add_task, only_task
-from cli.training import config_of, train, training_flags
+from cli.training import add_table, add_task, config_of, only_task, train, training_flags
 from tasks import TASK_NAMES
 
 

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from cli.flags import Parser
-from cli.task_names import add_table, table_of
+from cli.training import add_table, table_of
 from common.errors import UserError, one_line
 from tasks import SAMPLE, TASK_NAMES, build_task, data_folder
 from tasks.base import Task

@@ -1,14 +1,15 @@
-"""Flags shared by training modes, their configuration, and the start of training."""
+"""Flags of training modes and of their tasks, the configuration, and the start of training."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from cli.flags import USE, Parser, path, typed
+from cli.flags import SEVERAL, USE, Parser, path, typed
 from common.entry_point import command_line, program_command
 from common.errors import SettingsError
 from common.settings import Count
@@ -19,6 +20,7 @@ from multitask.settings.config import RunConfig, merged, with_defaults
 from multitask.settings.from_flags import nested
 from multitask.settings.run_settings import SUPERVISED, RunSettings
 from tasks.own_task import OwnTask, tasks_by_name
+from tasks.own_tasks import table_tasks
 
 Chosen = tuple[str | OwnTask, ...]  # tasks of a command
 
@@ -71,6 +73,61 @@ def settings_file(args: argparse.Namespace) -> dict[str, Any]:
         if "tasks" in args.from_file:
             args.from_file["tasks"] = tasks_by_name(args.from_file["tasks"])
     return dict(args.from_file)
+
+
+def add_task(parser: Parser, names: Sequence[str]) -> None:
+    """Add `--task` to a mode with one task; `names` are the built-in tasks it accepts."""
+    text = f"the task; {', '.join(names)} (required, here, by --labels or by --config)"
+    parser.add("task", "tasks", text, metavar="TASK")
+
+
+def add_tasks(parser: Parser, default: str) -> None:
+    """Add `--tasks`; without it and `--data-file`, the tasks are as `default` says."""
+    text = f"the tasks; --mode tasks lists them (default: {default})"
+    parser.add("tasks", "tasks", text, metavar="TASK", **SEVERAL)
+
+
+def add_table(parser: Parser) -> None:
+    """Add the flags of a file with columns of labels."""
+    text = "file with texts and labels; or a folder with train.csv and dev.csv"
+    parser.add("data_file", "tasks", text, metavar="FILE", type=path)
+    parser.add("text", "tasks", "its texts, two columns for pairs", metavar="COLUMN", **SEVERAL)
+    text = (
+        "its columns of labels, a task each; COLUMN:type=...,labels=... sets what is not "
+        "inferred, NAME=COLUMN the name of the task"
+    )
+    parser.add("labels", "tasks", text, metavar="COLUMN", **SEVERAL)
+    parser.add("id", "tasks", "its ids (default: row numbers)", common=False, metavar="COLUMN")
+
+
+def table_of(args: argparse.Namespace) -> list[OwnTask]:
+    """Return the tasks of `--data-file`; none without the flag."""
+    every = {key: getattr(args, key, None) for key in ("text", "labels", "id")}
+    given = {key: value for key, value in every.items() if value is not None}
+    if getattr(args, "data_file", None) is not None:
+        return table_tasks(args.data_file, **given)
+    for key in given:
+        raise SettingsError(f"{key}: needs --data-file, the table")
+    return []
+
+
+def only_task(args: argparse.Namespace, parser: Parser) -> Chosen:
+    """Return the task of a mode with one task, from its flags or the file of settings."""
+    given = [*([args.task] if args.task else []), *table_of(args)]
+    given = given or settings_file(args).get("tasks", ())
+    if len(given) != 1:
+        found = ", ".join(map(name_of, given)) or "none"
+        parser.error(f"--task: expected one, found {found}; --labels of --data-file are tasks, too")
+    return tuple(given)
+
+
+def several_tasks(args: argparse.Namespace, default: tuple[str, ...]) -> Chosen:
+    """Return the tasks of the flags, or else of the file of settings, or else the `default`."""
+    own = table_of(args)
+    tasks = args.tasks
+    if tasks is None:
+        tasks = [] if own else settings_file(args).get("tasks", default)
+    return (*tasks, *own)
 
 
 def base_of(args: argparse.Namespace, mode: str) -> dict[str, Any]:

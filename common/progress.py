@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 
 def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:
@@ -29,14 +26,6 @@ def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:
         mininterval=0.5 if interactive else 30,
         maxinterval=10 if interactive else 60,
     )
-
-
-def with_bar(what: str, unit: str, items: Sequence[T]) -> Iterator[T]:
-    """Yield the items with a bar that counts them and disappears at the end."""
-    with bar(what, unit, len(items), passing=True) as progress:
-        for one in items:
-            yield one
-            progress.update()
 
 
 def is_main_process() -> bool:

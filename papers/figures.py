@@ -11,11 +11,12 @@ import numpy as np
 
 from papers.scl_moo import FRONT, METHODS, SHOTS, front
 from papers.store import Store
-from reports.figures import mean_line, save_figure, styled
+from reports.figures import save_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MARKERS = "os^Dv"  # lines also differ without colour
 WEIGHTS = {
     "sts": {0.0: "M13", 0.3: "F-sts-0.3", 1.0: "M16", 3.0: "M17", 10.0: "F-sts-10"},
     "sst": {0.0: "M11", 0.3: "F-sst-0.3", 1.0: "M14", 3.0: "F-sst-3", 10.0: "F-sst-10"},
@@ -118,3 +119,22 @@ def front_points(store: Store, method: str) -> Mapping[str, tuple[float, float]]
         if own == method and all(both):
             found[f"{first:g}"] = (fmean(both[0]), fmean(both[1]))
     return found if len(found) * 2 == len(FRONT) else {}
+
+
+def mean_line(
+    axis: Axes, points: Mapping[float, Sequence[float]], title: str, shift: float = 0.0
+) -> None:
+    """Plot the mean of the values at each x, with their standard deviation as error bars.
+
+    `shift` moves the line to the right, so that the error bars of several lines stand side by side.
+    """
+    number = len(axis.containers)
+    several = [np.asarray(values, np.float64) for values in points.values()]
+    spread = [values.std(ddof=1) if len(values) > 1 else 0.0 for values in several]
+    axis.errorbar(
+        [x + shift for x in points],
+        [values.mean() for values in several],
+        np.array(spread) if any(spread) else None,
+        marker=MARKERS[number % len(MARKERS)],
+        label=title,
+    )

@@ -10,11 +10,10 @@ from zlib import crc32
 import numpy as np
 
 from common.errors import escape_unsafe
-from common.progress import with_bar
 from common.text import all_names
 from reports.scores import Cell, Tasks, TaskScores, overall_tasks, read_tasks, seeds_of
 from reports.systems import System
-from tasks.metrics import METRICS, OVERALL, worst_value
+from tasks.metrics import METRICS, OVERALL, mean_score, worst_value
 
 RESAMPLES = 2000
 
@@ -67,7 +66,7 @@ def compare(systems: Sequence[System]) -> Comparison:
     """Compare each system with the first one on their common tasks, and overall."""
     tasks, first, found = read_tasks(systems), systems[0], []
     shared = [name for name in first.tasks if any(name in one.tasks for one in systems[1:])]
-    samples = {name: resampled(tasks[name]) for name in with_bar("compare", "task", shared)}
+    samples = {name: resampled(tasks[name]) for name in shared}
     for other in systems[1:]:
         several = [
             difference(tasks[name], samples[name], first.name, other.name)
@@ -121,18 +120,17 @@ def overall_difference(differences: Sequence[Difference]) -> list[Difference]:
     several = [by_task[name] for name in overall_tasks(by_task)]
     if not several:
         return []
-    worst = [worst_value(one.metric) for one in several]
-    spans = [len(several) * (1 - low) for low in worst]
-    shares = [*zip(several, worst, spans, strict=True)]
-    before, after = (sum((one.means[i] - low) / span for one, low, span in shares) for i in (0, 1))
-    parts = [one.resampled / span for one, _, span in shares]
+    metrics = {one.task: one.metric for one in several}
+    sides = [{one.task: one.means[side] for one in several} for side in (0, 1)]
+    before, after = (mean_score(side, metrics) for side in sides)
+    parts = [one.resampled / (1 - worst_value(one.metric)) for one in several]
     return [
         Difference(
             system=several[0].system,
             task=OVERALL,
             metric="score",
             means=(before, after),
-            resampled=np.sum(parts, axis=0),
+            resampled=np.mean(parts, axis=0),
             examples=sum(one.examples for one in several),
         )
     ]

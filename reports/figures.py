@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from textwrap import fill
@@ -16,14 +16,12 @@ from reports.comparison import Comparison
 from reports.scores import TaskScores
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 STYLE = Path(__file__).with_name("figures.mplstyle")
 SOFT = "#5b6470"  # secondary lines and marks
-MARKERS = "os^Dv"  # lines also differ without colour
 MOST_CLASSES = 12  # of a confusion matrix that is drawn
 
 
@@ -114,22 +112,3 @@ def save_figure(figure: Figure, file: Path) -> None:
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with atomic_path(file) as new:
         figure.savefig(new, format=kind, metadata=metadata.get(kind))
-
-
-def mean_line(
-    axis: Axes, points: Mapping[float, Sequence[float]], title: str, shift: float = 0.0
-) -> None:
-    """Plot the mean of the values at each x, with their standard deviation as error bars.
-
-    `shift` moves the line to the right, so that the error bars of several lines stand side by side.
-    """
-    number = len(axis.containers)
-    several = [np.asarray(values, np.float64) for values in points.values()]
-    spread = [values.std(ddof=1) if len(values) > 1 else 0.0 for values in several]
-    axis.errorbar(
-        [x + shift for x in points],
-        [values.mean() for values in several],
-        np.array(spread) if any(spread) else None,
-        marker=MARKERS[number % len(MARKERS)],
-        label=title,
-    )

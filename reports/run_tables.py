@@ -8,7 +8,6 @@ from typing import Any
 
 from multitask.runs import Run, other_than_defaults
 from reports.tables import class_table, shown, text_table
-from tasks import in_order
 from tasks.metrics import LEADERBOARD, OVERALL_KEYS
 
 SCORE = (
@@ -22,15 +21,11 @@ def runs_table(runs: Sequence[Run], root: Path) -> str:
 
     The first column is the score, by which the runs are sorted. Unfinished runs follow.
     """
-    rows, columns = [], columns_of(runs)
+    found = (column for run in runs for column in run.main_scores)
+    columns = list(dict.fromkeys([*LEADERBOARD.items(), *found]))
+    rows = []
     for run in sorted(runs, key=lambda run: -1.0 if run.score is None else run.score, reverse=True):
-        dev = run.metrics.get("dev", {})
-        scores = [
-            f"{dev[task][metric]:.4f}" if metric in dev.get(task, {}) else ""
-            for task, metric in columns
-        ]
         unusual = other_than_defaults(run.settings).items()
-        settings = ", ".join(f"{key} {shown(value)}" for key, value in unusual)
         rows.append(
             [
                 score_text(run.score),
@@ -38,24 +33,14 @@ def runs_table(runs: Sequence[Run], root: Path) -> str:
                 run.settings["mode"],
                 " ".join(run.tasks),
                 str(run.settings.get("seed", "")),
-                settings,
+                ", ".join(f"{key} {shown(value)}" for key, value in unusual),
                 run.state,
-                *scores,
+                *(score_text(run.main_scores.get(column)) for column in columns),
             ]
         )
     figures = [f"{task} {metric}" for task, metric in columns]
     header = ["score", "run", "mode", "tasks", "seed", "settings", "state", *figures]
     return f"{text_table(header, rows)}\n{SCORE}"
-
-
-def columns_of(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Return pairs of a task and its main metric: those of the leaderboard and of the runs.
-
-    Own tasks with the same name may have different types, and hence several pairs.
-    """
-    found = set(LEADERBOARD.items()).union(*(run.main_scores for run in runs))
-    names = in_order(sorted(task for task, _ in found))
-    return sorted(found, key=lambda column: (names.index(column[0]), column[1]))
 
 
 def score_text(value: float | None) -> str:

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from common.errors import UserError
-from common.progress import with_bar
 from ensemble.alignment import aligned
 from multitask.runs import check_same_rows
 from reports.systems import NO_SEED, System
@@ -80,7 +79,7 @@ def read_tasks(systems: Sequence[System]) -> dict[str, TaskScores]:
     Examples on which any system was selected are left out for all of them.
     """
     names = in_order(task for one in systems for task in one.tasks)
-    return {task: read_task(task, systems) for task in with_bar("read scores", "task", names)}
+    return {task: read_task(task, systems) for task in names}
 
 
 def read_task(task: str, systems: Sequence[System]) -> TaskScores:

@@ -101,10 +101,11 @@ class FileScore:
 
 
 def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -> list[FileScore]:
-    """Check the prediction files in a folder; raise DataError if the gold data cannot be read.
+    """Check the prediction files in a folder against the ids and labels of the data.
 
     The files of the tasks `wanted` are required, or the existing ones are checked without any. A
-    split without any file is skipped, or reported as missing with `every`.
+    split without any file is skipped, or reported as missing with `every`. Raises DataError if the
+    data cannot be read.
     """
     found = []
     for split in SPLITS:
@@ -117,7 +118,6 @@ def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -
 
 
 def check_file(file: Path, name: str, split: str, gold: Path) -> FileScore:
-    """Check one file against the ids and labels of the data."""
     task = build_task(name)
     examples = task.read(gold, split)
     assert task.output is not None
