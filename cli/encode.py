@@ -12,8 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from cli.flags import USE, USE_AGAIN, Parser, path
-from cli.output_file import check_output_file
+from cli.flags import USE, USE_AGAIN, Parser, check_output_file, path
 from common.errors import UserError
 from common.files import atomic_path
 from multitask.settings.config import RunConfig

@@ -10,8 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cli.flags import SEVERAL, Parser, path
-from cli.output_file import check_output_file
+from cli.flags import SEVERAL, Parser, check_output_file, path
 from common.errors import one_line
 from multitask.runs import run_of_predictions
 from reports.submissions import check_folder, pack, score_table

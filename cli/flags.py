@@ -10,10 +10,11 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING
+from pathlib import Path
 from typing import Any, NoReturn
 
 from common.entry_point import print_line, program_command
-from common.errors import SettingsError
+from common.errors import SettingsError, UserError
 from common.progress import is_main_process
 from common.settings import choices_of, convert, default_of, methods, scalars, takes
 from common.text import suggestion
@@ -136,3 +137,19 @@ def path(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError(f"expected a path, found {text!r}")
     return os.path.expanduser(text)
+
+
+def check_output_file(
+    name: str, args: argparse.Namespace, parser: Parser, endings: tuple[str, ...]
+) -> None:
+    """Check, before any computation, that the file of a flag can be written and replaced."""
+    target = Path(getattr(args, name))
+    if target.suffix.lower() not in endings:
+        shown = " or ".join(endings)
+        parser.error(f"--{name}: expected a name that ends in {shown}, found {target.name}")
+    if target.exists() and "input" in args and args.input and target.samefile(args.input):
+        raise UserError(f"{target}: expected another --{name} than the --input")
+    if target.is_dir() or (target.exists() and not args.overwrite):
+        line = "found a folder" if target.is_dir() else "found an existing file"
+        raise UserError(f"{target}: {line}; --overwrite would replace a file")
+    target.parent.mkdir(parents=True, exist_ok=True)

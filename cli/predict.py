@@ -17,8 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cli.flags import SEVERAL, Parser, add_run, path
-from cli.output_file import check_output_file
+from cli.flags import SEVERAL, Parser, add_run, check_output_file, path
 from common.errors import UserError
 from multitask.settings.config import RunConfig
 
@@ -67,7 +66,9 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     rows = chain([first] if first else [], rows)
     model = MultiTaskModel.load(args.run, machine.device, machine.max_tokens)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
+    tabs = args.output is None or args.output.lower().endswith(".tsv")
     how: dict[str, Any] = {
+        "separator": "\t" if tabs else ",",
         "tasks": args.tasks,
         "precision": precision.precision,
         "probabilities": args.probabilities,
@@ -75,7 +76,6 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     }
     if args.output:
         target, begin = Path(args.output), time.perf_counter()
-        how["separator"] = "," if target.suffix.lower() == ".csv" else "\t"
         with atomic_path(target) as new, new.open("x", encoding="utf-8", newline="") as file:
             count = predict_rows(model, rows, file, **how)
         rate = count / (time.perf_counter() - begin)

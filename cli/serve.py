@@ -15,6 +15,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from cli.flags import Parser, add_run, typed
+from common.settings import Name
 from multitask.settings.config import RunConfig
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
@@ -22,15 +23,13 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 
 def add_flags(parser: Parser) -> None:
     add_run(parser)
-    add, address = parser.add_argument, "127.0.0.1"
-    add("--host", default=address, metavar="ADDRESS", help="address (default: %(default)s)")
+    add, address, text = parser.add_argument, "127.0.0.1", "address (default: %(default)s)"
+    add("--host", type=typed(Name), default=address, metavar="ADDRESS", help=text)
     add("--port", type=typed(Port), default=8000, metavar="N", help="port (default: %(default)s)")
     parser.add_settings(("precision", "device"))
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
-    if not args.host:
-        parser.error("--host: expected a name or an address such as 127.0.0.1, found an empty text")
     from multitask.runs import Run
     from serving.model import MultiTaskModel
     from serving.server import make_app, server_of

@@ -41,15 +41,9 @@ def training_flags(parser: Parser, mode: str) -> None:
     parser.add("config", "training", text, metavar="FILE", type=path)
     add_output(parser)
     parser.add("resume", "output", "continue from the last checkpoint", action="store_true")
-    parser.add(
-        "checkpoint_every",
-        "output",
-        "also write a checkpoint every N steps; others are written every ten minutes and after "
-        "each evaluation",
-        common=False,
-        metavar="N",
-        type=typed(Count),
-    )
+    text = "also write a checkpoint every N steps, not only after ten minutes and evaluations"
+    every: dict[str, Any] = {"common": False, "metavar": "N", "type": typed(Count)}
+    parser.add("checkpoint_every", "output", text, **every)
 
 
 def add_use(parser: Parser) -> None:
@@ -154,12 +148,7 @@ def config_of(args: argparse.Namespace, parser: Parser, tasks: Chosen, mode: str
 def train(config: RunConfig, args: argparse.Namespace) -> int:
     """Train a run in its folder and print its metrics; a finished run is only printed."""
     folder = Path(args.output) if args.output else default_folder(config)
-    control = RunControl(
-        resume=args.resume,
-        overwrite=args.overwrite,
-        checkpoint_every=args.checkpoint_every,
-        command=command_line(),
-    )
+    control = RunControl(args.resume, args.overwrite, args.checkpoint_every, command=command_line())
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
     try:

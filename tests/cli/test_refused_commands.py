@@ -20,7 +20,7 @@ WRONG = [
     ("sst --encoder ~no-such-user --output run", "expected one of minilm"),
     ("sst --precision fp8", "--precision: Invalid enum value 'fp8', one of auto, fp32, bf16"),
     ("all --limit 3 4", "--limit: several values for one task"),
-    ("--mode serve --run x --host=", "--host: expected a name or an address such as 127.0.0.1"),
+    ("--mode serve --run x --host=", "--host: Expected `str` matching regex"),
     ("--mode single", "--task: expected one, found none"),
     ("--mode single --task nope", "no task 'nope'; there are sst, qqp, sts, "),
     ("--mode single --task ../sst", "no task '../sst'; there are sst"),
