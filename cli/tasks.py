@@ -12,7 +12,6 @@ from cli.flags import Parser
 from cli.training import add_table, table_of
 from common.errors import UserError, one_line
 from tasks import SAMPLE, TASK_NAMES, build_task, data_folder
-from tasks.base import Task
 from tasks.own_task import OwnTask
 from tasks.readers import Examples
 
@@ -44,6 +43,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
 
 def row_of(one: str | OwnTask, folder: Path, lines: list[str], problems: list[str]) -> list[str]:
     """Return the row of a task; add lines about an own task, and why a task cannot be read."""
+    from reports.examples import shown_answer
     from tasks.data import reading_notices
     from tasks.splits import existing_files
 
@@ -54,21 +54,12 @@ def row_of(one: str | OwnTask, folder: Path, lines: list[str], problems: list[st
         problems.append(f"cannot be read: {task.name}: {error}")
     if isinstance(one, OwnTask):
         about = [*one.lines(), *reading_notices(task, folder, found)]
-        about += [first_example(task, found["train"])] if "train" in found else []
+        if (train := found.get("train")) is not None and train.targets is not None:
+            texts = " | ".join(column[0] for column in train.texts)
+            about.append(f"{texts} -> {shown_answer(task, train.targets[0])}")
         lines += [f"{task.name}: {line}" for line in about]
     kind = "similarity" if isinstance(one, str) else str(one.type)
     if task.kind.columns is not None:
         kind = f"{task.kind.columns} {'classes' if task.kind.classes else 'labels'}"
     cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
     return [task.name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells]
-
-
-def first_example(task: Task, examples: Examples) -> str:
-    """Format the texts of the first example and its label or class name."""
-    texts = " | ".join(column[0] for column in examples.texts)
-    if examples.targets is None:
-        return texts
-    target = examples.targets[0]
-    if task.kind.classes:
-        return f"{texts} -> {task.kind.names[int(target)]}"
-    return f"{texts} -> {task.output.show(target) if task.output else f'{target:g}'}"

@@ -83,7 +83,7 @@ def predictions_figure(one: TaskScores, system: str) -> Figure:
     predictions = np.concatenate([one.predictions[cell] for cell in cells])
     figure = Figure(figsize=(4.1, 4.3))
     axis = figure.subplots()
-    if one.task.kind.classes is None:
+    if not names:
         axis.plot(targets, predictions, "o", alpha=0.3)
     else:
         ConfusionMatrixDisplay.from_predictions(
