@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from difflib import get_close_matches
 
 from cli.flags import ALL, USE, Parser
 from common import __version__
 from common.entry_point import run_and_report, start
 from common.errors import SettingsError
-from common.text import all_names
+from common.text import all_names, suggestion
 from multitask.settings.methods import load_methods
 
 # The modes by group; each has its flags and `main` in a module of its name.
@@ -70,8 +69,7 @@ def choose_mode(argv: list[str]) -> int:
         front.print_help()
         return 0
     word = chosen.mode or (rest[0] if rest else "''")
-    near = GROUPS.get(word) or ("-" not in word and get_close_matches(word, MODES, 1))
-    front.error(f"{word}: write --mode {all_names([*(near or MODES)], 'or')}")
+    front.error(f"{word}: write --mode {all_names(MODES, 'or')}{suggestion(word, MODES)}")
 
 
 def run_mode(name: str, rest: list[str]) -> int:

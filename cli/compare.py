@@ -10,7 +10,6 @@ import argparse
 from pathlib import Path
 
 from cli.flags import SEVERAL, Parser, path
-from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.csv", "comparison.html")
 
@@ -39,7 +38,6 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     named = [name_and_path(text) for text in args.runs]
     systems = group_runs([(name, Run(run)) for name, run in named])
     folder = Path(args.output)
-    check_folder(folder)
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     comparison = compare(systems)
     print(as_text(comparison), flush=True)
@@ -53,11 +51,3 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         atomic_write_text(folder / name, text)
     print(f"\n{', '.join(FILES)}, figures: {folder}")
     return 0
-
-
-def check_folder(folder: Path) -> None:
-    """Raise UserError for the folder of a run, or one with a file that is no report of ours."""
-    there = [name for name in FILES if (folder / name).exists()]
-    if (folder / "config.json").exists() or 0 < len(there) < len(FILES):
-        line = "expected an empty folder or one with a report, which is replaced"
-        raise UserError(f"{folder}: {line}; choose another --output")

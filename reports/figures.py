@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -45,8 +44,7 @@ def all_figures(found: Comparison) -> dict[str, Figure]:
         classes = one.task.kind.classes
         if one.task.kind.labels is None and (classes is None or 1 < classes <= MOST_CLASSES):
             for number, system in enumerate(one.systems, 1):
-                name = re.sub(r"[^a-z0-9]+", "-", f"predictions {task} {number}".lower())
-                figures[name.strip("-")] = predictions_figure(one, system)
+                figures[f"predictions-{task}-{number}"] = predictions_figure(one, system)
     return figures
 
 

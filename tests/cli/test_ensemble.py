@@ -158,14 +158,3 @@ def test_compare_writes_a_page_and_tables(run_ok, finished, tmp_path):
     assert [(row["system"], float(row["value"])) for row in found if row["task"] == "sst"] == [
         (name, pytest.approx(accuracy, abs=1e-6)) for name in ("one", "two")
     ]
-
-
-def test_compare_replaces_its_reports_only(run_ok, error_line, finished, tmp_path):
-    command = ("--mode", "compare", "--runs", f"one={finished[0]}", "--output", tmp_path)
-    (tmp_path / "comparison.md").write_text("my notes\n")
-    line = f"{tmp_path}: expected an empty folder or one with a report, which is replaced"
-    assert line in error_line(1, *command)
-    assert (tmp_path / "comparison.md").read_text() == "my notes\n"
-    (tmp_path / "comparison.md").unlink()
-    for _ in range(2):
-        run_ok(*command)
