@@ -86,8 +86,9 @@ class Parser(argparse.ArgumentParser):
             known = [one for one in every if getattr(one, "pretrains", pretrains) == pretrains]
             text += f": {', '.join(one.name for one in known)}"
             default = getattr(default, "name", "ce")
-            lines = [f"  {one.name}: {(one.__doc__ or '').splitlines()[0]}" for one in known]
+            firsts = [(one.name, (one.__doc__ or "").partition("\n")[0]) for one in known]
             if self.everything:
+                lines = [f"  {name}: {first}" for name, first in firsts]
                 self.epilog = "\n".join([self.epilog or "", f"{key}:", *lines])
         more: dict[str, Any] = {"action": "store_true"}
         if bool not in scalars(hint):

@@ -34,8 +34,7 @@ def training_flags(parser: Parser, mode: str) -> None:
     known = [one.name for one in fields(RunSettings) if mode in one.metadata.get("modes", (mode,))]
     parser.add_settings(known, pretrains=mode == "pretrain")
     if mode in SUPERVISED:
-        about: dict[str, Any] = {"action": "store_const", "const": "pcgrad"}
-        parser.add("pcgrad", "mixing", "short for --combiner pcgrad", dest="combiner", **about)
+        parser.add("pcgrad", "mixing", "short for --combiner pcgrad", action="store_true")
     add_use(parser)
     text = "file of settings, such as a run's config.json; .json or .yaml; flags override it"
     parser.add("config", "training", text, metavar="FILE", type=path)
@@ -138,6 +137,9 @@ def base_of(args: argparse.Namespace, mode: str) -> dict[str, Any]:
 def config_of(args: argparse.Namespace, parser: Parser, tasks: Chosen, mode: str) -> RunConfig:
     """Build the configuration from the flags of a mode; raise SettingsError if it is invalid."""
     flat, base = parser.given(args), base_of(args, mode)
+    short = getattr(args, "pcgrad", False)
+    if short and flat.setdefault("combiner", "pcgrad") != "pcgrad":
+        raise SettingsError(f"pcgrad: --combiner {flat['combiner']} is another combiner")
     given = merged(settings_file(args), {"tasks": tasks, "mode": mode})
     given = merged(given, nested(flat, map(name_of, tasks), base))
     if "init" in flat and "encoder" not in flat:

@@ -110,8 +110,9 @@ class Sampler(Settings):
         probabilities = self.probabilities(work, epoch, history)
         drawn, tasks = generator(work.seed, self.name, epoch), len(work.sizes)
         try:
-            return drawn.choice(tasks, size=steps * work.batches_per_step, p=probabilities)
-        except ValueError as error:
+            given = np.asarray(probabilities, np.float64)
+            return drawn.choice(tasks, size=steps * work.batches_per_step, p=given)
+        except (TypeError, ValueError) as error:
             expected = f"expected {tasks} probabilities with sum 1, one per task"
             raise RunError(
                 f"sampler {self.name}: {expected}, found {probabilities}: {error}"

@@ -25,6 +25,8 @@ from tasks.tables import TABLES, DataError, read_table, to_text
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
 # A row of a prediction file is a line with ' , ' between id and labels.
 Written = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$")]
+OF_CELLS = {"multi-label": ("separator",)}  # keys of a type that no file says
+KEYS_OF_TYPES = ("labels", "low", "high", "mean", "deviation", "separator")
 FILES = ("train", "dev", "test")
 IN_FOLDER = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
@@ -70,6 +72,10 @@ class OwnTask(TaskOptions):
         columns = [*self.text, *self.label]
         if twice := [one for one in columns if columns.count(one) > 1]:
             yield f"column {twice[0]!r} is there twice, as text or label"
+        known = (*LEARNT[self.type], *OF_CELLS.get(self.type, ())) if self.type else KEYS_OF_TYPES
+        for key in KEYS_OF_TYPES:
+            if key not in known and getattr(self, key) not in (None, ()):
+                yield f"{key}: {self.type} does not have it"
         if self.type == "similarity" and len(self.text) == 1:
             yield "text: similarity needs 2 columns, found 1"
         if len(self.label) > 1 and self.type not in (None, "multi-label"):
@@ -198,7 +204,7 @@ def tasks_by_name(given: Any) -> dict[str, TaskOptions | dict[str, Any]]:
         keys = dict(one) if isinstance(one, Mapping) else {"name": one}
         name = one.name if isinstance(one, TaskOptions) else keys.get("name")
         if not isinstance(name, str) or name in found:
-            wrong = f"{name} is there twice" if name in found else f"no name: {short(one)}"
+            wrong = f"{name} is there twice" if isinstance(name, str) else f"no name: {short(one)}"
             raise SettingsError(f"tasks: {wrong}")
         found[name] = one if isinstance(one, TaskOptions) else keys
     return found

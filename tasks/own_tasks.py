@@ -128,15 +128,15 @@ def table_tasks(
             `{"topic": {}, "stars": {"type": "regression"}}`.
         options: further keys of all tasks: `id`, `dev`, `test`, `quotes`.
     """
-    columns = [labels] if isinstance(labels, str) else labels
-    if not isinstance(columns, Mapping):
-        columns = dict(map(parse_column, columns))
+    several = [labels] if isinstance(labels, str) else labels
+    pairs = several.items() if isinstance(several, Mapping) else map(parse_column, several)
+    columns = [*pairs]
     if not columns:
         raise SettingsError(f"{file}: labels: expected a column or more, found none")
     keys = {"train": file, "text": text, **options}
     return [
         own_task({"name": name_of_column(column), **keys, "label": column, **more}).completed()
-        for column, more in columns.items()
+        for column, more in columns
     ]
 
 

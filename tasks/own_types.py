@@ -25,6 +25,7 @@ LEARNT: dict[TypeName, tuple[str, ...]] = {  # keys that the training file says
     "regression": ("mean", "deviation"),
     "similarity": ("low", "high"),
 }
+LEAST_SPREAD = 1e-5  # of a deviation over the largest number: float32 has seven digits
 MOST_LEVELS = 20  # different whole numbers that are taken for classes
 INDICATORS = {"": 0, "0": 0, "no": 0, "false": 0, "1": 1, "yes": 1, "true": 1}
 
@@ -61,7 +62,12 @@ def learnt(own: OwnTask, cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
     numbers = np.array(texts, np.float64)
     if own.type == "similarity":
         return {"low": float(numbers.min()), "high": float(numbers.max())}
-    return {"mean": float(numbers.mean()), "deviation": float(numbers.std())}
+    deviation, largest = float(numbers.std()), float(np.abs(numbers).max())
+    if deviation <= LEAST_SPREAD * largest:
+        found = f"found a standard deviation of {deviation:.3g} at {largest:.3g}"
+        cure = "subtract a constant or use a smaller unit"
+        raise ValueError(f"expected numbers that differ, {found}; {cure}")
+    return {"mean": float(numbers.mean()), "deviation": deviation}
 
 
 def labels_in(cell: str, separator: str) -> Iterator[str]:

@@ -102,8 +102,11 @@ def class_parser(spellings: Mapping[str, int | None] | int) -> Parser:
         classes: Mapping[str, int | None] = {str(number): number for number in range(spellings)}
     else:
         classes = spellings
-    known = {"": None, "-": None} | {plain(one): number for one, number in classes.items()}
-    known |= classes
+    meant: dict[str, set[int | None]] = {}
+    for one, number in classes.items():
+        meant.setdefault(plain(one), set()).add(number)
+    sure = {key: numbers.pop() for key, numbers in meant.items() if len(numbers) == 1}
+    known = {"": None, "-": None} | sure | dict(classes)
 
     def parse(cell: str) -> int | None:
         if (found := cell if cell in known else plain(cell)) not in known:

@@ -95,6 +95,7 @@ class Combiner(Settings):
         False,
         help="let the weights of the objectives also apply to heads and layers of a single task",
         flag=False,
+        keyword=True,
     )
 
     def build(self, setup: Setup) -> CombinerState:

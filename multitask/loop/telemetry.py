@@ -50,6 +50,8 @@ class Telemetry:
                 line = json.loads(raw)
                 if line["step"] <= step and raw.endswith(b"\n"):
                     kept.append(line)
+        if len(kept) != step:
+            raise RunError(f"{self.file}: expected {step} steps, found {len(kept)}: it is damaged")
         atomic_write_text(self.file, "".join(json.dumps(line) + "\n" for line in kept))
         return True
 

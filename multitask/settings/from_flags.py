@@ -104,6 +104,8 @@ def by_task(key: str, hint: Any, value: Any, tasks: Iterable[str]) -> Any:
     """
     if not (takes(hint, Mapping) and isinstance(value, list)):
         return value
+    if empty := next((text for text in value if text.startswith("=")), None):
+        raise SettingsError(f"{key}: expected a value or TASK=VALUE, found {empty}")
     pairs = [(name, one) for name, _, one in (text.rpartition("=") for text in value)]
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -9,6 +9,7 @@ from typing import Any
 from common.settings import default_of
 from multitask.combiners import Sum
 from multitask.combiners.base import WithPreference
+from multitask.sampling import BeginsWithOneTask
 from multitask.settings.config import RunConfig
 from tasks import SAME_MEANING
 from tasks.base import Task
@@ -47,6 +48,9 @@ def of_modes(c: RunConfig) -> Rules:
     for task in c.tasks if c.protocol.draws else ():
         without = c.tasks[task].build().kind.classes is None
         yield without, f"protocol {c.protocol.name}: needs tasks with classes, found {task}"
+    first = [one for one in (c.sampling, c.schedule) if isinstance(one, BeginsWithOneTask)]
+    differ = len({(one.first_task, one.first_epochs) for one in first}) > 1
+    yield differ, f"schedule {c.schedule.name}: sampling {c.sampling.name} has another first task"
     for one in c.regularizers:
         alone = one.learns_from_teacher and not c.teacher
         yield alone, f"{one.prefix}weight: needs teacher, the runs to learn from"

@@ -76,6 +76,10 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"objective": "epo", "batch_size": 1}, "batch_size: objective epo needs 2 or more"),
     ({"objective": "epo", "combiner": "famo"}, "combiner famo: not with objective epo"),
     ({"branch": {"cola": "top-1"}}, "branch: cola is not among the tasks"),
+    (
+        {"sampling": {"name": "hybrid", "first_task": "sst"}, "schedule": "first-then-joint"},
+        "schedule first-then-joint: sampling hybrid has another first task",
+    ),
     ({"gradients": "representation"}, "gradients representation: needs steps with one batch"),
 ]  # fmt: skip
 SIMCSE = {"mode": "pretrain", "objective": "simcse", "tasks": ("sst",)}

@@ -155,7 +155,8 @@ def test_numbers_are_standardised_by_the_training_file(more, pair):
     [
         ("a,1\nb,x\n", "line 3: expected a number, found 'x'"),
         ("a,1\nb,2e30\n", r"line 3: y: expected a number from -1e\+30 to 1e\+30, found '2e30'"),
-        ("a,1\nb,1\nc,\n", "m: deviation: Expected `float` > 0.0, found 0.0"),
+        ("a,1700000000\nb,1700000003\n", "found a standard deviation of 1.5 at 1.7e\\+09"),
+        ("a,1\nb,1\nc,\n", "m: expected numbers that differ, found a standard deviation of 0"),
     ],
 )
 def test_numbers_that_cannot_be_learned_are_refused(rows, line, tmp_path):

@@ -39,6 +39,21 @@ def table(tmp_path):
     return write
 
 
+def test_one_column_may_be_two_tasks():
+    found = tickets(("a=topic", "b=topic:type=multi-label"))
+    assert [(one.name, one.label) for one in found] == [("a", ("topic",)), ("b", ("topic",))]
+    with pytest.raises(UserError, match="topic is there twice"):
+        RunConfig(tasks=tickets(("topic", "topic:type=multi-label")))
+
+
+def test_classes_that_differ_in_case_only_are_read_as_they_are(table):
+    rows = [[f"text {n}", one] for n, one in enumerate(("Pos", "POS", "neg", "neg") * 10)]
+    dev = table(["text", "y"], [["a", "NEG"], ["b", "pos"]], "dev.csv")
+    (own,) = table_tasks(table(["text", "y"], rows), text="text", labels="y", dev=dev)
+    with pytest.raises(UserError, match=r"dev.csv, line 3: y: expected .*POS.*, found 'pos'"):
+        own.build().read(HERE, "dev")
+
+
 def test_each_column_of_labels_is_a_task():
     found = tickets()
     assert [(one.name, one.type) for one in found] == [

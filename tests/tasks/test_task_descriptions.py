@@ -78,7 +78,9 @@ HERE = {"train": "pairs.csv", "text": "german", "label": "same?"}
         ("m", {"text": ()}, "m: text: Expected `array` of length >= 1"),
         ("m", {"lables": "c|d"}, "m: no key 'lables'; there are type, .*; did you mean labels?"),
         ("m", {"type": "class"}, "m: type: .*classification.*found "),
-        ("m", {"low": 1, "high": 1}, "m: low: expected less than high, 1, found 1"),
+        ("m", {"type": None, "low": 1, "high": 1}, "m: low: expected less than high, 1, f"),
+        ("m", {"type": "classification", "low": 1}, "m: low: classification does not have it"),
+        ("m", {"type": "regression", "separator": ";"}, "m: separator: regression does not have"),
         ("m", {"labels": "a|b|a"}, "m: labels: expected two or more, each once, found a, b, a"),
         ("m", {"labels": "a|b , c"}, "m: labels: Expected `str` matching regex .* found "),
         ("m", {"label": "a"}, "m: column 'a' is there twice"),
@@ -97,7 +99,7 @@ def test_what_describes_no_task_is_refused_in_one_line(name, keys, expected, fil
 
 @pytest.mark.parametrize("change", [{"type": "regression"}, {"labels": ["one"]}], ids=str)
 def test_a_stored_task_is_checked(file, change):
-    with pytest.raises(UserError, match="expected"):
+    with pytest.raises(UserError, match=r"expected|does not have it"):
         RunConfig(tasks=(task("m", train=file, **PAIR).to_json() | change,))
 
 
