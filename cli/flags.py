@@ -23,7 +23,7 @@ from multitask.settings.methods import ROLES
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
 SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
-USE: dict[str, Any] = {**SEVERAL, "metavar": "FILE.py"}
+USE: dict[str, Any] = {**SEVERAL, "metavar": "FILE"}
 USE_AGAIN = "files with the user-defined methods that the run was trained with"
 ALL = "--help-all"
 

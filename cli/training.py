@@ -89,7 +89,7 @@ def add_table(parser: Parser) -> None:
         "its columns of labels, a task each; COLUMN:type=...,labels=... sets what is not "
         "inferred, NAME=COLUMN the name of the task"
     )
-    parser.add("labels", "tasks", text, metavar="COLUMN", **SEVERAL)
+    parser.add("labels", "tasks", text, metavar="NAME", **SEVERAL)
     parser.add("id", "tasks", "its ids (default: row numbers)", common=False, metavar="COLUMN")
 
 

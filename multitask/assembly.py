@@ -102,7 +102,8 @@ def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> 
         if name not in theirs or complete_task(theirs[name]).outputs == config.tasks[name].outputs
     ]
     heads = load_matching(model.heads, weights / HEADS, names)
-    print(f"heads initialised from {config.init}: {', '.join(heads) or 'none'}", flush=True)
+    line = f"encoder initialised from {config.init}; its heads: {', '.join(heads) or 'none'}"
+    print(line, flush=True)
     if config.branch is not None or stored.get("branch"):
         same = stored.get("branch") == config.to_json()["branch"]
         branches = load_matching(model.branches, weights / BRANCHES, names if same else ())

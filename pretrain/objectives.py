@@ -49,7 +49,7 @@ class TextObjective(PretrainObjective):
 class FileObjective(TextObjective):
     """An objective about the texts of tasks, or of a file instead."""
 
-    text: Name | None = setting(None, help=TEXT, metavar="FILE")
+    text: Name | None = setting(None, help=TEXT, metavar="FILE", common=True)
     text_column: tuple[Name, ...] = setting((), help=COLUMN, metavar="NAME")
 
     @property

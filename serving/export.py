@@ -9,6 +9,7 @@ from typing import Any
 
 from common.errors import SettingsError, UserError
 from common.files import EXPORTED, atomic_path, write_json
+from common.settings import is_users
 from minbert.config import transformer_config
 from minbert.folder import save_encoder, write_embedding, write_limit
 from multitask.config_tasks import without_paths
@@ -87,6 +88,11 @@ def write_settings(model: MultiTaskModel, folder: Path) -> None:
     """Write configuration and calibration, with which `MultiTaskModel.load` opens the folder."""
     # The actual pooling, which the folder of only an encoder does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
+    for role in ("sampling", "schedule", "combiner", "optimizer"):  # predictions need none of them
+        if is_users(type(getattr(model.config, role))):
+            del config[role]
+    terms = [one for one in model.config.regularizers if not is_users(type(one))]
+    config["regularizers"] = [one.to_json() for one in terms]
     write_json(folder / EXPORTED, without_paths(config))
     if model.temperatures:
         write_json(folder / CALIBRATION, model.temperatures)

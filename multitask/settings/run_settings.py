@@ -82,7 +82,7 @@ class RunSettings(Settings):
         None, help="limit of a text in tokens (default: that of the encoder, or of --run)"
     )
     init: Name | None = setting(
-        None, help="start from the weights that a run has kept", metavar="RUN"
+        None, help="start from the weights that a run has kept", metavar="RUN", common=True
     )
     teacher: tuple[Name, ...] = setting(
         (),
@@ -178,7 +178,7 @@ class RunSettings(Settings):
     )
     device: Device = setting("auto", help="auto, cpu, cuda or cuda:N", metavar="NAME")
     preset: Name | None = setting(
-        None, help=f"settings of a paper: {', '.join(PRESETS)}", common=True
+        None, help=f"settings of a paper; {', '.join(PRESETS)}", common=True
     )
     sampling: Sampler = setting(
         factory=RoundRobin,

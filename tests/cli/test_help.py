@@ -21,7 +21,7 @@ COMMON_FLAGS = {  # shown by --help, too
     "--use --resume": TRAINING,
     "--task": ("single",),
     "--tasks": ("multitask", "pretrain"),
-    "--data --limit --encoder --epochs --lr --seed --output": TRAINING,
+    "--data --limit --encoder --init --epochs --lr --seed --output": TRAINING,
 }
 RARE = "--smart-weight --scl-weight --warmup --shots --sst-head --checkpoint-every"
 

@@ -74,7 +74,7 @@ def test_objectives_of_labels_start_from_a_run(objective, task, run_ok, tmp_path
     run_ok(*command, *short, "--output", tmp_path / "run")
     again = ("--init", tmp_path / "run", "--output", tmp_path / "again")
     result = run_ok(*command, *short, *again)
-    line = f"heads initialised from {tmp_path / 'run'}: {task.split()[0]}"
+    line = f"encoder initialised from {tmp_path / 'run'}; its heads: {task.split()[0]}"
     assert line in result.stdout
 
 

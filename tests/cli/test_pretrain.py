@@ -48,7 +48,7 @@ def test_defaults_are_those_of_simcse_and_its_runs_start_others(run_ok, tmp_path
     assert stored["optimizer"]["lr"] == 3e-5
     tuned = ("--mode", "single", "--task", "sst", "--init", folder, "--epochs", "1", *SHORT)
     result = run_ok(*tuned, "--output", tmp_path / "after")
-    assert f"heads initialised from {folder}: none" in result.stdout
+    assert f"encoder initialised from {folder}; its heads: none" in result.stdout
 
 
 def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path):
@@ -63,7 +63,7 @@ def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path):
     result = run_ok(*PROBE, *SHORT[:2], "--init", folder, "--output", probe)
     assert "logistic regression with C = " in result.stdout
     single = ("--mode", "single", "--task", "sst", *SHORT, "--epochs", "1", "--init", folder)
-    assert "heads initialised from" in run_ok(*single, "--output", tuned).stdout
+    assert "encoder initialised from" in run_ok(*single, "--output", tuned).stdout
     run_ok("--mode", "compare", "--runs", probe, tuned, "--output", tmp_path / "page")
 
 

@@ -117,7 +117,7 @@ def test_init_loads_encoder_and_fitting_heads(flags, heads, finished, small, run
     folder, _ = finished
     command = ("--mode", "single", "--encoder", "tiny", "--data", small, "--init", folder)
     result = run_ok(*command, *flags.split(), "--epochs", "1", "--output", tmp_path / "run")
-    assert f"heads initialised from {folder}: {heads}" in result.stdout
+    assert f"encoder initialised from {folder}; its heads: {heads}" in result.stdout
     if heads == "sst":  # nothing was learnt
         assert metrics(tmp_path / "run")["dev"]["sst"] == metrics(folder)["dev"]["sst"]
         assert predictions(tmp_path / "run", "sst", "test") == predictions(folder, "sst", "test")

@@ -6,9 +6,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 from run_files import config, metrics
 
-from common.files import write_json
+from common.files import read_json, write_json
 from multitask import RunConfig, train
 from serving import MultiTaskModel
+from serving.export import export
 
 CODE = '''
 """A method of each role, as a user may write them."""
@@ -167,6 +168,10 @@ def test_objects_of_users_classes_are_accepted_in_python(own, tmp_path):
     assert result.config.regularizers == settings.regularizers
     assert result.model.predict(["a film to love"])["mood"].labels
     assert MultiTaskModel.load(tmp_path / "several").tasks == ("mood", "sts")
+    export(tmp_path / "several", tmp_path / "exported", "transformers")
+    stored = read_json(tmp_path / "exported" / "run.json")
+    assert not {"combiner", "sampling"} & stored.keys(), "predictions do without them"
+    assert stored["regularizers"] == []
 
 
 def test_a_run_needs_its_methods_again(own, run_copy, error_line):
