@@ -86,8 +86,8 @@ class Parser(argparse.ArgumentParser):
             known = [one for one in every if getattr(one, "pretrains", pretrains) == pretrains]
             text += f": {', '.join(one.name for one in known)}"
             default = getattr(default, "name", "ce")
-            firsts = [(one.name, (one.__doc__ or "").partition("\n")[0]) for one in known]
             if self.everything:
+                firsts = [(one.name, (one.__doc__ or "").partition("\n")[0]) for one in known]
                 lines = [f"  {name}: {first}" for name, first in firsts]
                 self.epilog = "\n".join([self.epilog or "", f"{key}:", *lines])
         more: dict[str, Any] = {"action": "store_true"}

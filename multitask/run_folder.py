@@ -17,6 +17,7 @@ from tasks import build_task, data_folder
 from tasks.base import Task
 from tasks.predictions import Scores, write_prediction_file, write_scores
 
+ENCODER = "encoder"  # the key of a local encoder's folder in data.json; other keys have a space
 # The configuration is removed last, because it marks the folder as a run.
 PARTS = (
     *("predictions", "tensorboard", "code", "telemetry.jsonl", CALIBRATION),
@@ -174,9 +175,6 @@ def write_merged(
     write_json(run.folder / "metrics.json", metrics)
 
 
-ENCODER = "encoder"  # the key of a local encoder's folder; other keys have a space
-
-
 def files(config: RunConfig) -> dict[str, Path]:
     """Return the files of examples and texts that a run reads, by `TASK SPLIT` or `text`."""
     folder = data_folder(config.data)
@@ -192,10 +190,9 @@ def files(config: RunConfig) -> dict[str, Path]:
     return found
 
 
-def file_digests(*configs: RunConfig) -> dict[str, str]:
-    """Return the SHA-256 of each file that the configurations read and that is there."""
-    paths = {key: path for one in configs for key, path in files(one).items()}
-    return {key: digest(path) for key, path in paths.items() if path.is_file()}
+def file_digests(config: RunConfig) -> dict[str, str]:
+    """Return the SHA-256 of each file that the configuration reads and that is there."""
+    return {key: digest(path) for key, path in files(config).items() if path.is_file()}
 
 
 def source_runs(config: RunConfig) -> dict[str, Path]:

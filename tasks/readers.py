@@ -95,6 +95,7 @@ def clean_pair_text(text: str) -> str:
 def class_parser(spellings: Mapping[str, int | None] | int) -> Parser:
     """Return a parser of classes by their spellings, in any case, numbers also as 1.0 or 1e0.
 
+    Spellings that are equal but for this, and mean two classes, are read only as they stand.
     A number C stands for the classes 0 to C - 1. A blank cell is no label, nor is `-`, with which
     data sets of NLI mark a lack of agreement.
     """
