@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ def training_flags(parser: Parser, mode: str) -> None:
     text = "file of settings, such as a run's config.json; .json or .yaml; flags override it"
     parser.add("config", "training", text, metavar="FILE", type=path)
     add_output(parser)
+    text = "train N runs, with the seeds from --seed on, and print their mean"
+    parser.add("seeds", "training", text, metavar="N", type=typed(Count), default=1)
     parser.add("resume", "output", "continue from the last checkpoint", action="store_true")
     text = "also write a checkpoint every N steps, not only after ten minutes and evaluations"
     every: dict[str, Any] = {"common": False, "metavar": "N", "type": typed(Count)}
@@ -148,8 +150,31 @@ def config_of(args: argparse.Namespace, parser: Parser, tasks: Chosen, mode: str
 
 
 def train(config: RunConfig, args: argparse.Namespace) -> int:
+    """Train a run for each seed and print its metrics, and their mean if there are several."""
+    folders = []
+    for seed in range(config.seed, config.seed + args.seeds):
+        one = replace(config, seed=seed)
+        folder = Path(args.output) if args.output else default_folder(one)
+        folder = folder / f"seed-{seed}" if args.output and args.seeds > 1 else folder
+        train_one(one, folder, args)
+        folders.append(folder)
+    words = ["--mode", "predict", "--run", str(folders[0])]
+    words += ["--use", *args.use] if args.use else []
+    if config.pretrains:
+        words = ["--mode", "probe", "--task", "sst", "--init", str(folders[0])]
+    elif len(folders) > 1:
+        from reports.comparison import compare
+        from reports.comparison_tables import as_text
+        from reports.systems import group_runs
+
+        print(as_text(compare(group_runs([(None, Run(folder)) for folder in folders]))), end="\n\n")
+        words = ["--mode", "ensemble", "--runs", *map(str, folders)]
+    print(f"next: {shlex.join([*program_command(), *words])}")
+    return 0
+
+
+def train_one(config: RunConfig, folder: Path, args: argparse.Namespace) -> None:
     """Train a run in its folder and print its metrics; a finished run is only printed."""
-    folder = Path(args.output) if args.output else default_folder(config)
     control = RunControl(args.resume, args.overwrite, args.checkpoint_every, command=command_line())
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
@@ -162,9 +187,3 @@ def train(config: RunConfig, args: argparse.Namespace) -> int:
         line = "--resume continues from the last checkpoint, if there is one"
         raise KeyboardInterrupt(line) from interrupt
     print(f"\n{summary(result)}\n\npredictions, metrics.json and checkpoint: {folder}\n")
-    words = ["--mode", "predict", "--run", str(folder)]
-    words += ["--use", *args.use] if args.use else []
-    if config.pretrains:
-        words = ["--mode", "probe", "--task", "sst", "--init", str(folder)]
-    print(f"next: {shlex.join([*program_command(), *words])}")
-    return 0

@@ -190,6 +190,19 @@ def test_a_limit_is_a_number_or_a_share_of_all_or_of_one_task(run_ok, tmp_path):
     assert [*telemetry(tmp_path / "run")[0]["losses"]] == ["qqp"]
 
 
+def test_several_seeds_are_the_runs_of_each_and_their_mean_is_printed(small, run_ok, tmp_path):
+    flags = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1", "--seed")
+    flags = (*flags, "3", "--data", small, "--output")
+    result = run_ok(*flags, tmp_path / "both", "--seeds", "2")
+    run_ok(*flags, tmp_path / "first")
+    first, second = (tmp_path / "both" / f"seed-{seed}" for seed in (3, 4))
+    assert prediction_bytes(first) == prediction_bytes(tmp_path / "first")
+    assert [config(folder)["seed"] for folder in (first, second)] == [3, 4]
+    scores = [metrics(folder)["dev"]["sst"]["accuracy"] for folder in (first, second)]
+    assert f"{np.mean(scores):.4f} ± {np.std(scores, ddof=1):.4f} (2)" in result.stdout
+    assert f"--runs {first} {second}" in result.stdout
+
+
 def test_the_first_task_is_named_if_several_are_the_largest(small, error_line):
     line = error_line(2, *MIXED, "--sampling", "hybrid", "--data", small)
     assert "--first-task: name the task of the first epochs, since several are" in line
