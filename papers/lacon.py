@@ -40,6 +40,7 @@ COMMON: Settings = {
     "optimizer": {"warmup": 0.06},  # section 3.1
 }
 MANY: Settings = {"protocol": "held-out", "limit": 2000, "dev_limit": 500, "epochs": 3}
+FEW: Settings = {"epochs": 20, "evaluate_every": 20, "keep": "last"}  # section 4.1
 GRID = rates(3e-5, 1e-4, 3e-4)
 
 
@@ -50,10 +51,12 @@ def row(task: str, settings: Settings, like: str | None = None) -> Row:
 
 
 def few(task: str, shots: int, method: str) -> Row:
-    """Return a row of Table 4."""
-    drawn = {"protocol": {"name": "few-a-class", "shots": shots}, "epochs": 20}  # section 4.1
-    settings = merged(COMMON, drawn, {"tasks": {task: {}}}, METHODS[method])
-    return Row(settings, TEN if shots < 100 else THREE, GRID)
+    """Return a row of Table 4, tuned with 20 examples of each class."""
+    drawn = {"protocol": {"name": "few-a-class", "shots": shots}}
+    settings = merged(COMMON, FEW, drawn, {"tasks": {task: {}}}, METHODS[method])
+    if shots == 20:
+        return Row(settings, TEN, GRID)
+    return Row(settings, THREE, like=f"{task}-20-{method}")
 
 
 ROWS = {f"{task}-{name}": row(task, one) for task in TASKS for name, one in METHODS.items()}

@@ -55,10 +55,10 @@ def few_shot(task: str, shots: int, method: str, like: str = "", **more: Any) ->
 
 
 def many(task: str, method: str) -> Row:
-    """Return a row of Table 3; pairs, which are long, have half of the examples."""
+    """Return a row of Table 3, tuned like Table 2; pairs, which are long, have half as many."""
     fewer: Settings = {"limit": 1000} if task in JOINT else {}
     settings = merged(COMMON, MANY, fewer, {"tasks": tasks(task)}, METHODS[method])
-    return Row(settings, THREE, grid=RATES)
+    return Row(settings, THREE, like=f"{task}-{TUNED_SHOTS}-{method}")
 
 
 def tasks(task: str) -> Settings:
