@@ -44,17 +44,6 @@ def test_votes_and_averages_are_those_of_the_aligned_rows(pool):
             np.testing.assert_allclose(found.values, values.mean(0), rtol=1e-6)
 
 
-def test_similarities_are_averaged(pool):
-    kind = build_task("sts").kind
-    draw = np.random.default_rng(1)
-    ids, targets = np.array(["x", "y", "z"]), np.array([1.0, 2.0, 4.0], np.float32)
-    models = {name: Scores(ids, draw.random(3, np.float32), targets) for name in "ab"}
-    found = merge({"dev": models}, kind, "vote", seed=0)
-    mean = np.mean([model.values for model in models.values()], axis=0)
-    np.testing.assert_allclose(found.splits["dev"].predictions, mean, rtol=1e-6)
-    assert found.metrics["pearson"] == pytest.approx(np.corrcoef(mean, targets)[0, 1])
-
-
 def test_greedy_selection_reports_on_the_other_half(pool):
     kind = build_task("sst").kind
     found = merge(pool, kind, "greedy", seed=3)
@@ -106,15 +95,6 @@ def test_greedy_selection_takes_the_best_model_in_each_round(scored_pool):
     for size in range(1, len(chosen) + 1):
         values = [score(average(scores[[*chosen[: size - 1], one]])) for one in range(6)]
         assert chosen[size - 1] == int(np.argmax(values))
-
-
-def test_a_model_may_be_chosen_twice():
-    labels = np.array([0, 0, 1])
-    good = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4]])
-    other = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
-    chosen = greedy_selection(np.stack([good, other]), accuracy_on(labels))
-    assert sorted(chosen) == [0, 0, 1]
-    assert accuracy_on(labels)(average(np.stack([good, other])[chosen])) == 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 1000])

@@ -1,7 +1,5 @@
 """Runs of a paper on the tiny encoder: tuning, start, ensemble; nothing is run twice."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -142,19 +140,6 @@ def test_figures_are_read_as_written_and_other_files_are_refused(tmp_path):
         file.write_text(text)
         with pytest.raises(UserError, match="expected figures row,task,seed"):
             read_figures(file)
-
-
-def test_a_page_needs_no_data_and_no_torch(tmp_path):
-    words = f"--mode reproduce --table bees --page-only --results {tmp_path}"
-    code = (
-        f"import sys, cli; assert cli.main('{words}'.split()) == 0\n"
-        "assert not {'torch', 'matplotlib', 'sklearn'} & {*sys.modules}\n"
-        "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_utime)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout.split()[-1]) < 2
-    assert (tmp_path / "bees.md").exists()
 
 
 @pytest.mark.parametrize(

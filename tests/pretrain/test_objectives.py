@@ -1,11 +1,8 @@
 """Pre-training objectives as tasks: losses, projections in training only, metrics of dev."""
 
-from typing import get_args
-
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from scipy.stats import spearmanr
 
 from common.settings import hints_of_fields, methods
@@ -18,7 +15,6 @@ from losses import (
     triplet_loss,
 )
 from losses.objectives import PretrainObjective
-from losses.super_loss import Variant
 from multitask.config_tasks import build_tasks
 from multitask.loop.telemetry import read_steps
 from multitask.run import complete
@@ -27,17 +23,18 @@ from pretrain.pretrain_tasks import (
     class_projection,
     neighbour_metrics,
     similarity_metrics,
-    text_projection,
 )
 
 CLASSES = RunConfig(tasks=("sst",), objective="superloss")
 SETTINGS = {"contrast_temperature": 0.2, "margin": 0.3, "nli": "pairs.csv"}
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
 GROUPS = torch.tensor([0, 1, 1, 2, 3])
+BOTH_GROUPS = torch.tensor([[0, 1], [1, -1], [1, 0], [2, 1], [3, 2]])
 EXPECTED = {  # loss of texts and their groups or classes, with SETTINGS
     "simcse": lambda u, v, groups: simcse_loss(u, v, 0.2, groups=groups),
     "pairs": lambda u, v, groups: simcse_loss(u, v, 0.2, groups=groups),
-    "nli": lambda u, v, w, groups: simcse_loss(u, v, 0.2, w, groups),
+    # Groups (N, 2): of a pair, and of its negative.
+    "nli": lambda u, v, w, groups: simcse_loss(u, v, 0.2, w, groups[:, 0], groups[:, 1]),
     "superloss": lambda texts, labels: super_loss(texts, labels, 0.2),
     "supcon": lambda texts, labels: supcon_loss(texts, labels, 0.2),
     "class-triplet": lambda texts, labels: triplet_loss(texts, labels, 0.3),
@@ -70,43 +67,19 @@ def test_each_objective_is_a_task_with_its_loss(name):
         texts, targets = (embeddings(),), LABELS
     else:
         count = 3 if objective.needs_file else 2
-        texts, targets = tuple(torch.randn(count, 5, 4)), GROUPS
+        texts, targets = tuple(torch.randn(count, 5, 4)), BOTH_GROUPS if count == 3 else GROUPS
     found = task.compute_losses(task.build_head(4)(*texts), texts, targets)
     ((task_name, loss),) = found.items()
     assert task_name == (f"sst-{name}" if objective.of_classes else name)
     assert loss == EXPECTED[name](*texts, targets)
 
 
-def test_own_and_negative_groups_exclude_texts_that_belong_together():
-    """Groups (N, 2): of a pair, and of its negative; compared with a double loop."""
-    (task,) = build_tasks(config_of("nli")).values()
-    texts = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    groups = torch.tensor([[0, 1], [1, -1], [1, 0], [2, 1], [3, 2]])
-    u, v, w = F.normalize(texts, dim=-1)
-    terms = []
-    for i, one in enumerate(u):
-        own = groups[i, 0]
-        logits = [one @ v[j] / 0.2 for j in range(5) if j == i or groups[j, 0] != own]
-        logits += [one @ w[k] / 0.2 for k in range(5) if groups[k, 1] != own]
-        terms.append(torch.stack(logits).logsumexp(0) - one @ v[i] / 0.2)
-    (loss,) = task.compute_losses(tuple(texts), tuple(texts), groups).values()
-    torch.testing.assert_close(loss, torch.stack(terms).mean())
-
-
 def test_the_settings_of_superloss_are_those_of_the_loss():
-    for variant in get_args(Variant):
-        assert SuperLoss(super_loss=variant).class_loss(embeddings(), LABELS) > 0
     for name, value in {"top_k": 2, "threshold": 0.1, "top_fraction": 0.5}.items():
         objective = SuperLoss(contrast_temperature=0.2, **{f"hard_{name}": value})
         assert objective.hard == {name: value}
         expected = super_loss(embeddings(), LABELS, 0.2, **{name: value})
         assert objective.losses()[0](embeddings(), LABELS) == expected > 0
-
-
-def test_a_layer_is_added_by_the_setting_projection():
-    for projection in (False, True):
-        (task,) = build_tasks(config_of("simcse", projection=projection)).values()
-        assert bool(list(task.build_head(12).parameters())) == projection
 
 
 def test_hard_negatives_replace_all_negatives_after_their_epochs():
@@ -150,13 +123,11 @@ def test_classes_are_projected_only_in_training(kind, width):
         torch.testing.assert_close(head(text), torch.relu(text @ first.T) @ second.T)
 
 
-def test_texts_are_projected_only_in_training():
-    texts = tuple(torch.randn(2, 3, 4))
-    assert text_projection(False, 4)(*texts) == texts
-    layer = text_projection(True, 4)
-    projected = layer(*texts)
+def test_the_setting_projection_is_simcses_layer_in_training_only():
+    (task,) = build_tasks(config_of("simcse", projection=True)).values()
+    texts, layer = tuple(torch.randn(2, 3, 4)), task.build_head(4)
     weight, bias = layer.parameters()
-    for found, text in zip(projected, texts, strict=True):
+    for found, text in zip(layer(*texts), texts, strict=True):
         torch.testing.assert_close(found, torch.tanh(text @ weight.T + bias))
     assert layer.eval()(*texts) == texts
 

@@ -1,4 +1,4 @@
-"""Losses and gradients are finite in float32, also for incomplete batches."""
+"""Every loss: finite in float32, also for incomplete batches; labels of another shape refused."""
 
 from typing import get_args
 
@@ -13,12 +13,15 @@ from losses import (
     label_centered_loss,
     label_embedding_regularizer,
     npair_loss,
+    pair_contrastive_loss,
     simcse_loss,
     supcon_loss,
     super_loss,
     triplet_loss,
 )
 from losses.super_loss import Variant
+
+X, Y = drawn([0, 0, 1, 1])
 
 
 def losses(x, y, temperature):
@@ -46,3 +49,24 @@ def test_losses_and_gradients_are_finite_in_float32(labels, temperature, alike):
         (gradient,) = torch.autograd.grad(loss, x, retain_graph=True)
         assert torch.isfinite(loss)
         assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda y: supcon_loss(X, y, 0.1), "labels"),
+        (lambda y: super_loss(X, y, 0.1), "labels"),
+        (lambda y: triplet_loss(X, y, 0.1), "labels"),
+        (lambda y: npair_loss(X, y, True), "labels"),
+        (lambda y: contrastive_objectives(X, y, 0.1), "labels"),
+        (lambda y: label_centered_loss(X, X[:2], y, 0.1), "labels"),
+        (lambda y: instance_centered_loss(X, X[:2], y, 0.1), "labels"),
+        (lambda y: pair_contrastive_loss(X, X, y), "alike"),
+        (lambda y: simcse_loss(X, X, groups=y), "groups"),
+    ],
+)
+def test_labels_of_another_shape_which_would_be_broadcast_are_refused(call, line):
+    call(Y)
+    for labels in (Y[:, None], Y[:3], Y[0]):
+        with pytest.raises(ValueError, match=rf"^{line}: expected shape \(4,\), found \("):
+            call(labels)
