@@ -1,16 +1,20 @@
-"""A user's own file as a task: trained beside the built-in ones, compared, merged, probed."""
+"""A user's own file: columns of labels as tasks, trained beside built-in ones, merged, probed."""
 
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-from run_files import config, metrics
+from run_files import SAMPLE, config, metrics, prediction_bytes
 
 import cli
 from common.files import write_json
 
 RUN = ("--encoder", "tiny", "--epochs", "1", "--limit", "40", "--dev-limit", "20")
+TICKETS = SAMPLE / "own" / "tickets.csv"
+TABLE = ("--data-file", TICKETS, "--text", "text")
+URGENCY = "urgency:type=classification,labels=low|normal|high"
+TAGS = "tags:type=multi-label"
 
 
 @pytest.fixture(scope="module")
@@ -34,21 +38,67 @@ def trained(moods, tmp_path_factory):
     return folders
 
 
-def test_an_own_task_is_trained_with_built_in_tasks(moods, tmp_path, run_ok, small):
+def test_a_table_is_listed_with_its_inferred_kinds(run_ok):
+    shown = run_ok("--mode", "tasks", *TABLE, "--labels", "topic", URGENCY, TAGS)
+    lines = shown.stdout.splitlines()
+    assert "60 rows without label or text skipped" in shown.stdout
+    for line in (
+        "topic: classification of 'text', label 'topic': 5 classes: account, billing, delivery",
+        "urgency: classification of 'text', label 'urgency': 3 classes: low, normal, high",
+        "tags: multi-label of 'text', label 'tags': 6 labels: app, damaged",
+    ):
+        assert f"\n{line}" in shown.stdout
+    assert lines[2].startswith("topic  ")  # own tasks are first
+    kinds = [line.split()[3:5] for line in lines if line.startswith(("topic  ", "tags  "))]
+    assert kinds == [["5", "classes"], ["6", "labels"]]
+
+
+def test_columns_of_a_table_are_trained_with_a_built_in_task(tmp_path, run_ok, small):
     folder = tmp_path / "run"
-    command = ("--mode", "multitask", "--tasks", "sst", "sts", *moods, *RUN)
-    command = (*command, "--pcgrad", "--sampling", "annealed", "--data", small)
-    run_ok(*command, "--output", folder)
+    labels = ("--labels", "topic", URGENCY, TAGS)
+    command = ("--mode", "multitask", "--tasks", "sst", *TABLE, *labels, *RUN, "--data", small)
+    printed = run_ok(*command, "--output", folder).stdout
+    assert printed.count("topic: classification of 'text', label 'topic': 5 classes") == 1
+    assert [one["name"] for one in config(folder)["tasks"]] == ["sst", "topic", "urgency", "tags"]
     stored = metrics(folder)
-    assert set(stored["dev"]) >= {"sst", "sts", "moods"}
-    assert set(stored["dev"]["moods"]) == {"accuracy", "macro_f1", "matthews"}
-    assert set(stored["test"]) == {"moods"}  # the others' test files have no labels
-    lines = (folder / "predictions" / "moods-dev-output.csv").read_text().splitlines()
+    assert set(stored["dev"]["topic"]) == {"accuracy", "macro_f1", "matthews"}
+    assert list(stored["test"]) == ["topic", "urgency", "tags"]  # sst's has no labels
+    lines = (folder / "predictions" / "urgency-dev-output.csv").read_text().splitlines()
     assert lines[0] == "id \t Predicted_Label "
-    assert {line.split(" , ")[1].strip() for line in lines[1:]} <= {"gut", "schlecht", "so lala"}
+    assert {line.split(" , ")[1].strip() for line in lines[1:]} <= {"low", "normal", "high"}
     assert "holds this run, finished" in run_ok(*command, "--output", folder).stdout
-    printed = run_ok(*command, "--output", folder, "--overwrite").stdout
-    assert printed.count("moods: classification of 'Was gesagt wurde', label 'Wie': 3 classes") == 1
+    again = ("--mode", "multitask", "--config", folder / "config.json", "--output", tmp_path / "b")
+    run_ok(*again)
+    assert prediction_bytes(tmp_path / "b") == prediction_bytes(folder)
+
+
+def test_a_table_in_a_file_of_settings_is_that_of_the_flags(tmp_path, run_ok):
+    run_ok("--mode", "single", *TABLE, "--labels", "topic", *RUN, "--output", tmp_path / "run")
+    keys = f"train: {TICKETS}, text: text, label: topic"
+    (tmp_path / "a.yaml").write_text(f"tasks: {{topic: {{{keys}}}}}\n")
+    alone = ("--mode", "single", "--config", tmp_path / "a.yaml")
+    run_ok(*alone, *RUN, "--output", tmp_path / "yaml")
+    assert prediction_bytes(tmp_path / "yaml") == prediction_bytes(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("status", "flags", "line"),
+    [
+        (2, "--labels topic --tasks sst", "--labels: needs --data-file, the table"),
+        (2, "--data-file T --text text", "tickets.csv: labels: expected a column or more, found"),
+        (
+            2,
+            "--data-file T --text text --labels topic --tasks topic",
+            "tasks: topic is there twice",
+        ),
+        (1, "--data-file T --text text --labels mood", "expected a column 'mood', found text"),
+    ],
+)
+def test_wrong_flags_of_tables_are_refused_in_one_line(status, flags, line, error_line, tmp_path):
+    words = [str(TICKETS) if word == "T" else word for word in flags.split()]
+    command = ("--mode", "multitask", *words, "--encoder", "tiny", "--output", tmp_path / "run")
+    assert line in error_line(status, *command)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
@@ -120,18 +170,3 @@ def test_truncated_texts_are_counted_by_task_and_split(lengthy, tmp_path, run_ok
     assert "| longest text | 128 tokens |" in card
     assert "| data of lengthy | train.csv, dev.csv, test.csv, classification |" in card
     assert str(tmp_path) not in card
-
-
-def test_a_finished_run_of_files_that_were_changed_is_refused(
-    moods, tmp_path, run, run_ok, error_line
-):
-    folder = tmp_path / "run"
-    own = Path(shutil.copy(moods[1], tmp_path))
-    command = ("--mode", "single", "--data-file", own, *moods[2:], *RUN, "--output", folder)
-    run_ok(*command)
-    assert "holds this run, finished" in run_ok(*command).stdout
-    header, *rows = own.read_text().splitlines()
-    own.write_text("\n".join([header, *reversed(rows), ""]))
-    line = "the run began with another moods train than there is now"
-    assert line in error_line(1, *command)
-    assert "data read and encoder loaded" in run_ok(*command, "--overwrite").stdout
