@@ -1,13 +1,21 @@
-"""Runs with --calibrate from the command line: training, resuming, predictions, exports."""
+"""Runs with --calibrate: the same training, temperatures fitted on dev, predictions, exports."""
 
 import numpy as np
 import pytest
-from run_files import metrics
+from run_files import metrics, same, weights
 
 import cli
+from multitask.runs import CALIBRATION, Run
 from serving import MultiTaskModel
 from serving.export import export
-from tasks.calibration import scaled
+from tasks.calibration import (
+    calibration_error,
+    fit_temperature,
+    label_decisions,
+    scaled,
+    temperature_scaled,
+)
+from tasks.predictions import read_scores, scores_name
 
 ROW = ("a film to love", "the film was bad")
 
@@ -26,7 +34,7 @@ def tags(tmp_path_factory):
 def command(small, tags):
     return [
         *("--mode", "multitask", "--encoder", "tiny", "--data", str(small), "--epochs", "2"),
-        *("--tasks", "sst", "qqp", "sts", *tags, "--calibrate", "--limit", "16"),
+        *("--tasks", "sst", "qqp", "sts", *tags, "--limit", "16"),
     ]
 
 
@@ -34,16 +42,39 @@ def command(small, tags):
 def calibrated(command, tmp_path_factory):
     """A finished run; read only."""
     folder = tmp_path_factory.mktemp("calibrated") / "run"
-    assert cli.main([*command, "--output", str(folder)]) == 0
+    assert cli.main([*command, "--calibrate", "--output", str(folder)]) == 0
     return folder
 
 
-def test_a_run_prints_its_temperatures(run_ok, command, calibrated):
-    printed = run_ok(*command, "--output", calibrated).stdout
-    found = metrics(calibrated)["calibration"]
-    assert set(found) == {"sst", "qqp", "tags"}
-    for name, one in found.items():
-        assert f"{name}: temperature {one['temperature']:.3f}, expected calibration" in printed
+def test_all_but_the_calibration_is_that_of_a_run_without_it(command, calibrated, run_ok, tmp_path):
+    plain = tmp_path / "plain"
+    run_ok(*command, "--output", plain)
+    for file in ("model", "heads"):
+        assert same(weights(plain, file), weights(calibrated, file))
+    assert metrics(plain)["dev"] == metrics(calibrated)["dev"]
+    assert "calibration" not in metrics(plain)
+    assert not (plain / CALIBRATION).exists()
+    for file in (calibrated / "predictions").iterdir():
+        assert file.read_bytes() == (plain / "predictions" / file.name).read_bytes()
+
+
+def test_temperatures_are_those_of_the_stored_scores_and_are_printed(run_ok, command, calibrated):
+    printed = run_ok(*command, "--calibrate", "--output", calibrated).stdout
+    measured, stored = metrics(calibrated)["calibration"], Run(calibrated).read(CALIBRATION)
+    assert set(measured) == set(stored) == {"sst", "qqp", "tags"}  # not of numbers
+    for name, temperature in stored.items():
+        table = read_scores(calibrated / "predictions" / scores_name(name, "dev"))
+        values, targets = table.values, table.targets
+        if name == "tags":
+            values, targets = label_decisions(values), targets.reshape(-1)
+        assert temperature == fit_temperature(values, targets)
+        after = temperature_scaled(values, temperature)
+        assert measured[name] == {
+            "temperature": temperature,
+            "ece_before": calibration_error(values, targets),
+            "ece_after": calibration_error(after, targets),
+        }
+        assert f"{name}: temperature {temperature:.3f}, expected calibration" in printed
 
 
 def test_an_export_is_calibrated_and_its_card_says_how_well(calibrated, tmp_path):

@@ -65,11 +65,6 @@ def test_an_existing_file_is_replaced_only_with_overwrite(source, tmp_path, down
     ("task", "change", "expected"),
     [
         ("sst", {"label": [7] * 20}, "expected 0, 1, 2, 3, 4, found '7'"),
-        (
-            "sst",
-            {"label": [None] * 20},
-            "expected at least one example, found 20 rows without label",
-        ),
         ("sst2", {"label": [-1] * 12}, "expected the number of a class, found -1"),
     ],
 )

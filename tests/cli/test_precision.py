@@ -100,21 +100,13 @@ def test_noise_below_the_rounding_of_bf16_gets_fp32(bfloat16):
 
 
 def test_modes_that_use_an_encoder_print_the_precision(run_ok, finished, tmp_path, has):
-    run, _ = finished
     (tmp_path / "s.txt").write_text("a film\na question\nmusic\n")
-    source = ("--input", tmp_path / "s.txt")
-    tiny = ("--encoder", "tiny")
     array = tmp_path / "s.npy"
-    commands = [
-        ("encode", *source, *tiny, "--output", array),
-        ("predict", *source, "--run", run),
-    ]
-    for mode, *flags in commands:
-        result = run_ok("--mode", mode, *flags)
-        assert lines(result.stderr) == [LINES[has]], mode
+    encode = ("--mode", "encode", "--encoder", "tiny", "--output", array)
+    for argv in (encode, ("--mode", "predict", "--run", finished[0])):
+        result = run_ok(*argv, "--input", tmp_path / "s.txt")
+        assert lines(result.stderr) == [LINES[has]], argv
         assert not lines(result.stdout)
     texts = (tmp_path / "s.txt").read_text().splitlines()
     expected = BiEncoder.from_pretrained("tiny").encode(texts, NAMES[has])
     assert np.array_equal(np.load(array), expected)
-    fp32 = ("--precision", "fp32", "--overwrite", "--output", array)
-    assert not lines(run_ok("--mode", "encode", *source, *tiny, *fp32).stderr)

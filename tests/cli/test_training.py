@@ -23,7 +23,6 @@ from minbert import BiEncoder
 MAIN = ("--mode", "multitask", "--sampling", "annealed", "--pcgrad", "--encoder", "tiny")
 MAIN += ("--precision", "fp32", "--limit", "60")  # in this process as in others
 MIXED = ("--mode", "multitask", "--encoder", "tiny", "--epochs", "2", "--steps-per-epoch", "3")
-SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 
 
 @pytest.fixture(scope="session")
@@ -94,6 +93,12 @@ def test_the_best_epoch_is_stored_printed_and_drawn(main_run):
     assert (result.returncode, "Traceback" in result.stderr) == (0, False)
     for value in (dev["overall"], dev["overall_plain_mean"], dev["sts"]["pearson"]):
         assert f"{value:.4f}" in result.stdout
+    steps = telemetry(folder)
+    assert len(steps) == stored["steps"] == sum(stored["combiner_steps"].values())
+    for step in steps:
+        assert step["losses"].keys() == step["weights"].keys()
+        if len(step["losses"]) > 1:
+            assert list(step["layers"]) == ["embeddings", "layer 1", "layer 2"]
     events = EventAccumulator(str(folder / "tensorboard")).Reload()
     tags = set(events.Tags()["scalars"])
     assert {"dev/sst/accuracy", "dev/qqp/f1", "dev/sts/pearson"} <= tags
@@ -159,24 +164,6 @@ def test_empty_and_very_long_sentences_are_predicted(data, run_ok, tmp_path):
 
 
 # Sampling and combining
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        "--schedule first-then-joint --first-task qqp --combiner uncertainty",
-        "--schedule individual --sampling temperature",
-        "--combiner mgda --sampling square-root --micro-batch 3",
-    ],
-)
-def test_steps_of_samplers_and_combiners_are_recorded(flags, small, run_ok, tmp_path):
-    run_ok(*MIXED, *flags.split(), "--data", small, "--output", tmp_path / "run")
-    stored, steps = metrics(tmp_path / "run"), telemetry(tmp_path / "run")
-    assert len(steps) == stored["steps"] == sum(stored["combiner_steps"].values()) == 6
-    for step in steps:
-        assert step["losses"].keys() == step["weights"].keys()
-        if len(step["losses"]) > 1 and "layers" in step:
-            assert list(step["layers"]) == ["embeddings", "layer 1", "layer 2"]
 
 
 def test_a_limit_is_a_number_or_a_share_of_all_or_of_one_task(run_ok, tmp_path):

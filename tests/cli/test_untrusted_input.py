@@ -18,21 +18,6 @@ from reports.tables import text_table
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--epochs", "1")
 
 
-def test_damaged_data_is_refused_until_repaired(data, tmp_path, error_line, run_ok):
-    file = data / "ids-sst-train.csv"
-    intact = file.read_bytes()
-    for path in data.glob("[qs]*.csv"):  # files of other tasks are not read
-        path.unlink()
-    command = (*SST, "--data", data, "--output", tmp_path / "run")
-    file.write_bytes(intact + b"40\tx\tt\n")
-    line = error_line(1, *command)
-    assert (str(file) in line, "line 42: expected 4" in line) == (True, True)
-    file.write_bytes(intact + b"40\tx\tt\t\n41\ty\tt\t \n")
-    result = run_ok(*command)
-    assert f"2 rows without label or text skipped in {file}" in result.stdout
-    assert "train 40" in result.stdout
-
-
 # Encoders
 
 

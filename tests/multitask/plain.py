@@ -13,12 +13,6 @@ def built_in(base):
     return {name: one for name, one in methods(base).items() if not is_users(one)}
 
 
-def kept_weights(folder):
-    """The bytes of encoder and heads that a run has kept."""
-    names = ("model.safetensors", "heads.safetensors")
-    return [(folder / "best" / name).read_bytes() for name in names]
-
-
 def plain_losses(trainer, name, rows, texts=None):
     """One task's losses on some rows, and the embeddings, (B, H) a text, they were computed of."""
     split = trainer.splits[name]["train"]
