@@ -60,20 +60,6 @@ def test_gradient_of_a_step(tmp_path, combiner):
             assert_near(found[1][name].to_dense(), expected.to_dense(), terms, scale=scale)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_step_sees_the_weights_of_the_step_before(tmp_path, precision):
-    config = RunConfig(
-        mode="single", tasks=("sst",), encoder="tiny", precision=precision, device="cuda", limit=32
-    )
-    trainer = make_trainer(config, tmp_path)
-    batch = trainer.splits["sst"]["train"].batch(np.arange(4))
-    for step in trainer.plan.steps(1)[:2]:
-        trainer.model.train()
-        trainer.train_step(step)
-    during = trainer.model.eval().embed(batch)[0]
-    assert torch.equal(during, trainer.model.embed(batch)[0])
-
-
 def test_a_run_on_a_gpu_is_used_on_the_cpu(tmp_path):
     config = RunConfig(tasks=CS224N, encoder="tiny", combiner="pcgrad", limit=40, epochs=1)
     metrics = complete(config.changed(device="cuda"), tmp_path / "run")

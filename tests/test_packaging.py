@@ -69,15 +69,14 @@ def test_the_first_file_pins_what_training_and_papers_need_and_the_brief_s_packa
     assert {*bounds("serve"), *bounds("data")} <= extras
 
 
-@pytest.mark.parametrize("module", sorted(EXTRAS))
-def test_a_missing_extra_is_reported_in_one_line(capsys, module):
+def test_a_missing_extra_is_reported_in_one_line(capsys):
     def work() -> None:
-        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+        raise ModuleNotFoundError("No module named 'onnx'", name="onnx")
 
     assert run_and_report(work) == 1
-    line = f"install the package {module}: pip install '.[{EXTRAS[module]}]'"
+    line = f"install the package onnx: pip install '.[{EXTRAS['onnx']}]'"
     assert line in capsys.readouterr().err
-    assert EXTRAS[module] in PROJECT["optional-dependencies"]
+    assert {*EXTRAS.values()} <= {*PROJECT["optional-dependencies"]}
 
 
 def test_a_missing_module_of_no_extra_stays_an_error():

@@ -59,15 +59,11 @@ def test_a_resumed_run_is_the_same(moment, finished, run, run_ok, tmp_path, monk
         assert resumed[key] == expected[key]
 
 
-SMALL = "--encoder tiny --limit 40"
-
-
 @pytest.mark.parametrize(
     "error",
     [
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
         RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"),
-        MemoryError(),
         RuntimeError("a bug"),
     ],
     ids=lambda error: str(error)[:10],

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from common import files
-from common.errors import RunError, UserError
+from common.errors import UserError
 from common.files import (
     STATE,
     atomic_path,
@@ -16,26 +16,7 @@ from common.files import (
     check_regular,
     complete_folder,
     file_lock,
-    read_state,
 )
-
-WRITER = """
-import sys
-from pathlib import Path
-from common.files import atomic_write_text
-for _ in range(300):
-    atomic_write_text(Path(sys.argv[1]), sys.argv[2] * 1000)
-"""
-
-
-def test_two_processes_write_one_file(tmp_path):
-    file = tmp_path / "table.md"
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(file), text]) for text in ("a", "b")
-    ]
-    assert [one.wait(timeout=600) for one in writers] == [0, 0]
-    assert file.read_text() in ("a" * 1000, "b" * 1000)
-    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_line_breaks_stay_as_they_are(tmp_path):
@@ -78,32 +59,6 @@ def test_files_that_are_not_regular_are_refused(tmp_path):
             check_regular(type(tmp_path)(name))
     for name in ("file", "nowhere", "file/inside", "\0"):
         check_regular(tmp_path / name)
-
-
-DAMAGES = {
-    "a byte more": lambda file: file.write_text("good "),
-    "no file": lambda file: file.unlink(),
-    "a folder in its place": lambda file: (file.unlink(), file.mkdir()),
-    "another state": lambda file: (file.parent / STATE).write_text(
-        (file.parent / STATE).read_text().replace('"step": 5', '"step": 6')
-    ),
-    "no state": lambda file: (file.parent / STATE).unlink(),
-    "an empty state": lambda file: (file.parent / STATE).write_text("{}"),
-    "no text": lambda file: (file.parent / STATE).write_bytes(b"\xff\xfe"),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_damage_of_a_complete_folder_is_refused_in_one_line(tmp_path, damage):
-    (tmp_path / "inner").mkdir()
-    (tmp_path / "inner" / "file").write_text("good")
-    (tmp_path / "file").write_text("good")
-    complete_folder(tmp_path, {"step": 5, "best": float("-inf"), "pair": (1, 2)})
-    assert read_state(tmp_path)["pair"] == [1, 2]
-    damage(tmp_path / "file")
-    with pytest.raises(RunError, match=str(tmp_path)) as error:
-        read_state(tmp_path, RunError)
-    assert "\n" not in str(error.value)
 
 
 def test_a_complete_folder_is_on_the_disk(tmp_path, without_flushing):

@@ -11,7 +11,6 @@ from common.errors import SettingsError
 from multitask.assembly import assemble, build_model
 from multitask.config_tasks import build_tasks
 from multitask.loop.batches import next_batches
-from multitask.regularizers import Smart
 from multitask.run import complete
 from tasks import CS224N
 
@@ -80,18 +79,6 @@ def test_with_a_frozen_encoder_tasks_without_a_branch_train_their_heads(make_tra
         "branches.sts",
         *(f"heads.{task}" for task in CS224N),
     }
-
-
-def test_a_frozen_encoder_with_branches_has_dropout_and_regularisers(make_trainer):
-    smart = Smart({"sst": 1.0})
-    trainer = make_trainer(**BRANCH, freeze_encoder=True, combiner="sum", regularizers=smart)
-    trainer.model.freeze_encoder()
-    trainer.model.train()
-    assert trainer.model.encoder.training
-    calls = []
-    trainer.model.encoder.embeddings.register_forward_hook(lambda *_: calls.append(1))
-    trainer.gradient(batches_of(trainer, "sst"))
-    assert len(calls) == 3, "noise has passes of its own"
 
 
 def test_branches_are_saved_beside_the_encoder_and_loaded(make_trainer, tmp_path):

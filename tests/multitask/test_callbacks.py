@@ -36,18 +36,6 @@ def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
     assert recorder.curves["dev/sst/accuracy", 3] == history[-1]["dev"]["sst"]["accuracy"]
 
 
-def test_callbacks_change_no_result(tmp_path):
-    plain = train(CONFIG, tmp_path / "plain")
-
-    def writes(end):
-        end.metrics["sst"]["accuracy"] = 2.0
-
-    watched = train(CONFIG, tmp_path / "watched", callbacks=[Recorder(), writes])
-    assert plain.metrics["dev"] == watched.metrics["dev"]
-    assert (tmp_path / "watched" / "tensorboard").exists()
-    assert plain.config == watched.config
-
-
 def test_a_callback_that_returns_stop_ends_training_with_a_finished_run(tmp_path, capsys):
     def patient(end):
         return STOP if end.epoch == 2 else None

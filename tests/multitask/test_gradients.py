@@ -99,20 +99,6 @@ def test_parameters_without_gradient_count_as_zero():
     assert model.matrix.grad.abs().sum() == 0
 
 
-def test_frozen_parameters_have_no_columns():
-    model = Model()
-    model.word.requires_grad_(False)
-    model.matrix.requires_grad_(False)
-    rows = model.rows()
-    model.objective([1, 2], 1.0).backward()
-    expected = model.bias.grad.square().sum().item()
-    rows.collect(0)
-    assert sum(rows.grams().values()) == pytest.approx(expected)
-    rows.write_back(np.ones(1))
-    assert model.word.weight.grad is None
-    assert model.matrix.grad is None
-
-
 def test_the_gram_matrix_keeps_digits_that_a_float32_sum_would_lose():
     torch.manual_seed(1)
     long = nn.Parameter(torch.zeros(3_000_000))

@@ -99,10 +99,11 @@ def test_an_incomplete_prediction_file_is_no_result(tmp_path):
     assert not list((tmp_path / "predictions").iterdir())
 
 
-@pytest.mark.parametrize("name", ["encoder", "init"])
+@pytest.mark.parametrize("name", ["encoder", "init", "teacher"])
 def test_a_run_does_not_overwrite_its_own_sources(tmp_path, name):
     (tmp_path / "run" / "best").mkdir(parents=True)
-    config = replace(CONFIG, **{name: str(tmp_path / "run" / "best")})
+    source = str(tmp_path / "run" / "best")
+    config = CONFIG.changed(**{name: (source,) if name == "teacher" else source})
     with pytest.raises(SettingsError, match=f"--{name}.*: expected a path outside of"):
         check_inputs_stay(tmp_path / "run", config)
 

@@ -130,14 +130,6 @@ def test_an_export_or_an_ensemble_is_no_teacher(teacher, tmp_path):
             soft_targets(student(one))
 
 
-def test_a_teacher_is_not_overwritten_by_its_student(teacher, tmp_path):
-    folder = Path(shutil.copytree(teacher("sst"), tmp_path / "one"))
-    kept = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    with pytest.raises(SettingsError, match=r"--teacher .*: expected a path outside of"):
-        train(student(folder, tasks=("sst",)), folder, overwrite=True)
-    assert all(file.read_bytes() == content for file, content in kept.items())
-
-
 def test_a_finished_student_does_not_hide_that_its_teacher_changed(teacher, tmp_path):
     run = Path(shutil.copytree(teacher("sst"), tmp_path / "teacher"))
     config = student(run, tasks=("sst",))
@@ -145,36 +137,25 @@ def test_a_finished_student_does_not_hide_that_its_teacher_changed(teacher, tmp_
     shutil.rmtree(run)
     assert train(config, tmp_path / "student").metrics == done, "it does not need its teacher"
     shutil.copytree(teacher("sst", seed=1), run)
-    with pytest.raises(
-        RunError, match=r"the run began with another --teacher .* than there is now"
-    ):
+    with pytest.raises(RunError, match=r"the run began with another --teacher .* than there is"):
         train(config, tmp_path / "student")
 
 
-def joint(name):
-    return {"name": name, "pair": "joint"}
-
-
 @pytest.mark.parametrize("name", ["qqp", "sts"])
-def test_a_teacher_may_read_both_texts_as_one(name, teacher, tmp_path):
-    read = teacher(joint(name))
+def test_a_teacher_may_read_both_texts_as_one(name, teacher):
+    joint = {"name": name, "pair": "joint"}
+    read = teacher(joint)
     config = student(read, tasks=(name,))
     found = soft_targets(config)[name]
-    trainer = make_trainer(RunConfig(tasks=(joint(name),), init=str(read), **SETTINGS), read)
+    trainer = make_trainer(RunConfig(tasks=(joint,), init=str(read), **SETTINGS), read)
     expected = score_split(trainer.model, trainer.tasks[name], trainer.splits[name]["train"])
     assert np.array_equal(found.numpy(), expected)
-    run = train(config, tmp_path / "run")
-    assert run.metrics["steps"] > 0
-    pair = ("A cat sleeps.", "A cat is asleep.")
-    assert len(run.model.predict([pair])[name].labels) == 1
-    own = train(student(read, tasks=(joint(name),)), tmp_path / "joint")
-    assert own.metrics["steps"] > 0
 
 
 @pytest.mark.parametrize("annealing", [True, False])
 def test_a_run_with_a_teacher_resumes_bit_for_bit(teacher, tmp_path, annealing):
     config = student(teacher("sst"), epochs=2, regularizers=Distillation(1.0, annealing=annealing))
-    for name in ("whole", "broken", "plain"):
+    for name in ("whole", "broken"):
         (tmp_path / name).mkdir()
     whole = make_trainer(config, tmp_path / "whole")
     whole.fit()
@@ -186,12 +167,6 @@ def test_a_run_with_a_teacher_resumes_bit_for_bit(teacher, tmp_path, annealing):
     again.fit()
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, again.model.state_dict()[name]), name
-    plain = make_trainer(config.changed(teacher=(), regularizers=()), tmp_path / "plain")
-    plain.fit()
-    assert any(
-        not torch.equal(value, plain.model.state_dict()[name])
-        for name, value in whole.model.state_dict().items()
-    )
 
 
 def mood(folder, labels):

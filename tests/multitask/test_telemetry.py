@@ -41,17 +41,6 @@ def test_a_gradient_that_is_not_finite_has_no_cosine_and_a_zero_one_has_0():
     assert found["b and c"] == 0
 
 
-def test_cosines_of_every_pair():
-    gradients = np.random.default_rng(0).normal(size=(3, 5))
-    found = cosines(("a", "b", "c"), gradients @ gradients.T)
-    unit = gradients / np.linalg.norm(gradients, axis=1, keepdims=True)
-    assert found == {
-        "a and b": pytest.approx(unit[0] @ unit[1]),
-        "a and c": pytest.approx(unit[0] @ unit[2]),
-        "b and c": pytest.approx(unit[1] @ unit[2]),
-    }
-
-
 def test_conflicts_are_counted_for_each_pair():
     several = (result(), result(gram=((4.0, 3.0), (3.0, 9.0))), result((1.0,), names=("a",)))
     found = summary([step_line(one) for one in several])

@@ -17,7 +17,6 @@ from reports.examples import example_section
 from reports.figures import all_figures, save_figure
 from reports.scores import read_tasks
 from reports.systems import group_runs
-from reports.tables import class_table
 from tasks import CS224N, build_task, data_folder
 from tasks.predictions import Scores, scores_name, write_scores
 
@@ -136,16 +135,6 @@ def test_the_page_has_figures_of_each_class_of_each_system(pair, page):
         assert [row[5] for row in found] == [str(n) for n in np.bincount(one.targets)]
 
 
-def test_of_many_classes_the_worst_are_shown():
-    figures = {"precision": 0.5, "recall": 0.5, "support": 3}
-    found = {f"c{n}": {**figures, "f1": (n * 7 % 13) / 13} for n in range(13)}
-    found["c0"]["support"] = 0  # the worst, without examples
-    _, rows = class_table({"topics": found, "few": dict([*found.items()][:12])})
-    worst = sorted(found, key=lambda one: found[one]["f1"])[1:6]
-    assert [row[1] for row in rows if row[0] == "topics: the worst of 13"] == worst
-    assert [row[1] for row in rows if row[0] == "few"] == [f"c{n}" for n in range(12)]
-
-
 @pytest.mark.parametrize("task", CS224N)
 def test_the_examples_that_systems_disagree_on_most(pair, task):
     _, rows = examples_of(pair, task).table
@@ -183,18 +172,3 @@ def test_texts_of_a_file_that_has_changed_are_not_shown(pair, tmp_path):
     changed = group_runs([(str(r), Run(r)) for r in runs])
     assert not examples_of(changed, "sst").table[1]
     assert examples_of(changed, "qqp").table[1]
-
-
-def test_compare_writes_figures_or_says_in_one_line_why_not(make_run, tmp_path, capsys):
-    import cli
-
-    runs = [f"{n}={make_run(n, ['sst'], skill)}" for n, skill in (("one", 0.2), ("two", 0.6))]
-    output = tmp_path / "out"
-    command = ["--mode", "compare", "--runs", *runs, "--output", str(output)]
-    assert cli.main(command) == 0
-    assert capsys.readouterr().out.startswith("two is ")
-    assert {"gains.svg", "gains.pdf"} <= {one.name for one in (output / "figures").iterdir()}
-    shutil.rmtree(output / "figures")
-    (output / "figures").touch()
-    assert cli.main(command) == 1
-    assert "figures" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pytest
 from plain import built_in
-from scipy.optimize import minimize_scalar, nnls
+from scipy.optimize import nnls
 
 from multitask.combiners import Combiner, LinearScalarization, Setup, Uncertainty
 from multitask.combiners.base import WithPreference
@@ -45,8 +45,8 @@ def tolerance(name):
 
 
 def number_of_problems(name):
-    """Return a number of problems; a cone program takes 20 ms."""
-    return 25 if name in LOOSE else 200
+    """Return a number of problems; TorchJD's solvers take up to 20 ms for each."""
+    return 25 if name in LOOSE else 50 if issubclass(COMBINERS[name], OfTorchJD) else 200
 
 
 @pytest.mark.parametrize("name", COMBINERS)
@@ -108,46 +108,18 @@ def aligned_mtl(gradients, preference):
     return sizes[-1] * preference @ left @ right
 
 
-def cagrad(gradients, preference):
-    """Two objectives, c = 0.4 (Liu et al., 2021, "Conflict-Averse", Eq. 4), by a search."""
-    mean = gradients.mean(0)
-    radius = 0.4 * np.linalg.norm(mean)
-
-    def worst(weight):
-        mixed = weight * gradients[0] + (1 - weight) * gradients[1]
-        return mixed @ mean + radius * np.linalg.norm(mixed)
-
-    found = minimize_scalar(worst, bounds=(0, 1), method="bounded", options={"xatol": 1e-12}).x
-    mixed = found * gradients[0] + (1 - found) * gradients[1]
-    return mean + radius * mixed / np.linalg.norm(mixed)
-
-
-REFERENCES = {"upgrad": upgrad, "dualproj": dualproj, "aligned-mtl": aligned_mtl, "cagrad": cagrad}
+REFERENCES = {"upgrad": upgrad, "dualproj": dualproj, "aligned-mtl": aligned_mtl}
 
 
 @pytest.mark.parametrize(("name", "reference"), REFERENCES.items(), ids=REFERENCES)
 def test_steps_are_those_of_a_direct_computation(name, reference):
     for gradients, losses, _ in problems(25, seed=3):
-        gradients, losses = (gradients[:2], losses[:2]) if name == "cagrad" else (gradients, losses)
         m = len(gradients)
         weights = make(name, m).combine(gradients @ gradients.T, losses, range(m)).weights
         # Weights have the sum m, those of the references 1.
         found, expected = weights @ gradients / m, reference(gradients, np.array(PREFERENCE[m]))
-        bound = 1e-3 if name == "cagrad" else 1e-5  # of solvers, on the step's length
-        np.testing.assert_allclose(found, expected, atol=bound * np.linalg.norm(expected))
-
-
-def test_steps_of_imtl_g_and_fairgrad_solve_their_equations():
-    """IMTL-G: equal projections ("Towards Impartial"); FairGrad (Ban and Ji, 2024, Eq. 4)."""
-    for gradients, losses, _ in problems(25, seed=4):
-        m, gram = len(gradients), gradients @ gradients.T
-        weights = make("imtl-g", m).combine(gram, losses, range(m)).weights
-        projections = gram @ weights / np.sqrt(np.diag(gram))
-        np.testing.assert_allclose(projections, projections.mean(), rtol=1e-6)
-        assert weights.sum() == pytest.approx(m)
-        weights = make("fairgrad", m).combine(gram, losses, range(m)).weights
-        balance = (gram @ weights) * np.sqrt(weights)
-        np.testing.assert_allclose(balance, balance.mean(), rtol=1e-6)
+        # The solvers' bound, on the step's length.
+        np.testing.assert_allclose(found, expected, atol=1e-5 * np.linalg.norm(expected))
 
 
 @pytest.mark.parametrize(
@@ -206,14 +178,6 @@ def test_linear_scalarization_is_the_weighted_sum(m):
     np.testing.assert_allclose(found, weights[drawn])
     combiner = LinearScalarization(preference=(1.0, 0.0)).build(Setup(("a", "b")))
     assert combiner.combine(np.eye(2), np.ones(2), (0, 1)).weights.tolist() == [2.0, 0.0]
-
-
-def test_nash_is_the_bargaining_solution():
-    for gradients, losses, _ in problems(50, seed=4):
-        m, gram = len(gradients), gradients @ gradients.T
-        weights = make("nash-mtl", m).combine(gram, losses, range(m)).weights
-        shares = weights * (gram @ weights)
-        np.testing.assert_allclose(shares, shares[0], rtol=1e-3)
 
 
 def test_our_exact_mgda_is_never_longer_than_torchjds():
