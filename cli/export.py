@@ -1,6 +1,6 @@
 """Export a run to a folder for other libraries: run.py --mode export --run RUN --output DIR
 
-The folder has heads, configuration and model card; --mode predict and MultiTaskModel.load open it.
+The folder has heads, configuration and model card; --mode predict and `serving.load` open it.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def add_flags(parser: Parser) -> None:
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
     from common.files import atomic_path
-    from serving.model import MultiTaskModel
+    from serving.model import load
     from serving.predict_file import predict_rows, read_rows
 
     if args.column and not args.input:
@@ -64,7 +64,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if first is None and args.input:
         raise UserError(f"{args.input}: expected rows to predict, found none")
     rows = chain([first] if first else [], rows)
-    model = MultiTaskModel.load(args.run, machine.device, machine.max_tokens)
+    model = load(args.run, machine.device, machine.max_tokens)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     tabs = args.output is None or args.output.lower().endswith(".tsv")
     how: dict[str, Any] = {

@@ -31,11 +31,11 @@ def add_flags(parser: Parser) -> None:
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
     from multitask.runs import Run
-    from serving.model import MultiTaskModel
+    from serving.model import load
     from serving.server import make_app, server_of
 
     machine = RunConfig(**parser.given(args))
-    model = MultiTaskModel.load(args.run, machine.device)
+    model = load(args.run, machine.device)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     name, metrics = Path(args.run).resolve().name, Run(Path(args.run)).metrics
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)

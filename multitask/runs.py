@@ -89,7 +89,7 @@ class Run:
             open_bi_encoder = import_module("multitask.assembly").open_bi_encoder
             return open_bi_encoder(self.weights(), self.config)
         # Packages that depend on this one are imported only when they are needed.
-        return import_module("serving").MultiTaskModel.load(self.folder)
+        return import_module("serving").load(self.folder)
 
     def compare(self, *others: Run | str | Path, **named: Run | str | Path) -> str:
         """Return the tables of mode compare for this run and others.

@@ -1,7 +1,7 @@
 """Use of trained models: prediction, embeddings, export, a server, and an estimator.
 
->>> from serving import MultiTaskModel
->>> model = MultiTaskModel.load("runs/my-run")
+>>> from serving import load
+>>> model = load("runs/my-run")
 >>> model.predict(["a film to love"])["sst"].labels
 ['very positive']
 """
@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from serving.estimator import SentenceClassifier
-    from serving.model import MultiTaskModel
+    from serving.model import MultiTaskModel, load
     from serving.prediction import Prediction
 
-__all__ = ["MultiTaskModel", "Prediction", "SentenceClassifier"]
-PLACES = {"MultiTaskModel": "model", "Prediction": "prediction", "SentenceClassifier": "estimator"}
+__all__ = ["MultiTaskModel", "Prediction", "SentenceClassifier", "load"]
+PLACES = {
+    **dict.fromkeys(("MultiTaskModel", "load"), "model"),
+    "Prediction": "prediction",
+    "SentenceClassifier": "estimator",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -22,5 +26,5 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name not in __all__:
-        raise AttributeError(f"module 'serving' has no attribute {name!r}")
-    return getattr(import_module(f"serving.{PLACES[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{PLACES[name]}"), name)

@@ -34,9 +34,9 @@ heads = InferenceSession("DIR/heads.onnx")
 inputs = {one.name: pooled for one in heads.get_inputs()}
 found = dict(zip([one.name for one in heads.get_outputs()], heads.run(None, inputs)))""",
 }
-HEADS = """from serving import MultiTaskModel
+HEADS = """from serving import load
 
-model = MultiTaskModel.load("DIR")
+model = load("DIR")
 model.predict([{example}])"""
 QQP_CAVEAT = (
     "The encoder all-MiniLM-L6-v2 was trained on duplicates of Quora's questions: its scores on "

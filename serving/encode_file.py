@@ -13,7 +13,7 @@ from minbert.device import choose_device
 from multitask.assembly import open_bi_encoder
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
-from serving.model import MultiTaskModel
+from serving.model import load
 from serving.prediction import is_empty, warn_of_empty_texts
 from tasks.tables import read_sentences
 
@@ -62,7 +62,7 @@ def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiE
     """
     folder = Run(run)
     if not folder.config.pretrains:
-        trained = MultiTaskModel.load(run, config.device, config.max_tokens)
+        trained = load(run, config.device, config.max_tokens)
         model = trained.bi_encoder_of(task)
         model.pooling = config.pooling or model.pooling
         return model

@@ -20,7 +20,7 @@ from common.settings import short
 from multitask.control import RunControl
 from multitask.run import complete
 from multitask.settings.config import RunConfig, merged
-from serving.model import MultiTaskModel
+from serving.model import load
 from serving.prediction import Prediction
 from tasks.own_tasks import task_from_lists
 
@@ -83,7 +83,7 @@ class SentenceClassifier(ClassifierMixin, BaseEstimator):
             tasks = (replace(task, dev=task.train),)
             config = RunConfig(mode="single", tasks=tasks, **merged(chosen, self.settings or {}))
             complete(config, place / "run", RunControl(tensorboard=False))
-            self.model_ = MultiTaskModel.load(place / "run", config.device)
+            self.model_ = load(place / "run", config.device)
         return self
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803

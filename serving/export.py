@@ -15,7 +15,7 @@ from minbert.folder import save_encoder, write_embedding, write_limit
 from multitask.config_tasks import without_paths
 from multitask.runs import CALIBRATION, Run
 from serving.card import card
-from serving.model import MultiTaskModel
+from serving.model import MultiTaskModel, load
 
 
 def export(
@@ -36,7 +36,7 @@ def export(
         raise UserError(f"{folder}: expected a new folder or an export, found {found}")
     if content and not overwrite:
         raise UserError(f"{folder}: found an export; --overwrite would replace it")
-    model = MultiTaskModel.load(run, "cpu")
+    model = load(run, "cpu")
     transformer_config(f"format {kind}", model.model.bi_encoder.encoder.config)
     if kind == "onnx":
         import_module("onnx")  # a missing package is reported before anything is written
@@ -85,7 +85,7 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
 
 
 def write_settings(model: MultiTaskModel, folder: Path) -> None:
-    """Write configuration and calibration, with which `MultiTaskModel.load` opens the folder."""
+    """Write configuration and calibration, with which `load` opens the folder."""
     # The actual pooling, which the folder of only an encoder does not record.
     config = model.config.to_json() | {"pooling": model.model.bi_encoder.pooling}
     for role in ("sampling", "schedule", "combiner", "optimizer"):  # predictions need none of them

@@ -42,7 +42,7 @@ class MultiTaskModel:
     """A trained encoder with the heads of its run, for prediction on new texts.
 
     Example:
-        >>> model = MultiTaskModel.load("runs/my-run")
+        >>> model = load("runs/my-run")
         >>> found = model.predict([("A cat sleeps.", "A cat is asleep.")])
         >>> found["sts"].values, found["qqp"].labels
         (array([4.6]), ['the same question'])
@@ -58,28 +58,6 @@ class MultiTaskModel:
         self.model, self.config = model.eval(), config
         self.temperatures = temperatures or {}
         self.tasks_by_name = build_tasks(config) if tasks is None else tasks
-
-    @classmethod
-    def load(
-        cls,
-        folder: str | Path,
-        device: str = "auto",
-        max_tokens: int | None = None,
-    ) -> MultiTaskModel:
-        """Load a run or an exported run.
-
-        Args:
-            folder: folder with `best`, or with `run.json` beside the weights.
-            device: `auto`, `cpu`, `cuda` or `cuda:N`.
-            max_tokens: limit of a text in tokens; None for that of the run.
-
-        Raises:
-            RunError, EncoderError: if the folder cannot be used; the message is one line.
-            SettingsError: for a device that is unknown or missing.
-        """
-        folder = Path(folder).expanduser()
-        config, tasks, model = load_trained(folder, device, max_tokens)
-        return cls(model, config, Run(folder).read(CALIBRATION), tasks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle weights and settings; the best device is chosen anew where they are loaded."""
@@ -269,6 +247,23 @@ class MultiTaskModel:
         model.heads[task] = self.model.heads[task]
         kept = {name: one for name, one in self.temperatures.items() if name == task}
         return MultiTaskModel(model, config, kept, tasks)
+
+
+def load(folder: str | Path, device: str = "auto", max_tokens: int | None = None) -> MultiTaskModel:
+    """Load a run or an exported run.
+
+    Args:
+        folder: folder with `best`, or with `run.json` beside the weights.
+        device: `auto`, `cpu`, `cuda` or `cuda:N`.
+        max_tokens: limit of a text in tokens; None for that of the run.
+
+    Raises:
+        RunError, EncoderError: if the folder cannot be used; the message is one line.
+        SettingsError: for a device that is unknown or missing.
+    """
+    folder = Path(folder).expanduser()
+    config, tasks, model = load_trained(folder, device, max_tokens)
+    return MultiTaskModel(model, config, Run(folder).read(CALIBRATION), tasks)
 
 
 def unpickled(

@@ -11,7 +11,7 @@ from multitask import RunConfig
 from multitask.combiners import Combiner
 from multitask.loop.batches import next_batches
 from multitask.run import complete, make_trainer
-from serving import MultiTaskModel
+from serving import load
 from tasks import CS224N, build_task, data_folder
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -65,7 +65,7 @@ def test_a_run_on_a_gpu_is_used_on_the_cpu(tmp_path):
     metrics = complete(config.changed(device="cuda"), tmp_path / "run")
     assert metrics["environment"]["gpu"] != "none"
     some = texts()[:20]
-    on = [MultiTaskModel.load(tmp_path / "run", device=device).encode(some) for device in DEVICES]
+    on = [load(tmp_path / "run", device=device).encode(some) for device in DEVICES]
     assert_near_in_norm(on[1], on[0], 1 << 14)
 
 

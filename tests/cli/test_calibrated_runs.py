@@ -6,7 +6,7 @@ from run_files import metrics, same, weights
 
 import cli
 from multitask.runs import CALIBRATION, Run
-from serving import MultiTaskModel
+from serving import MultiTaskModel, load
 from serving.export import export
 from tasks.calibration import (
     calibration_error,
@@ -80,9 +80,9 @@ def test_temperatures_are_those_of_the_stored_scores_and_are_printed(run_ok, com
 def test_an_export_is_calibrated_and_its_card_says_how_well(calibrated, tmp_path):
     folder = tmp_path / "export"
     export(calibrated, folder, "transformers")
-    model = MultiTaskModel.load(calibrated, "cpu")
+    model = load(calibrated, "cpu")
     plain = MultiTaskModel(model.model, model.config).predict([ROW])
-    found = MultiTaskModel.load(folder, "cpu").predict([ROW])
+    found = load(folder, "cpu").predict([ROW])
     for name, one in model.predict([ROW]).items():
         np.testing.assert_array_equal(found[name].probabilities, one.probabilities)
         assert (found[name].labels, name in model.temperatures) == (

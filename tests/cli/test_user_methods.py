@@ -8,7 +8,7 @@ from run_files import config, metrics
 
 from common.files import read_json, write_json
 from multitask import RunConfig, train
-from serving import MultiTaskModel
+from serving import load
 from serving.export import export
 
 CODE = '''
@@ -167,7 +167,7 @@ def test_objects_of_users_classes_are_accepted_in_python(own, tmp_path):
     assert set(result.metrics["combiner_steps"]) == {"tilted"}
     assert result.config.regularizers == settings.regularizers
     assert result.model.predict(["a film to love"])["mood"].labels
-    assert MultiTaskModel.load(tmp_path / "several").tasks == ("mood", "sts")
+    assert load(tmp_path / "several").tasks == ("mood", "sts")
     export(tmp_path / "several", tmp_path / "exported", "transformers")
     stored = read_json(tmp_path / "exported" / "run.json")
     assert not {"combiner", "sampling"} & stored.keys(), "predictions do without them"

@@ -6,7 +6,7 @@ import pytest
 
 import cli
 import tasks.sample
-from serving import MultiTaskModel
+from serving import MultiTaskModel, load
 
 SAMPLE = Path(tasks.sample.__file__).parent
 
@@ -37,4 +37,4 @@ def trained(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def model(trained) -> MultiTaskModel:
-    return MultiTaskModel.load(trained)
+    return load(trained)

@@ -12,7 +12,7 @@ from common.errors import Notice, RunError, UserError
 from minbert.bi_encoder import BiEncoder
 from multitask.assembly import scores_of
 from multitask.runs import Run
-from serving import MultiTaskModel
+from serving import load
 from serving.export import export
 from serving.server import make_app
 from tasks import build_task, data_folder
@@ -46,7 +46,7 @@ def partly(tmp_path_factory):
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_tasks_together_have_the_predictions_of_each_alone(branched, partly, precision):
     for folder in (branched, partly):
-        model = MultiTaskModel.load(folder)
+        model = load(folder)
         together = model.predict(PAIRS, ["qqp", "sts"], precision)
         for task, found in together.items():
             alone = model.predict(PAIRS, [task], precision)[task]
@@ -60,7 +60,7 @@ def terms_of(model):
 
 @pytest.mark.numeric
 def test_each_head_has_the_layers_of_its_task(branched):
-    model = MultiTaskModel.load(branched)
+    model = load(branched)
     for task in model.tasks:
         columns = build_task(task).read(data_folder("sample"), "dev").texts
         texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
@@ -90,11 +90,11 @@ def test_embeddings_are_those_of_a_task_or_of_the_shared_encoder(branched, recwa
 
 @pytest.mark.parametrize("kind", ["transformers", "sentence-transformers"])
 def test_an_export_of_a_task_has_its_layers_its_head_and_its_scores_only(branched, tmp_path, kind):
-    model, texts_of = MultiTaskModel.load(branched), {}
+    model, texts_of = load(branched), {}
     for task in ("sst", "sts"):
         folder = tmp_path / task
         export(branched, folder, kind, task=task)
-        alone = MultiTaskModel.load(folder)
+        alone = load(folder)
         assert (alone.tasks, alone.config.branch) == ((task,), None)
         assert not (folder / "branches.safetensors").exists()
         expected = model.predict(PAIRS, [task])[task].values
@@ -126,7 +126,7 @@ def test_a_teacher_with_branches_teaches_with_that_of_the_task(branched):
 
 
 def test_requests_for_embeddings_have_the_layers_of_their_task(branched):
-    model = MultiTaskModel.load(branched)
+    model = load(branched)
     client = TestClient(make_app(model), base_url="http://localhost")
     for task in ("sst", "sts"):
         found = client.post("/encode", json={"texts": TEXTS, "task": task}).json()

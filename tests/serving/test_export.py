@@ -10,7 +10,7 @@ import cli
 from common.errors import EncoderError, UserError
 from minbert.bi_encoder import BiEncoder
 from multitask.settings.config import RunConfig
-from serving import MultiTaskModel
+from serving import load
 from serving.encode_file import encoder_of_run
 from serving.export import export, write
 
@@ -60,7 +60,7 @@ def test_onnx_runtime_gives_the_same_embeddings(trained, tmp_path, pooling):
     from onnxruntime import InferenceSession
     from transformers import AutoTokenizer
 
-    loaded = MultiTaskModel.load(trained)
+    loaded = load(trained)
     loaded.model.bi_encoder.pooling = pooling
     write(loaded, {}, tmp_path, "onnx")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
@@ -75,7 +75,7 @@ def test_onnx_runtime_gives_the_same_embeddings(trained, tmp_path, pooling):
 @pytest.mark.parametrize("kind", ["sentence-transformers", "transformers"])
 def test_exported_heads_give_the_same_predictions(exported, model, kind):
     pairs = [("A cat sleeps.", "A cat is asleep."), ("The sun.", "The moon.")]
-    ours, theirs = model.predict(pairs), MultiTaskModel.load(exported(kind)).predict(pairs)
+    ours, theirs = model.predict(pairs), load(exported(kind)).predict(pairs)
     for task, found in ours.items():
         np.testing.assert_array_equal(found.values, theirs[task].values)
 
@@ -89,14 +89,14 @@ def test_every_kind_keeps_pooling_normalisation_and_limit(tmp_path, pooling):
     flags += ["--limit", "20", "--epochs", "1", "--output", str(tmp_path / "run")]
     assert cli.main(flags) == 0
     texts = [*TEXTS, "word " * 20]
-    expected = MultiTaskModel.load(tmp_path / "run").encode(texts)
+    expected = load(tmp_path / "run").encode(texts)
     for kind in ("sentence-transformers", "transformers"):
         export(tmp_path / "run", tmp_path / kind, kind)
         model = encoder_of_run(tmp_path / kind, RunConfig(mode="single", tasks=()))
-        for found in (MultiTaskModel.load(tmp_path / kind).encode(texts), model.encode(texts)):
+        for found in (load(tmp_path / kind).encode(texts), model.encode(texts)):
             np.testing.assert_array_equal(found, expected)
     export(tmp_path / "transformers", tmp_path / "again", "sentence-transformers")
-    np.testing.assert_array_equal(MultiTaskModel.load(tmp_path / "again").encode(texts), expected)
+    np.testing.assert_array_equal(load(tmp_path / "again").encode(texts), expected)
 
 
 def test_the_card_has_data_scores_and_limits_without_local_paths(exported, trained):

@@ -7,7 +7,7 @@ from tolerances import assert_near, model_terms
 
 import cli
 from common.errors import Notice, RunError
-from serving import MultiTaskModel
+from serving import load
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -92,7 +92,7 @@ def test_a_head_that_pools_tokens_itself(tmp_path):
     size = ("--limit", "40", "--encoder", "tiny", "--batch-size", "10")
     assert cli.main([*flags, *size, "--output", str(run)]) == 0
     kept = read_scores(run / "predictions" / scores_name("sst", "dev"))
-    model = MultiTaskModel.load(run)
+    model = load(run)
     found = model.predict(dev("sst").texts[0])["sst"]
     assert_near(found.probabilities, kept.values, model_terms(model))
 
