@@ -74,7 +74,7 @@ def choose_mode(argv: list[str]) -> int:
 
 def run_mode(name: str, rest: list[str]) -> int:
     """Parse the flags of a mode and run it; return the exit status."""
-    mode = importlib.import_module(f"cli.{name}")
+    mode = importlib.import_module(f"{__name__}.{name}")
     parser = Parser(f"--mode {name}", ALL in rest, description=mode.__doc__)
     try:
         load_user_methods(rest)

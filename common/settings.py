@@ -123,7 +123,9 @@ class Settings:
 
 def is_users(cls: type) -> bool:
     """Return whether a class of a method comes from outside this project."""
-    return cls.__module__.partition(".")[0] not in ("losses", "multitask", "pretrain", "tasks")
+    around = __name__.removesuffix("common.settings")  # the package of an installed wheel, or ""
+    ours = [f"{around}{one}." for one in ("losses", "multitask", "pretrain", "tasks")]
+    return not cls.__module__.startswith(tuple(ours))
 
 
 # The type of each annotated attribute of a class, with its range.

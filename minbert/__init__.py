@@ -32,4 +32,4 @@ def __getattr__(name: str) -> Any:
         from minbert.bi_encoder import BiEncoder
 
         return BiEncoder
-    raise AttributeError(f"module 'minbert' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

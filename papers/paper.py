@@ -175,5 +175,5 @@ def rates(*several: float) -> dict[str, Settings]:
 @cache
 def find_paper(name: str) -> Paper:
     """Import the file of a paper and return the paper."""
-    found: Paper = import_module(f"papers.{name}").PAPER
+    found: Paper = import_module(f"{__package__}.{name}").PAPER
     return found

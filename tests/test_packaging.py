@@ -1,7 +1,13 @@
-"""The content of the wheel, and its requirements beside the pinned files."""
+"""The wheel, an application that uses it, and its requirements beside the pinned files."""
 
+import ast
+import os
+import re
+import subprocess
+import sys
 import tomllib
 import zipfile
+from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
@@ -13,6 +19,8 @@ from tests.test_imports import PACKAGES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OWN = PROJECT["name"]
+PACKAGE = "minbert_multitask"  # the only one of the wheel
+COMMAND = f"{PACKAGE}-{__version__}.dist-info/entry_points.txt"
 ASKED = ("torch", "transformers", "sentence-transformers", "numpy", "scipy", "tqdm", "tensorboard")
 
 
@@ -34,23 +42,126 @@ def pins(name: str) -> dict[str, str]:
     return {one.name.lower(): str(one.specifier).removeprefix("==") for one in found}
 
 
-def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(tmp_path):
-    builder = WheelBuilder(str(ROOT))
-    (file,) = builder.build(directory=str(tmp_path), versions=["standard"])
+def build(kind: str, folder: Path) -> dict[str, str]:
+    """Build the wheel in a folder; return the texts of its files by name."""
+    (file,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=[kind])
     with zipfile.ZipFile(file) as wheel:
-        found = {name for name in wheel.namelist() if ".dist-info/" not in name}
-        command = wheel.read(f"{OWN.replace('-', '_')}-{__version__}.dist-info/entry_points.txt")
-    assert b"minbert = cli:start_program" in command
-    expected = {
-        str(path.relative_to(ROOT))
+        return {name: wheel.read(name).decode() for name in wheel.namelist()}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """The folder with the wheel."""
+    return tmp_path_factory.mktemp("wheel")
+
+
+@pytest.fixture(scope="module")
+def files(built) -> dict[str, str]:
+    """The files of the wheel."""
+    return build("standard", built)
+
+
+def modules_of(tree: ast.AST) -> set[str]:
+    """Return the modules that are imported, also by a call with a name."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(str(node.module))
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            found.add(ast.unparse(node.args[0]).strip("f'\""))
+    return found
+
+
+def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(files):
+    assert f"minbert = {PACKAGE}.cli:start_program" in files[COMMAND]
+    found = {name for name in files if ".dist-info/" not in name}
+    expected = {f"{PACKAGE}/__init__.py"} | {
+        f"{PACKAGE}/{path.relative_to(ROOT)}"
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert found == expected
     data = {"minbert/tiny/vocab.txt", "reports/page.html", "papers/bees.toml"}
-    assert data | {"tasks/sample/sts-dev.csv", "serving/page.html"} <= found
-    assert {f"{package}/py.typed" for package in PACKAGES} <= found
+    data |= {"tasks/sample/sts-dev.csv", "serving/page.html"}
+    data |= {f"{package}/py.typed" for package in PACKAGES}
+    assert {f"{PACKAGE}/{name}" for name in data} <= found
+
+
+def test_no_file_of_the_wheel_imports_a_package_by_its_name_in_the_tree(files):
+    for name, text in files.items():
+        if name.endswith(".py"):
+            modules = modules_of(ast.parse(text))
+            assert not {one.split(".")[0] for one in modules} & {*PACKAGES}, name
+            assert not re.search(rf"\b(from|import) ({'|'.join(PACKAGES)})\b.* import ", text), name
+
+
+def test_an_editable_install_is_the_tree(tmp_path):
+    files = build("editable", tmp_path)
+    assert files[f"_{PACKAGE}.pth"] == str(ROOT)
+    assert "minbert = cli:start_program" in files[COMMAND]
+
+
+def example(word: str) -> str:
+    """Return the only example of the pages that has this word."""
+    pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs").glob("*.md"))
+    (found,) = [one for one in re.findall(r"```python\n(.*?)```", pages, re.DOTALL) if word in one]
+    return str(found)
+
+
+COMBINER = """
+
+class Heavier(Combiner, name="heavier"):
+    \"""Weight each objective by --by.\"""
+
+    by: float = 2.0
+
+    def combine(self, gram, losses, drawn):
+        return Combined([self.by] * len(drawn), "heavier")
+
+
+OWN = True
+"""
+USE = """
+import common, tasks, app
+from minbert_multitask.minbert import BiEncoder
+from minbert_multitask.multitask import RunConfig
+
+assert common.OWN and tasks.OWN
+assert [*RunConfig(tasks=("sst", "sts"), combiner="heavier").source_files()] == ["tasks.py"]
+assert BiEncoder.from_pretrained("tiny").encode(["a cat"]).shape == (1, 32)
+answer = app.app.test_client().post("/urgency", json={"texts": ["The server is down!"]})
+assert answer.json["urgency"][0] in ("low", "normal", "high")
+"""
+
+
+@pytest.mark.slow
+def test_an_application_with_modules_of_the_same_names_uses_the_wheel(built, files, tmp_path):
+    """Its `tasks.py` defines a combiner, for the checkout and for the wheel."""
+    (wheel,) = built.glob("*.whl")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*install, "--target", str(tmp_path / "installed"), str(wheel)], check=True)
+    folder = tmp_path / "application"
+    (folder / "common").mkdir(parents=True)
+    (folder / "common" / "__init__.py").write_text("OWN = True\n")
+    (folder / "tasks.py").write_text(example("except ImportError") + COMBINER)
+    (folder / "app.py").write_text(example("flask"))
+
+    def run(*command: object, tree: bool = False) -> str:
+        variables = os.environ | ({} if tree else {"PYTHONPATH": str(tmp_path / "installed")})
+        words = [sys.executable, *map(str, command)]
+        return subprocess.check_output(words, cwd=folder, env=variables, text=True)
+
+    program = tmp_path / "installed" / "bin" / "minbert"
+    methods = "--mode", "multitask", "--use", folder / "tasks.py", "--combiner", "heavier"
+    assert "--by" in run(ROOT / "run.py", *methods, "--help-all", tree=True)
+    rows = "--data-file", ROOT / "tasks" / "sample" / "own" / "requests.csv", "--text", "message"
+    own = "--tasks", "sst", *rows, "--labels", "urgency:labels=low|normal|high"
+    small = "--encoder", "tiny", "--epochs", 1, "--limit", 40, "--output", "runs/urgency"
+    assert "heavier" in run(program, *methods, *own, *small)
+    run("-c", USE)
 
 
 FILES = ("requirements.txt", "requirements-extras.txt", "requirements-dev.txt")

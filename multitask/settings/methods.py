@@ -32,8 +32,9 @@ ROLES: dict[str, type[Settings]] = {
     "optimizer": Optimizer,
 }
 # By name, since pretrain depends on this package.
-for module in ("tasks.contrastive", "tasks.lacon", "pretrain.objectives"):
-    import_module(module)
+import_module("tasks.contrastive")
+import_module("tasks.lacon")
+import_module("pretrain.objectives")
 
 
 def load_methods(file: str) -> None:
