@@ -22,7 +22,7 @@ class OnePackage(BuildHookInterface[Any]):
             return
         builder, scripts = self.build_config.builder, self.metadata.core.scripts
         packages = "|".join(builder.target_config["only-include"])
-        # Examples of docstrings and the code on a model card are rewritten, too.
+        # Only these two forms, also in examples of texts; a test finds other ones.
         imported = re.compile(
             rf'\bfrom (?=(?:{packages})\b[\w.]* import )|\bimport_module\("(?=(?:{packages})\b)'
         )
