@@ -95,7 +95,7 @@ def test_no_file_of_the_wheel_imports_a_package_by_its_name_in_the_tree(files):
         if name.endswith(".py"):
             modules = modules_of(ast.parse(text))
             assert not {one.split(".")[0] for one in modules} & {*PACKAGES}, name
-            assert not re.search(rf"\b(from|import) ({'|'.join(PACKAGES)})\b.* import ", text), name
+    assert f"from {PACKAGE}.serving import load\n" in files[f"{PACKAGE}/serving/card.py"]  # a text
 
 
 def test_an_editable_install_is_the_tree(tmp_path):
