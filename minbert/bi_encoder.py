@@ -214,7 +214,8 @@ class BiEncoder(nn.Module):
         """Encode the tokens of n sentences as `numpy.float32 (n, H)`, in order.
 
         `count` is called with the number of sentences of each pass, for a progress bar. `pool`,
-        with this output `width`, replaces the model's pooling.
+        with this output `width`, replaces the model's pooling. Raise EncoderError for embeddings
+        that are not finite.
         """
         precision = self.choose_precision(precision).precision
         size = len(tokens), width or self.width
@@ -240,6 +241,8 @@ class BiEncoder(nn.Module):
                     count(done)
         finally:
             self.encoder.train(training)
+        if not result.square().sum(1).isfinite().all():  # their length, by which some divide
+            raise EncoderError("expected finite embeddings: weights of the encoder are too large")
         return (F.normalize(result) if normalize else result).cpu().numpy()
 
     def save_pretrained(self, folder: str | Path) -> None:

@@ -89,7 +89,7 @@ def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
     An absent key means transformers' default. Raises EncoderError for an unsupported model: another
     `model_type`, relative positions, a decoder, an unknown activation.
     """
-    model_type = str(content.get("model_type"))
+    model_type = str(content.get("model_type") or type_without_name(content))
     positions = content.get("position_embedding_type") or "absolute"
     if model_type not in MODEL_TYPES:
         known = ", ".join(MODEL_TYPES)
@@ -100,6 +100,13 @@ def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
         raise EncoderError("is_decoder: expected false (an encoder), found true")
     given = {key: value for key, value in content.items() if value is not None}
     return converted(TYPE_DEFAULTS[model_type] | given, EncoderConfig)
+
+
+def type_without_name(content: Mapping[str, Any]) -> str | None:
+    """Return the model type of a `config.json` of BERT without one; None for other content."""
+    # RoBERTa's family, whose tensors have the same names, has other numbers here.
+    of_bert = content.get("type_vocab_size") == 2 and not content.get("pad_token_id")
+    return "bert" if of_bert and "hidden_size" in content else None
 
 
 def converted(content: Mapping[str, Any], kind: type[Config]) -> Config:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from common.errors import EncoderError
+from common.errors import EncoderError, SettingsError
 from common.files import (
     EXPORTED,
     HEADS,
@@ -174,17 +174,21 @@ def tokenizer_of(
     max_tokens: int | None,
     name: str | Path,
 ) -> Tokenizer:
-    """Return the tokenizer of a folder, with its limit or `max_tokens`; raise EncoderError."""
+    """Return the tokenizer of a folder, with its limit or `max_tokens`.
+
+    Raise EncoderError, or SettingsError for a limit above the encoder's."""
     limit = min(settings.max_tokens or config.max_tokens, config.max_tokens)
     if max_tokens is not None and not 3 <= max_tokens <= config.max_tokens:
-        raise EncoderError(
+        raise SettingsError(
             f"max_tokens: expected a whole number from 3 to {config.max_tokens}, the longest "
             f"text of {name}, found {max_tokens!r:.40}"
         )
     tokenizer = load_tokenizer(folder, config.family, max_tokens or limit, settings.lower)
-    if (found := tokenizer.backend.get_vocab_size()) > config.vocab_size:
-        line = f"expected at most {config.vocab_size} tokens (config.json)"
-        raise EncoderError(f"{folder}: {line}, found a tokenizer with {found}")
+    backend = tokenizer.backend
+    largest = max((*backend.get_vocab().values(), *backend.encode("", "").ids))
+    if largest >= config.vocab_size:
+        line = f"expected ids of tokens below {config.vocab_size} (vocab_size in config.json)"
+        raise EncoderError(f"{folder}: {line}, found a tokenizer with {largest}")
     return tokenizer
 
 

@@ -89,18 +89,15 @@ def minilm_folder() -> Path:
 
 def download(repo: str, name: str, revision: str | None = None) -> Path:
     """Download `repo` at a revision or the newest one; without a network, use the cache."""
-    from huggingface_hub import model_info, snapshot_download
+    from huggingface_hub import snapshot_download
 
-    weights = SAFETENSORS
     try:
-        files = [file.rfilename for file in model_info(repo, revision=revision).siblings or []]
-        if not any(file.endswith(".safetensors") for file in files):
-            weights = PICKLED
-    except Exception:  # the library does not wrap the errors of its HTTP client
-        pass  # below, it looks in its cache
-    try:
-        patterns = SMALL_FILES + weights
-        return Path(snapshot_download(repo, revision=revision, allow_patterns=patterns))
+        for weights in (SAFETENSORS, PICKLED):  # a pickle only if there is no other file
+            patterns = SMALL_FILES + weights
+            folder = Path(snapshot_download(repo, revision=revision, allow_patterns=patterns))
+            if any(folder.glob(weights[0])):
+                break
+        return folder
     except Exception as error:
         reason = str(error).strip().partition("\n")[0]
         raise EncoderError(

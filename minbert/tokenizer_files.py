@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers, processors
 
-from common.errors import EncoderError
+from common.errors import EncoderError, Notice
 from common.files import check_regular, read_json_if_any
 from minbert.tokenizer import Tokenizer
 
@@ -20,6 +22,7 @@ NORMALIZER = {  # settings in tokenizer_config.json, and their names in BERT's n
     "strip_accents": "strip_accents",
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
+UNUSUAL = "\U0001f9ff"  # unknown to most vocabularies
 ROBERTA = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
@@ -32,20 +35,32 @@ def load_tokenizer(folder: Path, family: str, max_tokens: int, lower: bool = Fal
     if settings.get("truncation_side", "right") != "right":
         raise EncoderError(f"{folder}: expected truncation_side right, found left")
     try:
-        backend = read_backend(folder, family)
+        backend = read_backend(folder, family, settings)
         apply_settings(backend, settings)
+        if not backend.num_special_tokens_to_add(False):
+            raise EncoderError(f"{folder}: expected a tokenizer that adds special tokens")
+        check_template(json.loads(backend.post_processor.__getstate__()))
         found = Tokenizer(backend, max_tokens, lower, settings)
-    except EncoderError:
+        backend.encode(UNUSUAL)
+    except (EncoderError, KeyboardInterrupt):
         raise
-    except Exception as error:  # the library has no class for its own errors
+    except BaseException as error:  # the library has no class for its errors, and it also panics
         reason = " ".join(str(error).split())
         raise EncoderError(f"{folder}: the tokenizer's files cannot be read: {reason}") from error
-    if not backend.num_special_tokens_to_add(False):
-        raise EncoderError(f"{folder}: expected a tokenizer that adds special tokens, found none")
     return found
 
 
-def read_backend(folder: Path, family: str) -> tokenizers.Tokenizer:
+def check_template(processor: dict[str, Any]) -> None:
+    """Raise ValueError for special tokens that the library would look up in vain, and panic."""
+    for one in processor.get("processors", [processor]):
+        pieces = [piece for key in ("single", "pair") for piece in one.get(key, ())]
+        names = {piece["SpecialToken"]["id"] for piece in pieces if "SpecialToken" in piece}
+        if unknown := names - one.get("special_tokens", {}).keys():
+            raise ValueError(f"the special token {min(unknown)} has no id")
+
+
+def read_backend(folder: Path, family: str, settings: dict[str, Any]) -> tokenizers.Tokenizer:
+    """Read the tokenizer's files; let `settings` say if a `vocab.txt` without settings is cased."""
     files = [folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")]
     for file in files:
         check_regular(file, EncoderError)
@@ -53,7 +68,12 @@ def read_backend(folder: Path, family: str) -> tokenizers.Tokenizer:
     if one.exists():
         return tokenizers.Tokenizer.from_file(str(one))
     if family == "bert" and words.exists():
-        return tokenizers.BertWordPieceTokenizer.from_file(str(words))._tokenizer
+        backend = tokenizers.BertWordPieceTokenizer.from_file(str(words))._tokenizer
+        if "do_lower_case" not in settings and is_cased(backend):
+            settings["do_lower_case"] = False
+            line = "its words have capitals, so texts keep theirs; do_lower_case in "
+            warnings.warn(f"{words}: {line}tokenizer_config.json decides", Notice, stacklevel=2)
+        return backend
     if family == "roberta" and pieces.exists() and merges.exists():
         backend = tokenizers.ByteLevelBPETokenizer.from_file(str(pieces), str(merges))._tokenizer
         begin, end = (backend.token_to_id(name) for name in ("<s>", "</s>"))
@@ -64,6 +84,12 @@ def read_backend(folder: Path, family: str) -> tokenizers.Tokenizer:
         return backend
     vocabulary = "vocab.txt" if family == "bert" else "vocab.json with merges.txt"
     raise EncoderError(f"{folder}: expected tokenizer.json or {vocabulary}, found neither")
+
+
+def is_cased(backend: tokenizers.Tokenizer) -> bool:
+    """Return whether more than a twentieth of the words has capitals."""
+    words = [one for one in backend.get_vocab() if not one.startswith("[")]
+    return sum(one != one.lower() for one in words) > len(words) / 20
 
 
 def apply_settings(backend: tokenizers.Tokenizer, settings: Mapping[str, Any]) -> None:

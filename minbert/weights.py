@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import pickle
 import re
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
@@ -37,10 +40,34 @@ LAYER_NAMES = {
     "down": ("output.dense",),
     "output_norm": ("output.LayerNorm",),
 }
-# Of other models in which the encoder is a part, and their heads, which are left out.
-PREFIX = re.compile(r"^((bert|roberta|model|module|_orig_mod|0\.auto_model)\.)+")
-HEADS = re.compile(r"^((pooler|cls|lm_head|classifier|qa_outputs|mlp)\.|embeddings\.position_ids$)")
-OLD_NAMES = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
+WORDS = EMBEDDING_NAMES["embeddings.word.weight"][0]
+PARTS = re.compile(r"(embeddings|encoder)\.")  # an encoder's own, in front of which is a prefix
+# Names of old checkpoints, and of the BERT of Stanford's course CS224N.
+OTHER_NAMES = {
+    "LayerNorm.gamma": "LayerNorm.weight",
+    "LayerNorm.beta": "LayerNorm.bias",
+    "word_embedding.": "embeddings.word_embeddings.",
+    "pos_embedding.": "embeddings.position_embeddings.",
+    "tk_type_embedding.": "embeddings.token_type_embeddings.",
+    "embed_layer_norm.": "embeddings.LayerNorm.",
+    "bert_layers.": "encoder.layer.",
+    "self_attention.": "attention.self.",
+    "attention_dense.": "attention.output.dense.",
+    "attention_layer_norm.": "attention.output.LayerNorm.",
+    "interm_dense.": "intermediate.dense.",
+    "out_dense.": "output.dense.",
+    "out_layer_norm.": "output.LayerNorm.",
+}
+# What trainers pickle beside the weights: settings, and the states of random generators.
+PLAIN = [
+    argparse.Namespace,
+    SimpleNamespace,
+    *(np.ndarray, np.dtype, np.dtypes.UInt32DType),
+    *(
+        (np._core.multiarray._reconstruct, f"numpy.{core}.multiarray._reconstruct")
+        for core in ("core", "_core")
+    ),
+]
 
 
 def save_tensors(
@@ -106,17 +133,23 @@ def read_checkpoint(folder: Path) -> tuple[Path, dict[str, Tensor]]:
 
 
 def read_pickled(file: Path) -> dict[str, Tensor]:
-    """Read a file of `torch.save`; raise EncoderError for content other than tensors."""
+    """Read the tensors of a file of `torch.save`, also those that a trainer keeps with its state.
+
+    Raise EncoderError for content other than tensors. No code in the file is run.
+    """
     check_regular(file, EncoderError)
     try:
-        content: Any = torch.load(file, "cpu", weights_only=True)
+        with torch.serialization.safe_globals(PLAIN):
+            content: Any = torch.load(file, "cpu", weights_only=True)
     except pickle.UnpicklingError as error:  # weights_only refuses a pickle that would run code
         raise EncoderError(
             f"{file}: expected only tensors, found a pickle that is damaged or would run code; "
             "no code was run"
         ) from error
-    except (RuntimeError, OSError, EOFError) as error:
-        raise EncoderError(f"{file}: the weights cannot be read: {error}") from error
+    except Exception as error:  # a damaged file raises many different classes
+        raise EncoderError(f"{file}: the weights cannot be read: {error!r}") from error
+    for key in ("state_dict", "model", "model_state_dict"):
+        content = content.get(key, content) if isinstance(content, dict) else None
     if not isinstance(content, dict) or not all(isinstance(t, Tensor) for t in content.values()):
         raise EncoderError(f"{file}: expected a dict of tensors, found other content")
     return content
@@ -125,24 +158,32 @@ def read_pickled(file: Path) -> dict[str, Tensor]:
 def from_checkpoint(
     tensors: Mapping[str, Tensor], config: EncoderConfig, source: Path
 ) -> tuple[dict[str, Tensor], list[str]]:
-    """Convert checkpoint tensors to (our state dict in float32, names of the heads' tensors).
+    """Convert checkpoint tensors to (our state dict in float32, names of the tensors left out).
 
-    Prefixes of other models are removed, and the old names gamma and beta replaced. Raises
-    EncoderError with the name of a tensor that is missing, unexpected, duplicate, of the wrong
-    shape, not floating-point or not finite.
+    The encoder may be a part of another model, whose other parts are left out. Raises EncoderError
+    with the name of a tensor that is missing, unexpected, of the wrong shape, not floating-point or
+    not finite.
     """
+    names = {}
+    for original in tensors:
+        name = original
+        for other, ours in OTHER_NAMES.items():
+            name = name.replace(other, ours)
+        names[original] = name
+    prefixes = [one.removesuffix(WORDS) for one in names.values() if one.endswith(WORDS)]
+    if len(prefixes) != 1:
+        found = f"found {' and '.join(prefixes)}" if prefixes else "found none"
+        raise EncoderError(f"{source}: expected one encoder with a tensor {WORDS!r}, {found}")
     theirs: dict[str, Tensor] = {}
-    heads = []
-    for original, tensor in tensors.items():
-        name = PREFIX.sub("", original)
-        for old, new in OLD_NAMES:
-            name = name.replace(old, new)
-        if HEADS.match(name):
-            heads.append(original)
-        elif name in theirs:
-            raise EncoderError(f"{source}: {name!r}: expected one tensor of this name, found two")
+    left_out = []
+    for original, name in names.items():
+        part = name.removeprefix(prefixes[0])
+        if name.endswith("_ids"):  # numbers of positions, which are no weights
+            continue
+        if name.startswith(prefixes[0]) and PARTS.match(part):
+            theirs[part] = tensors[original]
         else:
-            theirs[name] = tensor
+            left_out.append(original)
     with torch.device("meta"):
         shapes = {name: value.shape for name, value in Encoder(config).state_dict().items()}
     table = name_table(config)
@@ -157,7 +198,7 @@ def from_checkpoint(
     ours = {
         name: torch.cat([theirs[one] for one in parts]).float() for name, parts in table.items()
     }
-    return ours, heads
+    return ours, left_out
 
 
 def check_shapes(
@@ -188,10 +229,10 @@ def to_checkpoint(encoder: Encoder) -> dict[str, Tensor]:
 
 
 def load_transformer(folder: Path, config: EncoderConfig) -> tuple[Encoder, list[str]]:
-    """Return an encoder with the weights of `folder`, and the names of the heads' tensors."""
+    """Return an encoder with the weights of `folder`, and the names of tensors left out."""
     source, tensors = read_checkpoint(folder)
-    state, heads = from_checkpoint(tensors, config, source)
+    state, left_out = from_checkpoint(tensors, config, source)
     with torch.device("meta"):  # skips the initialisation, which would be overwritten
         encoder = Encoder(config)
     encoder.load_state_dict(state, assign=True)
-    return encoder.requires_grad_(True), heads
+    return encoder.requires_grad_(True), left_out

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from common.errors import RunError, SettingsError, one_line
 from common.files import BRANCHES, HEADS, is_run
+from common.text import first_names
 from minbert.bi_encoder import BiEncoder
 from minbert.config import BiLSTMConfig, transformer_config
 from minbert.device import choose_device, warn_if_slow
@@ -115,7 +116,8 @@ def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:
     """Return an encoder with the pooling and limit of tokens of a configuration."""
     found = BiEncoder.from_pretrained(source, config.pooling, config.max_tokens)
     if found.skipped_tensors:
-        print(one_line(f"encoder: without {', '.join(found.skipped_tensors)}"), flush=True)
+        parts = first_names(found.skipped_tensors)
+        print(one_line(f"encoder: left out what is not a part of it: {parts}"), flush=True)
     return found
 
 

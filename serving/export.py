@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError, UserError
-from common.files import EXPORTED, atomic_path, write_json
+from common.files import EXPORTED, atomic_path, complete_folder, write_json
 from common.settings import is_users
 from minbert.config import transformer_config
 from minbert.folder import save_encoder, write_embedding, write_limit
@@ -70,6 +70,8 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
         write_embedding(folder, bi_encoder.sentence_settings)
     else:
         model.model.save(folder)
+    write_settings(model, folder)
+    complete_folder(folder, {})  # checksums, which loading compares
     if kind == "onnx":
         from serving.onnx_export import reason_without, write_heads, write_onnx
 
@@ -79,7 +81,6 @@ def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind:
         lines = [
             f"{n}: not in heads.onnx, because its head {why}" for n, why in reasons.items() if why
         ]
-    write_settings(model, folder)
     (folder / "README.md").write_text(card(model, metrics, kind), "utf-8")
     return lines
 

@@ -21,6 +21,7 @@ from minbert.sentences import check_texts
 from minbert.tokenizer import warn_of_truncation
 from multitask.assembly import load_trained
 from multitask.config_tasks import build_tasks
+from multitask.loop.evaluation import check_scores
 from multitask.model import EncoderWithHeads
 from multitask.runs import CALIBRATION, Run
 from multitask.settings.config import RunConfig
@@ -197,6 +198,7 @@ class MultiTaskModel:
                     embeddings = tuple(next(parts) for _ in tokens[name])
                     scores = self.tasks_by_name[name].scores(model.heads[name], embeddings)
                     found[name] = scores.float().cpu().numpy()
+                    check_scores(self.tasks_by_name[name], found[name])
         return found
 
     def encode(

@@ -43,9 +43,15 @@ def score_split(
             progress.update(len(rows))
     assert scores is not None, "a split has an example"
     found = processes.all_reduce_sum(scores).cpu().numpy()
-    if len(invalid := found[~np.isfinite(found)]):
-        raise RunError(f"{task.name}: expected finite scores, found {invalid[0]}")
+    check_scores(task, found)
     return found
+
+
+def check_scores(task: Task, found: np.ndarray) -> None:
+    """Raise RunError for scores that are not finite."""
+    if len(invalid := found[~np.isfinite(found)]):
+        line = "weights of the encoder or of the head are too large"
+        raise RunError(f"{task.name}: expected finite scores, found {invalid[0]}: {line}")
 
 
 def evaluate(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from common.errors import EncoderError
+from common.errors import EncoderError, SettingsError
 from minbert import BiEncoder
 from minbert.folder import SentenceSettings, read_sentence_settings, write_sentence_settings
 
@@ -62,7 +62,7 @@ def test_the_length_limit_is_at_most_the_position_table(bert_folder, edit_json, 
     model = BiEncoder.from_pretrained(bert_folder)
     assert model.tokenizer.max_tokens == expected
     assert model.tokenizer(["the cat " * 100]).lengths.tolist() == [expected]
-    with pytest.raises(EncoderError, match=r"from 3 to 40, .*, found 41$"):
+    with pytest.raises(SettingsError, match=r"from 3 to 40, .*, found 41$"):
         BiEncoder.from_pretrained(bert_folder, max_tokens=41)
     BiEncoder.from_pretrained(bert_folder, max_tokens=7).save_pretrained(bert_folder)
     assert BiEncoder.from_pretrained(bert_folder).tokenizer.max_tokens == 7
