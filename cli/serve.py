@@ -7,7 +7,6 @@ passes of the encoder. A request that is not complete after 10 seconds is refuse
 from __future__ import annotations
 
 import argparse
-import socket
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -32,21 +31,18 @@ def add_flags(parser: Parser) -> None:
 def main(args: argparse.Namespace, parser: Parser) -> int:
     from multitask.runs import Run
     from serving.model import load
-    from serving.server import make_app, server_of
+    from serving.server import Server, Service
 
     machine = RunConfig(**parser.given(args))
     model = load(args.run, machine.device)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     name, metrics = Path(args.run).resolve().name, Run(Path(args.run)).metrics
     hosts = ("127.0.0.1", "localhost", args.host) if args.host != "0.0.0.0" else ("*",)
-    app = make_app(model, name, metrics, hosts, precision.precision)
-    # Bound here, so that errors are reported in one line and the port is known.
-    with socket.create_server((args.host, args.port)) as listening:
-        # Without this, the second packet of an answer waits for the client's acknowledgement.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        port = listening.getsockname()[1]
+    service = Service(model, name, metrics, precision.precision)
+    with Server((args.host, args.port), service, hosts) as server:
         if machine.precision == "auto":
             print(precision, file=sys.stderr, flush=True)
-        print(f"open http://{args.host}:{port}/ in a browser; press Ctrl-C to stop", flush=True)
-        server_of(app).run(sockets=[listening])
+        address = f"http://{args.host}:{server.server_address[1]}/"
+        print(f"open {address} in a browser; press Ctrl-C to stop", flush=True)
+        server.serve_forever()
     return 0

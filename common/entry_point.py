@@ -20,7 +20,6 @@ OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 # The extra of this project's package that installs a module (pyproject.toml).
 EXTRAS = {
     **dict.fromkeys(("jinja2", "matplotlib"), "reports"),
-    **dict.fromkeys(("fastapi", "starlette", "uvicorn"), "serve"),
     **dict.fromkeys(("onnx", "transformers"), "export"),
     "datasets": "data",
 }

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import safetensors.torch
 import torch
+from numpy._core.multiarray import _reconstruct
 from safetensors import SafetensorError
 from torch import Tensor
 
@@ -41,7 +42,6 @@ LAYER_NAMES = {
     "output_norm": ("output.LayerNorm",),
 }
 WORDS = EMBEDDING_NAMES["embeddings.word.weight"][0]
-PARTS = re.compile(r"(embeddings|encoder)\.")  # an encoder's own, in front of which is a prefix
 # Names of old checkpoints, and of the BERT of Stanford's course CS224N.
 OTHER_NAMES = {
     "LayerNorm.gamma": "LayerNorm.weight",
@@ -59,14 +59,9 @@ OTHER_NAMES = {
     "out_layer_norm.": "output.LayerNorm.",
 }
 # What trainers pickle beside the weights: settings, and the states of random generators.
-PLAIN = [
-    argparse.Namespace,
-    SimpleNamespace,
-    *(np.ndarray, np.dtype, np.dtypes.UInt32DType),
-    *(
-        (np._core.multiarray._reconstruct, f"numpy.{core}.multiarray._reconstruct")
-        for core in ("core", "_core")
-    ),
+PLAIN: list[Any] = [
+    *(argparse.Namespace, SimpleNamespace, np.ndarray, np.dtype, np.dtypes.UInt32DType),
+    *((_reconstruct, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")),
 ]
 
 
@@ -150,7 +145,9 @@ def read_pickled(file: Path) -> dict[str, Tensor]:
         raise EncoderError(f"{file}: the weights cannot be read: {error!r}") from error
     for key in ("state_dict", "model", "model_state_dict"):
         content = content.get(key, content) if isinstance(content, dict) else None
-    if not isinstance(content, dict) or not all(isinstance(t, Tensor) for t in content.values()):
+    if not isinstance(content, dict) or not all(
+        isinstance(name, str) and isinstance(one, Tensor) for name, one in content.items()
+    ):
         raise EncoderError(f"{file}: expected a dict of tensors, found other content")
     return content
 
@@ -164,26 +161,15 @@ def from_checkpoint(
     with the name of a tensor that is missing, unexpected, of the wrong shape, not floating-point or
     not finite.
     """
-    names = {}
-    for original in tensors:
-        name = original
-        for other, ours in OTHER_NAMES.items():
-            name = name.replace(other, ours)
-        names[original] = name
+    names = {original: bert_name(original) for original in tensors}
     prefixes = [one.removesuffix(WORDS) for one in names.values() if one.endswith(WORDS)]
     if len(prefixes) != 1:
-        found = f"found {' and '.join(prefixes)}" if prefixes else "found none"
+        found = f"found {len(prefixes) or 'none'}"
         raise EncoderError(f"{source}: expected one encoder with a tensor {WORDS!r}, {found}")
-    theirs: dict[str, Tensor] = {}
-    left_out = []
-    for original, name in names.items():
-        part = name.removeprefix(prefixes[0])
-        if name.endswith("_ids"):  # numbers of positions, which are no weights
-            continue
-        if name.startswith(prefixes[0]) and PARTS.match(part):
-            theirs[part] = tensors[original]
-        else:
-            left_out.append(original)
+    own = re.compile(rf"{re.escape(prefixes[0])}((embeddings|encoder)\..*)")
+    weights = {one: name for one, name in names.items() if not name.endswith("_ids")}
+    matches = {one: own.fullmatch(name) for one, name in weights.items()}
+    theirs = {match[1]: tensors[one] for one, match in matches.items() if match}
     with torch.device("meta"):
         shapes = {name: value.shape for name, value in Encoder(config).state_dict().items()}
     table = name_table(config)
@@ -198,7 +184,14 @@ def from_checkpoint(
     ours = {
         name: torch.cat([theirs[one] for one in parts]).float() for name, parts in table.items()
     }
-    return ours, left_out
+    return ours, [one for one, match in matches.items() if not match]
+
+
+def bert_name(name: str) -> str:
+    """Return the name of a tensor in BERT's newer checkpoints."""
+    for other, ours in OTHER_NAMES.items():
+        name = name.replace(other, ours)
+    return name
 
 
 def check_shapes(

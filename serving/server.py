@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import TCPServer, ThreadingMixIn
+from threading import Lock, Timer
 from typing import Annotated, Any
 
-import h11
-import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse, Response
-from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
-from starlette.middleware.trustedhost import TrustedHostMiddleware
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import msgspec
+from msgspec import Meta
 
-from common.errors import RunError, UserError
+from common.errors import RunError, UserError, one_line
 from serving.card import scores, settings
 from serving.model import MultiTaskModel
 from serving.prediction import EMPTY_TEXT, Prediction, is_empty
@@ -25,25 +24,23 @@ from tasks.base import Task
 
 PAGE = Path(__file__).with_name("page.html")
 SECONDS = 10.0  # for a client to send a request, and to take its answer
-CONNECTIONS = 64  # at most
 BYTES = 8 * 1024**2  # of a request, at most: the longest batch in JSON with escaped emoji
 
-Text = Annotated[str, Field(max_length=5000)] | None  # null is an empty text
+Text = Annotated[str, Meta(max_length=5000)] | None  # null is an empty text
+Row = Annotated[list[Text], Meta(min_length=1, max_length=2)]
 
 
-class PredictRequest(BaseModel, extra="forbid"):
+class PredictRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Rows of one or two texts each, and the tasks; without these, all that can read them."""
 
-    rows: list[Annotated[list[Text], Field(min_length=1, max_length=2)]] = Field(
-        min_length=1, max_length=64
-    )
+    rows: Annotated[list[Row], Meta(min_length=1, max_length=64)]
     tasks: list[str] | None = None
 
 
-class EncodeRequest(BaseModel, extra="forbid"):
+class EncodeRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Texts to embed; `normalize` for unit length, and a task of a run with branches."""
 
-    texts: list[Text] = Field(min_length=1, max_length=64)
+    texts: Annotated[list[Text], Meta(min_length=1, max_length=64)]
     normalize: bool | None = None
     task: str | None = None
 
@@ -56,119 +53,87 @@ class Batcher:
     """
 
     def __init__(self) -> None:
-        self.waiting: dict[Any, list[tuple[Sequence[Any], asyncio.Future[list[Any]]]]] = {}
-        self.pass_lock = asyncio.Lock()
+        self.waiting: dict[Any, list[tuple[Sequence[Any], Future[list[Any]]]]] = {}
+        self.lock, self.pass_lock = Lock(), Lock()
 
-    async def __call__(
-        self, run: Callable[..., list[Any]], rows: Sequence[Any], *kind: Any
-    ) -> list[Any]:
+    def __call__(self, run: Callable[..., list[Any]], rows: Sequence[Any], *kind: Any) -> list[Any]:
         """Return an answer for each row of a request."""
-        answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-        self.waiting.setdefault((run, kind), []).append((rows, answer))
-        async with self.pass_lock:
+        answer: Future[list[Any]] = Future()
+        with self.lock:
+            self.waiting.setdefault((run, kind), []).append((rows, answer))
+        with self.pass_lock:
             if not answer.done():  # no pass has taken it along
-                await asyncio.shield(self.answer_all(run, kind))  # others wait for it, too
-        return await answer
+                with self.lock:
+                    batch = self.waiting.pop((run, kind))
+                self.answer_all(batch, run, kind)
+        return answer.result()
 
-    async def answer_all(self, run: Callable[..., list[Any]], kind: Any) -> None:
-        batch = self.waiting.pop((run, kind))
+    def answer_all(self, batch: Sequence[Any], run: Callable[..., list[Any]], kind: Any) -> None:
         try:
-            every = [row for rows, _ in batch for row in rows]
-            found = iter(await run_in_threadpool(run, every, *kind))
+            found = iter(run([row for rows, _ in batch for row in rows], *kind))
             for rows, answer in batch:
-                part = [next(found) for _ in rows]
-                if not answer.done():
-                    answer.set_result(part)
+                answer.set_result([next(found) for _ in rows])
         except Exception as error:
             for _, answer in batch:
-                if not answer.done():
-                    answer.set_exception(error)
+                answer.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
 
 
-def make_app(
-    model: MultiTaskModel,
-    run: str = "a run",
-    metrics: Mapping[str, Any] | None = None,
-    hosts: Sequence[str] = ("127.0.0.1", "localhost"),
-    precision: str = "fp32",
-) -> FastAPI:
-    """Build the application: the page at `/`, and its JSON interface, described at `/openapi.json`.
+class Service:
+    """The answers of a run. `run` and its `metrics` are shown on the page."""
 
-    `run` and its `metrics` are shown on the page. Only requests for `hosts` are accepted, so that
-    pages of other sites cannot send any.
-    """
-    app = FastAPI(title="Predictions for sentences", docs_url=None, redoc_url=None)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
-    batcher, shared = Batcher(), model.model.bi_encoder
+    def __init__(
+        self,
+        model: MultiTaskModel,
+        run: str = "a run",
+        metrics: Mapping[str, Any] | None = None,
+        precision: str = "fp32",
+    ) -> None:
+        self.model, self.run, self.metrics, self.precision = model, run, metrics, precision
+        self.shared, self.batcher = model.model.bi_encoder, Batcher()
 
-    def predicted(rows: Sequence[Sequence[str]], *names: str) -> list[dict[str, Any]]:
-        found = model.predict_window(list(zip(*rows, strict=True)), names, precision)
-        return [
-            {name: answer(model.tasks_by_name[name], one, row) for name, one in found.items()}
-            for row in range(len(rows))
-        ]
-
-    def embedded(texts: Sequence[str], task: str | None, normalize: bool) -> list[Any]:
-        tokens, encoder = shared.tokenizer(texts), model.model.bi_encoder_of(task)
-        vectors = encoder.encode_window(tokens, precision, normalize=normalize).tolist()
-        return list(zip(vectors, tokens.truncated.tolist(), strict=True))
-
-    @app.get("/", include_in_schema=False)
-    def page() -> FileResponse:
-        return FileResponse(PAGE)
-
-    @app.get("/about")
-    def about() -> dict[str, Any]:
+    def about(self) -> dict[str, Any]:
         """Return the run's name, settings and scores, and its tasks."""
+        model, metrics = self.model, self.metrics
         encoder = Path(model.config.encoder).name
         return {
-            "run": run,
+            "run": self.run,
             "settings": [["encoder", encoder], ["tasks", " ".join(model.tasks)], *settings(model)],
             "scores": scores(metrics) if metrics and "dev" in metrics else [],
             "tasks": [{"name": n, "texts": task.texts} for n, task in model.tasks_by_name.items()],
-            "max_tokens": shared.tokenizer.max_tokens,
+            "max_tokens": self.shared.tokenizer.max_tokens,
         }
 
-    @app.post("/predict")
-    async def predict(request: PredictRequest) -> dict[str, Any]:
+    def predict(self, body: bytes) -> dict[str, Any]:
         """Return the answers by task for each of at most 64 rows, in their order."""
+        request = msgspec.json.decode(body, type=PredictRequest)
         if len({len(row) for row in request.rows}) > 1:
             raise RunError("rows: expected only texts or only pairs, found both")
-        names = model.chosen(request.tasks, len(request.rows[0]))
-        read = max(model.tasks_by_name[name].texts for name in names)
+        names = self.model.chosen(request.tasks, len(request.rows[0]))
+        read = max(self.model.tasks_by_name[name].texts for name in names)
         rows = [[text or "" for text in row[:read]] for row in request.rows]
-        return {"rows": await batcher(predicted, rows, *names)}
+        return {"rows": self.batcher(self.predicted, rows, *names)}
 
-    @app.post("/encode")
-    async def encode(request: EncodeRequest) -> dict[str, Any]:
+    def predicted(self, rows: Sequence[Sequence[str]], *names: str) -> list[dict[str, Any]]:
+        found = self.model.predict_window(list(zip(*rows, strict=True)), names, self.precision)
+        return [
+            {name: answer(self.model.tasks_by_name[name], one, row) for name, one in found.items()}
+            for row in range(len(rows))
+        ]
+
+    def encode(self, body: bytes) -> dict[str, Any]:
         """Return the embeddings of at most 64 texts, in their order."""
-        model.check_embeds_texts(request.task)
-        unit = shared.normalize if request.normalize is None else request.normalize
+        request = msgspec.json.decode(body, type=EncodeRequest)
+        self.model.check_embeds_texts(request.task)
+        unit = self.shared.normalize if request.normalize is None else request.normalize
         texts = [text or "" for text in request.texts]
-        found = await batcher(embedded, texts, request.task, unit)
+        found = self.batcher(self.embedded, texts, request.task, unit)
         vectors = [None if is_empty(t) else v for t, (v, _) in zip(texts, found, strict=True)]
         return {"embeddings": vectors, "cut": [cut for _, cut in found]}
 
-    @app.middleware("http")
-    async def limit(
-        request: Request, call_next: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
-        length = request.headers.get("content-length", "0")
-        if int(length) > BYTES or "transfer-encoding" in request.headers:  # of unknown length
-            return JSONResponse({"detail": f"expected a Content-Length up to {BYTES}"}, 413)
-        return await call_next(request)
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        return JSONResponse({"detail": f"{place or 'request'}: {first['msg']}"}, 422)
-
-    @app.exception_handler(UserError)
-    async def unusable(_: Request, error: UserError) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, 422)
-
-    return app
+    def embedded(self, texts: Sequence[str], task: str | None, normalize: bool) -> list[Any]:
+        tokens, encoder = self.shared.tokenizer(texts), self.model.model.bi_encoder_of(task)
+        vectors = encoder.encode_window(tokens, self.precision, normalize=normalize).tolist()
+        return list(zip(vectors, tokens.truncated.tolist(), strict=True))
 
 
 def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
@@ -195,54 +160,102 @@ def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
     }
 
 
-class DeadlineProtocol(H11Protocol):
-    """uvicorn's HTTP protocol with a deadline for sending a request, and for taking its answer.
+class Handler(BaseHTTPRequestHandler):
+    """Answers the one request of a connection.
 
-    uvicorn itself waits forever for the rest of a request, and for a client that does not read.
+    A client has `SECONDS` to send its request, and as long to take the answer.
     """
 
-    timer: asyncio.TimerHandle | None = None
+    server: Server
+    disable_nagle_algorithm, late = True, False
 
-    def at_deadline(self, end: Callable[[], None]) -> None:
-        """Call a function when the time from now on is over, in place of the one before."""
-        if self.timer is not None:
-            self.timer.cancel()
-        self.timer = self.loop.call_later(SECONDS, end)
+    def setup(self) -> None:
+        super().setup()
+        self.deadline = Timer(SECONDS, self.end_request)
+        self.deadline.daemon = True
+        self.deadline.start()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
-        self.at_deadline(self.end_unfinished)
+    def end_request(self) -> None:
+        """Let reading find the end of a request that is not complete."""
+        self.late = True
+        with suppress(OSError):  # the client has gone
+            self.connection.shutdown(socket.SHUT_RD)
 
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if not self.flow.write_paused:
-            self.at_deadline(self.end_unfinished)
+    def do_GET(self) -> None:
+        about = self.server.service.about
+        self.respond({"/": lambda _: PAGE.read_bytes(), "/about": lambda _: about()})
 
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self.at_deadline(self.transport.abort)
+    def do_POST(self) -> None:
+        service = self.server.service
+        self.respond({"/predict": service.predict, "/encode": service.encode})
 
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self.at_deadline(self.end_unfinished)
+    def respond(self, routes: Mapping[str, Callable[[bytes], Any]]) -> None:
+        """Answer a request with the function of its route, the page or JSON."""
+        status, content = self.result(routes)
+        kind = "text/html; charset=utf-8" if isinstance(content, bytes) else "application/json"
+        body = content if isinstance(content, bytes) else msgspec.json.encode(content)
+        self.connection.settimeout(SECONDS)  # of all bytes of an answer
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        if status == 413:  # a client that is still sending would not see the answer
+            self.connection.shutdown(socket.SHUT_WR)
+            while not self.late and self.rfile.read1(1 << 16):
+                pass
 
-    def end_unfinished(self) -> None:
-        """End a connection without a complete request."""
-        if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
-            if not self.transport.is_closing():
-                line = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n"
-                self.transport.write(line + b"\r\n")
-                self.transport.close()
-            self.at_deadline(self.transport.abort)  # of a client that does not take the line
+    def result(self, routes: Mapping[str, Callable[[bytes], Any]]) -> tuple[int, Any]:
+        """Return the status, and the content of the answer."""
+        host, path = self.headers.get("Host", ""), self.path.partition("?")[0]
+        length = self.headers.get("Content-Length", "0")
+        if not {"*", host.partition(":")[0].lower()} & {*self.server.hosts}:
+            return refusal(400, f"Host: expected {' or '.join(self.server.hosts)}, found {host}")
+        if path not in routes:
+            return refusal(404, f"expected {' or '.join(routes)}, found {path}")
+        sized = length.isdecimal() and len(length) < 10 and "Transfer-Encoding" not in self.headers
+        if not sized or int(length) > BYTES:
+            return refusal(413, f"expected a Content-Length up to {BYTES}")
+        body = self.rfile.read(int(length))
+        self.deadline.cancel()
+        if self.late or len(body) < int(length):
+            return refusal(408, f"expected the whole request within {SECONDS:g} seconds")
+        try:
+            return 200, routes[path](body)
+        except (UserError, msgspec.DecodeError, UnicodeError) as error:
+            return refusal(422, str(error))
+        except Exception as error:
+            return refusal(500, str(error))
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self.timer is not None:
-            self.timer.cancel()
+    def log_message(self, *message: object) -> None:
+        """Print nothing."""
+
+    def finish(self) -> None:
+        self.deadline.cancel()
+        super().finish()
 
 
-def server_of(app: Any) -> uvicorn.Server:
-    """Return a server for an application; its `run(sockets=[...])` starts it."""
-    limits: dict[str, Any] = {"limit_concurrency": CONNECTIONS, "http": DeadlineProtocol}
-    # No WebSockets: the application has none, and they would have no deadline.
-    return uvicorn.Server(uvicorn.Config(app, ws="none", log_level="warning", **limits))
+def refusal(status: int, line: str) -> tuple[int, dict[str, str]]:
+    return status, {"detail": one_line(line)}
+
+
+class Server(ThreadingMixIn, TCPServer):
+    """Serves a run at an address, one thread for each connection, until `serve_forever` ends.
+
+    Only requests for `hosts` are accepted, so that pages of other sites cannot send any.
+    """
+
+    daemon_threads, allow_reuse_address, request_queue_size = True, True, 128
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        service: Service,
+        hosts: Sequence[str] = ("127.0.0.1", "localhost"),
+    ) -> None:
+        super().__init__(address, Handler)
+        self.service, self.hosts = service, hosts
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):  # of a client that has gone
+            super().handle_error(request, client_address)

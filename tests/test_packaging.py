@@ -177,7 +177,7 @@ def test_the_pinned_versions_are_within_the_bounds_of_the_package():
 def test_the_first_file_pins_what_training_and_papers_need_and_the_brief_s_packages():
     assert {*bounds(), *bounds("papers"), *ASKED} <= set(pins("requirements.txt"))
     extras = set(pins("requirements-extras.txt"))
-    assert {*bounds("serve"), *bounds("data")} <= extras
+    assert {*bounds("data")} <= extras
 
 
 def test_a_missing_extra_is_reported_in_one_line(capsys):

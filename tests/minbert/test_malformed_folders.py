@@ -1,6 +1,7 @@
 """Invalid encoder folders cause one-line errors that name the file."""
 
 import json
+import pickle
 
 import peer_models
 import pytest
@@ -9,6 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from common.errors import EncoderError
 from minbert import BiEncoder
+from minbert.weights import WORDS
 
 NAME = "encoder.layer.1.output.dense.weight"
 WEIGHTS = "model.safetensors"
@@ -78,8 +80,8 @@ def changed(change):
         (changed(lambda one: one * float("nan")), f"{NAME!r}: expected finite numbers, found nan"),
         (changed(lambda one: one[:, 1:]), "expected shape (32, 48), found (32, 47)"),
         (lambda tensors: {k: v for k, v in tensors.items() if k != NAME}, f"{NAME!r}, found none"),
-        (lambda tensors: tensors | {"other": torch.zeros(2, 3)}, "'other' (2, 3)"),
-        (lambda tensors: tensors | {f"bert.{NAME}": torch.zeros(1)}, "one tensor of this name"),
+        (lambda tensors: tensors | {f"{NAME}.lora": torch.zeros(2, 3)}, ".lora' (2, 3)"),
+        (lambda tensors: tensors | {f"two.{WORDS}": torch.zeros(1)}, "expected one encoder"),
     ],
 )
 def test_a_wrong_tensor_is_refused_by_its_name(bert_folder, change, expected):
@@ -91,10 +93,48 @@ def test_a_wrong_tensor_is_refused_by_its_name(bert_folder, change, expected):
     assert expected in message
 
 
-def test_a_pickle_of_a_checkpoint_is_refused(bert_folder):
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (pickle.dumps({"epoch": 3}), "expected only tensors"),
+        (b"\x80\x02.", "cannot be read: Index"),
+    ],
+)
+def test_a_damaged_pickle_is_refused(bert_folder, content, expected):
     (bert_folder / WEIGHTS).unlink()
-    torch.save({"epoch": 3}, bert_folder / "pytorch_model.bin")
-    assert "expected a dict of tensors, found other content" in refusal(bert_folder)
+    (bert_folder / "pytorch_model.bin").write_bytes(content)
+    assert expected in refusal(bert_folder)
+
+
+def template(name):
+    """A post-processor that begins single texts as usual, and pairs with a token of this name."""
+    first = [{"SpecialToken": {"id": one, "type_id": 0}} for one in ("[CLS]", name)]
+    single = [{"Sequence": {"id": "A", "type_id": 0}}]
+    known = {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}}
+    several = {"single": [first[0], *single], "pair": [first[1], *single, *single]}
+    return {"type": "TemplateProcessing", **several, "special_tokens": known}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda content: content["model"]["vocab"].update(cat=5000), "found a tokenizer with 5000"),
+        (
+            lambda content: content["post_processor"].update(cls=["[CLS]", 400]),
+            "tokenizer with 400",
+        ),
+        (lambda content: content.update(post_processor=template("[NO]")), "token [NO] has no id"),
+        (lambda content: content["model"].update(unk_token="[NO]"), "Missing [UNK]"),
+        (lambda content: content.update(post_processor=None), "that adds special tokens"),
+    ],
+)
+def test_a_tokenizer_that_would_fail_later_is_refused(bert_folder, change, expected, capfd):
+    BiEncoder.from_pretrained(bert_folder).tokenizer.save(bert_folder)
+    content = json.loads((bert_folder / "tokenizer.json").read_text())
+    change(content)
+    (bert_folder / "tokenizer.json").write_text(json.dumps(content))
+    assert expected in refusal(bert_folder)
+    assert capfd.readouterr().err == ""
 
 
 def test_code_in_a_pickle_is_refused_and_not_run(bert_folder, tmp_path):

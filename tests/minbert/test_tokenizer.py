@@ -6,6 +6,7 @@ import numpy as np
 import peer_models
 import pytest
 
+from common.errors import Notice
 from minbert import tokenizer
 from minbert.tokenizer_files import load_tokenizer
 
@@ -80,6 +81,31 @@ def test_settings_beside_tokenizer_json_count_as_in_transformers(folder, setting
     ours.save(folder)
     saved = AutoTokenizer.from_pretrained(folder)(texts, truncation=True, max_length=30)
     assert saved["input_ids"] == expected["input_ids"]
+
+
+def test_a_vocabulary_with_capitals_is_read_cased_unless_a_setting_says_else(folder):
+    from transformers import AutoTokenizer
+
+    peer_models.write_wordpiece(folder)
+    lowered = rows(load_tokenizer(folder, "bert", 30)(TEXTS))
+    (folder / "tokenizer_config.json").unlink()
+    with pytest.warns(Notice, match="vocab.txt: its words have capitals"):
+        ours = load_tokenizer(folder, "bert", 30)
+    assert rows(ours(TEXTS)) != lowered
+    assert (
+        rows(ours(TEXTS))
+        == peer_tokenizer(folder, lower=False)(TEXTS, truncation=True, max_length=30)["input_ids"]
+    )
+    ours.save(folder)
+    (folder / "config.json").write_text('{"model_type": "bert"}')
+    assert AutoTokenizer.from_pretrained(folder)(["The"])["input_ids"] == rows(ours(["The"]))
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").unlink()
+    plain = [one for one in peer_models.PIECES if one == one.lower() or one[0] == "["]
+    (folder / "vocab.txt").write_text("\n".join(plain) + "\n", "utf-8")
+    assert rows(load_tokenizer(folder, "bert", 30)(["The"])) == rows(
+        load_tokenizer(folder, "bert", 30)(["the"])
+    )
 
 
 def test_byte_level_bpe_from_two_files_equals_the_single_file(tmp_path, folder):

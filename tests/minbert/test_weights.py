@@ -1,12 +1,18 @@
 """Checkpoints of all layouts give the same weights."""
 
+import argparse
+import random
+from types import SimpleNamespace
+
+import numpy as np
 import peer_models
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from common.errors import EncoderError
 from minbert import BiEncoder
-from minbert.weights import to_checkpoint
+from minbert.weights import OTHER_NAMES, to_checkpoint
 
 
 def weights(folder):
@@ -36,12 +42,13 @@ def test_every_tensor_of_a_plain_folder_is_read_and_the_pooler_listed(bert_folde
     ("kind", "prefix", "extra"),
     [
         ("BertForMaskedLM", "bert.", "cls.predictions.bias"),
-        ("BertForPreTraining", "bert.", "cls.seq_relationship.weight"),
-        ("RobertaForMaskedLM", "roberta.", "lm_head.dense.weight"),
+        ("BertForSequenceClassification", "bert.", "bert.pooler.dense.weight"),
+        ("BertForQuestionAnswering", "bert.", "qa_outputs.weight"),
+        ("RobertaForTokenClassification", "roberta.", "classifier.weight"),
         ("XLMRobertaForMaskedLM", "roberta.", "lm_head.layer_norm.bias"),
     ],
 )
-def test_a_pretraining_checkpoint_loses_prefix_and_head(tmp_path, kind, prefix, extra):
+def test_a_checkpoint_with_a_head_loses_prefix_and_head(tmp_path, kind, prefix, extra):
     peer_models.save(tmp_path, kind)
     found = weights(tmp_path)
     assert any(name.startswith(prefix) for name in found)
@@ -49,24 +56,68 @@ def test_a_pretraining_checkpoint_loses_prefix_and_head(tmp_path, kind, prefix, 
     assert extra in model.skipped_tensors
 
 
-@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.model.", "0.auto_model."])
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.model.", "0.auto_model.", "net.encoder."])
 def test_prefixes_of_other_models_and_their_heads_are_left_out(bert_folder, prefix):
     plain = weights(bert_folder)
-    heads = {f"{name}.weight": torch.zeros(2) for name in ("classifier", "qa_outputs", "mlp.dense")}
-    change(bert_folder, {f"{prefix}{name}": one for name, one in (plain | heads).items()})
+    heads = {f"{prefix}mlp.dense.weight": torch.zeros(2), "scorer.weight": torch.zeros(2)}
+    ids = {f"{prefix}embeddings.position_ids": torch.arange(40)[None]}
+    change(bert_folder, heads | ids | {f"{prefix}{name}": one for name, one in plain.items()})
     model = assert_loads_as(bert_folder, plain)
-    assert {f"{prefix}{name}" for name in heads} <= set(model.skipped_tensors)
+    pooler = {f"{prefix}pooler.dense.{kind}" for kind in ("weight", "bias")}
+    assert {*heads, *pooler} == {*model.skipped_tensors}
 
 
-def test_old_names_gamma_and_beta_are_read_and_position_ids_left_out(bert_folder):
+def pickled(folder, content):
+    (folder / "model.safetensors").unlink()
+    torch.save(content, folder / "pytorch_model.bin")
+
+
+def renamed(tensors, names):
+    found = {}
+    for original, one in tensors.items():
+        name = original
+        for new, old in names.items():
+            name = name.replace(old, new)
+        found[f"bert.{name}"] = one
+    return found
+
+
+STANFORD = dict([*OTHER_NAMES.items()][2:])
+STATE = {  # what the course's code keeps beside the weights
+    "args": argparse.Namespace(lr=1e-5),
+    "model_config": SimpleNamespace(hidden_size=32),
+    "system_rng": random.getstate(),
+    "numpy_rng": np.random.get_state(),
+    "torch_rng": torch.random.get_rng_state(),
+}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lambda plain: plain,
+        lambda plain: renamed(plain, dict([*OTHER_NAMES.items()][:2])),
+        lambda plain: {"state_dict": {f"model.{k}": v for k, v in plain.items()}, "epoch": 3},
+        lambda plain: {"model": {f"bert.{k}": v for k, v in plain.items()}, **STATE},
+        lambda plain: {"model": renamed(plain, STANFORD), **STATE},
+    ],
+    ids=["plain", "gamma and beta", "state_dict", "model", "the course's own names"],
+)
+def test_pickled_checkpoints_are_read(bert_folder, content):
     plain = weights(bert_folder)
-    old = {
-        f"bert.{k}".replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"): v
-        for k, v in plain.items()
-    }
-    change(bert_folder, old | {"bert.embeddings.position_ids": torch.arange(40)[None]})
-    model = assert_loads_as(bert_folder, plain)
-    assert "bert.embeddings.position_ids" in model.skipped_tensors
+    pickled(bert_folder, content(plain))
+    assert_loads_as(bert_folder, plain)
+
+
+@pytest.mark.parametrize(("kind", "same"), [("BertModel", True), ("RobertaModel", False)])
+def test_a_config_without_model_type_is_that_of_bert(tmp_path, edit_json, kind, same):
+    peer_models.save(tmp_path, kind)
+    edit_json(tmp_path / "config.json", model_type=None)
+    if same:
+        assert_loads_as(tmp_path, weights(tmp_path))
+    else:
+        with pytest.raises(EncoderError, match="model_type: expected one of bert, roberta"):
+            BiEncoder.from_pretrained(tmp_path)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -74,13 +125,6 @@ def test_a_half_precision_checkpoint_becomes_float32(bert_folder, dtype):
     half = {name: tensor.to(dtype) for name, tensor in weights(bert_folder).items()}
     change(bert_folder, half)
     assert_loads_as(bert_folder, half)
-
-
-def test_a_pickled_checkpoint_is_read(bert_folder):
-    plain = weights(bert_folder)
-    (bert_folder / "model.safetensors").unlink()
-    torch.save(plain, bert_folder / "pytorch_model.bin")
-    assert_loads_as(bert_folder, plain)
 
 
 def test_a_checkpoint_in_shards_is_read(bert_folder):

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 from tolerances import assert_near, encoder_terms
 
 import cli
@@ -14,7 +13,7 @@ from multitask.assembly import scores_of
 from multitask.runs import Run
 from serving import load
 from serving.export import export
-from serving.server import make_app
+from serving.server import Service
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -127,8 +126,8 @@ def test_a_teacher_with_branches_teaches_with_that_of_the_task(branched):
 
 def test_requests_for_embeddings_have_the_layers_of_their_task(branched):
     model = load(branched)
-    client = TestClient(make_app(model), base_url="http://localhost")
     for task in ("sst", "sts"):
-        found = client.post("/encode", json={"texts": TEXTS, "task": task}).json()
+        body = json.dumps({"texts": TEXTS, "task": task}).encode()
+        found = Service(model).encode(body)
         expected = model.encode(TEXTS, task=task)
         assert_near(np.array(found["embeddings"]), expected, terms_of(model))

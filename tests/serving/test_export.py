@@ -1,13 +1,16 @@
 """Exports give the same numbers in other libraries and are written atomically."""
 
+import copy
 import json
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.errors import EncoderError, UserError
+from common.errors import EncoderError, RunError, UserError
 from minbert.bi_encoder import BiEncoder
 from multitask.settings.config import RunConfig
 from serving import load
@@ -43,7 +46,6 @@ def test_sentence_transformers_gives_the_same_embeddings(exported):
 
 @pytest.mark.slow
 def test_transformers_gives_the_same_hidden_states(exported, model):
-    import torch
     from transformers import AutoModel, AutoTokenizer
 
     folder = exported("transformers")
@@ -139,6 +141,48 @@ def test_other_content_is_not_replaced(exported, trained, tmp_path):
     for place, found in ((mine, "notes.txt"), (mine / "notes.txt", "a file"), (trained, "best")):
         with pytest.raises(UserError, match=f"expected a new folder or an export, found {found}"):
             export(trained, place, "transformers", overwrite=True)
+
+
+def test_a_damaged_export_is_refused(exported):
+    folder = exported("transformers")
+    (folder / "README.md").write_text("mine")  # the card may be changed
+    for name in ("model.safetensors", "heads.safetensors", "run.json"):
+        content = (folder / name).read_bytes()
+        for place in range(len(content) - 1, len(content) - 60, -4):
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << place % 6  # of a float, a bit of the exponent
+            (folder / name).write_bytes(damaged)
+            for opened in (BiEncoder.from_pretrained, load):
+                with pytest.raises(UserError, match=name):
+                    opened(folder)
+        (folder / name).write_bytes(content)
+    load(folder)
+
+
+@pytest.mark.parametrize("weight", [3e38, 1e30])  # the embeddings overflow, or their length
+def test_results_that_are_not_finite_are_refused(exported, tmp_path, weight):
+    folder = exported("transformers")
+    (folder / "state.json").unlink()
+    tensors = load_file(folder / "model.safetensors")
+    tensors["encoder.layer.1.output.LayerNorm.weight"].fill_(weight)
+    save_file(tensors, folder / "model.safetensors")
+    model = load(folder)
+    for compute in (model.predict, model.encode):
+        with pytest.raises(EncoderError, match="expected finite embeddings"):
+            compute(["A cat."])
+    (tmp_path / "texts.txt").write_text("A cat.")
+    flags = ("--run", str(folder), "--input", str(tmp_path / "texts.txt"))
+    for mode, name in (("predict", "out.tsv"), ("encode", "out.npy")):
+        assert cli.main(["--mode", mode, *flags, "--output", str(tmp_path / name)]) == 1
+
+
+def test_scores_that_are_not_finite_are_refused(model):
+    weight = model.model.heads["sst"].state_dict()
+    changed = {name: torch.full_like(one, 3e38) for name, one in weight.items()}
+    model = copy.deepcopy(model)
+    model.model.heads["sst"].load_state_dict(changed)
+    with pytest.raises(RunError, match="sst: expected finite scores, found nan"):
+        model.predict(["A cat."], ["sst"])
 
 
 def test_a_full_disk_leaves_no_partial_export(trained, tmp_path, monkeypatch):
