@@ -126,7 +126,8 @@ def read_state(folder: Path, error_class: type[UserError] = EncoderError) -> dic
         if not (folder / name).is_file() or digest(folder / name) != checksum:
             changed = name
     if changed is not None:
-        raise error_class(f"{folder / changed}: damaged or missing; restore it, or train or export again")
+        line = "damaged or missing; restore it, or train or export again"
+        raise error_class(f"{folder / changed}: {line}")
     state: dict[str, Any] = content["state"]
     return state
 
