@@ -176,9 +176,10 @@ def stamp_of(metrics: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def commit() -> str:
     """Return the commit of the code, with a plus sign if it was changed; empty without one."""
-    if which("git") is None:
+    tree = Path(__file__).parents[1]
+    if which("git") is None or not (tree / ".git").exists():  # an installed wheel
         return ""
-    git = ["git", "-C", str(Path(__file__).parents[1])]
+    git = ["git", "-C", str(tree)]
     name = subprocess.run([*git, "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True)
     changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "*.py", "*.toml"])
     return name.stdout.strip() + "+" * (name.returncode == 0 and changed.returncode == 1)
