@@ -5,13 +5,11 @@
 >>> run.metrics["dev"]["sts"]["pearson"], run.model.predict(["a film to love"])["sst"].labels
 """
 
-from multitask.control import STOP
 from multitask.runs import Run, train
 from multitask.settings.config import RunConfig
 from tasks.own_tasks import table_tasks, task
 
 __all__ = [
-    "STOP",
     "Run",
     "RunConfig",
     "table_tasks",

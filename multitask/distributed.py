@@ -43,14 +43,6 @@ class Processes:
             exchange(dist.all_reduce, tensor)
         return tensor
 
-    def largest(self, number: int) -> int:
-        """Return the largest of the numbers of the processes."""
-        if self.count == 1:
-            return number
-        found = torch.tensor(number)
-        exchange(dist.all_reduce, found, dist.ReduceOp.MAX)
-        return int(found)
-
     def joined(self, rows: Tensor, total: int) -> Tensor:
         """Return all `total` rows of a batch, of which this process has its share.
 

@@ -1,4 +1,4 @@
-"""Passes of a step's examples through the encoder and its heads, and their losses.
+"""Passes of a step's examples through the encoder, and what a regulariser sees of them.
 
 B examples, H width. A pass ends at leaves: the embeddings of its texts, detached from the encoder's
 graph. Losses are differentiated down to the leaves first, and from there through the encoder.
@@ -10,7 +10,7 @@ needs no state of a generator.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from torch import Tensor
 from common.random_generators import generator
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
-from tasks.base import Embeddings, Task
+from tasks.base import Task
 from tasks.kinds import Outputs
 
 
@@ -93,22 +93,6 @@ class EncoderPass:
             begin = end
 
 
-class Losses(NamedTuple):
-    """A task's losses (scalars) on some examples, and the passes they were computed from."""
-
-    by_objective: Mapping[str, Tensor]
-    passes: Sequence[EncoderPass]
-
-    @property
-    def leaves(self) -> list[Tensor]:
-        return [leaf for one in self.passes for leaf in one.texts]
-
-    def through_encoder(self, keep: bool = False) -> None:
-        """Move the gradients of the leaves into the encoder."""
-        for one in self.passes:
-            one.backward(keep)
-
-
 class Part(NamedTuple):
     """Examples `indices` whose losses are computed together, with a `share` of the step's loss.
 
@@ -125,8 +109,8 @@ class CleanPass:
     """What a regulariser sees: examples of a task after one pass through encoder and head.
 
     `loss` is the task's first objective on these examples, `soft` the mean scores of its teachers
-    for them, and `progress` the share of the run's steps before this
-    one. `passes` has the encoder's pass, and then those of `another_pass`.
+    for them, and `progress` the share of the run's steps before this one. `passes` has the
+    encoder's pass, and then those of `another_pass`.
     """
 
     passes: list[EncoderPass]
@@ -145,20 +129,9 @@ class CleanPass:
         return self.passes[0].model
 
     @property
-    def texts(self) -> Embeddings:
-        return self.passes[0].texts
-
-    @property
     def batch(self) -> Batch:
         (batch,) = self.passes[0].batches
         return batch
-
-    def embed(self, batch: Batch) -> Embeddings:
-        """Embed the texts of a batch for the task's head."""
-        return self.model.embed(batch, self.task.name)
-
-    def head(self, texts: Embeddings) -> Outputs:
-        return self.model.heads[self.task.name](*texts)
 
     def same_dropout(self) -> AbstractContextManager[None]:
         """Return a context that draws the dropout of the first pass again."""
@@ -167,9 +140,4 @@ class CleanPass:
     def another_pass(self, batch: Batch) -> Outputs:
         """Pass the same examples, perhaps with noise, through encoder and head again."""
         self.passes.append(EncoderPass(self.model, [batch], batch.texts, self.task.name))
-        return self.head(self.passes[-1].texts)
-
-    def divergence(self, found: Outputs, expected: Outputs) -> Tensor:
-        """Return the divergence between two outputs of the task, a scalar."""
-        assert self.task.kind.divergence is not None, f"{self.task.name} has outputs to compare"
-        return self.task.kind.divergence(found, expected)
+        return self.model.heads[self.task.name](*self.passes[-1].texts)

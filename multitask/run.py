@@ -38,7 +38,6 @@ from tasks.calibration import calibrate
 from tasks.metrics import overall
 from tasks.predictions import Scores
 
-STOPPED = "stopped by a callback"
 WIDTH = 384  # of the encoder for which the default rates were chosen
 
 
@@ -68,9 +67,7 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
                 shared = config, finished, data, precision
         config, finished, data, precision = processes.gather(shared)[0]
         if finished:
-            stopped = "stopped" in run.metrics
-            how = f", {STOPPED} after epoch {run.metrics['epochs']}" if stopped else ""
-            print(f"{folder} holds this run, finished{how}; --overwrite would repeat it")
+            print(f"{folder} holds this run, finished; --overwrite would repeat it")
             if processes.first:
                 finish(run)  # in case it was killed before that
             return run.metrics
@@ -181,8 +178,6 @@ def figures_of(trainer: Trainer, started: float) -> dict[str, Any]:
         found["command"] = trainer.control.command
     if progress.before:
         found["before"] = progress.before
-    if progress.stopped:
-        found["stopped"] = STOPPED
     return found
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from common.errors import RunError, UserError
+from common.errors import UserError
 from common.random_generators import generator
-from common.settings import AtLeastOne, Count, Name, Positive, Settings, setting
+from common.settings import AtLeastOne, Count, Name, Settings, setting
 
 
 def power_probabilities(
@@ -70,53 +70,28 @@ class Workload:
         return tuple(-(-size // self.batch_size) for size in self.sizes)
 
 
-class EpochFigures(NamedTuple):
-    """What a finished epoch has shown of each task, float64 (tasks,); NaN where it is unknown.
-
-    `losses` are the means over its batches. `scores` are those of the main metric on dev, scaled
-    from its worst value, 0, to its best, 1.
-    """
-
-    losses: np.ndarray
-    scores: np.ndarray
-
-
-History = Sequence[EpochFigures]  # of the epochs so far
-
-
 class Sampler(Settings):
     """A method that orders the batches of the tasks.
 
     A random sampler overrides `probabilities`, any other one `batches`.
     """
 
-    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
-        """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1.
-
-        `history` has what the epochs so far have shown, for samplers that adapt to it.
-        """
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
+        """Return the probability of each task in an epoch (from 1): float64 (tasks,) with sum 1."""
         raise UserError(
             f"sampler {self.name}: expected a method probabilities or batches, found neither"
         )
 
-    def batches(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
+    def batches(self, work: Workload, epoch: int) -> np.ndarray:
         """Return the task index of every batch of an epoch (from 1), in order.
 
         The papers do not define the length of an epoch with random sampling. By default it has as
-        many batches as one pass over all tasks, rounded up to whole steps. Their number must not
-        depend on `history`.
+        many batches as one pass over all tasks, rounded up to whole steps.
         """
         steps = work.steps_per_epoch or -(-sum(work.batches_per_pass) // work.batches_per_step)
-        probabilities = self.probabilities(work, epoch, history)
-        drawn, tasks = generator(work.seed, self.name, epoch), len(work.sizes)
-        try:
-            given = np.asarray(probabilities, np.float64)
-            return drawn.choice(tasks, size=steps * work.batches_per_step, p=given)
-        except (TypeError, ValueError) as error:
-            expected = f"expected {tasks} probabilities with sum 1, one per task"
-            raise RunError(
-                f"sampler {self.name}: {expected}, found {probabilities}: {error}"
-            ) from error
+        drawn = generator(work.seed, self.name, epoch)
+        size = steps * work.batches_per_step
+        return drawn.choice(len(work.sizes), size=size, p=self.probabilities(work, epoch))
 
 
 class RoundRobin(Sampler, name="round-robin"):
@@ -125,7 +100,7 @@ class RoundRobin(Sampler, name="round-robin"):
     An epoch continues the order of the previous one, whatever its number of steps.
     """
 
-    def batches(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
+    def batches(self, work: Workload, epoch: int) -> np.ndarray:
         tasks = len(work.sizes)
         count = min(work.batches_per_pass) * tasks
         if work.steps_per_epoch is not None:
@@ -153,21 +128,21 @@ class Hybrid(BeginsWithOneTask, RoundRobin, name="hybrid"):
 class Annealed(Sampler, name="annealed"):
     """Annealed from proportional to nearly uniform sampling over the epochs (BEES, Eq. 5)."""
 
-    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return annealed_probabilities(work.sizes, epoch, work.epochs)
 
 
 class Proportional(Sampler, name="proportional"):
     """Probabilities proportional to the number of examples."""
 
-    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 1.0)
 
 
 class SquareRoot(Sampler, name="square-root"):
     """Probabilities proportional to the square root of the number of examples."""
 
-    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 0.5)
 
 
@@ -179,40 +154,15 @@ class Temperature(Sampler, name="temperature"):
     )
     size_cap: Count | None = setting(None, help="count a task as at most N examples", flag=False)
 
-    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 1 / self.temperature, self.size_cap)
 
 
 class Uniform(Sampler, name="uniform"):
     """Equal probabilities, whatever the sizes."""
 
-    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
+    def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
         return power_probabilities(work.sizes, 0.0)
-
-
-EPSILON = 0.1  # so that a task with a score of 0 does not have all batches
-
-
-class Adaptive(Sampler, name="adaptive"):
-    """Tasks with lower dev scores are drawn more often (Jean, Firat and Johnson, 2019).
-
-    The probability of a task is proportional to 1 / (s^power + 0.1), with its last dev score s as a
-    share of the best possible one. Before any score all tasks have the same probability.
-    """
-
-    power: Positive = setting(
-        1.0, help="exponent of the dev scores; near 0, sampling is nearly uniform", flag=False
-    )
-
-    def probabilities(self, work: Workload, epoch: int, history: History = ()) -> np.ndarray:
-        last = np.full(len(work.sizes), np.nan)
-        for one in history:
-            last = np.where(np.isnan(one.scores), last, one.scores)
-        if np.isnan(last).all():
-            return power_probabilities(work.sizes, 0.0)
-        known = np.where(np.isnan(last), np.nanmean(last), last)
-        weights = 1 / (np.maximum(known, 0) ** self.power + EPSILON)
-        return weights / weights.sum()
 
 
 class Schedule(Settings):

@@ -4,7 +4,7 @@
 >>> RunConfig(tasks=("sst", "sts"), combiner=PCGrad())
 """
 
-from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
+from multitask.combiners.base import Combined, Combiner
 from multitask.combiners.epo import EPO, epo_weights
 from multitask.combiners.famo import FAMO
 from multitask.combiners.gramian import (
@@ -18,11 +18,8 @@ from multitask.combiners.gramian import (
     UPGrad,
 )
 from multitask.combiners.loss_weights import (
-    DynamicAverage,
-    GeometricMean,
     LinearScalarization,
     RandomWeights,
-    SmoothTchebycheff,
     Sum,
     Uncertainty,
 )
@@ -37,17 +34,12 @@ __all__ = [
     "CAGrad",
     "Combined",
     "Combiner",
-    "CombinerState",
     "DualProj",
-    "DynamicAverage",
     "FairGrad",
-    "GeometricMean",
     "LinearScalarization",
     "NashMTL",
     "PCGrad",
     "RandomWeights",
-    "Setup",
-    "SmoothTchebycheff",
     "Sum",
     "UPGrad",
     "Uncertainty",

@@ -6,7 +6,7 @@ EPO moves the losses l to the ray r_1 l_1 = ... = r_m l_m (balance), and then do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -158,8 +158,16 @@ class EPO(WithPreference, name="epo"):
     The weights are m alpha, as in the authors' training loops.
     """
 
-    positive = nonnegative = True
+    nonnegative = True
+
+    def faults(self) -> Iterator[str]:
+        if self.preference is not None and not all(weight > 0 for weight in self.preference):
+            shown = " ".join(f"{weight:g}" for weight in self.preference)
+            yield f"preference: expected numbers above 0 for combiner {self.name}, found {shown}"
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        alpha, status = epo_solution(gram, losses, self.preferences(drawn))
+        wish = np.full(len(drawn), 1.0)
+        if self.preference is not None:
+            wish = np.asarray(self.preference)[list(drawn)]
+        alpha, status = epo_solution(gram, losses, wish / wish.sum())
         return Combined(alpha * len(drawn), status)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
+from multitask.combiners.base import Combined, Combiner
 
 RATE, DECAY = 0.025, 1e-3  # beta and gamma (appendix C)
 MOMENTA, EPSILON = (0.9, 0.999), 1e-8  # Adam's
@@ -35,16 +36,9 @@ def famo_gradient(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> 
 
 
 class FAMO(Combiner, name="famo"):
-    """FAMO: all losses fall by equal ratios (Liu et al., 2023)."""
+    """FAMO: all losses fall by equal ratios (Liu et al., 2023).
 
-    nonnegative = compares_losses = True
-
-    def build(self, setup: Setup) -> CombinerState:
-        return Logits(len(setup.objectives))
-
-
-class Logits(CombinerState):
-    """The logits xi of a run's objectives, from 0; they follow their gradient by Adam.
+    The logits xi of a run's objectives start at 0 and follow their gradient by Adam.
 
     Algorithm 1 compares the losses of the *same* batches before and after an update of the model.
     As in the authors' code, the later losses come from another forward pass, here with the same
@@ -54,27 +48,28 @@ class Logits(CombinerState):
     logits and moments change. The heads follow their own losses, as with every combiner here.
     """
 
-    stored = ("logits", "moments", "updates")
+    nonnegative = compares_losses = True
 
-    def __init__(self, objectives: int) -> None:
-        self.logits = np.zeros(objectives)
-        self.moments = np.zeros((2, objectives))  # running means of the gradient and its square
-        self.updates = np.zeros(objectives)
+    def start(self, objectives: int, seed: int) -> dict[str, Any]:
+        # `moments` are the running means of the gradient and its square.
+        none = np.zeros(objectives)
+        return {"logits": none, "moments": np.zeros((2, objectives)), "updates": none.copy()}
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        weights = famo_weights(self.logits[list(drawn)], losses)
+        weights = famo_weights(self.state["logits"][list(drawn)], losses)
         return Combined(weights, "weighted")
 
     def after_step(self, before: np.ndarray, after: np.ndarray, drawn: Sequence[int]) -> None:
         if len(drawn) == 1:  # nothing to compare it with
             return
         chosen = list(drawn)
-        logits = self.logits[chosen]
+        all_moments, updates = self.state["moments"], self.state["updates"]
+        logits = self.state["logits"][chosen]
         gradient = famo_gradient(logits, before, after) + DECAY * logits
         powers = np.stack([gradient, gradient**2])
         momenta = np.array(MOMENTA)[:, None]
-        moments = momenta * self.moments[:, chosen] + (1 - momenta) * powers
-        self.updates[chosen] += 1
-        mean, square = moments / (1 - momenta ** self.updates[chosen])
-        self.logits[chosen] = logits - RATE * mean / (np.sqrt(square) + EPSILON)
-        self.moments[:, chosen] = moments
+        moments = momenta * all_moments[:, chosen] + (1 - momenta) * powers
+        updates[chosen] += 1
+        mean, square = moments / (1 - momenta ** updates[chosen])
+        self.state["logits"][chosen] = logits - RATE * mean / (np.sqrt(square) + EPSILON)
+        all_moments[:, chosen] = moments

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from common.later import torch
-from multitask.combiners.base import ALONE, Combined, Combiner, WithPreference
-
-Weighting = Callable[[Any], Any]  # Gram matrix (m, m) -> weights (m,), torch tensors
+from multitask.combiners.base import ALONE, Combined, Combiner
 
 
 class MGDA(Combiner, name="mgda"):
@@ -40,11 +38,22 @@ def min_norm_weights(gram: np.ndarray) -> np.ndarray:
 
 
 class OfTorchJD(Combiner):
-    """A method whose weighting TorchJD has."""
+    """A method whose weighting TorchJD has, with these arguments."""
 
-    def weighting(self, drawn: Sequence[int]) -> Weighting:
-        """Return the weighting of the objectives drawn for a step."""
-        raise NotImplementedError
+    weighting: ClassVar[str]
+    arguments: ClassVar[dict[str, float]] = {}
+    projects: ClassVar[bool] = False  # onto the dual cone of the gradients
+    any_length: ClassVar[bool] = False  # the method leaves the length of the step open
+
+    def weigh(self, gram: Any) -> Any:
+        """Return the weights (m,) of a Gram matrix, tensors."""
+        from torchjd import aggregation, linalg
+
+        arguments: dict[str, Any] = {**self.arguments}
+        if self.projects:  # the default ridge makes objectives 5 % worse
+            arguments["projector"] = linalg.QuadprogProjector(reg_eps=1e-12)
+        weights = getattr(aggregation, self.weighting)(**arguments)(gram)
+        return weights / weights.sum() if self.any_length else weights
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
         """Apply the weighting to the Gram matrix divided by its mean diagonal.
@@ -55,9 +64,8 @@ class OfTorchJD(Combiner):
         m, scale = len(gram), np.diag(gram).mean()
         if m == 1 or not scale > 0:
             return Combined(np.ones(m), ALONE if m == 1 else "no gradient")
-        weighting = self.weighting(drawn)
         try:
-            solution = weighting(torch.from_numpy((gram + gram.T) / (2 * scale)))
+            solution = self.weigh(torch.from_numpy((gram + gram.T) / (2 * scale)))
         except (AttributeError, ImportError, NameError):  # an error here or in the installation
             raise
         except Exception as error:  # solvers fail in many ways; the run goes on
@@ -68,87 +76,47 @@ class OfTorchJD(Combiner):
         return Combined(weights, "solved")
 
 
-class WithTensors(OfTorchJD, WithPreference):
-    """A method that may prefer some objectives, with the tensor and projector of TorchJD."""
-
-    def tensor(self, drawn: Sequence[int]) -> Any:
-        return torch.from_numpy(self.preferences(drawn))
-
-    @staticmethod
-    def projector() -> Any:
-        """Return the projector with a smaller ridge: the default makes objectives 5 % worse."""
-        from torchjd.linalg import QuadprogProjector
-
-        return QuadprogProjector(reg_eps=1e-12)
-
-
 class CAGrad(OfTorchJD, name="cagrad"):
     """CAGrad (Liu et al., 2021), with the c = 0.4 of their experiments on NYU-v2."""
 
-    def weighting(self, drawn: Sequence[int]) -> Weighting:
-        from torchjd.aggregation import CAGradWeighting
-
-        return CAGradWeighting(c=0.4)
+    weighting, arguments = "CAGradWeighting", {"c": 0.4}
 
 
-class UPGrad(WithTensors, name="upgrad"):
+class UPGrad(OfTorchJD, name="upgrad"):
     """UPGrad (Quinton and Rey, 2024): each gradient is projected onto the dual cone of all."""
 
-    def weighting(self, drawn: Sequence[int]) -> Weighting:
-        from torchjd.aggregation import UPGradWeighting
-
-        return UPGradWeighting(self.tensor(drawn), self.projector())
+    weighting, projects = "UPGradWeighting", True
 
 
-class DualProj(WithTensors, name="dualproj"):
+class DualProj(OfTorchJD, name="dualproj"):
     """Projection of the mean gradient onto the dual cone (Lopez-Paz and Ranzato, 2017)."""
 
-    def weighting(self, drawn: Sequence[int]) -> Weighting:
-        from torchjd.aggregation import DualProjWeighting
-
-        return DualProjWeighting(self.tensor(drawn), self.projector())
+    weighting, projects = "DualProjWeighting", True
 
 
-class AlignedMTL(WithTensors, name="aligned-mtl"):
+class AlignedMTL(OfTorchJD, name="aligned-mtl"):
     """Aligned-MTL (Senushkin et al., 2023): principal components are scaled to one size."""
 
-    def weighting(self, drawn: Sequence[int]) -> Weighting:
-        from torchjd.aggregation import AlignedMTLWeighting
-
-        return AlignedMTLWeighting(self.tensor(drawn))
+    weighting = "AlignedMTLWeighting"
 
 
 class IMTLG(OfTorchJD, name="imtl-g"):
     """IMTL-G (Liu et al., 2021): equal projections onto all gradients."""
 
-    def weighting(self, drawn: Sequence[int]) -> Weighting:
-        from torchjd.aggregation import IMTLGWeighting
-
-        return IMTLGWeighting()
+    weighting = "IMTLGWeighting"
 
 
 class FairGrad(OfTorchJD, name="fairgrad"):
     """FairGrad (Ban and Ji, 2024), with their alpha = 2: the solution of C w = w^(-1/2)."""
 
-    alpha: ClassVar[float] = 2.0
-
-    def weighting(self, drawn: Sequence[int]) -> Weighting:
-        from torchjd.aggregation import FairGradWeighting
-
-        weigh = FairGradWeighting(alpha=self.alpha)
-
-        def simplex(gram: Any) -> Any:  # the method leaves the length of the step open
-            weights = weigh(gram)
-            return weights / weights.sum()
-
-        return simplex
+    weighting, arguments, any_length = "FairGradWeighting", {"alpha": 2.0}, True
 
 
-class NashMTL(FairGrad, name="nash-mtl"):
+class NashMTL(OfTorchJD, name="nash-mtl"):
     """Nash-MTL (Navon et al., 2022): the bargaining solution C w = 1 / w of the gains C w.
 
     This equals FairGrad with alpha = 1. TorchJD's own NashMTL is not used, because it stops far
     from the solution (after 20 rounds some objectives still get worse).
     """
 
-    alpha = 1.0
+    weighting, arguments, any_length = "FairGradWeighting", {"alpha": 1.0}, True

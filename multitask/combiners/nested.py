@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from multitask.combiners.base import Combined, CombinerState
+from multitask.combiners.base import Combined, Combiner
 from multitask.combiners.epo import epo_solution
 from tasks import PULL_PUSH, task_and_term
 from tasks.contrastive import ContrastiveEPO
@@ -52,7 +52,7 @@ def pull_push_weights(balance: ContrastiveEPO, gram: np.ndarray, losses: np.ndar
 
 
 def combine_tasks(
-    combiner: CombinerState,
+    combiner: Combiner,
     balance: ContrastiveEPO,
     gram: np.ndarray,
     losses: np.ndarray,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.random_generators import generator
-from multitask.combiners.base import Combined, Combiner, CombinerState, Setup
+from multitask.combiners.base import Combined, Combiner
 
 
 def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:
@@ -48,21 +48,15 @@ def random_order(generator: np.random.Generator, m: int) -> list[list[int]]:
 
 
 class PCGrad(Combiner, name="pcgrad"):
-    """Gradient surgery: conflicting components are projected away (Yu et al., 2020)."""
+    """Gradient surgery: conflicting components are projected away (Yu et al., 2020).
 
-    def build(self, setup: Setup) -> CombinerState:
-        return PCGradState(generator(setup.seed, self.name))
+    Every task and step has a new random order of the other tasks.
+    """
 
-
-class PCGradState(CombinerState):
-    """Gradient surgery with a new random order of the other tasks for every task and step."""
-
-    stored = ("generator",)
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        self.generator = generator
+    def start(self, objectives: int, seed: int) -> dict[str, Any]:
+        return {"generator": generator(seed, self.name)}
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, drawn: Sequence[int]) -> Combined:
-        weights = pcgrad_weights(gram, random_order(self.generator, len(gram)))
+        weights = pcgrad_weights(gram, random_order(self.state["generator"], len(gram)))
         conflict = bool((gram < 0).any())
         return Combined(weights, "projected" if conflict else "no conflict")

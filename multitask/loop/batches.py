@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from common.errors import RunError, SettingsError
 from common.random_generators import generator
-from common.settings import short
 from minbert.batching import bucketed_batches
-from multitask.sampling import BeginsWithOneTask, History, Sampler, Workload
+from multitask.sampling import BeginsWithOneTask, Sampler, Workload
 from multitask.settings.config import RunConfig
 from tasks.base import Task
-from tasks.data import Split, Splits
+from tasks.data import Split
 
 Pass = Callable[[np.random.Generator], list[np.ndarray]]  # -> row indices of its batches, in order
 
@@ -35,29 +33,16 @@ class Plan:
     first_task_index: int = 0
     first_epochs: int = 0
 
-    def steps(self, epoch: int, history: History = ()) -> list[np.ndarray]:
-        """Return the task indices of the batches of each step of an epoch (from 1).
-
-        `history` has what the epochs so far have shown; the number of steps does not depend on it.
-        """
+    def steps(self, epoch: int) -> list[np.ndarray]:
+        """Return the task indices of the batches of each step of an epoch (from 1)."""
         size = self.work.batches_per_step
         if epoch <= self.first_epochs:
             count = self.work.steps_per_epoch or self.work.batches_per_pass[self.first_task_index]
             batches, size = np.full(count, self.first_task_index), 1
         else:
             left = replace(self.work, epochs=max(1, self.work.epochs - self.first_epochs))
-            drawn = self.sampler.batches(left, epoch - self.first_epochs, history)
-            batches = self.checked(drawn)
+            batches = np.asarray(self.sampler.batches(left, epoch - self.first_epochs))
         return [batches[i : i + size] for i in range(0, len(batches), size)]
-
-    def checked(self, batches: Any) -> np.ndarray:
-        """Return what the sampler found; raise RunError for anything but indices of tasks."""
-        found, tasks = np.asarray(batches), len(self.work.sizes)
-        whole = found.ndim == 1 and len(found) and np.issubdtype(found.dtype, np.integer)
-        if not whole or found.min() < 0 or found.max() >= tasks:
-            expected = f"expected batches as whole numbers from 0 to {tasks - 1}"
-            raise RunError(f"sampler {self.sampler.name}: {expected}, found {short(batches)}")
-        return found
 
 
 def build_plan(
@@ -66,7 +51,7 @@ def build_plan(
     """Return the plan of a configuration for tasks with `sizes` training examples.
 
     `available` are the sizes before any limit, which determine the largest task; None means
-    `sizes`. Raise SettingsError if two tasks are the largest and the first task is not named.
+    `sizes`.
     """
     work = Workload(
         sizes=tuple(sizes),
@@ -79,24 +64,10 @@ def build_plan(
     for one in (config.sampling, config.schedule):
         if isinstance(one, BeginsWithOneTask):
             epochs = one.first_epochs or min(1, config.epochs - 1)
-            names = [*config.tasks]
-            index = index_of_first_task(one, names, available or sizes) if epochs else 0
+            first = one.first_task
+            index = [*config.tasks].index(first) if first else int(np.argmax(available or sizes))
             return Plan(work, config.sampling, index, epochs)
     return Plan(work, config.sampling)
-
-
-def index_of_first_task(
-    method: BeginsWithOneTask, tasks: Sequence[str], available: Sequence[int]
-) -> int:
-    """Return the index of the task of the first epochs: the named one, or the largest."""
-    if method.first_task is not None:
-        return tasks.index(method.first_task)
-    largest = int(np.argmax(available))
-    if list(available).count(available[largest]) > 1:
-        shown = ", ".join(f"{task} {n:,}" for task, n in zip(tasks, available, strict=True))
-        line = "name the task of the first epochs, since several are the largest"
-        raise SettingsError(f"first_task: {line}: {shown}")
-    return largest
 
 
 def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
@@ -174,15 +145,6 @@ class BatchStream:
         taken += 1
         self.position = (number, taken) if taken < len(batches) else (number + 1, 0)
         return batches[taken - 1]
-
-
-def make_streams(config: RunConfig, tasks: Mapping[str, Task], splits: Splits) -> list[BatchStream]:
-    """Return the stream of each task's training examples."""
-    found = []
-    for name, task in tasks.items():
-        one_pass = make_pass(config, task, splits[name]["train"])
-        found.append(BatchStream(one_pass, config.seed, name))
-    return found
 
 
 def next_batches(streams: Sequence[BatchStream], drawn: np.ndarray) -> dict[str, list[np.ndarray]]:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from common.errors import RunError
-from multitask.combiners.base import ALONE, Combined, CombinerState
+from multitask.combiners.base import ALONE, Combined, Combiner
 from multitask.combiners.nested import combine_tasks
 from multitask.distributed import Processes
 from multitask.loop.gradients import GradientRows, check_finite
 from multitask.model import EncoderWithHeads
-from multitask.passes import CleanPass, EncoderPass, Losses, Part, random_state, replayed, seed_step
+from multitask.passes import CleanPass, EncoderPass, Part, seed_step
 from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.data import Splits
 
 Batches = Mapping[str, Sequence[np.ndarray]]  # task -> rows of its batches in a step
+Losses = dict[str, Tensor]  # by objective, scalars
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,12 @@ class StepResult:
     examples: int
 
 
-class StepLosses:
-    """The losses of each task on parts of its batches, with the terms of its regularisers.
+class StepGradient:
+    """The computation of a step's combined gradient, which it stores in the parameters.
 
-    `epoch` counts from 1; the losses of a task may depend on it. `total_steps` are those of the
-    whole run.
+    The combiner's weights apply to the shared encoder; heads and branches follow only the losses of
+    their task. With several processes, a loss over a batch uses the texts of all processes. `epoch`
+    counts from 1; the losses of a task may depend on it. `total_steps` are those of the whole run.
     """
 
     def __init__(
@@ -52,12 +53,62 @@ class StepLosses:
         tasks: Mapping[str, Task],
         splits: Splits,
         config: RunConfig,
+        combiner: Combiner,
         processes: Processes = Processes(),
+        total_steps: int = 1,
     ) -> None:
         self.model, self.tasks, self.splits = model, tasks, splits
-        self.config, self.processes = config, processes
+        self.config, self.combiner, self.processes = config, combiner, processes
         self.regularizers = [(one, one.checked_weights(tasks)) for one in config.regularizers]
-        self.epoch = self.total_steps = 1
+        self.epoch, self.total_steps = 1, total_steps
+        self.rows = GradientRows(model.sections(), model.make_words_sparse(), processes)
+        self.objectives = [name for task in tasks.values() for name in task.objectives]
+
+    def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
+        """Compute step number `step`, which seeds dropout and the noise of regularisers.
+
+        An objective is the sum over the batches of its task in the step, of the mean over the
+        examples of each: a task that the sampler drew twice counts twice (BEES, Eq. 5).
+
+        Each objective becomes a row: its gradient on the shared parameters or, with one backward
+        pass for all, on the embeddings of the step's only batch (Sener and Koltun, 2018, section
+        3.3). The short cut for a plain sum keeps no rows, unless the step is to `measure` them.
+
+        Raise RunError for losses or gradients that are not finite.
+        """
+        at_embeddings = self.config.on_embeddings
+        needs_rows = self.combiner.needs_rows or at_embeddings or self.config.balance is not None
+        apart = (measure or needs_rows) and not self.model.frozen
+        seed_step(self.config.seed, step, self.processes.rank)
+        self.rows.clear()
+        rows, values = self.rows, self.zeros(batches)
+        for name, several in batches.items():
+            first = rows.used
+            for part in self.parts(name, several):
+                losses, passes = self.losses(name, part, step)
+                if apart:
+                    rows = self.keep_apart(losses, passes, first)
+                else:
+                    torch.stack(list(losses.values())).sum().backward()
+                    through_encoder(passes)
+                add_to(values, losses)
+        names, found = tuple(values), self.reduced(values)
+        check_finite("loss", found, names)
+        grams: dict[str, np.ndarray] = {}
+        combined = Combined(np.ones(len(names)), "summed")
+        if apart:
+            grams = rows.grams()
+            if at_embeddings:
+                self.processes.all_reduce_sum(torch.from_numpy(grams["representation"]))
+            combined = self.combine(whole_gram(grams), found, names)
+            rows.write_back(combined.weights)
+        if apart and at_embeddings:
+            through_encoder(passes)
+        if not self.model.frozen and (at_embeddings or not apart):
+            self.reduce_encoder_gradients()
+        self.reduce_task_gradients(names)
+        examples = sum(len(indices) for several in batches.values() for indices in several)
+        return StepResult(names, found, combined, grams, examples)
 
     def parts(self, name: str, batches: Sequence[np.ndarray]) -> Iterator[Part]:
         """Split a task's batches in a step into parts, at least one a batch.
@@ -78,15 +129,18 @@ class StepLosses:
                 for piece in pieces:
                     yield Part([piece], piece, len(piece) / len(indices))
 
-    def __call__(self, name: str, part: Part, step: int) -> Losses:
-        """Return a part's share of each objective's loss in the step, with regularisers."""
+    def losses(self, name: str, part: Part, step: int) -> tuple[Losses, list[EncoderPass]]:
+        """Return a part's share of each objective's loss in the step, and the passes below them.
+
+        The terms of regularisers are in the loss of the first objective.
+        """
         task, split = self.tasks[name].in_epoch(self.epoch), self.splits[name]["train"]
         batches = [split.batch(piece) for piece in part.pieces]
         passes = [EncoderPass(self.model, batches, len(split.tokens), name)]
         texts, share = passes[0].texts, part.share
         if not len(part.indices):  # zeros that can be differentiated
             nothing = torch.stack([text.sum() for text in texts]).sum()
-            return Losses(dict.fromkeys(task.objectives, nothing), passes)
+            return dict.fromkeys(task.objectives, nothing), passes
         if task.compares_examples:  # every process computes the loss of all
             texts = tuple(self.processes.joined(text, len(part.indices)) for text in texts)
             share /= self.processes.count
@@ -94,126 +148,46 @@ class StepLosses:
         soft = split.soft_targets(part.indices, targets.device)
         outputs = self.model.heads[name](*texts)
         values = task.compute_losses(outputs, texts, targets)
-        for loss in values.values():
-            check(name, loss)
         progress, first = step / self.total_steps, task.objectives[0]
         about = task, part, self.config.seed, step, progress, targets, outputs, values[first], soft
         for regularizer, weights in self.regularizers:
             taught = soft is not None or not regularizer.learns_from_teacher
             if name in weights and taught and not self.model.trains_only_heads:
                 term = regularizer.term(CleanPass(passes, *about))
-                check(f"regularizer {regularizer.name}", term, or_zero=True)
                 values[first] = values[first] + weights[name] * term
-        return Losses({key: loss * share for key, loss in values.items()}, passes)
+        return {key: loss * share for key, loss in values.items()}, passes
 
-
-def check(what: str, value: Any, or_zero: bool = False) -> None:
-    """Raise RunError unless a value is a loss, a tensor of one number with a gradient.
-
-    Those of a user's own methods may be others; without a gradient one would train nothing.
-    """
-    one, trains = isinstance(value, Tensor) and not value.ndim, torch.is_grad_enabled()
-    if not (one and (value.requires_grad or not trains or (or_zero and value == 0))):
-        raise RunError(f"{what}: expected a tensor of one number with a gradient, found {value!r}")
-
-
-class StepGradient:
-    """The computation of a step's combined gradient, which it stores in the parameters.
-
-    The combiner's weights apply to the shared encoder; heads and branches follow only the losses of
-    their task, unless the combiner's setting `weigh_heads` says otherwise. With several processes,
-    a loss over a batch uses the texts of all processes.
-    """
-
-    def __init__(self, losses: StepLosses, combiner: CombinerState) -> None:
-        self.losses, self.combiner = losses, combiner
-        self.model, self.tasks = losses.model, losses.tasks
-        self.config, self.processes = losses.config, losses.processes
-        sections, words = self.model.sections(), self.model.make_words_sparse()
-        self.rows = GradientRows(sections, words, self.processes)
-        self.objectives = [name for task in self.tasks.values() for name in task.objectives]
-
-    def __call__(self, batches: Batches, measure: bool = False, step: int = 0) -> StepResult:
-        """Compute step number `step`, which seeds dropout and the noise of regularisers.
-
-        An objective is the sum over the batches of its task in the step, of the mean over the
-        examples of each: a task that the sampler drew twice counts twice (BEES, Eq. 5).
-
-        Each objective becomes a row: its gradient on the shared parameters or, with one backward
-        pass for all, on the embeddings of the step's only batch (Sener and Koltun, 2018, section
-        3.3). The short cut for a plain sum keeps no rows, unless the step is to `measure` them.
-
-        Raise RunError for losses or gradients that are not finite.
-        """
-        balance, at_embeddings = self.config.balance, self.config.on_embeddings
-        needs_rows = self.config.combiner.needs_rows or at_embeddings or balance is not None
-        apart = (measure or needs_rows) and not self.model.frozen
-        seed_step(self.config.seed, step, self.processes.rank)
-        self.rows.clear()
-        rows, values = self.rows, self.zeros(batches)
-        for name, several in batches.items():
-            first = rows.used
-            for part in self.losses.parts(name, several):
-                losses = self.losses(name, part, step)
-                if apart:
-                    rows = self.keep_apart(losses, first)
-                else:
-                    torch.stack(list(losses.by_objective.values())).sum().backward()
-                    losses.through_encoder()
-                add_values(values, losses)
-        names, found = tuple(values), self.reduced(values)
-        check_finite("loss", found, names)
-        grams: dict[str, np.ndarray] = {}
-        combined = Combined(np.ones(len(names)), "summed")
-        if apart:
-            grams = rows.grams()
-            if at_embeddings:
-                self.processes.all_reduce_sum(torch.from_numpy(grams["representation"]))
-            combined = self.combine(whole_gram(grams), found, names)
-            rows.write_back(combined.weights)
-        if apart and at_embeddings:
-            losses.through_encoder()
-        if not self.model.frozen and (at_embeddings or not apart):
-            self.reduce_encoder_gradients()
-        self.reduce_task_gradients(dict(zip(names, combined.weights.tolist(), strict=True)))
-        examples = sum(len(indices) for several in batches.values() for indices in several)
-        return StepResult(names, found, combined, grams, examples)
-
-    def keep_apart(self, losses: Losses, first: int) -> GradientRows:
+    def keep_apart(self, losses: Losses, passes: Sequence[EncoderPass], first: int) -> GradientRows:
         """Add the gradient of each objective of a part to a row of its own, the first to `first`.
 
         The graph is freed with the last objective.
         """
-        at_embeddings = self.config.on_embeddings
-        rows = GradientRows({"representation": losses.leaves}) if at_embeddings else self.rows
-        for place, loss in enumerate(losses.by_objective.values()):
-            keep = place + 1 < len(losses.by_objective)
+        rows, at_embeddings = self.rows, self.config.on_embeddings
+        if at_embeddings:
+            rows = GradientRows({"representation": [leaf for one in passes for leaf in one.texts]})
+        for place, loss in enumerate(losses.values()):
+            keep = place + 1 < len(losses)
             loss.backward(retain_graph=keep)
             if not at_embeddings:
-                losses.through_encoder(keep)
+                through_encoder(passes, keep)
             rows.collect(first + place)
         return rows
 
     def combine(self, gram: np.ndarray, losses: np.ndarray, names: Sequence[str]) -> Combined:
         """Return the weights of the combiner; one objective alone has a status that says so.
 
-        Raise RunError if the gradient of an objective is not finite, for a loss below 0 that the
-        combiner cannot use, and for anything but finite weights.
+        Raise RunError if the gradient of an objective is not finite, and for a loss below 0 that
+        the combiner cannot use.
         """
         check_finite("gradient", np.diag(gram), names)
-        method, balance = self.config.combiner, self.config.balance
+        method, balance = self.combiner, self.config.balance
         if balance is not None:
-            found = combine_tasks(self.combiner, balance, gram, losses, names, list(self.tasks))
+            found = combine_tasks(method, balance, gram, losses, names, list(self.tasks))
         else:
             if method.nonnegative and losses.min() < 0:
                 shown = f"found {losses.min():.4g} of {names[int(losses.argmin())]}"
                 raise RunError(f"combiner {method.name}: expected losses of zero or more, {shown}")
-            drawn = [self.objectives.index(name) for name in names]
-            found = self.combiner.combine(gram, losses, drawn)
-        shape = getattr(getattr(found, "weights", None), "shape", None)
-        if shape != losses.shape or not np.isfinite(found.weights).all():
-            line = f"expected a Combined of {len(names)} finite weights, found {found}"
-            raise RunError(f"combiner {method.name}: {line}")
+            found = method.combine(gram, losses, [self.objectives.index(name) for name in names])
         alone = len(names) == 1 and not method.for_one_objective
         return replace(found, status=ALONE) if alone else found
 
@@ -223,27 +197,26 @@ class StepGradient:
         They are computed with the new weights and the same dropout, in one more forward pass.
         Losses that are not finite are not shown; the next step reports them.
         """
-        if self.model.frozen or not self.config.combiner.compares_losses:
+        if self.model.frozen or not self.combiner.compares_losses:
             return
-        values, device = self.zeros(batches), self.model.bi_encoder.device
-        with replayed(random_state(device), device):
-            seed_step(self.config.seed, step, self.processes.rank)
-            for name, several in batches.items():
-                for part in self.losses.parts(name, several):
-                    add_values(values, self.losses(name, part, step))
+        values = self.zeros(batches)
+        seed_step(self.config.seed, step, self.processes.rank)
+        for name, several in batches.items():
+            for part in self.parts(name, several):
+                add_to(values, self.losses(name, part, step)[0])
         after = self.reduced(values)
         if np.isfinite(after).all():
             drawn = [self.objectives.index(name) for name in result.objectives]
             self.combiner.after_step(result.losses, after, drawn)
 
-    def zeros(self, batches: Batches) -> dict[str, Tensor]:
+    def zeros(self, batches: Batches) -> Losses:
         """Return 0 for each objective of a step, in order."""
         zero = torch.zeros((), device=self.model.bi_encoder.device)
         return {key: zero for name in batches for key in self.tasks[name].objectives}
 
-    def reduced(self, parts: Mapping[str, Tensor]) -> np.ndarray:
+    def reduced(self, losses: Losses) -> np.ndarray:
         """Sum losses over the processes, float64 (m,)."""
-        values = torch.stack(list(parts.values())).double()
+        values = torch.stack(list(losses.values())).double()
         return self.processes.all_reduce_sum(values).cpu().numpy()
 
     def reduce_encoder_gradients(self) -> None:
@@ -255,30 +228,33 @@ class StepGradient:
         self.rows.reduce()
         self.rows.write_back(np.ones(1))
 
-    def reduce_task_gradients(self, weights: Mapping[str, float]) -> None:
+    def reduce_task_gradients(self, names: Sequence[str]) -> None:
         """Sum the gradients of heads and branches over the processes.
 
-        A process without a share contributes zeros. A task without a loss in the step has no
-        gradient, so that the optimiser leaves its head alone. With `weigh_heads`, the gradients
-        have the weight of the task's first objective, which is that of its head.
+        A process without a share contributes zeros. A task without one of the objectives `names`
+        has no gradient, so that the optimiser leaves its head alone.
         """
         for name, task in self.tasks.items():
-            if task.objectives[0] not in weights:
-                continue
-            for parameter in self.model.task_parameters(name):
+            for parameter in (
+                self.model.task_parameters(name) if task.objectives[0] in names else ()
+            ):
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 self.processes.all_reduce_sum(parameter.grad)
-                if self.config.combiner.weigh_heads:
-                    parameter.grad.mul_(weights[task.objectives[0]])
+
+
+def through_encoder(passes: Iterable[EncoderPass], keep: bool = False) -> None:
+    """Move the gradients of the passes' texts into the encoder."""
+    for one in passes:
+        one.backward(keep)
+
+
+def add_to(values: Losses, losses: Losses) -> None:
+    """Add a part's losses to those of the step."""
+    for name, loss in losses.items():
+        values[name] = values[name] + loss.detach()
 
 
 def whole_gram(grams: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the Gram matrix (m, m) of the complete gradients, the sum over the sections."""
     return np.sum(list(grams.values()), axis=0)
-
-
-def add_values(values: dict[str, Tensor], losses: Losses) -> None:
-    """Add a part's losses to those of the step."""
-    for name, loss in losses.by_objective.items():
-        values[name] = values[name] + loss.detach()

@@ -5,59 +5,55 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from common.errors import RunError
-from common.files import atomic_write_text, check_regular
+from common.files import atomic_path, check_regular
 from multitask.loop.step import StepResult, whole_gram
 
 LOG_EVERY = 10  # steps per point of the training curves
 MEASURE_EVERY = 7  # a plain sum measures every seventh step; a prime, to reach all tasks in turn
 
-Draw = Callable[[Mapping[str, float], int], None]  # values by name of the curve, step
 Line = Mapping[str, Any]  # of `telemetry.jsonl`
 
 
 class Telemetry:
-    """Writer of every step to `telemetry.jsonl`, and of means over ten steps to curves.
+    """Writer of every step to `telemetry.jsonl`, and of curves to TensorBoard and callbacks.
 
-    `draw` receives the points of curves and their step. Without a folder, nothing is written.
+    The points of curves are means over ten steps. Without a folder, nothing is written.
     """
 
-    def __init__(self, folder: Path | None, draw: Draw = lambda values, step: None) -> None:
-        self.file = None if folder is None else folder / "telemetry.jsonl"
-        self.draw = draw
+    def __init__(
+        self, folder: Path | None, callbacks: Sequence[Any] = (), tensorboard: bool = False
+    ) -> None:
+        self.folder, self.callbacks, self.tensorboard = folder, callbacks, tensorboard
+        self.file = (folder or Path()) / "telemetry.jsonl"
+        self.first_step = 1  # of this start; later points of an earlier one are computed again
         self._lines: Any = None
+        self._curves: Any = None
         self._recent: dict[str, list[float]] = {}  # values since the last point
         self._step = 0
 
     def forget_after(self, step: int) -> bool:
-        """Remove the lines after `step`, at which a run is resumed; return if there was a file.
-
-        Unreadable lines, for example after a power cut, are removed, too.
-        """
-        if self.file is None or not self.file.exists():
+        """Remove the lines after `step`, at which a run is resumed; return if there was a file."""
+        self.first_step = step + 1
+        if self.folder is None or not self.file.exists():
             return False
-        kept = []
         check_regular(self.file, RunError)
-        for raw in self.file.read_bytes().splitlines(keepends=True):
-            with suppress(ValueError, KeyError, TypeError):
-                line = json.loads(raw)
-                if line["step"] <= step and raw.endswith(b"\n"):
-                    kept.append(line)
-        if len(kept) != step:
+        kept = self.file.read_bytes().splitlines(keepends=True)[:step]
+        if len(kept) < step:
             raise RunError(f"{self.file}: expected {step} steps, found {len(kept)}: it is damaged")
-        atomic_write_text(self.file, "".join(json.dumps(line) + "\n" for line in kept))
+        with atomic_path(self.file) as new:
+            new.write_bytes(b"".join(kept))
         return True
 
     def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
         """Write one step; `figures` are further values of it, such as the norm of the gradient."""
-        if self.file is None:
+        if self.folder is None:
             return
         line = step_line(result) | {"step": step} | dict(figures)
         if self._lines is None:
@@ -74,6 +70,20 @@ class Telemetry:
         self.draw({n: float(np.mean(v)) for n, v in self._recent.items()}, self._step)
         self._recent = {}
 
+    def draw(self, values: Mapping[str, float], step: int) -> None:
+        """Pass points of curves to the callbacks and to TensorBoard, whose import is slow."""
+        for one in self.callbacks:
+            if hasattr(one, "on_scalars"):
+                one.on_scalars(dict(values), step)
+        if self.tensorboard and self.folder is not None:
+            if self._curves is None:
+                from torch.utils.tensorboard import SummaryWriter
+
+                folder = str(self.folder / "tensorboard")
+                self._curves = SummaryWriter(folder, purge_step=self.first_step)
+            for name, value in values.items():
+                self._curves.add_scalar(name, value, step)
+
     def flush(self) -> None:
         """Write the steps to the disk, before a checkpoint that counts them."""
         if self._lines is not None:
@@ -83,27 +93,23 @@ class Telemetry:
     def close(self) -> None:
         if self._recent:
             self.point()
-        if self._lines is not None:
-            self._lines.close()
-        self._lines = None
+        for one in (self._lines, self._curves):
+            if one is not None:
+                one.close()
+        self._lines = self._curves = None
 
 
 def read_steps(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a `telemetry.jsonl`; an incomplete last line is left out.
-
-    Raise RunError with file and line for a line that is no step.
-    """
+    """Yield the lines of a `telemetry.jsonl`; raise RunError with file and line for another one."""
     check_regular(file, RunError)
     with file.open("rb") as lines:
         for number, raw in enumerate(lines, 1):
-            if raw.endswith(b"\n"):
-                try:
-                    line = json.loads(raw)
-                except ValueError as error:
-                    raise RunError(f"{file}, line {number}: expected a step: {error}") from error
-                if not isinstance(line, dict) or "step" not in line:
-                    raise RunError(f"{file}, line {number}: expected a step, found none")
-                yield line
+            try:
+                line = json.loads(raw)
+                line["step"], line["status"], line["cosines"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise RunError(f"{file}, line {number}: expected a step: {error}") from error
+            yield line
 
 
 def curves(line: Line, figures: Mapping[str, float]) -> dict[str, float]:

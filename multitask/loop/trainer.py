@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,12 @@ from common.environment import now
 from common.errors import RunError
 from common.progress import bar
 from multitask.checkpoint import load_last, save, save_last
-from multitask.combiners import Setup
-from multitask.control import Callbacks, EpochEnd, RunControl, TensorBoard
+from multitask.control import EpochEnd, RunControl
 from multitask.distributed import Processes
-from multitask.loop.batches import build_plan, make_streams, next_batches
+from multitask.loop.batches import BatchStream, build_plan, make_pass, next_batches
 from multitask.loop.evaluation import Metrics, evaluate, selection_score
 from multitask.loop.gradients import check_finite
-from multitask.loop.progress import Progress
-from multitask.loop.step import StepGradient, StepLosses, StepResult
+from multitask.loop.step import StepGradient, StepResult
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
 from multitask.model import EncoderWithHeads
 from multitask.runs import Run
@@ -33,6 +31,22 @@ from tasks.data import Splits
 from tasks.metrics import overall
 
 SAVE_EVERY = 600.0  # seconds between checkpoints within an epoch
+
+
+@dataclass
+class Progress:
+    """Counts and scores of a run, part of the trainer's `state_dict`."""
+
+    epoch: int = 0  # finished epochs
+    taken: int = 0  # steps of the next epoch
+    step: int = 0
+    seconds: float = 0.0  # of training, without evaluation
+    examples: int = 0
+    best_score: float = float("-inf")
+    best_epoch: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)  # dev metrics after an epoch
+    # Pre-training: dev metrics before the first step.
+    before: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 class Trainer:
@@ -51,23 +65,27 @@ class Trainer:
         self.model, self.tasks, self.splits = model, tasks, splits
         self.config, self.folder = config, folder
         self.processes, self.control = processes, control
-        train = [splits[name]["train"].examples for name in tasks]
-        self.plan = build_plan(config, list(map(len, train)), [one.available for one in train])
-        self.streams = make_streams(config, tasks, splits)
-        objectives = tuple(name for task in tasks.values() for name in task.objectives)
-        combined = objectives if config.balance is None else tuple(tasks)
-        self.combiner = config.combiner.build(Setup(combined, config.seed))
-        losses = StepLosses(model, tasks, splits, config, processes)
-        self.gradient = StepGradient(losses, self.combiner)
+        train = {name: splits[name]["train"] for name in tasks}
+        examples = [one.examples for one in train.values()]
+        self.plan = build_plan(config, list(map(len, examples)), [e.available for e in examples])
+        self.total_steps = sum(len(self.plan.steps(e + 1)) for e in range(config.epochs))
+        self.streams = [
+            BatchStream(make_pass(config, task, train[name]), config.seed, name)
+            for name, task in tasks.items()
+        ]
+        objectives = [name for task in tasks.values() for name in task.objectives]
+        combined = objectives if config.balance is None else tasks
+        self.combiner = config.combiner.for_run(len(combined), config.seed)
+        self.gradient = StepGradient(
+            model, tasks, splits, config, self.combiner, processes, self.total_steps
+        )
         self.optimizer = config.optimizer.build(model)
         self.peak_rates = [group["lr"] for group in self.optimizer.param_groups]
         self.progress = Progress()
         self.best_dev: tuple[Metrics, Mapping[str, np.ndarray]] | None = None
-        self.boards = [TensorBoard(folder)] if control.tensorboard and processes.first else []
-        self.callbacks = Callbacks((*self.boards, *control.callbacks) if processes.first else ())
-        self.telemetry = Telemetry(folder if processes.first else None, self.callbacks.scalars)
-        steps = sum(len(self.plan.steps(epoch + 1)) for epoch in range(config.epochs))
-        self.total_steps = losses.total_steps = steps
+        self.callbacks = control.callbacks if processes.first else ()
+        log = folder if processes.first else None
+        self.telemetry = Telemetry(log, self.callbacks, control.tensorboard)
         self.saved_step, self.saved_at = 0, time.monotonic()  # of the last checkpoint
         self.began = now()  # for a resumed run, the time of its first start
 
@@ -76,30 +94,30 @@ class Trainer:
 
         An interruption may come at any moment: the last checkpoint is always a valid one.
         """
-        for board in self.boards:
-            board.first_step = self.progress.step + 1
+        config, progress = self.config, self.progress
+        patience = config.patience or config.epochs
         try:
-            self.train_and_score()
+            if config.pretrains and not progress.before:
+                progress.before = self.evaluate()[0]
+            while True:
+                ended = progress.epoch >= config.epochs
+                if progress.epoch and (ended or progress.epoch % config.evaluate_every == 0):
+                    scored = [one["epoch"] for one in progress.history]
+                    if progress.epoch not in scored:  # it may be, in a resumed run
+                        self.score_epoch()
+                    scores = [one["selection_score"] for one in progress.history]
+                    best = progress.history[scores.index(max(scores))]["epoch"]
+                    if ended or progress.epoch - best >= patience:
+                        break
+                self.train_epoch(progress.epoch + 1)
         finally:
             self.telemetry.close()
-            for board in self.boards:
-                board.close()
-
-    def train_and_score(self) -> None:
-        if self.config.pretrains and not self.progress.before:
-            self.progress.before = self.evaluate()[0]
-        while not self.progress.finished(self.config):
-            if self.progress.due(self.config):
-                self.score_epoch()
-            else:
-                self.train_epoch(self.progress.epoch + 1)
 
     def train_epoch(self, epoch: int) -> None:
         """Take the remaining steps of an epoch, with a progress bar that counts examples."""
         self.model.train()
-        self.gradient.losses.epoch = epoch
-        metrics = {name: task.kind.main_metric for name, task in self.tasks.items()}
-        every = self.plan.steps(epoch, self.progress.figures(metrics))
+        self.gradient.epoch = epoch
+        every = self.plan.steps(epoch)
         steps = every[self.progress.taken :]
         expected = sum(len(step) for step in steps) * self.config.batch_size
         latest: dict[str, str] = {}  # the last loss of each objective, for the bar
@@ -121,7 +139,6 @@ class Trainer:
         progress.taken += 1
         if last:
             progress.epoch, progress.taken = progress.epoch + 1, 0
-            self.combiner.end_epoch()
         progress.seconds += time.perf_counter() - begin
         steps, every = progress.step - self.saved_step, self.control.checkpoint_every
         if (every and steps >= every) or time.monotonic() - self.saved_at >= SAVE_EVERY:
@@ -145,8 +162,6 @@ class Trainer:
         self.optimizer.step()
         self.model.zero_grad(set_to_none=True)  # also what the optimiser leaves out
         self.gradient.after_step(batches, number, result)
-        losses = dict(zip(result.objectives, result.losses.tolist(), strict=True))
-        progress.add_losses(losses, {name: len(several) for name, several in batches.items()})
         progress.examples += result.examples
         figures = {"gradient_norm": norm, "learning_rate_factor": factor}
         self.telemetry.step(progress.step, result, figures)
@@ -158,19 +173,19 @@ class Trainer:
         return evaluate(self.model, self.tasks, dev, self.processes)
 
     def score_epoch(self) -> None:
-        """Score dev, keep the best weights and save; callbacks may end the training."""
+        """Score dev, keep the best weights, save, and call the callbacks."""
         metrics, scores = self.evaluate()
         score, progress = selection_score(metrics, self.tasks), self.progress
         points = {f"dev/{t}/{k}": v for t, found in metrics.items() for k, v in found.items()}
-        self.callbacks.scalars(points | {"dev/selection_score": score}, progress.step)
-        found = metrics | overall(metrics)
-        better = progress.add_score(score, found, keep_last=self.config.keep == "last")
-        if better:
+        self.telemetry.draw(points | {"dev/selection_score": score}, progress.step)
+        counts = {"epoch": progress.epoch, "step": progress.step, "selection_score": score}
+        progress.history.append(counts | {"dev": metrics | overall(metrics)})
+        if better := score > progress.best_score or self.config.keep == "last":
+            progress.best_score, progress.best_epoch = score, progress.epoch
             self.best_dev = metrics, scores
             if self.processes.first:
                 save(Run(self.folder), "best", self.model.save, {})
         self.save()
-        self.processes.gather(None)  # all processes wait for the checkpoint
         end = EpochEnd(
             epoch=progress.epoch,
             epochs=self.config.epochs,
@@ -182,9 +197,11 @@ class Trainer:
             folder=self.folder,
             model=self.model,
         )
-        if self.processes.largest(self.callbacks.stops(end)):
-            progress.stopped = True
-            self.save()  # a resumed run does not go on training
+        for one in self.callbacks:
+            call = getattr(one, "on_epoch_end", None if hasattr(one, "on_scalars") else one)
+            if call is not None:
+                call(end)
+        self.processes.gather(None)  # all processes wait for the checkpoint and the callbacks
 
     def save(self) -> None:
         """Write a checkpoint; it replaces the last one when it is complete."""

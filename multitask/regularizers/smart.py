@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from common.later import Tensor, torch
 from common.random_generators import generator
@@ -63,30 +61,36 @@ class Smart(Regularizer, name="smart"):
         noisy = replace(clean.batch, noise=self.noise(clean))
         with clean.same_dropout():
             outputs = clean.another_pass(noisy)
-        return clean.divergence(outputs, clean.outputs)
+        distance = clean.task.kind.divergence
+        assert distance is not None, "its outputs can be compared"
+        return distance(outputs, clean.outputs)
 
     def noise(self, clean: CleanPass) -> Tensor:
         """Return noise (T, H) that increases the divergence, without gradients of weights."""
-        expected = clean.outputs.detach()
+        expected, name, distance = (
+            clean.outputs.detach(),
+            clean.task.name,
+            clean.task.kind.divergence,
+        )
+        assert distance is not None, "its outputs can be compared"
 
         def divergence(noise: Tensor) -> Tensor:
             with clean.same_dropout():
-                outputs = clean.head(clean.embed(replace(clean.batch, noise=noise)))
+                texts = clean.model.embed(replace(clean.batch, noise=noise), name)
                 # The share makes it a mean over all examples of the step.
-                return clean.divergence(outputs, expected) * clean.part.share
+                return distance(clean.model.heads[name](*texts), expected) * clean.part.share
 
         normalised, radius = self.variant == "normalised", self.radii(clean)
         noise = self.normal(clean)
-        with without_weight_gradients(clean.model):
-            return adversarial_noise(
-                divergence,
-                START * noise if normalised else START_SHARE * radius * noise,
-                clean.batch.example_index,
-                variant=self.variant,
-                steps=self.steps,
-                step_size=STEP if normalised else radius,
-                radius=radius,
-            )
+        return adversarial_noise(
+            divergence,
+            START * noise if normalised else START_SHARE * radius * noise,
+            clean.batch.example_index,
+            variant=self.variant,
+            steps=self.steps,
+            step_size=STEP if normalised else radius,
+            radius=radius,
+        )
 
     def radii(self, clean: CleanPass) -> float | Tensor:
         """Return the radius of the ball (T, 1), or the norm of normalised noise (default: 1)."""
@@ -109,16 +113,3 @@ class Smart(Regularizer, name="smart"):
             drawn.append(noise.split(tokens.tolist()))
         by_text = zip(*drawn, strict=True)
         return torch.cat([one for text in by_text for one in text]).to(batch.device)
-
-
-@contextmanager
-def without_weight_gradients(model: Any) -> Iterator[None]:
-    """Exclude the model's weights from differentiation in this context."""
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    for parameter in trained:
-        parameter.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for parameter in trained:
-            parameter.requires_grad_()

@@ -46,7 +46,7 @@ class Favourite(Sampler, name="favourite"):
 
     favour: Positive = setting(2.0, help="how much more often the first task is drawn")
 
-    def probabilities(self, work, epoch, history):
+    def probabilities(self, work, epoch):
         weights = np.array([self.favour] + [1.0] * (len(work.sizes) - 1))
         return weights / weights.sum()
 

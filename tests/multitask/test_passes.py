@@ -10,7 +10,7 @@ from plain import step_terms
 from tolerances import assert_near, assert_near_in_norm
 
 from losses import simcse_loss
-from multitask.loop.step import StepGradient, StepLosses
+from multitask.loop.step import StepGradient
 from multitask.passes import EncoderPass, random_state, replayed, seed_step
 from tasks.kinds import Kind
 
@@ -45,8 +45,9 @@ def use_whole_batches(trainer, micro_batch=None):
     trainer.model.heads[name].forward = lambda u, v: (u, v)
     tasks = {name: replace(task, kind=kind, compares_examples=True)}
     config = replace(trainer.config, micro_batch=micro_batch)
-    losses = StepLosses(trainer.model, tasks, trainer.splits, config, trainer.processes)
-    trainer.gradient = StepGradient(losses, trainer.combiner)
+    trainer.gradient = StepGradient(
+        trainer.model, tasks, trainer.splits, config, trainer.combiner, trainer.processes
+    )
 
 
 @pytest.mark.parametrize("kind", PIECES)

@@ -5,12 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.errors import RunError
 from common.files import read_state
 from minbert.weights import read_tensors
 from multitask import Run, RunConfig, train
-from multitask.combiners import Combined, Combiner, CombinerState
-from multitask.regularizers import Regularizer
+from multitask.combiners import Combined, Combiner
 
 TINY = {"encoder": "tiny", "limit": 8, "dev_limit": 8, "test_limit": 8, "epochs": 1}
 ONE = RunConfig(tasks=("sts",), **TINY)
@@ -38,39 +36,16 @@ def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
     assert run.metrics == Run("~/run").metrics
 
 
-class Constant(Regularizer, name="constant"):
-    """A term without a gradient."""
-
-    def term(self, clean):
-        return 0 * clean.loss.detach() + 2
-
-
-def test_a_term_without_a_gradient_is_refused(tmp_path):
-    config = ONE.changed(regularizers=(Constant(weight=1.0),))
-    line = "regularizer constant: expected a tensor of one number with a gradient, found tensor"
-    with pytest.raises(RunError, match=line):
-        train(config, tmp_path / "run")
-
-
-class State(CombinerState):
+class Counting(Combiner, name="counting"):
     """Counts of objectives, and the generator that a checkpoint keeps with them."""
 
-    stored = ("seen", "generator")
-
-    def __init__(self):
-        self.seen, self.generator = np.zeros(2), np.random.default_rng(0)
+    def start(self, objectives, seed):
+        return {"seen": np.zeros(objectives), "generator": np.random.default_rng(0)}
 
     def combine(self, gram, losses, drawn):
-        self.seen[list(drawn)] += 1
-        self.generator.random()
+        self.state["seen"][list(drawn)] += 1
+        self.state["generator"].random()
         return Combined(np.ones(len(drawn)), "counted")
-
-
-class Counting(Combiner, name="counting"):
-    """A combiner with a state."""
-
-    def build(self, setup):
-        return State()
 
 
 def test_the_state_of_a_combiner_is_kept(tmp_path):
@@ -83,7 +58,7 @@ def test_the_state_of_a_combiner_is_kept(tmp_path):
     stored = read_state(Run(tmp_path / "run").newest("last"))["combiner"]
     steps = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
     assert stored["seen"] == [len(steps)] * 2
-    drawn, again = np.random.default_rng(0), State()
+    drawn, again = np.random.default_rng(0), Counting().for_run(2)
     drawn.random(len(steps))
     again.load_state_dict(stored)
-    assert again.generator.random() == drawn.random()
+    assert again.state["generator"].random() == drawn.random()

@@ -59,7 +59,7 @@ def drawn(trainer, *tasks):
     return batches
 
 
-def fixed(monkeypatch, trainer, weigh):
+def fixed(trainer, weigh):
     """Let the combiner answer `weigh(gram, losses, drawn)`; returns what it was asked."""
     asked = []
 
@@ -67,7 +67,7 @@ def fixed(monkeypatch, trainer, weigh):
         asked.append((gram, losses, list(drawn)))
         return Combined(np.asarray(weigh(gram)), "fixed")
 
-    monkeypatch.setattr(trainer.combiner, "combine", combine)
+    object.__setattr__(trainer.combiner, "combine", combine)
     return asked
 
 
@@ -80,7 +80,7 @@ def trainer(make_trainer):
     return make_trainer(dropout=False)
 
 
-def test_a_pcgrad_step_equals_projection_of_complete_gradients(trainer, monkeypatch):
+def test_a_pcgrad_step_equals_projection_of_complete_gradients(trainer):
     """PCGrad in D dimensions through the whole model, word embeddings included."""
     batches = drawn(trainer, "sst", "qqp", "sts")
     plain = [plain_gradient(trainer, name, rows[0]) for name, rows in batches.items()]
@@ -88,7 +88,7 @@ def test_a_pcgrad_step_equals_projection_of_complete_gradients(trainer, monkeypa
     gram = (rows @ rows.T).numpy()
     assert (gram < 0).any(), "the test needs a conflict"
     order = [[1, 2], [2, 0], [0, 1]]
-    asked = fixed(monkeypatch, trainer, lambda g: pcgrad_weights(g, order))
+    asked = fixed(trainer, lambda g: pcgrad_weights(g, order))
     result = trainer.gradient(batches)
     assert_near(asked[0][0], gram, 2 * step_terms(trainer))  # products of two rows
     assert list(result.grams) == ["embeddings", "layer 1", "layer 2"]
@@ -114,18 +114,6 @@ def test_a_task_that_is_drawn_twice_is_one_objective_that_counts_twice(trainer):
     assert_same(trainer, head_gradients(trainer)["qqp"], head + other)
     assert (result.examples, result.objectives) == (5, ("qqp",))
     assert head_gradients(trainer)["sst"] is None, "no head receives another task's gradient"
-
-
-@pytest.mark.parametrize("weigh", [False, True])
-def test_weights_apply_to_the_heads_if_the_combiner_says_so(make_trainer, weigh):
-    combiner = {"name": "linear", "preference": (1, 2, 3), "weigh_heads": weigh}
-    trainer = make_trainer(combiner=combiner, dropout=False)
-    batches = drawn(trainer, "sst", "sts")
-    heads = {name: plain_gradient(trainer, name, rows[0])[1] for name, rows in batches.items()}
-    trainer.gradient(batches)
-    for name, weight in {"sst": 0.5, "sts": 1.5}.items():
-        expected = heads[name] * (weight if weigh else 1)
-        assert_same(trainer, head_gradients(trainer)[name], expected)
 
 
 @pytest.mark.parametrize("combiner", ["sum", "pcgrad"])
@@ -154,25 +142,12 @@ def test_sum_is_the_sum_of_the_gradients(make_trainer, tasks, measure):
     assert result.combined.weights.tolist() == [1.0] * len(tasks)
 
 
-@pytest.mark.parametrize(
-    ("combiner", "answer", "expected"),
-    [
-        ("epo", None, "expected losses of zero or more, found -1 of sts"),
-        ("famo", None, "expected losses of zero or more, found -1 of sts"),
-        ("pcgrad", Combined(np.ones(3), ""), "expected a Combined of 2 finite weights"),
-        ("pcgrad", Combined([1.0, np.nan], ""), "expected a Combined of 2 finite weights"),
-        ("pcgrad", [1.0, 1.0], "expected a Combined of 2 finite weights"),
-    ],
-)
-def test_losses_that_a_combiner_cannot_use_and_wrong_weights_are_refused(
-    make_trainer, monkeypatch, combiner, answer, expected
-):
+@pytest.mark.parametrize("combiner", ["epo", "famo"])
+def test_losses_that_a_combiner_cannot_use_are_refused(make_trainer, combiner):
     trainer = make_trainer(combiner=combiner)
-    if answer is not None:
-        monkeypatch.setattr(trainer.combiner, "combine", lambda *asked: answer)
-    losses = np.ones(2) if answer is not None else np.array([0.5, -1.0])
-    with pytest.raises(RunError, match=f"combiner {combiner}: {expected}"):
-        trainer.gradient.combine(np.eye(2), losses, ("sst", "sts"))
+    line = f"combiner {combiner}: expected losses of zero or more, found -1 of sts"
+    with pytest.raises(RunError, match=line):
+        trainer.gradient.combine(np.eye(2), np.array([0.5, -1.0]), ("sst", "sts"))
 
 
 def test_bf16_gives_nearly_the_gradient_of_fp32(make_trainer):
@@ -208,16 +183,14 @@ def test_each_loss_of_a_task_is_an_objective(make_trainer, combiner, micro_batch
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0], [0.3, 2.0]])
-def test_gradients_of_parameters_or_representation_give_the_same_step(
-    make_trainer, monkeypatch, weights
-):
+def test_gradients_of_parameters_or_representation_give_the_same_step(make_trainer, weights):
     """With the same weights they take the same step; only what the combiner sees differs."""
     found = {}
     for gradients in ("parameters", "representation"):
         trainer = make_trainer(
             gradients, combiner="pcgrad", gradients=gradients, **BOTH, dropout=False
         )
-        asked = fixed(monkeypatch, trainer, lambda gram: weights)
+        asked = fixed(trainer, lambda gram: weights)
         result = trainer.gradient(drawn(trainer, "qqp"))
         found[gradients] = shared_gradient(trainer), head_gradients(trainer)["qqp"], asked[0]
         assert result.objectives == LOSSES
@@ -296,20 +269,18 @@ def test_a_contrastive_step_is_algorithm_1(make_trainer, gradients):
 
 
 def test_losses_after_a_step_are_of_the_same_batches_with_the_same_dropout(make_trainer):
-    """Without an update they are the losses before it; the random generator does not move."""
+    """Without an update they are the losses before it."""
     trainer = make_trainer(combiner="famo", regularizers=Smart({"sst": 1.0}))
     trainer.model.train()
     seen = []
-    trainer.combiner.after_step = lambda *shown: seen.append(shown)
+    object.__setattr__(trainer.combiner, "after_step", lambda *shown: seen.append(shown))
     batches = drawn(trainer, "sst", "sts")
     result = trainer.gradient(batches)
-    state = torch.get_rng_state()
     trainer.model.zero_grad(set_to_none=True)
     trainer.gradient.after_step(batches, 0, result)
     ((before, after, chosen),) = seen
     np.testing.assert_array_equal(before, after)
     assert chosen == [0, 2]
-    assert torch.equal(torch.get_rng_state(), state)
     assert all(p.grad is None for p in trainer.model.parameters())
     trainer.train_step(np.array([0, 2]))
     _, (before, after, chosen) = seen

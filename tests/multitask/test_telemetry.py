@@ -7,7 +7,6 @@ import pytest
 
 from common.errors import RunError
 from multitask.combiners import Combined
-from multitask.control import TensorBoard
 from multitask.loop.step import StepResult
 from multitask.loop.telemetry import Telemetry, cosines, read_steps, step_line, summary
 
@@ -59,12 +58,10 @@ def points(folder, name):
 
 
 def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
-    board = TensorBoard(tmp_path)
-    telemetry = Telemetry(tmp_path, board.on_scalars)
+    telemetry = Telemetry(tmp_path, tensorboard=True)
     for step in range(1, 26):
         telemetry.step(step, result((float(step), 2.0)), {"gradient_norm": 3.0})
     telemetry.close()
-    board.close()
     lines = list(read_steps(tmp_path / "telemetry.jsonl"))
     assert [line["step"] for line in lines] == list(range(1, 26))
     assert [line["losses"]["a"] for line in lines] == list(range(1, 26))

@@ -3,12 +3,11 @@
 import numpy as np
 import torch
 
-from multitask.combiners import Setup
 from multitask.combiners.famo import DECAY, FAMO, RATE, famo_weights
 
 
 def build(m):
-    return FAMO().build(Setup(tuple("abcd")[:m]))
+    return FAMO().for_run(m)
 
 
 def test_weights_and_logits_are_those_of_autograd_and_pytorchs_adam():
@@ -29,7 +28,7 @@ def test_weights_and_logits_are_those_of_autograd_and_pytorchs_adam():
         (torch.softmax(logits, 0) @ progress).backward()
         adam.step()
         combiner.after_step(before, after, range(3))
-        np.testing.assert_allclose(combiner.logits, logits.detach(), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(combiner.state["logits"], logits.detach(), rtol=0, atol=1e-9)
 
 
 def test_the_objective_that_falls_least_gets_a_larger_weight():
@@ -49,7 +48,9 @@ def test_only_drawn_objectives_change():
         whole.after_step(before, after, [1, 3])
         part.after_step(before, after, [0, 1])
         whole.after_step(before[:1], after[:1], [0])  # alone: nothing to compare it with
-    np.testing.assert_array_equal(whole.logits, [0, part.logits[0], 0, part.logits[1]])
+    np.testing.assert_array_equal(
+        whole.state["logits"], [0, part.state["logits"][0], 0, part.state["logits"][1]]
+    )
     np.testing.assert_array_equal(
         whole.combine(None, before, [1, 3]).weights, part.combine(None, before, [0, 1]).weights
     )
@@ -60,4 +61,4 @@ def test_losses_of_zero_are_possible():
     combiner = build(2)
     assert np.isfinite(combiner.combine(None, np.array([0.0, 1.0]), range(2)).weights).all()
     combiner.after_step(np.array([0.0, 1.0]), np.array([0.0, 0.0]), range(2))
-    assert np.isfinite(combiner.logits).all()
+    assert np.isfinite(combiner.state["logits"]).all()

@@ -8,7 +8,7 @@ from golden_files import golden_cases
 from plain import built_in
 
 from losses import contrastive_objectives
-from multitask.combiners import Combined, Combiner, Setup
+from multitask.combiners import Combined, Combiner
 from multitask.combiners.nested import combine_tasks, pull_push_weights
 from tasks.contrastive import ContrastiveEPO
 
@@ -118,7 +118,7 @@ def test_tasks_are_combined_as_mixtures_of_their_objectives():
 def test_a_step_of_one_task_is_one_mixture(method):
     draw = np.random.default_rng(1)
     rows, losses = draw.normal(size=(3, 6)), draw.uniform(0.1, 2, size=3)
-    outer = method().build(Setup(("a",)))
+    outer = method().for_run(1)
     balance = balanced(0.3, 0.1, "contrastive")
     found = combine_tasks(outer, balance, rows @ rows.T, losses, THREE, ["a"])
     mixture = pull_push_weights(balance, rows @ rows.T, losses)

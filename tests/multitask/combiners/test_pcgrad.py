@@ -6,7 +6,7 @@ import torch
 from golden_files import golden, golden_cases
 from plain import project_explicitly
 
-from multitask.combiners import Setup, pcgrad_weights
+from multitask.combiners import pcgrad_weights
 from multitask.combiners.pcgrad import PCGrad, random_order
 
 pytestmark = pytest.mark.numeric
@@ -66,7 +66,7 @@ def test_pcgrad_changes_nothing_without_a_conflict_and_reports_one():
     generator = np.random.default_rng(2)
     for m in (1, 2, 4):
         gradients = generator.uniform(size=(m, 6))  # no negative inner product
-        combiner = PCGrad().build(Setup(tuple("abcd"[:m])))
+        combiner = PCGrad().for_run(m)
         combined = combiner.combine(gradients @ gradients.T, np.ones(m), range(m))
         np.testing.assert_array_equal(combined.weights, np.ones(m))
         assert combined.status == "no conflict"
@@ -78,6 +78,6 @@ def test_pcgrad_changes_nothing_without_a_conflict_and_reports_one():
 def test_pcgrad_draws_fresh_orders():
     gradients = np.array([[1.0, 0.2], [-1.0, 0.3], [0.1, -1.0]])
     gram = gradients @ gradients.T
-    combiner = PCGrad().build(Setup(("a", "b", "c")))
+    combiner = PCGrad().for_run(3)
     found = {tuple(combiner.combine(gram, np.ones(3), range(3)).weights) for _ in range(20)}
     assert len(found) > 1

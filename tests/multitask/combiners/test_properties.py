@@ -12,12 +12,11 @@ import pytest
 from plain import built_in
 from scipy.optimize import nnls
 
-from multitask.combiners import Combiner, LinearScalarization, Setup, Uncertainty
+from multitask.combiners import Combiner, LinearScalarization, RandomWeights, Uncertainty
 from multitask.combiners.base import WithPreference
 from multitask.combiners.gramian import OfTorchJD
 
 COMBINERS = built_in(Combiner)
-NAMES = tuple("abcd")
 LOOSE = {"cagrad": 1e-6}
 # Methods that promise an objective never gets worse to first order.
 NEVER_WORSE = ("mgda", "upgrad", "dualproj", "fairgrad", "nash-mtl")
@@ -37,7 +36,7 @@ def make(name, m, order=None, seed=0):
     order = range(m) if order is None else order
     wish = tuple(PREFERENCE[m][i] for i in order)
     settings = {"preference": wish} if issubclass(COMBINERS[name], WithPreference) else {}
-    return COMBINERS[name](**settings).build(Setup(NAMES[:m], seed))
+    return COMBINERS[name](**settings).for_run(m, seed)
 
 
 def tolerance(name):
@@ -91,21 +90,20 @@ def nearest(vector, gradients):
     return vector + nnls(gradients.T, -vector)[0] @ gradients
 
 
-def upgrad(gradients, preference):
-    """Each gradient is projected, then their weighted sum is taken (Quinton and Rey, 2024)."""
-    projected = [nearest(one, gradients) for one in gradients]
-    return preference @ np.array(projected)
+def upgrad(gradients):
+    """Each gradient is projected, then their mean is taken (Quinton and Rey, 2024)."""
+    return np.mean([nearest(one, gradients) for one in gradients], 0)
 
 
-def dualproj(gradients, preference):
-    """The weighted sum is projected (Lopez-Paz and Ranzato, 2017)."""
-    return nearest(preference @ gradients, gradients)
+def dualproj(gradients):
+    """The mean is projected (Lopez-Paz and Ranzato, 2017)."""
+    return nearest(gradients.mean(0), gradients)
 
 
-def aligned_mtl(gradients, preference):
+def aligned_mtl(gradients):
     """All singular values of the gradients become the smallest (Senushkin et al., 2023, Eq. 14)."""
     left, sizes, right = np.linalg.svd(gradients, full_matrices=False)
-    return sizes[-1] * preference @ left @ right
+    return sizes[-1] * (left @ right).mean(0)
 
 
 REFERENCES = {"upgrad": upgrad, "dualproj": dualproj, "aligned-mtl": aligned_mtl}
@@ -117,7 +115,7 @@ def test_steps_are_those_of_a_direct_computation(name, reference):
         m = len(gradients)
         weights = make(name, m).combine(gradients @ gradients.T, losses, range(m)).weights
         # Weights have the sum m, those of the references 1.
-        found, expected = weights @ gradients / m, reference(gradients, np.array(PREFERENCE[m]))
+        found, expected = weights @ gradients / m, reference(gradients)
         # The solvers' bound, on the step's length.
         np.testing.assert_allclose(found, expected, atol=1e-5 * np.linalg.norm(expected))
 
@@ -127,7 +125,7 @@ def test_steps_are_those_of_a_direct_computation(name, reference):
 )  # it starts at 1 for any losses
 def test_equal_gradients_give_the_step_of_the_sum(name):
     gradients = np.tile([3.0, -1.0, 2.0], (3, 1))
-    combiner = COMBINERS[name]().build(Setup(NAMES[:3]))
+    combiner = COMBINERS[name]().for_run(3)
     weights = combiner.combine(gradients @ gradients.T, np.ones(3), range(3)).weights
     expected = 3 * 1.4 if name == "cagrad" else 3  # CAGrad adds c = 0.4 of the length
     np.testing.assert_allclose(weights @ gradients, expected * gradients[0], rtol=1e-3)
@@ -138,18 +136,18 @@ def test_equal_gradients_give_the_step_of_the_sum(name):
 def test_weights_are_finite_for_gradients_of_zero_and_one_for_one_objective(name, zeros):
     gradients = np.array([[1.0, -2.0, 0.5], [0.3, 1.0, 0.0], [-1.0, 1.0, 1.0]])
     gradients[list(zeros)] = 0
-    combiner = COMBINERS[name]().build(Setup(NAMES[:3]))
+    combiner = COMBINERS[name]().for_run(3)
     combined = combiner.combine(gradients @ gradients.T, np.ones(3), range(3))
     assert np.isfinite(combined.weights).all()
     assert combined.status
-    single = COMBINERS[name]().build(Setup(NAMES[:3]))
+    single = COMBINERS[name]().for_run(3)
     assert single.combine(np.array([[2.5]]), np.ones(1), [1]).weights == pytest.approx([1.0])
 
 
 @pytest.mark.parametrize("name", COMBINERS)
 def test_a_combiner_continues_from_its_state(name):
     random = np.random.default_rng(3)
-    first, second = (COMBINERS[name]().build(Setup(NAMES, seed)) for seed in (1, 2))
+    first, second = (COMBINERS[name]().for_run(4, seed) for seed in (1, 2))
 
     def steps(*combiners):
         for _ in range(5):
@@ -176,7 +174,7 @@ def test_linear_scalarization_is_the_weighted_sum(m):
     drawn = np.sort(random.permutation(m)[:2])
     found = make("linear", m).combine(np.eye(2), np.ones(2), drawn).weights
     np.testing.assert_allclose(found, weights[drawn])
-    combiner = LinearScalarization(preference=(1.0, 0.0)).build(Setup(("a", "b")))
+    combiner = LinearScalarization(preference=(1.0, 0.0)).for_run(2)
     assert combiner.combine(np.eye(2), np.ones(2), (0, 1)).weights.tolist() == [2.0, 0.0]
 
 
@@ -193,7 +191,7 @@ def test_our_exact_mgda_is_never_longer_than_torchjds():
 
 
 def test_uncertainty_brings_losses_of_any_size_to_one_weight():
-    combiner = Uncertainty().build(Setup(("a", "b")))
+    combiner = Uncertainty().for_run(2)
     losses = np.array([0.1, 3.0])
     for _ in range(1000):
         combiner.combine(np.eye(2), losses, (0, 1))
@@ -201,14 +199,20 @@ def test_uncertainty_brings_losses_of_any_size_to_one_weight():
     np.testing.assert_allclose(weights * losses, 1, rtol=1e-3)
 
 
+def test_random_weights_are_positive_and_add_up_to_their_number():
+    combiner = RandomWeights().for_run(3)
+    found = [combiner.combine(None, np.ones(3), range(3)).weights for _ in range(2000)]
+    assert (np.array(found) > 0).all()
+    np.testing.assert_allclose(np.sum(found, 1), 3)
+    np.testing.assert_allclose(np.mean(found, 0), 1, atol=0.1)
+    assert len(combiner.combine(None, np.ones(2), (0, 2)).weights) == 2
+
+
 class Broken(OfTorchJD):
     """A weighting whose solver fails."""
 
-    def weighting(self, drawn):
-        def solver(gram):
-            raise RuntimeError("no")
-
-        return solver
+    def weigh(self, gram):
+        raise RuntimeError("no")
 
 
 def test_a_failed_solver_is_counted_and_the_step_is_the_sum():
