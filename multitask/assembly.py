@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from common.errors import RunError, SettingsError, one_line
-from common.files import BRANCHES, HEADS, is_run
 from common.text import first_names
 from minbert.bi_encoder import BiEncoder
 from minbert.config import BiLSTMConfig, transformer_config
@@ -19,7 +18,7 @@ from minbert.precision import PrecisionChoice, choose_precision
 from minbert.sources import NAMED_ENCODERS, find_folder
 from multitask.config_tasks import build_tasks, plain_tasks, pretraining
 from multitask.loop.evaluation import score_split
-from multitask.model import EncoderWithHeads, load_matching
+from multitask.model import EncoderWithHeads
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from multitask.settings.rules import has_class_weights
@@ -27,8 +26,7 @@ from multitask.splits import load_splits
 from tasks import data_folder
 from tasks.base import Task
 from tasks.class_weights import with_class_weights
-from tasks.data import Split, Splits, tokenized
-from tasks.own_task import complete_task, tasks_by_name
+from tasks.data import Split, tokenized
 from tasks.readers import Examples, limit_of
 
 # Tasks by name, the model on its device, and the data of each task by split.
@@ -48,22 +46,13 @@ def assemble(
             print(line, flush=True)
     model = build_model(config, chosen, device)
     splits = load_splits(config, chosen, model.bi_encoder)
-    return weighted(config, chosen, splits), model, splits
-
-
-def weighted(config: RunConfig, chosen: Mapping[str, Task], splits: Splits) -> dict[str, Task]:
-    """Return the tasks with the weights of their classes in the loss; print the weights.
-
-    The classes are counted in the training split. Raise RunError for a task of another loss.
-    """
-    found = dict(chosen)
     for name, task in chosen.items():
         if has_class_weights(config, task):
             targets = splits[name]["train"].examples.targets
             assert targets is not None, "train has labels"
-            found[name], line = with_class_weights(task, targets)
+            chosen[name], line = with_class_weights(task, targets)
             print(f"{name}: {line}", flush=True)
-    return found
+    return chosen, model, splits
 
 
 def build_model(
@@ -78,38 +67,18 @@ def build_model(
             line = f"expected {brought}, the encoder of init, found {config.encoder}"
             raise SettingsError(f"encoder: {line}")
     bi_encoder = open_bi_encoder(start or config.encoder, config)
-    precision = precision_of(config).precision
+    precision = with_precision(config)[0].precision
     if precision == "bf16":
         transformer_config("precision bf16", bi_encoder.encoder.config)
     dropout = config.pooling_dropout
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers, dropout)
     if start is not None:
-        init_from_run(model, config, start)
+        taken = model.load_matching(start)
+        line = f"encoder initialised from {config.init}; its heads: {', '.join(taken) or 'none'}"
+        print(line, flush=True)
     if config.freeze_encoder:
         model.freeze_encoder()
     return model.to(device)
-
-
-def init_from_run(model: EncoderWithHeads, config: RunConfig, weights: Path) -> None:
-    """Take over the heads and branches of the run `init` that fit, and print which these are.
-
-    `weights` is the folder of its best epoch, from which the encoder was read.
-    """
-    stored = Run(Path(str(config.init))).settings
-    theirs = tasks_by_name(stored["tasks"])
-    names = [  # a task of this name may have other classes there
-        name
-        for name in model.heads
-        if name not in theirs or complete_task(theirs[name]).outputs == config.tasks[name].outputs
-    ]
-    heads = load_matching(model.heads, weights / HEADS, names)
-    line = f"encoder initialised from {config.init}; its heads: {', '.join(heads) or 'none'}"
-    print(line, flush=True)
-    if config.branch is not None or stored.get("branch"):
-        same = stored.get("branch") == config.to_json()["branch"]
-        branches = load_matching(model.branches, weights / BRANCHES, names if same else ())
-        line = f"branches initialised from {config.init}: {', '.join(branches) or 'none'}"
-        print(line, flush=True)
 
 
 def open_bi_encoder(source: str | Path, config: RunConfig) -> BiEncoder:
@@ -145,72 +114,51 @@ def load_trained(
     return config, tasks, model.to(choose_device(device))
 
 
-def precision_of(config: RunConfig) -> PrecisionChoice:
-    """Return the precision of a run; for `auto`, one that its encoder and its methods allow."""
-    if config.precision != "auto":
-        return PrecisionChoice(config.precision, "as requested")
-    source = config.encoder
-    if config.init is not None:
-        source = str(Run(Path(config.init)).weights())
-    bilstm = source not in NAMED_ENCODERS and isinstance(
-        read_config(find_folder(source)), BiLSTMConfig
-    )
-    choice = choose_precision(config.precision, choose_device(config.device), bilstm)
-    for one in config.regularizers:
-        if one.precision_fault(choice.precision):
-            return PrecisionChoice("fp32", f"{one.name} with these settings needs it")
-    return choice
-
-
-def with_precision(folder: Run, config: RunConfig, overwrite: bool) -> tuple[RunConfig, str | None]:
+def with_precision(config: RunConfig, began: str | None = None) -> tuple[RunConfig, str | None]:
     """Return the configuration with a precision in place of `auto`, and a line about the choice.
 
-    A run that is there keeps its precision, also on another machine. The line is None if a
-    precision was requested.
+    It is one that encoder and methods allow, or that with which the run `began`, perhaps on another
+    machine. The line is None if a precision was requested.
     """
     if config.precision != "auto":
         return config, None
-    began = {} if overwrite else folder.read("config.json")
-    if "precision" in began:
-        choice = PrecisionChoice(began["precision"], "the run began with it")
-    else:
-        choice = precision_of(config)
+    source = config.encoder if config.init is None else str(Run(config.init).weights())
+    bilstm = source not in NAMED_ENCODERS and isinstance(
+        read_config(find_folder(source)), BiLSTMConfig
+    )
+    choice = choose_precision("auto", choose_device(config.device), bilstm)
+    for one in config.regularizers:
+        if one.precision_fault(choice.precision):
+            choice = PrecisionChoice("fp32", f"{one.name} with these settings needs it")
+    if began is not None:
+        choice = PrecisionChoice(began, "the run began with it")
     return config.changed(precision=choice.precision), str(choice)
-
-
-def teachers_by_task(config: RunConfig) -> dict[str, list[Path]]:
-    """Return the runs that teach each task: those with the task, if a term has a weight for it.
-
-    Raise RunError for a folder without a run, and SettingsError for a run of none of the tasks.
-    """
-    learning = [one for one in config.regularizers if one.learns_from_teacher]
-    weighted = {task for one in learning for task in one.by_task(config.tasks)}
-    found: dict[str, list[Path]] = {name: [] for name in config.tasks if name in weighted}
-    for folder in map(Path, config.teacher):
-        stored = {} if Run(folder).exported else Run(folder).read("config.json")
-        if not is_run(stored) or stored["mode"] == "ensemble":
-            raise RunError(f"{folder}: expected the folder of a run; name each run of an ensemble")
-        if not (taught := [name for name in found if name in tasks_by_name(stored["tasks"])]):
-            raise SettingsError(f"teacher: {folder} is not a run of {', '.join(found)}")
-        for name in taught:
-            found[name].append(folder)
-    return found
 
 
 def soft_targets(config: RunConfig) -> dict[str, Tensor]:
     """Return the teachers' mean scores, (n, C) or (n,), for the training examples of each task.
 
-    Only tasks with a teacher are in it. Print a line per task. Raise SettingsError if a teacher has
-    none of the tasks, and RunError if its task has other classes.
+    Only tasks with a teacher, and with a weight of a term that learns from it, are in it. Print a
+    line per task. Raise SettingsError if a teacher has none of the tasks, and RunError for a folder
+    without a run, or if its task has other classes.
     """
-    teachers, found = teachers_by_task(config), {}
+    learning = [one for one in config.regularizers if one.learns_from_teacher]
+    has_weight = {task for one in learning for task in one.by_task(config.tasks)}
+    students = [name for name in config.tasks if name in has_weight]
+    teachers: dict[str, list[Path]] = {}
+    for folder in map(Path, config.teacher):
+        taught = [name for name in Run(folder).config.tasks if name in students]
+        if not taught:
+            raise SettingsError(f"teacher: {folder} is not a run of {', '.join(students)}")
+        for name in taught:
+            teachers.setdefault(name, []).append(folder)
+    found = {}
     for name, task in plain_tasks(config).items():
         runs = teachers.get(name, [])
         given = ", ".join(map(str, runs)) or "no teacher, only its labels"
         print(f"{name}: learns from {given}", flush=True)
         if runs:
-            limit = limit_of(config.limit, name)
-            examples = task.read(data_folder(config.data), "train", limit)
+            examples = task.read(data_folder(config.data), "train", limit_of(config.limit, name))
             several = [scores_of(run, config, task, examples) for run in runs]
             found[name] = torch.stack(several).mean(0)
     return found

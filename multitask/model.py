@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import cast
 from zlib import crc32
 
@@ -31,8 +30,8 @@ from tasks.base import Embeddings, Task
 class EncoderWithHeads(nn.Module):
     """One encoder for all sentences, and one head for each task in `heads`.
 
-    `branches` holds the last layers of tasks with such of their own, as many as `own_layers` says.
-    In training, the token states have `pooling_dropout` before they are pooled.
+    `branches` holds each task's copy of the last `own_layers` layers. In training, the token states
+    have `pooling_dropout` before they are pooled.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class EncoderWithHeads(nn.Module):
         tasks: Mapping[str, Task],
         seed: int,
         precision: str = "fp32",
-        own_layers: Mapping[str, int] = MappingProxyType({}),
+        own_layers: int = 0,
         pooling_dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -51,13 +50,14 @@ class EncoderWithHeads(nn.Module):
         for name, task in tasks.items():
             with initial_weights(f"{seed} {name}"):
                 self.heads[name] = task.build_head(bi_encoder.width)
-        for name, layers in own_layers.items():
+        if own_layers:
             count = transformer_config("branch", self.encoder.config).num_layers
-            if layers > count:
+            if own_layers > count:
                 expected = f"at most top-{count}, the number of the encoder's layers"
-                raise SettingsError(f"branch: expected {expected}, found top-{layers}")
-            self.branches[name] = copied_layers(self.encoder, layers)
-        self.unused_layers.requires_grad_(False)
+                raise SettingsError(f"branch: expected {expected}, found top-{own_layers}")
+            for name in tasks:
+                self.branches[name] = copied_layers(self.encoder, own_layers)
+            self.encoder.layers[count - own_layers :].requires_grad_(False)  # no task uses them
 
     @property
     def encoder(self) -> Encoder | BiLSTM:
@@ -72,20 +72,9 @@ class EncoderWithHeads(nn.Module):
         return self.bi_encoder.with_encoder(branch(cast(Encoder, self.encoder), layers))
 
     @property
-    def unused_layers(self) -> nn.ModuleList:
-        """The shared layers in place of which every task has a layer of its own."""
-        own = self.branches.values() if len(self.branches) == len(self.heads) else ()
-        count = min((len(cast(nn.ModuleList, layers)) for layers in own), default=0)
-        return self.encoder.layers[len(self.encoder.layers) - count :]
-
-    @property
     def trains_only_heads(self) -> bool:
         """Whether no gradient is needed below the embeddings of sentences."""
         return self.frozen and not self.branches
-
-    def trains_encoder_of(self, task: str) -> bool:
-        """Return whether a task trains anything below its embeddings."""
-        return not self.frozen or task in self.branches
 
     def task_parameters(self, task: str) -> list[nn.Parameter]:
         """Return the parameters of a single task: those of its head and of its layers."""
@@ -169,12 +158,27 @@ class EncoderWithHeads(nn.Module):
         self.load_heads(folder)
 
     def load_heads(self, folder: Path) -> None:
-        """Load only heads and branches."""
+        """Load only heads and branches; raise RunError if they cannot be used."""
         for file, modules in self.files_of_tasks().items():
             try:
                 modules.load_state_dict(read_task_modules(modules, folder / file))
             except RuntimeError as error:
                 raise RunError(f"{folder / file}: {one_line(str(error))}") from error
+
+    def load_matching(self, folder: Path) -> list[str]:
+        """Load the heads and branches whose shapes match; return the tasks whose heads did."""
+        taken = {}
+        for file, modules in self.files_of_tasks().items():
+            there = (folder / file).exists()
+            saved = read_task_modules(modules, folder / file) if there else {}
+            for name, module in modules.items():
+                start = f"{name}."
+                own = {k.removeprefix(start): v for k, v in saved.items() if k.startswith(start)}
+                shapes = {key: value.shape for key, value in module.state_dict().items()}
+                if own and {key: value.shape for key, value in own.items()} == shapes:
+                    module.load_state_dict(own)
+                    taken[name] = file
+        return [name for name in self.heads if name in taken]
 
 
 @contextmanager
@@ -191,17 +195,3 @@ def read_task_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:
     weights = [n for n, value in modules.state_dict().items() if value.is_floating_point()]
     check_weights({n: saved[n] for n in weights if n in saved}, file, RunError)
     return saved
-
-
-def load_matching(modules: nn.ModuleDict, file: Path, names: Container[str]) -> list[str]:
-    """Load the modules of these tasks if their shapes match; return the tasks."""
-    saved = read_task_modules(modules, file) if file.exists() else {}
-    taken = []
-    for name, module in modules.items():
-        start = f"{name}."
-        own = {k.removeprefix(start): v for k, v in saved.items() if k.startswith(start)}
-        shapes = {key: value.shape for key, value in module.state_dict().items()}
-        if name in names and own and {key: value.shape for key, value in own.items()} == shapes:
-            module.load_state_dict(own)
-            taken.append(name)
-    return taken

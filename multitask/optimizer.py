@@ -1,21 +1,21 @@
-"""Optimisers with separate learning rates for encoder and heads, and their schedules."""
+"""The optimiser, with separate learning rates for encoder and heads, and its schedule."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from common.errors import UserError
 from common.later import torch
 from common.settings import Fraction, NonNegative, Positive, Settings, setting
 
 CHOSEN = "chosen for minilm, on STS dev"
 
 
-class Optimizer(Settings):
-    """An optimiser, with one learning rate for the encoder and one for the heads.
+class AdamW(Settings, name="adamw"):
+    """Fused AdamW (Loshchilov and Hutter, 2019), without decay of biases and normalisation.
 
-    The default rates were chosen for all-MiniLM-L6-v2 in our experiments, on STS dev;
-    BEES fine-tunes BERT base at 2e-5.
+    The encoder has one learning rate and the heads another. The default rates were chosen for
+    all-MiniLM-L6-v2 in our experiments, on STS dev; BEES fine-tunes BERT base at 2e-5. An optimiser
+    of a user derives from this class and overrides `build`.
     """
 
     lr: Positive = setting(
@@ -37,6 +37,7 @@ class Optimizer(Settings):
         help="after the warm-up, the learning rates fall to 0 in a line, or stay",
         flag=False,
     )
+    weight_decay: NonNegative = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
 
     def factor(self, step: int, total: int) -> float:
         """Return the share of the peak rates in step `step` (from 0) of `total`."""
@@ -49,15 +50,6 @@ class Optimizer(Settings):
 
     def build(self, model: Any) -> torch.optim.Optimizer:
         """Return the optimiser of an `EncoderWithHeads`; each group has its peak rate as `lr`."""
-        raise UserError(f"optimizer {self.name}: expected build")
-
-
-class AdamW(Optimizer, name="adamw"):
-    """Fused AdamW (Loshchilov and Hutter, 2019), without decay of biases and normalisation."""
-
-    weight_decay: NonNegative = setting(0.01, help="weight decay of matrices (BEES, section 5.3)")
-
-    def build(self, model: Any) -> torch.optim.Optimizer:
         encoder = [*model.bi_encoder.parameters(), *model.branches.parameters()]
         groups: list[dict[str, Any]] = []
         for several, rate in ((encoder, self.lr), (model.heads.parameters(), self.head_lr)):

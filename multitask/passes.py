@@ -79,7 +79,7 @@ class EncoderPass:
         gradients = [torch.zeros_like(one) if one.grad is None else one.grad for one in leaves]
         for one in leaves:
             one.grad = None
-        if not self.model.trains_encoder_of(self.task):
+        if self.model.trains_only_heads:
             return
         if not self.cached:
             torch.autograd.backward(self.outputs, gradients, retain_graph=keep)

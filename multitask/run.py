@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -18,13 +17,13 @@ from common.text import all_names
 from multitask.assembly import assemble, soft_targets, with_precision
 from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
-from multitask.loop.evaluation import evaluate, figures_by_class, score_split
+from multitask.loop.evaluation import evaluate, score_split
 from multitask.loop.telemetry import read_steps, summary
 from multitask.loop.trainer import Trainer
 from multitask.run_folder import (
     begin,
     check_inputs_stay,
-    fingerprint,
+    file_digests,
     finish,
     has_results,
     holds,
@@ -45,110 +44,120 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
     """Complete the run in a folder, in one or several processes; return what metrics.json holds.
 
     A finished run is not repeated, and an unfinished one is continued if `control.resume` is set.
-    Raise RunError if another process uses the folder, and SettingsError for a configuration without
-    a mode or without anything to train on.
+    Raise a UserError of one line: RunError if another process uses the folder, and SettingsError
+    for a configuration without a mode or without anything to train on.
     """
     if not config.tasks and config.text_file is None:
         raise SettingsError("tasks: name one or more, such as sst")
     if config.mode not in TRAINING_MODES:
         raise SettingsError(f"mode: {', '.join(TRAINING_MODES)} are trained, not {config.mode}")
-    run = Run(folder)
-    processes = connected_processes(config.device)
+    started, run, processes = time.perf_counter(), Run(folder), connected_processes(config.device)
     with ExitStack() as stack:
         # The first process inspects the folder and sends the result to the others.
-        shared: tuple[RunConfig, bool, dict[str, str], str | None] | None = None
+        shared: tuple[RunConfig, str | None, dict[str, str], bool] | None = None
         with processes.synchronized_errors():
             if processes.first:
                 check_inputs_stay(folder, config)
                 stack.enter_context(locked(run))
-                config, precision = with_precision(run, config, control.overwrite)
-                data = fingerprint(config)
+                began = None if control.overwrite else run.read("config.json").get("precision")
+                config, precision = with_precision(config, began)
+                data = file_digests(config)
                 finished = not control.overwrite and holds(run, config, data, control.resume)
-                shared = config, finished, data, precision
-        config, finished, data, precision = processes.gather(shared)[0]
+                shared = config, precision, data, finished
+        config, precision, data, finished = processes.gather(shared)[0]
         if finished:
             print(f"{folder} holds this run, finished; --overwrite would repeat it")
             if processes.first:
                 finish(run)  # in case it was killed before that
             return run.metrics
-        print(f"run folder: {folder}", flush=True)
-        if precision is not None:
-            print(precision, flush=True)
-        return run_training(config, folder, data, processes, control)
+        for line in filter(None, (f"run folder: {folder}", precision)):
+            print(line, flush=True)
+        with processes.synchronized_errors():
+            trainer = make_trainer(config, folder, processes, control)
+        with processes.synchronized_errors():  # only after all processes found their inputs
+            if processes.first:
+                if control.overwrite or not has_results(run):  # one that goes on keeps all
+                    begin(run, config.to_json(), data)
+                for name, file in config.source_files().items():
+                    (folder / "code").mkdir(exist_ok=True)
+                    (folder / "code" / name).write_bytes(file.read_bytes())
+        with processes.synchronized_errors():
+            resumed = control.resume and trainer.resume()
+        if len(set(processes.gather(trainer.progress.step))) > 1:
+            raise RunError(f"{folder}: expected the same checkpoint in every process")
+        print(f"data read and encoder loaded in {time.perf_counter() - started:.1f} s", flush=True)
+        print(opening_line(trainer), flush=True)
+        if resumed:
+            step, epoch = trainer.progress.step, trainer.progress.epoch
+            print(f"resumed after step {step:,}, epoch {epoch} of {config.epochs}", flush=True)
+        trainer.fit()
+        return write_results(trainer, started)
 
 
-def run_training(
+def make_trainer(
     config: RunConfig,
     folder: Path,
-    data: Mapping[str, str],
-    processes: Processes,
-    control: RunControl,
-) -> dict[str, Any]:
-    """Train, select the best epoch on dev, predict dev and test; return what metrics.json holds.
+    processes: Processes = Processes(),
+    control: RunControl = RunControl(),
+) -> Trainer:
+    """Return the trainer of a configuration, with its model and data."""
+    tasks, model, splits = assemble(config)
+    for name, soft in (soft_targets(config) if config.teacher else {}).items():
+        splits[name]["train"] = replace(splits[name]["train"], soft=soft)
+    rate, usual = config.optimizer.lr, type(config.optimizer)().lr
+    if model.bi_encoder.width > WIDTH and rate == usual and not config.freeze_encoder:
+        line = f"lr {rate:g} suits an encoder of width {WIDTH}; BEES fine-tunes BERT base"
+        print(f"{line} at --lr 2e-5 --head-lr 2e-5 (--preset bees)", flush=True)
+    return Trainer(model, tasks, splits, config, folder, processes, control)
 
-    Raise UserError with a message of one line.
+
+def opening_line(trainer: Trainer) -> str:
+    """Return `trains minilm on sst and sts, on cpu: 3 epochs, 57 steps in all`."""
+    config = trainer.config
+    epochs = f"{config.epochs} epoch{'s' if config.epochs > 1 else ''}"
+    return (
+        f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on "
+        f"{all_names([*trainer.tasks])}, on {trainer.model.bi_encoder.device}: "
+        f"{epochs}, {trainer.total_steps:,} steps in all"
+    )
+
+
+def write_results(trainer: Trainer, started: float) -> dict[str, Any]:
+    """Predict dev and test with the best weights; write predictions and metrics.json, return these.
+
+    `started` is the time of the start.
     """
-    started = time.perf_counter()
-    with processes.synchronized_errors():
-        trainer = make_trainer(config, folder, processes, control)
-    with processes.synchronized_errors():  # only after all processes found their inputs
-        if processes.first:
-            if control.overwrite or not has_results(Run(folder)):  # one that goes on keeps all
-                begin(Run(folder), config.to_json(), data)
-            for name, file in config.source_files().items():
-                (folder / "code").mkdir(exist_ok=True)
-                (folder / "code" / name).write_bytes(file.read_bytes())
-    with processes.synchronized_errors():
-        resumed = control.resume and trainer.resume()
-    if len(set(processes.gather(trainer.progress.step))) > 1:
-        raise RunError(f"{folder}: expected the same checkpoint in every process")
-    print(f"data read and encoder loaded in {time.perf_counter() - started:.1f} s", flush=True)
-    print(opening_line(trainer), flush=True)
-    if resumed:
-        step, epoch = trainer.progress.step, trainer.progress.epoch
-        print(f"resumed after step {step:,}, epoch {epoch} of {config.epochs}", flush=True)
-    return train_and_predict(trainer, started)
-
-
-def train_and_predict(trainer: Trainer, started: float) -> dict[str, Any]:
-    """Train to the end and write the results; `started` is the time of the start."""
     config, processes, run = trainer.config, trainer.processes, Run(trainer.folder)
     model, tasks, splits = trainer.model, trainer.tasks, trainer.splits
-    trainer.fit()
     model.load(run.weights())
     dev_splits = {name: splits[name]["dev"] for name in tasks}
     dev, dev_scores = trainer.best_dev or evaluate(  # missing after a resume
         model, tasks, dev_splits, processes
     )
     test_splits = {name: several["test"] for name, several in splits.items() if "test" in several}
-    tested = {name: task for name, task in tasks.items() if name in test_splits}
     test_scores = {
-        name: score_split(model, task, test_splits[name], processes)
-        for name, task in tested.items()
+        name: score_split(model, tasks[name], split, processes)
+        for name, split in test_splits.items()
     }
-    result = {"dev": dev | overall(dev)} | figures_of(trainer, started)
-    if test := {
-        name: tasks[name].kind.measure(scores, targets)
-        for name, scores in test_scores.items()
-        if (targets := splits[name]["test"].examples.targets) is not None
-    }:
-        result["test"] = test
+    result: dict[str, Any] = {"dev": dev | overall(dev)} | figures_of(trainer, started)
+    by_class: dict[str, Any] = {"dev": {}, "test": {}}
+    for split, scores in (("dev", dev_scores), ("test", test_scores)):
+        for name, values in scores.items():
+            kind, examples = tasks[name].kind, splits[name][split].examples
+            if (targets := examples.targets) is not None and split == "test":
+                result.setdefault("test", {})[name] = kind.measure(values, targets)
+            if targets is not None and kind.columns is not None and not config.pretrains:
+                by_class[split][name] = kind.by_class(kind.predictions(values), targets)
+            if processes.first and tasks[name].output is not None:
+                table = Scores(np.array(examples.ids), values, targets)
+                write_predictions(run, tasks[name], split, table)
     if not config.pretrains:  # whose predictions are embeddings
-        result["by_class"] = {
-            split: figures_by_class(tasks, splits, split, scores)
-            for split, scores in (("dev", dev_scores), ("test", test_scores))
-        }
+        result["by_class"] = by_class
     measures = calibrate(tasks, dev_splits, dev_scores) if config.calibrate else {}
     if measures:
         result["calibration"] = measures
     if processes.first:
         result |= summary(read_steps(run.folder / "telemetry.jsonl"))
-        for split, scores in (("dev", dev_scores), ("test", test_scores)):
-            for name, values in scores.items():
-                if tasks[name].output is not None:
-                    examples = splits[name][split].examples
-                    table = Scores(np.array(examples.ids), values, examples.targets)
-                    write_predictions(run, tasks[name], split, table)
         if measures:
             temperatures = {name: one["temperature"] for name, one in measures.items()}
             write_json(run.folder / CALIBRATION, temperatures)
@@ -179,32 +188,3 @@ def figures_of(trainer: Trainer, started: float) -> dict[str, Any]:
     if progress.before:
         found["before"] = progress.before
     return found
-
-
-def make_trainer(
-    config: RunConfig,
-    folder: Path,
-    processes: Processes = Processes(),
-    control: RunControl = RunControl(),
-) -> Trainer:
-    """Return the trainer of a configuration, with its model and data."""
-    tasks, model, splits = assemble(config)
-    for name, soft in (soft_targets(config) if config.teacher else {}).items():
-        splits[name]["train"] = replace(splits[name]["train"], soft=soft)
-    trainer = Trainer(model, tasks, splits, config, folder, processes, control)
-    rate, usual = config.optimizer.lr, type(config.optimizer)().lr
-    if model.bi_encoder.width > WIDTH and rate == usual and not config.freeze_encoder:
-        line = f"lr {rate:g} suits an encoder of width {WIDTH}; BEES fine-tunes BERT base"
-        print(f"{line} at --lr 2e-5 --head-lr 2e-5 (--preset bees)", flush=True)
-    return trainer
-
-
-def opening_line(trainer: Trainer) -> str:
-    """Return `trains minilm on sst and sts, on cpu: 3 epochs, 57 steps in all`."""
-    config = trainer.config
-    epochs = f"{config.epochs} epoch{'s' if config.epochs > 1 else ''}"
-    return (
-        f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on "
-        f"{all_names([*trainer.tasks])}, on {trainer.model.bi_encoder.device}: "
-        f"{epochs}, {trainer.total_steps:,} steps in all"
-    )

@@ -1,15 +1,25 @@
-"""The folder of a run: its lock, whether it is this run with this data, its beginning and end."""
+"""The folder of a run: its lock, whether it is this run with this data, and what is written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from common.errors import RunError, SettingsError, UserError
-from common.files import digest, file_lock, is_run, read_json, remove, write_json
-from minbert.sources import encoder_checksum
+from common.errors import RunError, SettingsError, UserError, one_line
+from common.files import (
+    complete_folder,
+    digest,
+    file_lock,
+    is_run,
+    read_json,
+    read_state,
+    remove,
+    write_json,
+)
+from common.later import nn, torch
 from multitask.config_tasks import plain_tasks
 from multitask.runs import CALIBRATION, Run
 from multitask.settings.config import RunConfig
@@ -17,12 +27,10 @@ from tasks import build_task, data_folder
 from tasks.base import Task
 from tasks.predictions import Scores, write_prediction_file, write_scores
 
-ENCODER = "encoder"  # the key of a local encoder's folder in data.json; other keys have a space
+TRAINING = "training.pt"  # of a checkpoint `last`: the states of model and optimiser
 # The configuration is removed last, because it marks the folder as a run.
-PARTS = (
-    *("predictions", "tensorboard", "code", "telemetry.jsonl", CALIBRATION),
-    *("data.json", "config.json"),
-)
+PARTS = ("metrics.json", "predictions", "tensorboard", "code", "telemetry.jsonl", CALIBRATION)
+LAST_PARTS = ("data.json", "config.json")
 
 
 @contextmanager
@@ -31,8 +39,11 @@ def locked(run: Run) -> Iterator[None]:
 
     A folder of other files is refused. What killed processes were writing is deleted.
     """
-    check_ours(run)
-    folder = run.folder
+    folder, stored = run.folder, run.read("config.json")
+    names = sorted(one.name for one in folder.glob("[!.]*") if one.name != "run.lock")
+    if names and not is_run(stored):
+        line = f"expected a new or empty folder, or a run, found {names[0]}, but no"
+        raise RunError(f"{folder}: {line} config.json of a run; choose another --output")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -52,18 +63,7 @@ def locked(run: Run) -> Iterator[None]:
                 remove(folder)
 
 
-def check_ours(run: Run) -> None:
-    """Raise RunError if the folder has files, but no run, so that none is overwritten."""
-    stored = run.read("config.json")
-    if stored and not is_run(stored):
-        file = run.folder / "config.json"
-        raise RunError(f"{file}: expected a run's, found another program's")
-    names = [] if stored else sorted(one.name for one in run.folder.glob("*"))
-    if found := next((n for n in names if n != "run.lock" and not n.startswith(".")), None):
-        raise RunError(
-            f"{run.folder}: expected a new or empty folder, or a run, found {found} without "
-            "a config.json; choose another --output"
-        )
+# Is it this run?
 
 
 def has_results(run: Run) -> bool:
@@ -79,15 +79,7 @@ def holds(run: Run, config: RunConfig, data: Mapping[str, str], resume: bool) ->
     """
     if not has_results(run):
         return False
-    stored, asked = run.settings, config.to_json()
-    if key := different_key(stored, asked):
-        old, new = stored.get(key), asked.get(key)
-        if isinstance(old, dict) and isinstance(new, dict):
-            inner = str(different_key(old, new))
-            key, old = f"{key} {inner}", old.get(inner)
-        line = f"here is a run with another {key}: {old!r}"
-        advice = f"choose another --output, go on with --config {run.folder / 'config.json'}"
-        raise RunError(f"{run.folder}: {line}; {advice}, or add --overwrite")
+    check_same_settings(run, config.to_json())
     before = read_json(run.folder / "data.json", RunError)
     if key := next((k for k in data if before.get(k) != data[k]), None):
         line = f"the run began with another {key} than there is now"
@@ -99,9 +91,55 @@ def holds(run: Run, config: RunConfig, data: Mapping[str, str], resume: bool) ->
     return bool(run.metrics)
 
 
-def different_key(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    """Return the first key in which two configurations as JSON differ; None if they are equal."""
-    return next((key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)), None)
+def check_same_settings(run: Run, asked: Mapping[str, Any]) -> None:
+    """Raise RunError if the folder has a run with other settings than `asked`."""
+    stored = run.settings
+    if key := next((k for k in {**stored, **asked} if stored.get(k) != asked.get(k)), None):
+        line = f"here is a run with another {key}: {stored.get(key)!r}"
+        advice = f"choose another --output, go on with --config {run.folder / 'config.json'}"
+        raise RunError(f"{run.folder}: {line}; {advice}, or add --overwrite")
+
+
+def files(config: RunConfig) -> dict[str, Path]:
+    """Return the files of examples and texts that a run reads, by `TASK SPLIT` or `text`."""
+    folder = data_folder(config.data)
+    found = {
+        f"{name} {split}": Path(task.source.where(folder, split))
+        for name, task in plain_tasks(config).items()
+        for split in task.source.splits
+    }
+    if config.pretrains and not config.pretraining_objective.of_classes:  # it selects the epoch
+        found["sts dev"] = Path(build_task("sts").source.where(folder, "dev"))
+    if config.text_file is not None:
+        found["text"] = Path(config.text_file)
+    return found
+
+
+def file_digests(config: RunConfig) -> dict[str, str]:
+    """Return the SHA-256 of each file that the configuration reads and that is there.
+
+    A finished run does not need its files; they may be gone.
+    """
+    return {key: digest(path) for key, path in files(config).items() if path.is_file()}
+
+
+def check_inputs_stay(folder: Path, config: RunConfig) -> None:
+    """Raise SettingsError for an input of a run in the folder that the run replaces."""
+    others = (config.encoder, config.init or "", *config.teacher)
+    for path in (*files(config).values(), *map(Path, filter(None, others))):
+        if path.exists() and path.resolve().is_relative_to(folder.resolve()):
+            raise SettingsError(f"output: the run reads {path}, which is in it; choose another")
+
+
+def has_changed(runs: Iterable[Run], task: str, split: str, path: Path) -> bool:
+    """Return whether the file of a split has another checksum than when one of the runs began."""
+    if not path.is_file():
+        return False
+    key, found = f"{task} {split}", digest(path)
+    return any(run.read("data.json").get(key, found) != found for run in runs)
+
+
+# What is written
 
 
 def begin(run: Run, config: Mapping[str, Any], data: Mapping[str, str]) -> None:
@@ -109,12 +147,70 @@ def begin(run: Run, config: Mapping[str, Any], data: Mapping[str, str]) -> None:
 
     Only a run's own files and folders go, and not the targets of links.
     """
-    parts = (run.folder / part for part in PARTS)
-    for one in (run.folder / "metrics.json", *run.checkpoints(), *parts):
+    for name in PARTS:
+        remove(run.folder / name)
+    for one in (*run.checkpoints(), *(run.folder / name for name in LAST_PARTS)):
         remove(one)
     write_json(run.folder / "config.json", config)
     write_json(run.folder / "data.json", data)
     (run.folder / "predictions").mkdir()
+
+
+def save(run: Run, kind: str, write: Callable[[Path], None], state: Mapping[str, Any]) -> None:
+    """Let `write` fill a checkpoint `best` or `last` under a new number; then delete the old one.
+
+    After an error, for example because the disk is full, the old one stays.
+    """
+    old = run.checkpoints(kind)
+    number = int(old[-1].name.partition("-")[2] or 0) + 1 if old else 1
+    new = run.folder / f"{kind}-{number:04}"
+    new.mkdir(parents=True)
+    try:
+        write(new)
+        complete_folder(new, state)
+    except BaseException:
+        remove(new)
+        raise
+    for one in old:
+        remove(one)
+
+
+def save_last(
+    run: Run,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: Mapping[str, Any],
+) -> None:
+    """Save the states of model and optimiser, and `state`, which is JSON."""
+    states = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+
+    def write(folder: Path) -> None:
+        with (folder / TRAINING).open("wb") as file:
+            try:
+                torch.save(states, file)
+            except RuntimeError as error:  # after the OSError of a full disk
+                raise error.__context__ or error from None
+
+    save(run, "last", write, state)
+
+
+def load_last(
+    run: Run, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, Any] | None:
+    """Load what `save_last` wrote into model and optimiser; return `state`.
+
+    Return None without a checkpoint; raise RunError for a damaged one.
+    """
+    if (folder := run.newest("last")) is None:
+        return None
+    state = read_state(folder, RunError)
+    try:
+        states = torch.load(folder / TRAINING, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:  # of an optimiser with a state of its own kind
+        raise RunError(f"{folder / TRAINING}: {one_line(str(error))}") from error
+    model.load_state_dict(states["model"])
+    optimizer.load_state_dict(states["optimizer"])
+    return state
 
 
 def finish(run: Run) -> None:
@@ -143,17 +239,15 @@ def merged_run(
 ) -> Iterator[Run]:
     """Hold the folder of a run that is merged from others, or fitted to one of them.
 
-    Raise UserError if the folder is a member's or holds another run, and RunError if it cannot be
-    written or another process uses it.
+    Raise UserError if the folder is a member's, and RunError if it holds another run, cannot be
+    written, or another process uses it.
     """
     if folder.resolve() in {one.resolve() for one in members}:
         raise UserError(f"{folder}: expected another --output than a member's folder")
     run = Run(folder)
     with locked(run):
-        stored = run.read("config.json")
-        if stored and stored != config and not overwrite:
-            line = f"expected this {config['mode']} or nothing, found another run"
-            raise UserError(f"{folder}: {line}; choose another --output, or add --overwrite")
+        if run.read("config.json") and not overwrite:
+            check_same_settings(run, config)
         yield run
 
 
@@ -173,63 +267,3 @@ def write_merged(
         for split, table in splits.items():
             write_predictions(run, run.task(task), split, table)
     write_json(run.folder / "metrics.json", metrics)
-
-
-def files(config: RunConfig) -> dict[str, Path]:
-    """Return the files of examples and texts that a run reads, by `TASK SPLIT` or `text`."""
-    folder = data_folder(config.data)
-    found = {
-        f"{name} {split}": Path(task.source.where(folder, split))
-        for name, task in plain_tasks(config).items()
-        for split in task.source.splits
-    }
-    if config.pretrains and not config.pretraining_objective.of_classes:  # it selects the epoch
-        found["sts dev"] = Path(build_task("sts").source.where(folder, "dev"))
-    if config.text_file is not None:
-        found["text"] = Path(config.text_file)
-    return found
-
-
-def file_digests(config: RunConfig) -> dict[str, str]:
-    """Return the SHA-256 of each file that the configuration reads and that is there."""
-    return {key: digest(path) for key, path in files(config).items() if path.is_file()}
-
-
-def source_runs(config: RunConfig) -> dict[str, Path]:
-    """Return the folders of `init` and of the teachers by flag."""
-    runs = [("--init", config.init)] if config.init else []
-    runs += [("--teacher", one) for one in config.teacher]
-    return {f"{key} {run}": Path(run) for key, run in runs}
-
-
-def fingerprint(config: RunConfig) -> dict[str, str]:
-    """Return the checksums of all that a run reads and that is there, by name.
-
-    Those are its files, a user's files of methods, a local encoder, and the weights of the runs
-    that it begins from or learns from. A finished run does not need them; they may be gone.
-    """
-    found = file_digests(config)
-    found |= {f"--use {name}": digest(file) for name, file in config.source_files().items()}
-    if config.init is None and (checksum := encoder_checksum(config.encoder)):
-        found[ENCODER] = checksum
-    for key, run in source_runs(config).items():
-        with suppress(RunError):
-            found[key] = Run(run).weights_checksum()
-    return found
-
-
-def check_inputs_stay(folder: Path, config: RunConfig) -> None:
-    """Raise SettingsError for an input of a run in the folder that the run replaces."""
-    inputs = {"--encoder": Path(config.encoder)} | files(config) | source_runs(config)
-    for key, path in inputs.items():
-        if path.exists() and path.resolve().is_relative_to(folder.resolve()):
-            line = f"expected a path outside of the folder of the run, found {path}"
-            raise SettingsError(f"{key}: {line}; choose another --output")
-
-
-def has_changed(folders: Iterable[Run], task: str, split: str, path: Path) -> bool:
-    """Return whether the file of a split has another checksum than when one of the runs began."""
-    if not path.is_file():
-        return False
-    key, found = f"{task} {split}", digest(path)
-    return any(folder.read("data.json").get(key, found) != found for folder in folders)

@@ -15,8 +15,6 @@ from common.errors import Notice, RunError, SettingsError, UserError
 from common.files import (
     EXPORTED,
     STATE,
-    digest,
-    digest_of_json,
     is_run,
     read_json_if_any,
     read_state,
@@ -146,10 +144,7 @@ class Run:
 
     @property
     def state(self) -> str:
-        """Progress: finished; finished, part of dev (used for its metrics); unfinished."""
-        members = self.metrics.get("members", {}).values()
-        part = ", part of dev" if any(one["selected_on_examples"] for one in members) else ""
-        return f"finished{part}" if self.metrics else "unfinished"
+        return "finished" if self.metrics else "unfinished"
 
     # Checkpoints
 
@@ -175,10 +170,6 @@ class Run:
             raise RunError(f"{self.folder}: expected a run with the weights in best, found none")
         read_state(best, RunError)
         return best
-
-    def weights_checksum(self) -> str:
-        """Return a checksum of the tensors in `weights`."""
-        return digest_of_json([digest(one) for one in sorted(self.weights().glob("*.safetensors"))])
 
     def warn_if_unfinished(self) -> None:
         """Warn the caller's caller if the run has not finished; an export is never unfinished."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from multitask.run_folder import ENCODER
 from multitask.runs import Run, other_than_defaults
 from reports.tables import shown
 from tasks import in_order
@@ -82,9 +81,8 @@ def data_of(run: Run, task: str) -> list[Any]:
     """Return what the runs of a task in one system have in common."""
     options = {k: v for k, v in run.tasks[task].items() if k not in ("name", "test_labels")}
     beside = sorted(run.tasks) if run.settings["mode"] == "multitask" else []
-    checksums = run.read("data.json")  # dev is compared by its ids or checksum
-    found = [checksums.get(f"{task} train"), checksums.get(ENCODER)]
-    return [run.settings.get("data"), options, beside, *found]
+    checksum = run.read("data.json").get(f"{task} train")  # dev is compared by its ids or checksum
+    return [run.settings.get("data"), options, beside, checksum]
 
 
 def make_system(name: str, runs: tuple[Run, ...]) -> System:

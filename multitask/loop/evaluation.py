@@ -15,7 +15,7 @@ from minbert.bi_encoder import batch_tokens
 from multitask.distributed import Processes
 from multitask.model import EncoderWithHeads
 from tasks.base import Task
-from tasks.data import Split, Splits
+from tasks.data import Split
 from tasks.metrics import mean_score
 
 Metrics = dict[str, dict[str, float]]
@@ -68,21 +68,6 @@ def evaluate(
         scores[name] = score_split(model, task, splits[name], processes)
         metrics[name] = task.kind.measure(scores[name], targets)
     return metrics, scores
-
-
-def figures_by_class(
-    tasks: Mapping[str, Task],
-    splits: Splits,
-    split: str,
-    scores: Mapping[str, np.ndarray],
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Return precision, recall, F1 and support by task and class, of tasks with known labels."""
-    found = {}
-    for name, values in scores.items():
-        kind, targets = tasks[name].kind, splits[name][split].examples.targets
-        if kind.columns is not None and targets is not None:
-            found[name] = kind.by_class(kind.predictions(values), targets)
-    return found
 
 
 def selection_score(metrics: Metrics, tasks: Mapping[str, Task]) -> float:

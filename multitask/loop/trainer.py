@@ -15,7 +15,6 @@ from torch.nn.utils import clip_grad_norm_
 from common.environment import now
 from common.errors import RunError
 from common.progress import bar
-from multitask.checkpoint import load_last, save, save_last
 from multitask.control import EpochEnd, RunControl
 from multitask.distributed import Processes
 from multitask.loop.batches import BatchStream, build_plan, make_pass, next_batches
@@ -24,6 +23,7 @@ from multitask.loop.gradients import check_finite
 from multitask.loop.step import StepGradient, StepResult
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
 from multitask.model import EncoderWithHeads
+from multitask.run_folder import load_last, save, save_last
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from tasks.base import Task

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -96,14 +95,9 @@ class RunConfig(RunSettings):
         return self.balance is not None and alone
 
     @property
-    def own_layers(self) -> dict[str, int]:
-        """The number of last layers that are a task's own, for each task that has such."""
-        given = {} if self.branch is None else self.branch
-        by_task = dict.fromkeys(self.tasks, given) if isinstance(given, str) else given
-        for one in by_task.values():
-            if not re.fullmatch("top-[1-9][0-9]?", one):
-                raise SettingsError(f"branch: expected top-K, such as top-2, found {one!r}")
-        return {name: int(one.removeprefix("top-")) for name, one in by_task.items()}
+    def own_layers(self) -> int:
+        """The number of last layers of which each task has its own copy."""
+        return int(self.branch.removeprefix("top-")) if self.branch else 0
 
     @property
     def pretrains(self) -> bool:

@@ -16,7 +16,7 @@ from common.errors import RunError
 from common.settings import Settings
 from losses.objectives import TrainingObjective
 from multitask.combiners import Combiner
-from multitask.optimizer import Optimizer
+from multitask.optimizer import AdamW
 from multitask.regularizers import Regularizer
 from multitask.sampling import Sampler, Schedule
 from tasks import TaskOptions
@@ -29,7 +29,7 @@ ROLES: dict[str, type[Settings]] = {
     "objective": TrainingObjective,
     "regularizers": Regularizer,
     "protocol": Protocol,
-    "optimizer": Optimizer,
+    "optimizer": AdamW,
 }
 # By name, since pretrain depends on this package.
 import_module("tasks.contrastive")

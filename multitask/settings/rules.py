@@ -33,7 +33,7 @@ def names_of_tasks(c: RunConfig) -> Iterator[str]:
         "first_task": [*filter(None, named)],
         **{f"{one.prefix}weight": one.weight for one in c.regularizers},
     }
-    by_task |= {"branch": c.own_layers, "limit": c.limit}
+    by_task["limit"] = c.limit
     for key, names in by_task.items():
         for name in names if isinstance(names, Mapping | list | tuple) and c.tasks else ():
             if name not in c.tasks:

@@ -13,7 +13,7 @@ from common.settings import Count, Name, Part, Positive, Seed, Settings, setting
 from losses.objectives import TrainingObjective
 from minbert.config import Device, Pooling, PrecisionSetting, Tokens
 from multitask.combiners import Combiner, Sum
-from multitask.optimizer import AdamW, Optimizer
+from multitask.optimizer import AdamW
 from multitask.regularizers import Regularizer
 from multitask.sampling import Joint, RoundRobin, Sampler, Schedule
 from tasks import SAMPLE, TaskOptions
@@ -198,10 +198,10 @@ class RunSettings(Settings):
         modes=SUPERVISED,
     )
     objective: TrainingObjective | None = setting(None, help="the loss", group="tasks", common=True)
-    branch: str | Mapping[str, str] | None = setting(
+    branch: Annotated[str, Meta(pattern="^top-[1-9][0-9]?$")] | None = setting(
         None,
         metavar="top-K",
-        help="give each task copies of the last K layers; TASK=top-K: some tasks only",
+        help="give each task copies of the last K layers, such as top-2",
         modes=SUPERVISED,
         common=True,
     )
@@ -211,4 +211,4 @@ class RunSettings(Settings):
     protocol: Protocol = setting(
         factory=Protocol, help="which labelled examples are train, dev and test", group="data"
     )
-    optimizer: Optimizer = setting(factory=AdamW, help="the optimiser", flag=False)
+    optimizer: AdamW = setting(factory=AdamW, help="the optimiser", flag=False)

@@ -138,7 +138,7 @@ def test_its_file_is_not_overwritten_by_its_run(moods, trained, tmp_path, error_
     inside = Path(shutil.copy(moods[1], folder / "predictions" / "mine.csv"))
     task = ("--data-file", inside, *moods[2:])
     again = ("--mode", "single", *task, *RUN, "--output", folder, "--overwrite")
-    assert "expected a path outside of" in error_line(2, *again)
+    assert "mine.csv, which is in it" in error_line(2, *again)
     assert inside.exists()
 
 

@@ -10,18 +10,16 @@ import torch
 from run_files import ROOT, metrics, prediction_bytes, predictions, same, weights
 
 from common.files import read_state
-from multitask.loop.progress import Progress
 from multitask.loop.trainer import Trainer
 from multitask.runs import Run
 
 
 def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
     """Send this process SIGINT in a method at an epoch, after or before its work."""
-    owner = Progress if hasattr(Progress, name) else Trainer
-    original = getattr(owner, name)
+    original = getattr(Trainer, name)
 
     def interrupted(self, *args: Any, **more: Any) -> Any:
-        now = getattr(self, "progress", self).epoch
+        now = self.progress.epoch
         if now >= epoch and not after:
             signal.raise_signal(signal.SIGINT)
         result = original(self, *args, **more)
@@ -29,7 +27,7 @@ def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
             signal.raise_signal(signal.SIGINT)
         return result
 
-    monkeypatch.setattr(owner, name, interrupted)
+    monkeypatch.setattr(Trainer, name, interrupted)
 
 
 MOMENTS = {

@@ -38,7 +38,7 @@ def test_a_folder_of_other_files_is_refused_and_kept(flags, small, tmp_path, err
     (tmp_path / "photos" / "thesis.tex").write_text("mine")
     before = tree(tmp_path)
     line = error_line(1, *SST, "--data", small, "--output", tmp_path / "photos", *flags)
-    assert "expected a new or empty folder, or a run, found 2024 without a config.json" in line
+    assert "expected a new or empty folder, or a run, found 2024, but no config.json" in line
     assert tree(tmp_path) == before
     assert sorted(one.name for one in (tmp_path / "photos").iterdir()) == ["2024", "thesis.tex"]
 

@@ -9,8 +9,7 @@ from torch import nn
 
 from common.errors import RunError
 from common.files import STATE, write_json
-from multitask.checkpoint import load_last, save, save_last
-from multitask.run_folder import finish
+from multitask.run_folder import finish, load_last, save, save_last
 from multitask.runs import Run
 
 CONFIG = {"mode": "single", "tasks": ["sst"], "seed": 1}

@@ -5,7 +5,7 @@ import pytest
 import torch
 from golden_files import golden
 
-from multitask.optimizer import AdamW, Optimizer
+from multitask.optimizer import AdamW
 
 
 def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_trainer):
@@ -26,7 +26,7 @@ def test_encoder_and_heads_have_their_own_rates_and_vectors_do_not_decay(make_tr
 
 
 def test_copies_of_layers_have_the_rate_of_the_encoder(make_trainer):
-    trainer = make_trainer(branch={"sts": "top-2"}, optimizer=AdamW(lr=1e-3, head_lr=1e-2))
+    trainer = make_trainer(branch="top-2", optimizer=AdamW(lr=1e-3, head_lr=1e-2))
     found = {id(p): g["lr"] for g in trainer.optimizer.param_groups for p in g["params"]}
     assert {found[id(p)] for p in trainer.model.branches["sts"].parameters()} == {1e-3}
 
@@ -68,7 +68,7 @@ def test_pytorchs_adamw_is_the_starter_codes_but_decays_before_the_step(case):
     assert np.allclose(parameter.detach(), after, rtol=1e-3) != differs
 
 
-class PartOfModel(Optimizer, name="part"):
+class PartOfModel(AdamW, name="part"):
     """Train everything but the encoder's layers."""
 
     def build(self, model):

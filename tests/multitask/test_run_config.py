@@ -34,7 +34,7 @@ VALUES = [
     ({"combiner": "typo"}, "combiner: no method 'typo'; there are .*pcgrad.*--use adds yours"),
     (
         {"combiner": {"name": "epo", "wish": 1}},
-        "combiner epo: no setting 'wish'; it has weigh_heads, preference",
+        "combiner epo: no setting 'wish'; it has preference",
     ),
     ({"combiner": {"name": "epo", "preference": (1, 1, 0)}}, "preference: expected numbers above"),
     ({"tasks": {"mine": {"file": "a.csv"}}}, "mine: no key 'file'"),
@@ -62,7 +62,7 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"objective": "leam"}, "objective leam: needs single texts or pair joint, found qqp"),
     ({"objective": "epo", "batch_size": 1}, "batch_size: objective epo needs 2 or more"),
     ({"objective": "epo", "combiner": "famo"}, "combiner famo: not with objective epo"),
-    ({"branch": {"cola": "top-1"}}, "branch: cola is not among the tasks"),
+    ({"branch": "top-0"}, "branch: Expected `str` matching regex"),
     (
         {"sampling": {"name": "hybrid", "first_task": "sst"}, "schedule": "first-then-joint"},
         "schedule first-then-joint: sampling hybrid has another first task",

@@ -1,7 +1,5 @@
 """Distillation: what students learn from finished runs, and what is refused."""
 
-import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,10 +8,10 @@ import torch
 import torch.nn.functional as F
 
 from common.errors import RunError, SettingsError
-from common.files import EXPORTED, write_json
+from common.files import write_json
 from losses import soft_divergence
 from multitask import RunConfig, train
-from multitask.assembly import soft_targets, teachers_by_task
+from multitask.assembly import soft_targets
 from multitask.loop.evaluation import score_split
 from multitask.regularizers import Distillation, Regularizer
 from multitask.run import make_trainer
@@ -110,35 +108,18 @@ def test_a_student_has_the_scores_of_its_teachers(teacher):
     torch.testing.assert_close(alone[0][rows], expected, atol=1e-5, rtol=1e-4)
 
 
-def test_only_tasks_with_a_weight_learn_from_a_teacher(teacher, capsys):
+def test_only_tasks_with_a_weight_learn_from_a_teacher(teacher):
     sst, sts = teacher("sst"), teacher("sts")
     config = student(sst, sts, regularizers=Distillation({"sst": 1.0}))
     with pytest.raises(SettingsError, match=r"teacher: .*sts.* is not a run of sst"):
         soft_targets(config)
-    assert list(teachers_by_task(config.changed(teacher=(str(sst),)))) == ["sst"]
+    assert list(soft_targets(config.changed(teacher=(str(sst),)))) == ["sst"]
 
 
-def test_an_export_or_an_ensemble_is_no_teacher(teacher, tmp_path):
-    folder = tmp_path / "export"
-    shutil.copytree(teacher("sst"), folder)
-    write_json(folder / EXPORTED, {})
-    ensemble = tmp_path / "ensemble"
-    ensemble.mkdir()
-    write_json(ensemble / "config.json", {"mode": "ensemble", "tasks": ["sst"]})
-    for one in (folder, ensemble):
-        with pytest.raises(RunError, match="expected the folder of a run; name each run of an"):
-            soft_targets(student(one))
-
-
-def test_a_finished_student_does_not_hide_that_its_teacher_changed(teacher, tmp_path):
-    run = Path(shutil.copytree(teacher("sst"), tmp_path / "teacher"))
-    config = student(run, tasks=("sst",))
-    done = train(config, tmp_path / "student").metrics
-    shutil.rmtree(run)
-    assert train(config, tmp_path / "student").metrics == done, "it does not need its teacher"
-    shutil.copytree(teacher("sst", seed=1), run)
-    with pytest.raises(RunError, match=r"the run began with another --teacher .* than there is"):
-        train(config, tmp_path / "student")
+def test_an_ensemble_is_no_teacher(teacher, tmp_path):
+    write_json(tmp_path / "config.json", {"mode": "ensemble", "tasks": ["sst"]})
+    with pytest.raises(RunError, match="expected a run with an encoder, found an ensemble"):
+        soft_targets(student(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["qqp", "sts"])

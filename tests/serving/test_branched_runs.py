@@ -35,21 +35,13 @@ def branched(tmp_path_factory):
     return train_here(folder, "sst", "qqp", "sts", "--branch", "top-1")
 
 
-@pytest.fixture(scope="module")
-def partly(tmp_path_factory):
-    """A run of two tasks on the same texts, one of which has its own second layer; read only."""
-    folder = tmp_path_factory.mktemp("partly") / "run"
-    return train_here(folder, "qqp", "sts", "--branch", "sts=top-1")
-
-
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_tasks_together_have_the_predictions_of_each_alone(branched, partly, precision):
-    for folder in (branched, partly):
-        model = load(folder)
-        together = model.predict(PAIRS, ["qqp", "sts"], precision)
-        for task, found in together.items():
-            alone = model.predict(PAIRS, [task], precision)[task]
-            assert np.array_equal(alone.values, found.values)
+def test_tasks_together_have_the_predictions_of_each_alone(branched, precision):
+    model = load(branched)
+    together = model.predict(PAIRS, ["qqp", "sts"], precision)
+    for task, found in together.items():
+        alone = model.predict(PAIRS, [task], precision)[task]
+        assert np.array_equal(alone.values, found.values)
 
 
 def terms_of(model):
