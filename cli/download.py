@@ -30,7 +30,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     glue = [name for name in ORIGINS if name not in CS224N]
     names = [n for task in args.tasks or CS224N for n in (glue if task == "glue" else (task,))]
     source = Path(args.source) if args.source else None
-    folder, rows, differ = Path(args.output), [], []
+    folder, rows = Path(args.output), []
     for name in dict.fromkeys(names):
         files = build_task(name).source
         here = [file for s in files.splits if (file := Path(files.where(folder, s))).exists()]
@@ -40,14 +40,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         print(f"{name}: reading {source or ORIGINS[name].repo}", flush=True)
         splits = fetch(name, source)
         for (split, found), file in zip(splits.items(), write(name, splits, folder), strict=True):
-            expected = ORIGINS[name].sizes[split]
-            rows.append([name, split, f"{len(found):,}", f"{expected:,}", str(file)])
-            if len(found) != expected and source is None:
-                differ.append(
-                    f"{name} {split}: expected {expected:,} examples, found {len(found):,}"
-                )
+            sizes = f"{len(found):,}", f"{ORIGINS[name].sizes[split]:,}"
+            rows.append([name, split, *sizes, str(file)])
     if rows:
         print(text_table(["task", "split", "examples", "expected", "file"], rows))
-    for line in differ:
-        print(line)
-    return 1 if differ else 0
+    return 0

@@ -12,10 +12,12 @@ import sys
 import time
 from pathlib import Path
 
-from cli.flags import USE, USE_AGAIN, Parser, check_output_file, path
+from cli.flags import LAYOUT, LAYOUT_KEYS, USE, USE_AGAIN, Parser, check_output_file, path
 from common.errors import UserError
 from common.files import atomic_path
 from multitask.settings.config import RunConfig
+from tasks.csv_files import Layout
+from tasks.own_tasks import layout_keys
 
 
 def add_flags(parser: Parser) -> None:
@@ -27,6 +29,7 @@ def add_flags(parser: Parser) -> None:
     )
     add("--input", type=path, required=True, metavar="FILE", help=text)
     add("--column", metavar="NAME", help="column or field that holds the sentences")
+    add("--table", help=LAYOUT, **LAYOUT_KEYS)
     add("--output", type=path, required=True, metavar="FILE", help="output file (required)")
     text = (
         "use the encoder kept by a run: that of its best epoch, or of the last one if it was "
@@ -51,9 +54,9 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         parser.error("--task: expected --run RUN, found none")
     check_output_file("output", args, parser, (".npy",))
     config, source = RunConfig(**parser.given(args)), Path(args.input)
-    # A first pass over the file counts the sentences and finds errors early.
-    total = sum(1 for _ in read_sentences(source, args.column))
-    if not total:
+    layout = Layout(**layout_keys(args.table or ()))
+    sentences = [*read_sentences(source, args.column, layout)]
+    if not sentences:
         raise UserError(f"{source}: expected at least one sentence, found none")
     from minbert.device import choose_device, warn_if_slow
     from multitask.assembly import open_bi_encoder
@@ -67,9 +70,9 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         model = open_bi_encoder(config.encoder, config).to(device)
     precision, begin = model.choose_precision(config.precision), time.perf_counter()
     with atomic_path(Path(args.output)) as new:
-        encode_file(model, source, args.column, total, new, precision.precision, args.normalize)
-    rate = total / (time.perf_counter() - begin)
+        encode_file(model, sentences, new, precision.precision, args.normalize)
+    rate = len(sentences) / (time.perf_counter() - begin)
     if config.precision == "auto":
         print(precision, file=sys.stderr, flush=True)
-    print(f"{total:,} x {model.width}, {rate:,.0f} sentences/s: {args.output}")
+    print(f"{len(sentences):,} x {model.width}, {rate:,.0f} sentences/s: {args.output}")
     return 0

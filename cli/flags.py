@@ -25,6 +25,8 @@ GROUPS = ("data", "tasks", "mixing", "training", "output")
 SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
 USE: dict[str, Any] = {**SEVERAL, "metavar": "FILE"}
 USE_AGAIN = "files with the user-defined methods that the run was trained with"
+LAYOUT = "how it is written: quotes=no, header=no, delimiter=, encoding= (default: recognised)"
+LAYOUT_KEYS: dict[str, Any] = {**SEVERAL, "metavar": "KEY=VALUE"}
 ALL = "--help-all"
 
 

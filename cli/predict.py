@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cli.flags import SEVERAL, Parser, add_run, check_output_file, path
+from cli.flags import LAYOUT, LAYOUT_KEYS, SEVERAL, Parser, add_run, check_output_file, path
 from common.errors import UserError
 from multitask.settings.config import RunConfig
+from tasks.csv_files import Layout
+from tasks.own_tasks import layout_keys
 
 
 def add_flags(parser: Parser) -> None:
@@ -37,8 +38,7 @@ def add_flags(parser: Parser) -> None:
         "a pair"
     )
     add("--column", metavar="NAME", help=text, **SEVERAL)
-    text = "no if quotes in tab-separated files are plain text, as in GLUE's (default: yes)"
-    add("--quotes", choices=("yes", "no"), help=text)
+    add("--table", help=LAYOUT, **LAYOUT_KEYS)
     text = ".csv or .tsv file (default: standard output)"
     add("--output", type=path, metavar="FILE", help=text)
     add("--overwrite", action="store_true", help="replace an existing output")
@@ -59,11 +59,11 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         check_output_file("output", args, parser, (".csv", ".tsv"))
     machine = RunConfig(**parser.given(args))
     source = Path(args.input) if args.input else None
-    rows = read_rows(source, args.column or (), args.quotes != "no")
-    first = next(rows, None)  # reports faulty input before the model is loaded
-    if first is None and args.input:
+    layout = Layout(**layout_keys(args.table or ()))
+    # Faulty input is reported before the model is loaded.
+    header, rows = read_rows(source, args.column or (), layout)
+    if source and not rows:
         raise UserError(f"{args.input}: expected rows to predict, found none")
-    rows = chain([first] if first else [], rows)
     model = load(args.run, machine.device, machine.max_tokens)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
     tabs = args.output is None or args.output.lower().endswith(".tsv")
@@ -77,11 +77,11 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if args.output:
         target, begin = Path(args.output), time.perf_counter()
         with atomic_path(target) as new, new.open("x", encoding="utf-8", newline="") as file:
-            count = predict_rows(model, rows, file, **how)
-        rate = count / (time.perf_counter() - begin)
-        print(f"{count:,} rows, {rate:,.0f} rows/s: {target}")
+            predict_rows(model, header, rows, file, **how)
+        rate = len(rows) / (time.perf_counter() - begin)
+        print(f"{len(rows):,} rows, {rate:,.0f} rows/s: {target}")
     else:
-        predict_rows(model, rows, sys.stdout, **how)
+        predict_rows(model, header, rows, sys.stdout, **how)
     if machine.precision == "auto":
         print(precision, file=sys.stderr, flush=True)
     return 0

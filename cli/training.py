@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from cli.flags import SEVERAL, USE, Parser, path, typed
+from cli.flags import LAYOUT, LAYOUT_KEYS, SEVERAL, USE, Parser, path, typed
 from common.entry_point import command_line, program_command
 from common.errors import SettingsError
 from common.settings import Count
@@ -20,7 +20,7 @@ from multitask.settings.config import RunConfig, merged, with_defaults
 from multitask.settings.from_flags import nested
 from multitask.settings.run_settings import SUPERVISED, RunSettings
 from tasks.own_task import OwnTask, tasks_by_name
-from tasks.own_tasks import table_tasks
+from tasks.own_tasks import layout_keys, table_tasks
 
 Chosen = tuple[str | OwnTask, ...]  # tasks of a command
 
@@ -93,6 +93,7 @@ def add_table(parser: Parser) -> None:
     )
     parser.add("labels", "tasks", text, metavar="NAME", **SEVERAL)
     parser.add("id", "tasks", "its ids (default: row numbers)", common=False, metavar="COLUMN")
+    parser.add("table", "tasks", LAYOUT, common=False, **LAYOUT_KEYS)
 
 
 def table_of(args: argparse.Namespace) -> list[OwnTask]:
@@ -100,7 +101,8 @@ def table_of(args: argparse.Namespace) -> list[OwnTask]:
     every = {key: getattr(args, key, None) for key in ("text", "labels", "id")}
     given = {key: value for key, value in every.items() if value is not None}
     if getattr(args, "data_file", None) is not None:
-        return table_tasks(args.data_file, **given)
+        layout = layout_keys(getattr(args, "table", None) or ())
+        return table_tasks(args.data_file, **given, **layout)
     for key in given:
         raise SettingsError(f"{key}: needs --data-file, the table")
     return []

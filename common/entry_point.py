@@ -21,7 +21,7 @@ OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 EXTRAS = {
     **dict.fromkeys(("jinja2", "matplotlib"), "reports"),
     **dict.fromkeys(("onnx", "transformers"), "export"),
-    "datasets": "data",
+    **dict.fromkeys(("datasets", "pyarrow"), "data"),
 }
 
 
@@ -43,7 +43,7 @@ def stop(number: int, frame: object) -> None:
 def run_and_report(work: Callable[[], int | None]) -> int:
     """Return the exit status of `work`; print an error that users can fix as one line."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", Notice)
+        warnings.simplefilter("default", Notice)
         warnings.showwarning = print_warning
         try:
             status = work() or 0

@@ -176,6 +176,8 @@ def convert(name: str, hint: Any, value: Any) -> Any:
     Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's.
     """
     kinds = scalars(hint)
+    if bool in kinds and value in ("yes", "no"):
+        return value == "yes"
     given = plain(value, numbers=float in kinds and str not in kinds)
     try:
         return msgspec.convert(given, hint, strict=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 from tasks import SAME_MEANING, build_task
 from tasks.base import Task
+from tasks.csv_files import Layout
 from tasks.readers import Examples, LabelledFiles, Limit, class_parser, clean_pair_text, sample_rows
 from tasks.tables import DataError, read_sentences, read_table
 
@@ -95,7 +96,7 @@ def file_texts(
         found = read_table(Path(file)).fields(names)
         fields = (tuple(row[name] for name in names) for _, row in found)
     else:
-        fields = ((text,) for text in read_sentences(Path(file), *names))
+        fields = ((text,) for text in read_sentences(Path(file), names[0] if names else None))
     distinct = dict.fromkeys(tuple(map(str.strip, row)) for row in fields)
     rows = [row for row in distinct if all(row)]
     columns = in_columns([rows[place] for place in sample_rows(len(rows), limit)], len(names) or 1)
@@ -132,16 +133,17 @@ def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndar
     second is the contradiction's group if it is also a premise or an entailment, else -1. Triplets
     with a blank text, or with a contradiction equal to one of the other texts, are skipped.
 
-    The file has the columns sent0, sent1, hard_neg, or labelled pairs. Tab-separated files have no
-    quoting.
+    The file has the columns sent0, sent1, hard_neg, or labelled pairs. Quotation
+    marks are ordinary characters unless its name ends in .csv.
     """
-    table = read_table(path, quoted_tabs=False)
+    layout = Layout(quotes=None if path.suffix.lower() == ".csv" else False)
+    table = read_table(path, layout)
     columns = {*table.columns}
     labelled = next((names for names in LABELLED if {*names} <= columns), None)
     if {*TRIPLET} <= columns or labelled is None:
         rows = [tuple(map(clean_pair_text, row.values())) for _, row in table.fields(TRIPLET)]
     else:
-        rows = list(triplets_of_pairs(path, labelled))
+        rows = list(triplets_of_pairs(path, labelled, layout))
     rows = [row for row in rows if all(row) and row[2] not in row[:2]]
     rows = [rows[place] for place in sample_rows(len(rows), limit)]
     premises, follows, against = in_columns(rows, 3)
@@ -151,7 +153,9 @@ def read_nli_triplets(path: Path, limit: Limit = None) -> tuple[Columns, np.ndar
     return (premises, follows, against), np.stack([groups, others], axis=1)
 
 
-def triplets_of_pairs(path: Path, names: tuple[str, str, str]) -> Iterator[tuple[str, ...]]:
+def triplets_of_pairs(
+    path: Path, names: tuple[str, str, str], layout: Layout
+) -> Iterator[tuple[str, ...]]:
     """Yield (premise, entailment, contradiction), premise by premise, in the order of the file.
 
     The i-th entailment and the i-th contradiction of a premise make a triplet (Gao et al., 2021,
@@ -165,7 +169,7 @@ def triplets_of_pairs(path: Path, names: tuple[str, str, str]) -> Iterator[tuple
         parse_label=class_parser(LABELS),
         clean_text=clean_pair_text,
         id_column=None,
-        quoted=False,
+        layout=layout,
     ).read(Path(), "train")
     found: dict[str, tuple[list[str], list[str], list[str]]] = {}
     assert pairs.targets is not None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from common.errors import UserError
 from minbert.bi_encoder import BiEncoder
 from minbert.device import choose_device
 from multitask.assembly import open_bi_encoder
@@ -15,43 +14,28 @@ from multitask.runs import Run
 from multitask.settings.config import RunConfig
 from serving.model import load
 from serving.prediction import is_empty, warn_of_empty_texts
-from tasks.tables import read_sentences
 
 
 def encode_file(
     model: BiEncoder,
-    source: Path,
-    column: str | None,
-    total: int,
+    sentences: Sequence[str],
     target: Path,
     precision: str = "fp32",
     normalize: bool | None = None,
 ) -> None:
-    """Write the embeddings of the `total` sentences of a file to a .npy file.
+    """Write the embeddings of sentences to a .npy file, window by window.
 
     The rows of empty texts are NaN, and are counted in a Notice.
     """
-    marks: list[bool] = []  # of the texts of a window, which are read before it is encoded
-
-    def marked() -> Iterator[str]:
-        for sentence in read_sentences(source, column):
-            marks.append(is_empty(sentence))
-            yield sentence
-
-    shape = {"descr": "<f4", "fortran_order": False, "shape": (total, model.width)}
-    done, empty = 0, 0
+    empty, done = np.array([*map(is_empty, sentences)]), 0
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (len(sentences), model.width)}
     with target.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, shape)
-        for window in model.encode_stream(marked(), precision, normalize, total):
-            window[np.array(marks)] = np.nan
+        for window in model.encode_stream(sentences, precision, normalize, len(sentences)):
+            window[empty[done : done + len(window)]] = np.nan
             file.write(window.astype("<f4", copy=False).tobytes())
-            done, empty = done + len(window), empty + sum(marks)
-            marks.clear()
-            if done > total:
-                break
-    if done != total:
-        raise UserError(f"{source}: expected {total} sentences, found the file changed meanwhile")
-    warn_of_empty_texts(empty, done, "NaN in place of an embedding")
+            done += len(window)
+    warn_of_empty_texts(int(empty.sum()), done, "NaN in place of an embedding")
 
 
 def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiEncoder:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from common.errors import escape_unsafe
 from common.progress import bar
@@ -15,47 +15,40 @@ from minbert.sentences import windows
 from minbert.tokenizer import warn_of_truncation
 from serving.model import MultiTaskModel
 from serving.prediction import EMPTY_TEXT, Prediction, rows_with, warn_of_empty_texts
+from tasks.csv_files import Layout
 from tasks.own_tasks import TEXTS
-from tasks.tables import DataError, decoded, read_sentences, read_table
+from tasks.tables import DataError, decoded, read_sentences, read_table, shown
+
+Row = tuple[Sequence[str], Sequence[str]]  # its one or two texts, and all its fields
 
 
-class Row(NamedTuple):
-    """The one or two texts of a row, and all its fields with the names in `header`."""
-
-    texts: Sequence[str]
-    fields: Sequence[str]
-    header: Sequence[str]
-
-    @property
-    def characters(self) -> int:
-        """The number of characters of all fields."""
-        return sum(map(len, self.fields))
-
-
-def read_rows(file: Path | None, columns: Sequence[str], quoted_tabs: bool = True) -> Iterator[Row]:
-    """Yield the rows of a file, or of standard input for None.
+def read_rows(
+    file: Path | None, columns: Sequence[str], layout: Layout
+) -> tuple[Sequence[str], list[Row]]:
+    """Return the names of the fields, and the rows, of a file, or of standard input for None.
 
     The texts are in `columns`; without any, each line is one text.
     """
-    if file is None:
-        for texts in standard_input():
-            yield Row(texts, texts, TEXTS[: len(texts)])
-    elif columns:
-        table = read_table(file, quoted_tabs)
-        for fields in table.whole_rows(columns):
-            texts = [fields[table.columns.index(name)] for name in columns]
-            yield Row(texts, fields, table.columns)
-    else:
-        for text in read_sentences(file):
-            yield Row([text], [text], TEXTS[:1])
+    if file and columns:
+        table = read_table(file, layout)
+        rows: list[Row] = []
+        table.check([*columns, *table.columns])
+        for (_, row), (_, own) in zip(table.rows, table.fields(columns), strict=True):
+            fields = [own[name] if name in own else shown(row.get(name)) for name in table.columns]
+            rows.append(([own[name] for name in columns], fields))
+        return table.columns, rows
+    if file:
+        return TEXTS[:1], [([text], [text]) for text in read_sentences(file, layout=layout)]
+    found = [*standard_input(layout.encoding)]
+    return TEXTS[: len(found[0])] if found else TEXTS, [(texts, texts) for texts in found]
 
 
-def standard_input() -> Iterator[list[str]]:
+def standard_input(encoding: str | None) -> Iterator[list[str]]:
     """Yield one text per line, or two with a tab between them."""
     if sys.stdin is None:
         raise DataError("standard input: expected one text per line, found it closed")
     width = None
-    for number, line in decoded(sys.stdin.buffer, "standard input"):
+    for number, line in decoded(sys.stdin.buffer, "standard input", encoding or "utf-8"):
         texts = line.rstrip("\r\n").split("\t")
         width = width or min(len(texts), len(TEXTS))
         if len(texts) != width:
@@ -67,7 +60,8 @@ def standard_input() -> Iterator[list[str]]:
 
 def predict_rows(
     model: MultiTaskModel,
-    rows: Iterable[Row],
+    header: Sequence[str],
+    rows: Sequence[Row],
     file: TextIO,
     *,
     separator: str = "\t",
@@ -75,28 +69,28 @@ def predict_rows(
     precision: str = "fp32",
     probabilities: bool = False,
     reasons: bool = True,
-) -> int:
-    """Write each row with its predictions to a file; return the number of rows.
+) -> None:
+    """Write each row with its predictions to a file, which has a header if there are rows.
 
-    Only a window of a few thousand rows is in memory. With `probabilities`, each class has a
-    column. With `reasons`, the last column says why a prediction is missing, or is one from a part
-    of a text. Warn of empty and of cut texts as `MultiTaskModel.predict` does.
+    With `probabilities`, each class has a column. With `reasons`, the last column says why a
+    prediction is missing, or is one from a part of a text. Warn of empty and of cut texts as
+    `MultiTaskModel.predict` does.
     """
     writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-    done, empty, cut = 0, 0, 0
-    total = None if file is sys.stdout else 0  # the number of rows is unknown; no bar on stdout
-    with bar("predict", "row", total) as progress:
-        for window in windows(rows, WINDOW, lambda row: row.characters):
-            columns = list(zip(*(row.texts for row in window), strict=True))
+    empty, cut, begun = 0, 0, False
+    with bar("predict", "row", None if file is sys.stdout else len(rows)) as progress:
+        for window in windows(rows, WINDOW, lambda row: sum(map(len, row[1]))):
+            columns = list(zip(*(texts for texts, _ in window), strict=True))
             names = model.chosen(tasks, len(columns))
             found = model.predict_window(columns, names, precision)
             marks = {mark: rows_with(mark, found.values()) for mark in ("empty", "cut")}
             lines: list[Sequence[Any]] = []
-            if not done:
-                header = new_columns(found, probabilities) + ["reason"] * reasons
-                lines.append(with_new_columns(window[0].header, header))
-            for place, row in enumerate(window):
-                line = [*row.fields, *predicted_fields(found, place, probabilities)]
+            if not begun:
+                new = new_columns(found, probabilities) + ["reason"] * reasons
+                lines.append(with_new_columns(header, new))
+                begun = True
+            for place, (_, fields) in enumerate(window):
+                line = [*fields, *predicted_fields(found, place, probabilities)]
                 if reasons:
                     words = {EMPTY_TEXT: marks["empty"][place], "cut": marks["cut"][place]}
                     line.append("; ".join(word for word, marked in words.items() if marked))
@@ -105,12 +99,10 @@ def predict_rows(
                 lines = [[escape_unsafe(str(field)) for field in line] for line in lines]
             writer.writerows(lines)
             file.flush()
-            done += len(window)
             empty, cut = empty + int(marks["empty"].sum()), cut + int(marks["cut"].sum())
             progress.update(len(window))
-    warn_of_truncation(cut, done, "rows", model.model.bi_encoder.tokenizer.max_tokens)
-    warn_of_empty_texts(empty, done)
-    return done
+    warn_of_truncation(cut, len(rows), "rows", model.model.bi_encoder.tokenizer.max_tokens)
+    warn_of_empty_texts(empty, len(rows))
 
 
 def new_columns(found: Mapping[str, Prediction], probabilities: bool) -> list[str]:

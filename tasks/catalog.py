@@ -17,6 +17,7 @@ import msgspec
 from common.settings import setting
 from tasks import kinds
 from tasks.base import PAIR_HELP, Pair, Task, TaskOptions
+from tasks.csv_files import Layout
 from tasks.predictions import class_file
 from tasks.readers import LabelledFiles, Source, class_parser
 from tasks.splits import shares, split_file
@@ -73,8 +74,7 @@ class DataSet:
             parse_label=class_parser(spellings),
             clean_text=clean_review if whole else str.strip,
             id_column=None,
-            quoted=not self.train.endswith(".tsv"),
-            header=self.header,
+            layout=Layout(quotes=not self.train.endswith(".tsv"), header=self.header or True),
             labelled_test=whole,
             joined=self.joined,
         )

@@ -16,11 +16,12 @@ from common.settings import Name, build, methods, short
 from common.text import first_names, suggestion
 from tasks.base import Pair, Task, TaskOptions
 from tasks.built_in import TASK_NAMES, TASKS
+from tasks.csv_files import Layout
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import LEARNT, TypeName, infer_type, learnt, parts
 from tasks.readers import LabelledFiles
 from tasks.splits import by_hash, split_file
-from tasks.tables import TABLES, DataError, read_table, to_text
+from tasks.tables import SPLITS, TABLES, DataError, Table, read_table, to_text
 
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
 # A row of a prediction file is a line with ' , ' between id and labels.
@@ -28,7 +29,6 @@ Written = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$")]
 OF_CELLS = {"multi-label": ("separator",)}  # keys of a type that no file says
 KEYS_OF_TYPES = ("labels", "low", "high", "mean", "deviation", "separator")
 FILES = ("train", "dev", "test")
-IN_FOLDER = {"train": ("train",), "dev": ("dev", "validation", "valid"), "test": ("test",)}
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of other files and metrics, and of attributes of nn.ModuleDict, which holds the heads.
 RESERVED = re.compile(
@@ -38,7 +38,7 @@ RESERVED = re.compile(
 )
 
 
-class OwnTask(TaskOptions):
+class OwnTask(TaskOptions, Layout):
     """A task on a user's own files, in CSV, TSV, JSON Lines or Parquet.
 
     The fields are the keys with which a user describes it; `completed` reads from the files what is
@@ -57,7 +57,7 @@ class OwnTask(TaskOptions):
     high: Bound | None = None
     separator: Written | None = None  # of several labels in a cell
     pair: Pair = "bi"
-    quotes: bool = True  # False: ordinary characters between tabs
+    split: Name | None = None  # column with train, dev and test
     mean: float | None = None  # of the numbers in train
     deviation: Annotated[float, Meta(gt=0)] | None = None
     test_labels: bool | None = None  # None: before the files are read
@@ -120,7 +120,8 @@ class OwnTask(TaskOptions):
         Raise DataError, with file and line, for files that cannot be read.
         """
         found = self if self.dev or self.test else replace(self, **files_in(self.train))
-        table = read_table(Path(found.train), self.quotes)
+        table = read_table(Path(found.train), self)
+        found = found.with_split(table)
         lists = any(isinstance(row.get(one), list) for _, row in table.rows for one in self.label)
         several = lists or len(self.label) > 1 or self.separator is not None
         may_have = several or self.type == "multi-label"
@@ -137,8 +138,22 @@ class OwnTask(TaskOptions):
             found = replace(found, **{**learnt(found, cells), **given})
         except ValueError as error:
             raise DataError(f"{found.train}: {self.name}: {error}") from error
-        columns = read_table(Path(found.test), self.quotes).columns if found.test else []
+        columns = read_table(Path(found.test), self).columns if found.test else []
         return replace(found, test_labels={*self.label} <= {*columns})
+
+    def with_split(self, table: Table) -> OwnTask:
+        """Return the task with the splits that a column of its only file names."""
+        free = {*table.columns} - {*self.text, *self.label}
+        alone = "split" in free and not self.dev and not self.test
+        column = self.split or ("split" if alone else None)
+        if column is None:
+            return self
+        names = {row[column].strip().lower() for _, row in table.fields([column])}
+        if not self.split and "train" not in names:
+            return self
+        files = {SPLITS.get(name): self.train for name in names}
+        dev, test = self.dev or files.get("dev"), self.test or files.get("test")
+        return replace(self, split=column, dev=dev, test=test)
 
     def lines(self) -> Iterator[str]:
         """Yield what the task predicts from which columns."""
@@ -151,6 +166,8 @@ class OwnTask(TaskOptions):
             if classes and len(self.labels) == 2:
                 what += f"; f1 is that of {self.labels[1]}"
         yield f"{self.type} of {texts}, label {columns}: {what}"
+        if self.split:
+            yield f"train, dev and test are named in column {self.split!r}"
 
     def build(self) -> Task:
         kind, head, output, parse = parts(self)
@@ -163,7 +180,9 @@ class OwnTask(TaskOptions):
             parse_label=parse,
             clean_text=str.strip,
             id_column=self.id,
-            quoted=self.quotes,
+            layout=self,
+            split_column=self.split,
+            in_train=tuple(split for split in ("dev", "test") if not getattr(self, split)),
             labelled_test=bool(self.test_labels) or self.test is None,
             lower_ids=False,
             skip_blank_texts=True,
@@ -248,8 +267,7 @@ def files_in(place: str) -> dict[str, str]:
         return {"train": place}
     found = {
         split: str(folder / f"{name}{ending}")
-        for split, names in IN_FOLDER.items()
-        for name in reversed(names)
+        for name, split in reversed(SPLITS.items())
         for ending in TABLES[::-1]
         if (folder / f"{name}{ending}").exists()
     }

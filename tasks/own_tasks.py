@@ -7,7 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from common.errors import SettingsError
 from common.files import atomic_write_text
 from common.settings import plain, short
 from tasks.base import TaskOptions
+from tasks.csv_files import Layout
 from tasks.own_task import NAME, OwnTask, complete_task, own_task
 from tasks.tables import to_text
 
@@ -57,8 +58,7 @@ def task_from_lists(
     texts: Any, labels: Any, name: str, folder: Path, options: Mapping[str, Any]
 ) -> OwnTask:
     """Store lists of texts and labels as a file and return a task that reads it."""
-    pairs = "df[COLUMNS].values.tolist()"
-    rows = [[one] if isinstance(one, str) else one for one in listed("texts", texts, pairs)]
+    rows = [[one] if isinstance(one, str) else one for one in listed("texts", texts)]
     for row in rows:
         kinds = {type(one) for one in row} if isinstance(row, list | tuple) else {}
         if kinds != {str} or len(row) not in (1, 2) or len(row) != len(rows[0]):
@@ -81,31 +81,28 @@ def task_from_lists(
         keys.setdefault("type", "similarity")  # pandas has whole numbers beside None as floats, too
     # The keys are checked before a file is written.
     own = own_task({"name": name, "train": name, "text": columns, "label": LABEL, **keys})
-    table = [[*row, label] for row, label in zip(rows, found, strict=True)]
-    stored = [dict(zip((*columns, LABEL), row, strict=True)) for row in table]
-    return replace(own, train=str(store_rows(folder, name, stored))).completed()
-
-
-def listed(key: str, given: Any, advice: str = "df[COLUMN].tolist()") -> list[Any]:
-    """Return the elements of a list, an array or a column; raise SettingsError for others."""
-    if hasattr(given, "columns"):  # of pandas; only the names of its columns would be read
-        raise SettingsError(f"{key}: expected a list, found a DataFrame: use {advice}")
-    if isinstance(given, str | Mapping | Set) or not isinstance(given, Iterable):
-        raise SettingsError(f"{key}: expected a list, found {short(given)}")
-    return plain([*given])
-
-
-def store_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Store rows as lines of JSON, in a file named after their checksum; return the file."""
+    stored = [
+        dict(zip((*columns, LABEL), (*row, label), strict=True))
+        for row, label in zip(rows, found, strict=True)
+    ]
     try:
-        content = "".join(f"{json.dumps(row)}\n" for row in rows)
+        content = "".join(f"{json.dumps(row)}\n" for row in stored)
     except TypeError as error:
         raise SettingsError(f"labels: expected texts, numbers or lists, found: {error}") from error
     file = folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.jsonl"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
         atomic_write_text(file, content)
-    return file
+    return replace(own, train=str(file)).completed()
+
+
+def listed(key: str, given: Any) -> list[Any]:
+    """Return the elements of a list, an array or a column; raise SettingsError for others."""
+    wrong = isinstance(given, str | Mapping | Set) or not isinstance(given, Iterable)
+    if wrong or hasattr(given, "columns"):  # a DataFrame's elements are the names of its columns
+        cure = "; of a DataFrame, use df[COLUMNS].values.tolist()"
+        raise SettingsError(f"{key}: expected a list, found a {type(given).__name__}{cure}")
+    return plain([*given])
 
 
 def table_tasks(
@@ -152,6 +149,14 @@ def name_of_column(column: str) -> str:
     """Return a column as a name: in lower case, without accents, other characters as hyphens."""
     plain_text = unicodedata.normalize("NFKD", column.casefold()).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9_]+", "-", plain_text).strip("-_")[:32]
+
+
+def layout_keys(words: Sequence[str]) -> dict[str, str]:
+    """Return the keys and values in words such as `quotes=no`, which say how a table is written."""
+    given = {key: value for one in words for key, value in keys_of(one).items()}
+    if unknown := given.keys() - (known := [one.name for one in fields(Layout)]):
+        raise SettingsError(f"table: no key {min(unknown)!r}; there are {', '.join(known)}")
+    return given
 
 
 def keys_of(options: str) -> dict[str, str]:

@@ -7,14 +7,15 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from common.text import first_names
-from tasks.tables import DataError, read_table
+from tasks.csv_files import Layout
+from tasks.tables import DataError, read_table, split_of
 
 Label = float | tuple[float, ...]  # a class, a number, or 0 or 1 for each of several labels
 Parser = Callable[[str], Any]  # of a cell -> Label, or None for no label
@@ -194,8 +195,8 @@ class LabelledFiles:
     """One file per split, with one or two texts and a label in each row; `test` may have no labels.
 
     `files` are names by split: the first of those whose dev file is in the data folder. Without an
-    `id_column` the row number, from 1, is the id. `header` names the columns
-    of files without a header line.
+    `id_column` the row number, from 1, is the id. The `split_column` has the name of each row's
+    split; `in_train` are splits whose rows have the name of train.
 
     `parse_label` reads a label: whole numbers are classes; rows without a label are skipped. With
     several `label_columns`, each has one of several labels. With
@@ -209,8 +210,9 @@ class LabelledFiles:
     parse_label: Parser
     clean_text: Callable[[str], str]
     id_column: str | None = "id"
-    quoted: bool = True
-    header: tuple[str, ...] | None = None
+    layout: Layout = field(default_factory=Layout)
+    split_column: str | None = None
+    in_train: tuple[str, ...] = ()
     labelled_test: bool = False
     lower_ids: bool = True
     skip_blank_texts: bool = False  # like blank labels, in a file with labels
@@ -224,9 +226,11 @@ class LabelledFiles:
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         path, labelled = Path(self.where(folder, split)), split != "test" or self.labelled_test
         labels = self.label_columns if labelled else ()
-        columns = [name for name in (self.id_column, *self.text_columns, *labels) if name]
+        every = (self.id_column, self.split_column, *self.text_columns, *labels)
+        columns = [name for name in every if name]
         lists = dict.fromkeys(labels, self.separator) if self.separator else {}
-        rows = read_table(path, self.quoted, self.header).fields(columns, lists)
+        rows = read_table(path, self.layout).fields(columns, lists)
+        named = "train" if split in self.in_train else split
         lines: dict[str, int] = {}  # id -> line
         ids: list[str] = []
         texts: list[list[str]] = []  # those of an example
@@ -234,6 +238,8 @@ class LabelledFiles:
         blank = 0
         for number, (line, row) in enumerate(rows, 1):
             try:
+                if self.split_column and split_of(row[self.split_column]) != named:
+                    continue
                 identity = self.identity(row, line, lines) if self.id_column else str(number)
                 target = self.target({name: row[name].strip() for name in labels})
             except ValueError as error:
@@ -280,6 +286,12 @@ class LabelledFiles:
         if None in found or not found:
             return None
         return tuple(found) if len(found) > 1 else found[0]
+
+    def held_out(self, folder: Path) -> list[str]:
+        """Return the splits that are to be parts of train, as they have no rows of their own."""
+        file = self.where(folder, "train")
+        same = [one for one in ("dev", "test") if self.where(folder, one) == file]
+        return [one for one in same if not self.split_column or one in self.in_train]
 
     def where(self, folder: Path, split: str) -> str:
         here = (one for one in self.files if (folder / one["dev"]).exists())

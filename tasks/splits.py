@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.readers import Examples, Limit, Source, normalise_text, text_hash
+from tasks.readers import Examples, LabelledFiles, Limit, Source, normalise_text, text_hash
 from tasks.tables import DataError
 
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
@@ -88,18 +88,17 @@ def keys(examples: Examples) -> list[frozenset[str]]:
 Rule = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 
-def split_file(source: Source, rule: Rule) -> Derived:
+def split_file(source: LabelledFiles, rule: Rule) -> Derived:
     """Split the training file by a rule, the same for every run.
 
     Dev and test are parts of it if the source has no other files for them.
     """
 
     def make(examples: Examples, split: str, folder: Path) -> Examples:
-        whole = source.where(folder, "train")
-        held = [one for one in ("dev", "test") if source.where(folder, one) == whole]
+        held = source.held_out(folder)
         if split not in ("train", *held) or not held:
             return examples
-        return split_by(examples, rule, whole)[split]
+        return split_by(examples, rule, source.where(folder, "train"))[split]
 
     return derived(source, make)
 

@@ -1,27 +1,30 @@
-"""The reader of CSV, TSV, JSON Lines and Parquet files, by the ending of their names."""
+"""The reader of CSV, TSV, JSON and Parquet files, by the ending of their names."""
 
 from __future__ import annotations
 
-import csv
+import codecs
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from common.errors import UserError
+from common.errors import Notice, UserError
 from common.files import check_regular
+from common.text import all_names
+from tasks.csv_files import Layout, Rows, parse
 
-JSON_LINES, PARQUET = (".json", ".jsonl"), ".parquet"
-TABLES = (".csv", ".tsv", *JSON_LINES, PARQUET)
-Rows = list[tuple[int, dict[str, Any]]]  # line number from 1, values by column
-
-# The csv module's limit of 131,072 characters is too small for long texts. Without a limit, an open
-# quote would include the rest of a file of any size.
-csv.field_size_limit(1 << 24)
+JSON, PARQUET = (".json", ".jsonl"), ".parquet"
+TABLES = (".csv", ".tsv", *JSON, PARQUET)
+SPLITS = {  # names of files and in columns
+    **{"train": "train", "dev": "dev", "validation": "dev", "valid": "dev", "val": "dev"},
+    "test": "test",
+}
+DECIMAL = re.compile(r"\s*([+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?)?\s*")  # as in 1.234,5; or blank
 
 
 class DataError(UserError):
@@ -31,12 +34,13 @@ class DataError(UserError):
 class Table(NamedTuple):
     """A file in memory: its columns, and its rows with their line numbers, or those of Parquet.
 
-    The columns of JSON Lines are the keys of the first object; a row may lack some.
+    The columns of JSON are the keys of all objects; a row may lack some.
     """
 
     path: Path
     columns: list[str]
     rows: Rows
+    delimiter: str = ""
 
     def fields(
         self, needed: Sequence[str], lists: Mapping[str, str] | None = None
@@ -47,147 +51,150 @@ class Table(NamedTuple):
         Raise DataError for a column that is not there or there twice, and for other values.
         """
         self.check(needed)
+        separators = lists or {}
+        numbers = {one for one in needed if separators.get(one) != "," and self.has_commas(one)}
         for line, row in self.rows:
             try:
-                yield line, {name: field(row, name, (lists or {}).get(name)) for name in needed}
+                found = {name: field(row, name, separators.get(name)) for name in needed}
             except ValueError as error:
                 raise DataError(f"{self.path}, line {line}: {error}") from error
+            for name in numbers:
+                found[name] = found[name].replace(".", "").replace(",", ".")
+            yield line, found
 
-    def whole_rows(self, needed: Sequence[str]) -> Iterator[list[str]]:
-        """Yield all fields of each row as text; but for the `needed` ones, lists are JSON."""
-        self.check([*needed, *self.columns])
-        for (_, row), (_, own) in zip(self.rows, self.fields(needed), strict=True):
-            yield [own[name] if name in own else shown(row.get(name)) for name in self.columns]
+    def has_commas(self, name: str) -> bool:
+        """Return whether a column has numbers with decimal commas, as German programs write."""
+        cells = [row[name] for _, row in self.rows] if self.delimiter == ";" else []
+        found = any("," in cell for cell in cells) and all(map(DECIMAL.fullmatch, cells))
+        if found:
+            line = f"{self.path}: the numbers of column {name!r} have decimal commas"
+            warnings.warn(Notice(line), stacklevel=1)
+        return found
 
     def check(self, needed: Sequence[str]) -> None:
         for name in needed:
             if (count := self.columns.count(name)) != 1:
                 found = "it twice" if count else ", ".join(filter(None, self.columns)) or "none"
+                if self.delimiter and not count:
+                    found += "; --table header=no names columns 1, 2, ..."
                 raise DataError(f"{self.path}, line 1: expected a column {name!r}, found {found}")
 
 
-def read_table(path: Path, quoted_tabs: bool = True, names: Sequence[str] | None = None) -> Table:
+def read_table(path: Path, layout: Layout | None = None) -> Table:
     """Read a file.
 
-    Commas separate the fields of a file that ends in .csv, or has one in its header and does not
-    end in .tsv; tabs separate those of others, and of a file with a tab in its header. Fields may
-    be quoted, between tabs only with `quoted_tabs`. `names` are the columns of a file without a
-    header line. Files that end in .json or .jsonl have one object per line. Raise DataError with
-    file and line.
+    The delimiter of text is recognised, and said if it is unusual: commas in a file that ends in
+    .csv, or has one in its header and does not end in .tsv; tabs in others, and if the header has
+    one. Files that end in .json or .jsonl have one object per line, or an array of objects. Raise
+    DataError with file and line.
     """
-    if path.suffix.lower() == PARQUET:
+    layout, ending = layout or Layout(), path.suffix.lower()
+    if ending == PARQUET:
         return read_parquet(path)
-    if path.suffix.lower() in JSON_LINES:
-        rows = [
-            (line, json_object(path, line, text)) for line, text in lines_of(path) if text.strip()
-        ]
-        return Table(path, [*rows[0][1]] if rows else [], rows)
-    return read_csv(path, quoted_tabs, names)
+    content = "".join(text for _, text in lines_of(path, layout.encoding))
+    if ending in JSON:
+        return read_json_rows(path, content)
+    try:
+        columns, rows, delimiter = parse(content, layout, ending)
+    except ValueError as error:
+        raise DataError(f"{path}, {error}") from error
+    if delimiter not in (layout.delimiter, "\t", ","):
+        warnings.warn(Notice(f"{path}: the fields are separated by {delimiter}"), stacklevel=1)
+    return Table(path, columns, rows, delimiter)
 
 
-def read_sentences(path: Path, column: str | None = None) -> Iterator[str]:
+def read_sentences(
+    path: Path, column: str | None = None, layout: Layout | None = None
+) -> Iterator[str]:
     """Return the texts in a column of a table, or without a `column` the lines of a text file.
 
     A text file is not held in memory. Blank lines are sentences too.
     """
+    layout = layout or Layout()
     if column is not None:
-        return (row[column] for _, row in read_table(path).fields([column]))
+        return (row[column] for _, row in read_table(path, layout).fields([column]))
     if path.suffix.lower() in TABLES:
         expected = "expected the name of a column (--column, or --text-column with --text)"
         raise DataError(f"{path}: {expected}, found none")
-    return (text.rstrip("\r\n") for _, text in lines_of(path))
+    return (text.rstrip("\r\n") for _, text in lines_of(path, layout.encoding))
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a UTF-8 file with their numbers, from 1."""
+def lines_of(path: Path, encoding: str | None = None) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file with their numbers, from 1."""
     check_regular(path, DataError)  # a pipe cannot be read twice
     try:
         with path.open("rb") as file:
-            yield from decoded(file, str(path))
+            marked = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+            yield from decoded(file, str(path), encoding or ("utf-16" if marked else "utf-8"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, str]]:
-    """Yield lines of UTF-8 text, with or without a byte-order mark; errors contain `name`."""
-    for number, line in enumerate(lines, 1):
-        try:
-            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            found = f"found byte 0x{line[error.start]:02x}; save the file as UTF-8"
-            raise DataError(f"{name}, line {number}: expected UTF-8 text, {found}") from error
+def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[tuple[int, str]]:
+    """Yield lines of text without a byte-order mark; errors contain `name`."""
+    text, number = io.TextIOWrapper(file, encoding, "surrogateescape", newline="\n"), 0
+    try:
+        for number, line in enumerate(text, 1):
+            if not line.isascii() and (wrong := re.search("[\ud800-\udfff]", line)):
+                number -= 1
+                raise UnicodeError(f"byte 0x{ord(wrong[0]) & 255:02x}")
+            yield number, line.removeprefix("\ufeff") if number == 1 else line
+    except UnicodeError as error:
+        found = f"expected {encoding.upper()} text, found {error}"
+        cure = "save the file as UTF-8, or name its encoding: --table encoding=cp1252"
+        raise DataError(f"{name}, line {number + 1}: {found}; {cure}") from error
+    finally:
+        text.detach()
 
 
-def read_csv(path: Path, quoted_tabs: bool, names: Sequence[str] | None) -> Table:
-    content = "".join(text for _, text in lines_of(path))
-    header = "" if names else re.split("[\r\n]", content, maxsplit=1)[0]
-    ending = path.suffix.lower()
-    comma = "\t" not in header and (ending == ".csv" or (ending != ".tsv" and "," in header))
-    kind = f"{'comma' if comma else 'tab'}-separated fields"
-    reader = csv.reader(
-        io.StringIO(content, newline=""),  # a lone carriage return ends a line, too
-        delimiter="," if comma else "\t",
-        quoting=csv.QUOTE_MINIMAL if comma or quoted_tabs else csv.QUOTE_NONE,
-        strict=True,
-    )
+def read_json_rows(path: Path, content: str) -> Table:
+    """Read objects, one per line or in an array."""
+    content, array = content.rstrip(), content.lstrip().startswith("[")
+    read, gap = json.JSONDecoder().raw_decode, re.compile(r"[\s,]*")
     rows: Rows = []
-    columns, line = list(names or ()), 1  # the first line of a row that spans several
-    try:
-        for fields in reader:
-            if not columns:
-                columns = fields  # none in a blank line
-            elif fields:
-                if len(fields) != len(columns):
-                    expected = f"expected {len(columns)} {kind}, found {len(fields)}"
-                    raise DataError(f"{path}, line {line}: {expected}")
-                rows.append((line, dict(zip(columns, fields, strict=True))))
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{path}, line {line}: expected {kind}, found: {error}") from error
-    return Table(path, columns, rows)
-
-
-def json_object(path: Path, line: int, text: str) -> dict[str, Any]:
-    try:
-        row = json.loads(text)
-        if "\\ud" in text.lower():  # half of a surrogate pair is no text
-            row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}, line {line}: expected JSON, found: {error}") from error
-    if not isinstance(row, dict):
-        found = f"expected a JSON object in each line, found {type(row).__name__}"
-        raise DataError(f"{path}, line {line}: {found}")
-    return row
+    line, before, end = 1, 0, content.index("[") + 1 if array else 0
+    while (found := gap.match(content, end)) and (begin := found.end()) < len(content) - array:
+        line, before = line + content.count("\n", before, begin), begin
+        try:
+            row, end = read(content, begin)
+            if "\\ud" in content[begin:end].lower():  # half of a surrogate pair is no text
+                row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}, line {line}: expected JSON, found: {error}") from error
+        if not isinstance(row, dict):
+            expected = f"expected a JSON object, found {type(row).__name__}"
+            raise DataError(f"{path}, line {line}: {expected}")
+        rows.append((line, row))
+    if array and content[-1] != "]":
+        raise DataError(f"{path}, line {line}: expected ] at the end of the array")
+    return Table(path, [*dict.fromkeys(key for _, row in rows for key in row)], rows)
 
 
 def read_parquet(path: Path) -> Table:
     """Read a Parquet file; classes have the names that `datasets` stored, '' for other numbers."""
-    from datasets import Dataset
+    from pyarrow.parquet import ParquetFile
 
     check_regular(path, DataError)
     try:
-        content = Dataset.from_parquet(str(path), streaming=True)
-        rows = [*enumerate(content, 1)]
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    for name, one in content.features.items():
-        if names := getattr(getattr(one, "feature", one), "names", None):
-            for _, row in rows:
-                row[name] = class_name(row[name], names)
-    return Table(path, list(content.features), rows)
-
-
-def class_name(value: Any, names: Sequence[str]) -> Any:
-    if isinstance(value, list):
-        return [class_name(one, names) for one in value]
-    return names[value] if value in range(len(names)) else ""
+        table = ParquetFile(path).read()
+        rows = [*enumerate(table.to_pylist(), 1)]
+        stored = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
+        for name, feature in (stored.get("info", {}).get("features") or {}).items():
+            one = feature.get("feature", feature)
+            names = dict(enumerate(one["names"])) if one.get("_type") == "ClassLabel" else {}
+            for _, row in rows if names else ():
+                several = isinstance(row[name], list)
+                found = [names.get(one, "") for one in (row[name] if several else [row[name]])]
+                row[name] = found if several else found[0]
+    except Exception as error:  # there are many, also for odd dates, bytes and metadata
+        line = f"{path}: cannot be read as Parquet: {type(error).__name__}: {error}"
+        raise DataError(line) from error
+    return Table(path, table.column_names, rows)
 
 
 def field(row: Mapping[str, Any], name: str, separator: str | None = None) -> str:
     """Return a value as text, a list only with a separator; raise ValueError for other types."""
-    if name not in row:
-        raise ValueError(f"expected a key {name!r}, found {', '.join(row)}")
-    if isinstance(value := row[name], str):
+    if isinstance(value := row.get(name), str):
         return value
     if separator and isinstance(value, list):
         parts = [to_text(one) for one in value]
@@ -213,6 +220,13 @@ def to_text(value: Any) -> Any:
     ):
         value = int(value)
     return str(value) if isinstance(value, int | float | Decimal | date | time) else value
+
+
+def split_of(cell: str) -> str:
+    """Return the split that a cell names; raise ValueError for another word."""
+    if (name := cell.strip().lower()) not in SPLITS:
+        raise ValueError(f"expected {all_names([*SPLITS], 'or')}, found {cell!r}")
+    return SPLITS[name]
 
 
 def shown(value: Any) -> str:

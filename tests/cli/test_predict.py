@@ -96,15 +96,15 @@ SHOWN = ["é", "3", "3.0", "true", "", '["a", 1]', '{"k": "ü"}']
 
 def test_columns_of_json_lines_may_have_any_type(predict, run_ok):
     first = {**VALUES, "text": "fine"}
-    lines = [first, {"text": "dull", "s": "\ud800"}, {"text": 5, "more": 1}]
+    lines = [first, {"text": "dull", "s": "\ud800"}, {"text": 5, "\ud800": 1}]
     Path("in.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     command = (*predict, "--input", "in.jsonl", "--column", "text", "--tasks", "sst")
     run_ok(*command, "--output", "out.csv")
     header, *found = read(Path("out.csv").read_text(), ",")
-    assert header == [*VALUES, "text", "sst", "reason"]
-    assert found[0][:8] == [*SHOWN, "fine"]
-    assert found[1][:8] == ["?", *[""] * 6, "dull"]
-    assert found[2][:8] == [*[""] * 7, "5"]
+    assert header == [*VALUES, "text", "?", "sst", "reason"]
+    assert found[0][:9] == [*SHOWN, "fine", ""]
+    assert found[1][:9] == ["?", *[""] * 6, "dull", ""]
+    assert found[2][:9] == [*[""] * 7, "5", "1"]
 
 
 def test_predict_reads_a_table_with_any_ending_as_training_does(cwd, run_ok):
@@ -134,7 +134,7 @@ def test_an_empty_side_of_a_pair_leaves_out_the_tasks_that_read_it(predict, run_
 def test_quotes_may_be_plain_text(predict, run_ok):
     Path("test.tsv").write_text('index\tsentence1\tsentence2\n7\tso "he\tsaid\n3\tx\ty\n')
     command = (*predict, "--input", "test.tsv", "--column", "sentence1", "sentence2")
-    run_ok(*command, "--tasks", "qqp", "--quotes", "no", "--output", "table.tsv")
+    run_ok(*command, "--tasks", "qqp", "--table", "quotes=no", "--output", "table.tsv")
     rows = read(Path("table.tsv").read_text())
     assert [row[:3] for row in rows[1:]] == [["7", 'so "he', "said"], ["3", "x", "y"]]
 
@@ -148,11 +148,14 @@ def test_quotes_may_be_plain_text(predict, run_ok):
         ("--input x.csv", 1, "expected the name of a column (--column"),
         ("--input s.txt --tasks sts", 1, "sts: expected pairs of texts"),
         ("--input none.tsv --column a --output out.tsv", 1, "none.tsv: expected rows"),
+        ("--input j.tsv --column a", 1, "j.tsv, line 3: found quotation marks around several"),
+        ("--input j.tsv --column a --table quote=no", 2, "table: no key 'quote'; there are quotes"),
     ],
 )
 def test_wrong_flags_and_files_are_refused(predict, error_line, flags, status, expected):
     Path("s.txt").write_text("A cat sleeps.\n")
     Path("none.tsv").write_text("index\ta\tb\n")
+    Path("j.tsv").write_text('a\tb\nwell\t1\n"so\t2\n5 feet 6"\t3\n')
     assert expected in error_line(status, *predict, *flags.split())
     assert not list(Path().glob("out.*"))
 

@@ -1,6 +1,7 @@
 """Examples of CS224N files: what is read, and what is refused in one line."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks import build_task
+from tasks.csv_files import Layout
 from tasks.readers import LabelledFiles, clean_pair_text, normalise_text
 from tasks.tables import DataError
 
@@ -126,6 +128,7 @@ def test_what_the_csv_module_wrote_is_read_back(tmp_path, pairs):
     files = LabelledFiles(
         ({"dev": path.name, "test": path.name},), ("a", "b"), ("label",), float, str
     )
+    files = replace(files, layout=Layout(quotes=True))
     found = files.read(tmp_path, "test")
     assert list(zip(*found.texts, strict=True)) == pairs
 

@@ -97,7 +97,7 @@ def test_columns_become_names_of_tasks():
     [
         ({"labels": ["1st Topic"]}, "first a letter, found '1st-topic'; choose another name"),
         ({"labels": []}, "labels: expected a column or more, found none"),
-        ({"labels": ["topic:shape=b"]}, "topic: no key 'shape'; there are type, "),
+        ({"labels": ["topic:shape=b"]}, "topic: no key 'shape'; there are "),
         ({"text": "topic"}, "column 'topic' is there twice, as text or label"),
         ({"text": "topic", "labels": ["text"]}, "tickets.csv: text: expected labels that recur"),
         ({"labels": ["mood"]}, "line 1: expected a column 'mood', found text, topic"),
@@ -148,3 +148,22 @@ def test_a_text_is_in_the_same_split_of_every_file(table):
     shares = [list(found[whole].values()).count(split) for split in SPLITS]
     assert 10 <= shares[1] <= 30
     assert 10 <= shares[2] <= 30
+
+
+@pytest.mark.parametrize(
+    ("names", "column", "sizes"),
+    [
+        (("train", "train", "dev", "test"), "split", {"train": 20, "dev": 10, "test": 10}),
+        (("train", "Validation "), "split", {"train": 20, "dev": 20}),
+        (("train", "train", "train", "test"), "fold", {"train": 27, "dev": 3, "test": 10}),
+        (("a", "b"), "split", {"train": 29, "dev": 6, "test": 5}),
+    ],
+)
+def test_a_column_names_the_splits(table, names, column, sizes):
+    rows = [(f"text {n}", "ab"[n // 4 % 2], names[n % len(names)]) for n in range(40)]
+    keys = {} if column == "split" else {"split": column}
+    (own,) = table_tasks(table(("t", "y", column), rows), text="t", labels="y", **keys)
+    found = rows_of(own.build())
+    assert {split: len(ids) for split, ids in found.items()} == sizes
+    assert sum(sizes.values()) == len({one for ids in found.values() for one in ids})
+    assert any("named in column" in line for line in own.lines()) == ("train" in names)

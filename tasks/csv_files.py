@@ -1,0 +1,119 @@
+"""Text with delimiters as rows: how it is written is recognised, or said by a Layout."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from common.settings import Name, Settings
+
+DELIMITERS = ("\t", "|||", ",", ";", "|")
+UNIT = "\x1f"  # in place of |||, as a delimiter of the csv module has one character
+MOST_SEEN = 50  # lines, from which the delimiter is recognised
+MOST_JOINED = 4  # commas or line breaks in a cell whose lines look like rows
+Rows = list[tuple[int, dict[str, Any]]]  # line number from 1, values by column
+
+# The csv module's limit of 131,072 characters is too small for long texts. Without a limit, an open
+# quote would include the rest of a file of any size.
+csv.field_size_limit(1 << 24)
+
+
+class Layout(Settings):
+    """How a table of text is written, where it does not follow from the file."""
+
+    quotes: bool | None = None  # False: ordinary characters; True: also around many lines
+    header: bool | tuple[Name, ...] = True  # False: the columns are 1, 2, ...; or their names
+    delimiter: Annotated[str, Meta(pattern='^(\\|\\|\\||[^"\r\n])$')] | None = None
+    encoding: str | None = None  # default: UTF-8, or UTF-16 with a byte-order mark
+
+    def faults(self) -> Iterator[str]:
+        try:
+            "a".encode(self.encoding or "utf-8")
+        except (LookupError, ValueError):
+            yield f"encoding: expected a name such as cp1252 or utf-16, found {self.encoding!r}"
+
+
+def parse(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows, str]:
+    """Return the columns, the rows and the delimiter of a file with this content and ending.
+
+    Raise ValueError, with the line, for rows of another width and for quotes that join rows.
+    """
+    if said := re.match(r"sep=(.)[\r\n]+", content):  # by Excel
+        content = "\n" + content[said.end() :]
+    lines = [*io.StringIO(content, newline="")]  # a lone carriage return ends a line, too
+    delimiter = layout.delimiter or (said[1] if said else delimiter_of(lines, ending))
+    kind = {"\t": "tab", ",": "comma", ";": "semicolon"}.get(delimiter, delimiter)
+    quoted = layout.quotes is not False and delimiter != "|||"
+    if delimiter == "|||":
+        lines = [re.sub(r" ?\|\|\| ?", UNIT, line) for line in lines]
+    mark = UNIT if delimiter == "|||" else delimiter
+    quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=mark, quoting=quoting, strict=True)
+    columns = list(layout.header) if isinstance(layout.header, tuple) else []
+    rows: Rows = []
+    alike, breaks = [], 0  # (line, breaks) of a row whose lines look like rows; breaks in all cells
+    line = 1  # the first line of a row that spans several
+    try:
+        for fields in reader:
+            if fields and not columns and layout.header is True:
+                columns = fields
+            elif fields:
+                columns = columns or [str(number + 1) for number in range(len(fields))]
+                if len(fields) != len(columns):
+                    expected = f"expected {len(columns)} {kind}-separated fields"
+                    raise ValueError(f"line {line}: {expected}, found {len(fields)}")
+                rows.append((line, dict(zip(columns, fields, strict=True))))
+                if more := reader.line_num - line:
+                    breaks += more
+                    several = lines[line - 1 : reader.line_num]
+                    if all(one.count(mark) == len(columns) - 1 for one in several):
+                        alike.append((line, more))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        cure = "; --table quotes=no reads quotation marks as characters" if quoted else ""
+        expected = f"expected {kind}-separated fields"
+        raise ValueError(f"line {line}: {expected}, found: {error}{cure}") from error
+    if layout.quotes is None:
+        check_breaks(alike, breaks, mark, len(columns))
+    return columns, rows, delimiter
+
+
+def check_breaks(alike: Sequence[tuple[int, int]], breaks: int, delimiter: str, width: int) -> None:
+    """Raise ValueError if quotation marks have probably joined rows.
+
+    The lines of such a row have as many delimiters as a row. Those of short cells with commas, and
+    of a file with one column, have them by chance.
+    """
+    most = MOST_JOINED if delimiter == "," or width == 1 else 0
+    wrong = [line for line, count in alike if count * max(1, width - 1) > most]
+    joined = sum(count for _, count in alike) if width > 1 else 0
+    if wrong or (joined > most and 2 * joined > breaks):
+        found = "found quotation marks around several lines that look like rows"
+        cure = "--table quotes=no reads the marks as characters, quotes=yes the lines as one cell"
+        raise ValueError(f"line {(wrong or alike[0])[0]}: {found}; {cure}")
+
+
+def delimiter_of(lines: Sequence[str], ending: str) -> str:
+    """Return the delimiter with which most of the first rows are as wide as the header.
+
+    Without one, or if several are as good, it is the usual one of the ending and the header.
+    """
+    header = next(filter(str.strip, lines), "")
+    comma = ending == ".csv" or (ending != ".tsv" and "," in header)
+    usual = "," if comma and "\t" not in header else "\t"
+    best, most = usual, 0.0
+    for one in ("|||", usual, *DELIMITERS):
+        seen = [line.replace(one, UNIT) for line in lines[:MOST_SEEN]]
+        try:
+            widths = [len(row) for row in csv.reader(seen, delimiter=UNIT) if row]
+        except csv.Error:  # a field is too long
+            continue
+        share = widths.count(widths[0]) / len(widths) if widths and widths[0] > 1 else 0.0
+        if share > most and (one == usual or share >= 0.5):
+            best, most = one, share
+    return best
