@@ -43,7 +43,7 @@ def stop(number: int, frame: object) -> None:
 def run_and_report(work: Callable[[], int | None]) -> int:
     """Return the exit status of `work`; print an error that users can fix as one line."""
     with warnings.catch_warnings():
-        warnings.simplefilter("default", Notice)
+        warnings.simplefilter("always", Notice)
         warnings.showwarning = print_warning
         try:
             status = work() or 0

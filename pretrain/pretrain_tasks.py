@@ -25,7 +25,8 @@ from tasks import CS224N, SAME_MEANING, SAMPLE, build_task, data_folder
 from tasks.base import Task, output_loss
 from tasks.kinds import Kind, Outputs
 from tasks.metrics import pearson, spearman
-from tasks.readers import Examples, limit_of, normalise_text, sample_rows
+from tasks.readers import Examples, limit_of, sample_rows
+from tasks.splits import normalise_text
 from tasks.tables import DataError
 
 NEIGHBOURS, MAX_EXAMPLES = 10, 5000

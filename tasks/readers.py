@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
-import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -145,31 +142,6 @@ def to_number(label: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def text_hash(texts: Sequence[str]) -> int:
-    """Return a 64-bit hash of an example's texts after `normalise_text`, in any order."""
-    joined = "\n".join(sorted({normalise_text(text) for text in texts}))
-    return int.from_bytes(hashlib.blake2b(joined.encode(), digest_size=8).digest(), "big")
-
-
-# Accents that are still apart after composition, and selectors of a symbol's form.
-IGNORED = re.compile("[\u0300-\u036f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-
-
-def normalise_text(text: str) -> str:
-    """Return the letters, their vowel signs, and the digits of a text in lower case.
-
-    Texts count as equal if these are. Of a text without letters and digits, the symbols are
-    returned, such as emoji, but no punctuation.
-    """
-    text = text.lower()
-    found = "".join(filter(str.isalnum, text))
-    if text.isascii() and found:
-        return found
-    text = IGNORED.sub("", unicodedata.normalize("NFC", text))
-    kept = ("Mn", "Mc") if found else ("Sc", "Sk", "Sm", "So")  # Unicode's marks and symbols
-    return "".join(c for c in text if c.isalnum() or unicodedata.category(c) in kept)
-
-
 class Source(Protocol):
     """A source of a task's examples."""
 
@@ -199,9 +171,8 @@ class LabelledFiles:
     split; `in_train` are splits whose rows have the name of train.
 
     `parse_label` reads a label: whole numbers are classes; rows without a label are skipped. With
-    several `label_columns`, each has one of several labels. With
-    a `separator`, a label in JSONL or Parquet may also be a list. `joined` makes one text of those
-    of a row.
+    several `label_columns`, each has one of several labels. With a `separator`, a label in JSON or
+    Parquet may also be a list. `joined` makes one text of those of a row.
     """
 
     files: tuple[Mapping[str, str], ...]
@@ -286,12 +257,6 @@ class LabelledFiles:
         if None in found or not found:
             return None
         return tuple(found) if len(found) > 1 else found[0]
-
-    def held_out(self, folder: Path) -> list[str]:
-        """Return the splits that are to be parts of train, as they have no rows of their own."""
-        file = self.where(folder, "train")
-        same = [one for one in ("dev", "test") if self.where(folder, one) == file]
-        return [one for one in same if not self.split_column or one in self.in_train]
 
     def where(self, folder: Path, split: str) -> str:
         here = (one for one in self.files if (folder / one["dev"]).exists())

@@ -5,13 +5,16 @@ Protocols, with which users choose a split, are in `protocols.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from tasks.readers import Examples, LabelledFiles, Limit, Source, normalise_text, text_hash
+from tasks.readers import Examples, LabelledFiles, Limit, Source
 from tasks.tables import DataError
 
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
@@ -73,6 +76,31 @@ def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
     return found
 
 
+def text_hash(texts: Sequence[str]) -> int:
+    """Return a 64-bit hash of an example's texts after `normalise_text`, in any order."""
+    joined = "\n".join(sorted({normalise_text(text) for text in texts}))
+    return int.from_bytes(hashlib.blake2b(joined.encode(), digest_size=8).digest(), "big")
+
+
+# Accents that are still apart after composition, and selectors of a symbol's form.
+IGNORED = re.compile("[\u0300-\u036f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+
+
+def normalise_text(text: str) -> str:
+    """Return the letters, their vowel signs, and the digits of a text in lower case.
+
+    Texts count as equal if these are. Of a text without letters and digits, the symbols are
+    returned, such as emoji, but no punctuation.
+    """
+    text = text.lower()
+    found = "".join(filter(str.isalnum, text))
+    if text.isascii() and found:
+        return found
+    text = IGNORED.sub("", unicodedata.normalize("NFC", text))
+    kept = ("Mn", "Mc") if found else ("Sc", "Sk", "Sm", "So")  # Unicode's marks and symbols
+    return "".join(c for c in text if c.isalnum() or unicodedata.category(c) in kept)
+
+
 def existing_files(source: Source, folder: Path) -> dict[str, Path]:
     """Return the file of each split that has one."""
     files = {split: Path(source.where(folder, split)) for split in source.splits}
@@ -95,10 +123,12 @@ def split_file(source: LabelledFiles, rule: Rule) -> Derived:
     """
 
     def make(examples: Examples, split: str, folder: Path) -> Examples:
-        held = source.held_out(folder)
+        whole = source.where(folder, "train")
+        held = [one for one in ("dev", "test") if source.where(folder, one) == whole]
+        held = [one for one in held if not source.split_column or one in source.in_train]
         if split not in ("train", *held) or not held:
             return examples
-        return split_by(examples, rule, source.where(folder, "train"))[split]
+        return split_by(examples, rule, whole)[split]
 
     return derived(source, make)
 

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -29,6 +30,12 @@ DECIMAL = re.compile(r"\s*([+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?)?\s*")  # as in 1
 
 class DataError(UserError):
     """An invalid data file."""
+
+
+@cache
+def say(line: str) -> None:
+    """Say once what was recognised in a file, which is read for each split and task."""
+    warnings.warn(Notice(line), stacklevel=2)
 
 
 class Table(NamedTuple):
@@ -67,8 +74,7 @@ class Table(NamedTuple):
         cells = [row[name] for _, row in self.rows] if self.delimiter == ";" else []
         found = any("," in cell for cell in cells) and all(map(DECIMAL.fullmatch, cells))
         if found:
-            line = f"{self.path}: the numbers of column {name!r} have decimal commas"
-            warnings.warn(Notice(line), stacklevel=1)
+            say(f"{self.path}: the numbers of column {name!r} have decimal commas")
         return found
 
     def check(self, needed: Sequence[str]) -> None:
@@ -99,7 +105,7 @@ def read_table(path: Path, layout: Layout | None = None) -> Table:
     except ValueError as error:
         raise DataError(f"{path}, {error}") from error
     if delimiter not in (layout.delimiter, "\t", ","):
-        warnings.warn(Notice(f"{path}: the fields are separated by {delimiter}"), stacklevel=1)
+        say(f"{path}: the fields are separated by {delimiter}")
     return Table(path, columns, rows, delimiter)
 
 

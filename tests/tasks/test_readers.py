@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tasks import build_task
 from tasks.csv_files import Layout
-from tasks.readers import LabelledFiles, clean_pair_text, normalise_text
+from tasks.readers import LabelledFiles, clean_pair_text
+from tasks.splits import normalise_text
 from tasks.tables import DataError
 
 SST, QQP, STS = (build_task(name) for name in ("sst", "qqp", "sts"))

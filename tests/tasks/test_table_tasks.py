@@ -10,7 +10,7 @@ from common.errors import UserError
 from multitask import RunConfig, table_tasks, task
 from tasks.own_task import own_tasks_of
 from tasks.own_tasks import name_of_column, parse_column
-from tasks.readers import text_hash
+from tasks.splits import text_hash
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
 LABELS = ("topic", "urgency:type=classification,labels=low|normal|high", "tags:type=multi-label")
