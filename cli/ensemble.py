@@ -12,6 +12,7 @@ from zlib import crc32
 
 from cli.flags import SEVERAL, Parser, path
 from cli.training import add_output
+from common.text import counted
 from ensemble.merge import METHODS
 from multitask.settings.config import RunConfig
 
@@ -43,6 +44,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     for task, found in result["members"].items():
         if count := found["selected_on_examples"]:
             rest = found["reported_examples"]
-            print(f"{task}: {count} dev examples selected members, metrics of the other {rest}")
+            chose = f"{counted(count, 'dev example')} selected members"
+            print(f"{task}: {chose}, metrics are of the other {rest:,}")
     print(f"\npredictions and metrics.json: {folder}")
     return 0

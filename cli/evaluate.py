@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cli.flags import SEVERAL, Parser, check_output_file, path
 from common.errors import one_line
+from common.text import counted
 from multitask.runs import run_of_predictions
 from reports.submissions import check_folder, pack, score_table
 from tasks import CS224N, SAMPLE, data_folder
@@ -50,16 +51,15 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     print(f"\n{score_table(checked)}")
     for one in checked:
         if one.selected:
-            line = f"{one.selected} examples selected the members of an ensemble"
-            print(
-                one_line(f"{one.checked.file}: {line}; metrics.json has the figures of the others")
-            )
+            line = f"{counted(one.selected, 'example')} selected the members of an ensemble"
+            line += "; metrics.json has the figures of the others"
+            print(one_line(f"{one.checked.file}: {line}"))
     problems = [problem for one in checked for problem in one.checked.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
     if args.zip and not problems:
         pack([one.checked.file for one in checked], Path(args.zip))
-        print(f"\n{len(checked)} files: {args.zip}")
+        print(f"\n{counted(len(checked), 'file')}: {args.zip}")
         if data == SAMPLE:
             print("they are predictions of the bundled sample, not of the course's files")
     elif args.zip:

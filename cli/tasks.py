@@ -11,6 +11,7 @@ from pathlib import Path
 from cli.flags import Parser
 from cli.training import add_table, table_of
 from common.errors import UserError, one_line
+from common.text import counted
 from tasks import SAMPLE, TASK_NAMES, build_task, data_folder
 from tasks.own_task import OwnTask
 from tasks.readers import Examples
@@ -62,4 +63,4 @@ def row_of(one: str | OwnTask, folder: Path, lines: list[str], problems: list[st
     if task.kind.columns is not None:
         kind = f"{task.kind.columns} {'classes' if task.kind.classes else 'labels'}"
     cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
-    return [task.name, f"{task.texts} text{'s' * (task.texts > 1)}", kind, *cells]
+    return [task.name, counted(task.texts, "text"), kind, *cells]

@@ -13,7 +13,7 @@ It becomes a frozen data class. msgspec checks types and ranges; its messages ar
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache, partial
@@ -48,7 +48,7 @@ Ratio = Annotated[float, Meta(gt=0, le=1)]  # above 0
 Part = Annotated[float, Meta(gt=0, lt=1)]  # above 0 and below 1
 Cosine = Annotated[float, Meta(ge=-1, le=1)]
 Seed = Annotated[int, Meta(ge=0, le=2**32 - 1)]
-Name = Annotated[str, Meta(pattern=r"\S")]
+Name = Annotated[str, Meta(min_length=1)]
 
 Method = TypeVar("Method", bound="Settings")
 
@@ -173,7 +173,8 @@ def default_of(one: Field[Any]) -> Any:
 def convert(name: str, hint: Any, value: Any) -> Any:
     """Convert a value to its type; raise SettingsError with one line if that is impossible.
 
-    Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's.
+    Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's. A
+    text that must match a pattern has a description.
     """
     kinds = scalars(hint)
     if bool in kinds and value in ("yes", "no"):
@@ -183,7 +184,9 @@ def convert(name: str, hint: Any, value: Any) -> Any:
         return msgspec.convert(given, hint, strict=False)
     except (msgspec.ValidationError, UnicodeError) as error:
         names = f", one of {', '.join(choices)}" if (choices := choices_of(hint)) else ""
-        raise SettingsError(f"{name}: {error}{names}, found {short(value)}") from None
+        line, pattern, _ = str(error).partition(" matching regex")
+        line += f", {described(hint)}" if pattern else names
+        raise SettingsError(f"{name}: {line}, found {short(value)}") from None
 
 
 def plain(value: Any, numbers: bool = False) -> Any:
@@ -197,8 +200,8 @@ def plain(value: Any, numbers: bool = False) -> Any:
         return value.tolist()
     if isinstance(value, Mapping):
         return {plain(key): plain(one, numbers) for key, one in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(plain(one, numbers) for one in value)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(one, numbers) for one in value]
     if numbers and isinstance(value, str) and not value.isdigit():
         with suppress(ValueError):
             return float(value)
@@ -233,6 +236,12 @@ def choices_of(hint: Any) -> tuple[str, ...]:
     """Return the choices of one value of a setting."""
     literals = [one for one in scalars(hint) if get_origin(one) is Literal]
     return tuple(str(one) for literal in literals for one in get_args(literal))
+
+
+def described(hint: Any) -> str:
+    """Return the description of a text in a type; empty without one."""
+    inner = next(filter(None, map(described, get_args(hint))), "")
+    return getattr(hint, "description", None) or inner
 
 
 def short(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Names in a sentence, and suggestions for names that do not exist."""
+"""Names and counts in a sentence, and suggestions for names that do not exist."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ def first_names(names: Sequence[str], most: int = 5) -> str:
     """Return names in one line, only the first ones of many: `a, b and 3 more`."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `0 steps`, `1 step` or `1,000 steps`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def all_names(names: Sequence[str], last: str = "and") -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from common.environment import environment
 from common.errors import RunError, SettingsError
 from common.files import write_json
-from common.text import all_names
+from common.text import all_names, counted
 from multitask.assembly import assemble, soft_targets, with_precision
 from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
@@ -114,11 +114,10 @@ def make_trainer(
 def opening_line(trainer: Trainer) -> str:
     """Return `trains minilm on sst and sts, on cpu: 3 epochs, 57 steps in all`."""
     config = trainer.config
-    epochs = f"{config.epochs} epoch{'s' if config.epochs > 1 else ''}"
     return (
         f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on "
         f"{all_names([*trainer.tasks])}, on {trainer.model.bi_encoder.device}: "
-        f"{epochs}, {trainer.total_steps:,} steps in all"
+        f"{counted(config.epochs, 'epoch')}, {counted(trainer.total_steps, 'step')} in all"
     )
 
 

@@ -97,6 +97,8 @@ def check_same_settings(run: Run, asked: Mapping[str, Any]) -> None:
     if key := next((k for k in {**stored, **asked} if stored.get(k) != asked.get(k)), None):
         line = f"here is a run with another {key}: {stored.get(key)!r}"
         advice = f"choose another --output, go on with --config {run.folder / 'config.json'}"
+        if key == "epochs" and run.metrics:
+            advice = f"it is finished; train on from it with --init {run.folder} and an --output"
         raise RunError(f"{run.folder}: {line}; {advice}, or add --overwrite")
 
 

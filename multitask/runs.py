@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from importlib import import_module
@@ -16,11 +16,11 @@ from common.files import (
     EXPORTED,
     STATE,
     is_run,
-    read_json_if_any,
     read_state,
 )
-from common.settings import as_json, default_of, methods, short
+from common.settings import as_json, convert, default_of, methods, short
 from multitask.control import RunControl
+from multitask.run_json import read_run_json
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
 from tasks.base import Task, TaskOptions
@@ -50,7 +50,7 @@ class Run:
 
     def read(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file, empty without one; RunError if it is damaged."""
-        return read_json_if_any(self.folder / name, RunError)
+        return read_run_json(self.folder / name)
 
     @property
     def exported(self) -> bool:
@@ -184,7 +184,7 @@ def train(
     *,
     resume: bool = False,
     overwrite: bool = False,
-    callbacks: Iterable[Any] = (),
+    callbacks: Sequence[Any] = (),
 ) -> Run:
     """Train into a folder, or open the finished run of this configuration in it.
 
@@ -205,7 +205,10 @@ def train(
 
     if not isinstance(config, RunConfig):
         raise SettingsError(f"config: expected a RunConfig, found {short(config)}")
-    run = Run((default_folder(config) if folder is None else Path(folder).expanduser()).absolute())
+    if not isinstance(callbacks, list | tuple):
+        raise SettingsError(f"callbacks: expected a list, found {short(callbacks)}")
+    place = default_folder(config) if folder is None else Path(convert("folder", str, folder))
+    run = Run(place.absolute())
     complete(config, run.folder, RunControl(resume, overwrite, callbacks=tuple(callbacks)))
     return run
 

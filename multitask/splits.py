@@ -48,8 +48,8 @@ def notices_of(
     if config.test_limit is not None and "test" in splits:
         test = splits["test"].examples
         if len(test) < test.available:
-            line = f"only {len(test):,} of {test.available:,} test examples (--test-limit)"
-            yield f"{line} are predicted and in the prediction file"
+            line = f"predicted are only {len(test):,} of {test.available:,} test examples"
+            yield f"{line} (--test-limit)"
     examples = {split: loaded.examples for split, loaded in splits.items()}
     yield from reading_notices(task, folder, examples)
     for split, loaded in splits.items():

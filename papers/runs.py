@@ -15,6 +15,7 @@ from typing import Any
 from common.environment import environment
 from common.errors import UserError
 from common.files import file_lock, remove
+from common.text import counted
 from ensemble.runs import ensemble_runs
 from multitask.control import RunControl
 from multitask.run import complete
@@ -59,11 +60,11 @@ def run_cells(paper: Paper, every: Collection[Cell], place: Place) -> list[str]:
     for one in done:
         paper.record(one, place.store)  # raises SettingsError if it was run with other settings
     left = [one for one in every if one not in done]
-    print(f"{len(done)} of {len(every)} runs are done", flush=True)
+    print(f"runs that are done: {len(done)} of {len(every)}", flush=True)
     failed, busy = list[str](), list[Cell]()
     for wait, several in ((False, left), (True, busy)):
         for number, cell in enumerate(several):
-            print(f"\n{cell.folder}: {len(several) - number} runs left", flush=True)
+            print(f"\n{cell.folder}: {counted(len(several) - number, 'run')} left", flush=True)
             try:
                 if not run_cell(paper, cell, place, wait):
                     busy.append(cell)

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from common.errors import escape_unsafe
-from common.text import all_names
+from common.text import all_names, counted
 from reports.scores import Cell, Tasks, TaskScores, overall_tasks, read_tasks, seeds_of
 from reports.systems import System
 from tasks.metrics import METRICS, OVERALL, mean_score, worst_value
@@ -181,14 +181,14 @@ def basis(found: Comparison, systems: Sequence[str], names: Sequence[str]) -> st
 
 def seeds_text(seeds: Sequence[int]) -> str:
     """Return `seed 3`, `4 seeds`, or an empty text if there are none."""
-    return f"{len(seeds)} seeds" if len(seeds) > 1 else "".join(f"seed {one}" for one in seeds)
+    return counted(len(seeds), "seed") if len(seeds) > 1 else "".join(f"seed {s}" for s in seeds)
 
 
 def warnings(found: Comparison) -> list[str]:
     """Return a line for dev examples that are left out, and for a run that predicts one class."""
     lines = [
-        f"{one.left_out:,} of {one.left_out + len(one.ids):,} dev examples of {name} are left out: "
-        "they selected members of an ensemble."
+        f"Left out: {one.left_out:,} of {one.left_out + len(one.ids):,} dev examples of {name}, which "
+        "selected members of an ensemble."
         for name, one in found.tasks.items()
         if one.left_out
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from io import BytesIO
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -105,8 +106,13 @@ def predictions_figure(one: TaskScores, system: str) -> Figure:
 
 @styled
 def save_figure(figure: Figure, file: Path) -> None:
-    """Write the file atomically and without a date: the same figure has the same bytes."""
+    """Write the file atomically and without a date: the same figure has the same bytes.
+
+    Matplotlib does not end in one error when the disk is full, and so draws in memory.
+    """
     kind = file.suffix.removeprefix(".")
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    content = BytesIO()
+    figure.savefig(content, format=kind, metadata=metadata.get(kind))
     with atomic_path(file) as new:
-        figure.savefig(new, format=kind, metadata=metadata.get(kind))
+        new.write_bytes(content.getvalue())

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.text import counted
 from multitask.runs import Run, other_than_defaults
 from reports.tables import class_table, shown, text_table
 from tasks.metrics import LEADERBOARD, OVERALL_KEYS
@@ -75,14 +76,16 @@ def summary(result: dict[str, Any]) -> str:
         text_table(["task", "metric", "dev", *further], rows),
         *([f"\n{text_table(*class_table(by_class))}\n"] if by_class else ()),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
-        f"{result['steps']} steps in {result['training_seconds']:.1f} s "
+        f"{counted(result['steps'], 'step')} in {result['training_seconds']:.1f} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']:.1f} s in all",
     ]
     if set(result["combiner_steps"]) != {"summed"}:
-        lines += [f"{n} steps: {status}" for status, n in result["combiner_steps"].items()]
+        lines += [
+            f"{counted(n, 'step')}: {status}" for status, n in result["combiner_steps"].items()
+        ]
     lines += [
-        f"{pair}: in conflict in {found['conflict_rate']:.0%} of {found['steps']} steps measured, "
-        f"mean cosine {found['mean_cosine']:.2f}"
+        f"{pair}: in conflict in {found['conflict_rate']:.0%} of the measured steps "
+        f"({found['steps']:,}), mean cosine {found['mean_cosine']:.2f}"
         for pair, found in result.get("conflicts", {}).items()
     ]
     lines += [

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from common.errors import UserError
 from common.files import atomic_path
+from common.text import counted
 from reports.tables import text_table
 from tasks import CS224N, build_task
 from tasks.metrics import overall
@@ -58,7 +60,9 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
         except ValueError as error:
             problems.append(f"{file}, line {number}: {error}")
     if missing := [one for one in ids if one not in found]:
-        several = f"expected {len(ids)} ids, lacks {len(missing)}, such as {missing[0]}"
+        several = (
+            f"expected {counted(len(ids), 'id')}, lacks {len(missing):,}, such as {missing[0]}"
+        )
         problems.append(f"{file}: {several}")
     if (more := len(problems) - SHOWN) > 0:
         problems[SHOWN:] = [f"{file}: and {more} more"]
@@ -104,8 +108,8 @@ def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -
     """Check the prediction files in a folder against the ids and labels of the data.
 
     The files of the tasks `wanted` are required, or the existing ones are checked without any. A
-    split without any file is skipped, or reported as missing with `every`. Raises DataError if the
-    data cannot be read.
+    split without any file is skipped, or reported as missing with `every`. Data that cannot be read
+    are a problem of the file.
     """
     found = []
     for split in SPLITS:
@@ -119,16 +123,20 @@ def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -
 
 def check_file(file: Path, name: str, split: str, gold: Path) -> FileScore:
     task = build_task(name)
-    examples = task.read(gold, split)
     assert task.output is not None
+    scores, marks = file.parent / scores_name(name, split), None
+    try:
+        examples = task.read(gold, split)
+        if scores.exists():
+            marks = read_scores_of(scores, task.kind).selected_on
+    except UserError as error:  # the other files are scored
+        return FileScore(name, split, Checked(file, 0, (f"{file}: {error}",), None), {}, 0)
     checked = check_predictions(file, task.output, examples.ids)
     metrics: Mapping[str, float] = {}
     if checked.values is not None and examples.targets is not None:
         number = np.float64 if task.kind.classes is None else np.int64
         values, targets = (one.astype(number) for one in (checked.values, examples.targets))
         metrics = task.kind.metrics(values, targets)
-    scores = file.parent / scores_name(name, split)
-    marks = read_scores_of(scores, task.kind).selected_on if scores.exists() else None
     return FileScore(name, split, checked, metrics, 0 if marks is None else int(marks.sum()))
 
 

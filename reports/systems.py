@@ -45,8 +45,9 @@ def group_runs(runs: Sequence[tuple[str | None, Run]]) -> list[System]:
         if not run.metrics:
             raise UserError(f"{run.folder}: expected a finished run, found {run.state}")
         mode = run.settings["mode"]
-        if not run.settings["tasks"]:
-            raise UserError(f"{run.folder}: expected a run of tasks, found one of mode {mode}")
+        if mode == "pretrain":
+            line = "found one of mode pretrain; compare runs that begin with it, by --init"
+            raise UserError(f"{run.folder}: expected a run of tasks, {line}")
         title = name or ", ".join([mode, *(one for one in settings_of(run) if one not in common)])
         others = found.setdefault(title, [])
         for other in others if name is None else ():

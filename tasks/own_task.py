@@ -25,7 +25,8 @@ from tasks.tables import SPLITS, TABLES, DataError, Table, read_table, to_text
 
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
 # A row of a prediction file is a line with ' , ' between id and labels.
-Written = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$")]
+WRITTEN = "without ' , ' and control characters"
+Written = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$", description=WRITTEN)]
 OF_CELLS = {"multi-label": ("separator",)}  # keys of a type that no file says
 KEYS_OF_TYPES = ("labels", "low", "high", "mean", "deviation", "separator")
 FILES = ("train", "dev", "test")

@@ -19,6 +19,7 @@ from common.settings import (
     hints_of_fields,
     is_users,
     methods,
+    plain,
 )
 from common.text import suggestion
 from losses.objectives import TrainingObjective
@@ -44,7 +45,8 @@ class RunConfig(RunSettings):
     or contradictory setting.
     """
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
+        given = plain(settings)
         if "tasks" in given:
             given["tasks"] = tasks_by_name(given["tasks"])
         known = {one.name: one for one in fields(RunConfig)}
