@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from typing import Any
 
 from cli.flags import ALL, USE, Parser
 from common import __version__
@@ -12,6 +13,7 @@ from common.entry_point import run_and_report, start
 from common.errors import SettingsError
 from common.text import all_names, suggestion
 from multitask.settings.methods import load_methods
+from multitask.settings.run_settings import TRAINING_MODES
 
 # The modes by group; each has its flags and `main` in a module of its name.
 GROUPS = {
@@ -58,7 +60,7 @@ def choose_mode(argv: list[str]) -> int:
     for group, modes in GROUPS.items():
         lines += ["", f"{group}:", *(f"  --mode {name:<10} {text}" for name, text in modes.items())]
     lines += ["", "--mode MODE --help shows the flags of a mode."]
-    front = Parser("--mode MODE", add_help=False, description="\n".join(lines))
+    front = Parser("MODE", add_help=False, description="\n".join(lines))
     front.add_argument("--mode", nargs="?", help=argparse.SUPPRESS)  # without one before --help
     version = f"minbert-multitask {__version__}"
     front.add_argument("--version", action="version", version=version, help=argparse.SUPPRESS)
@@ -72,10 +74,16 @@ def choose_mode(argv: list[str]) -> int:
     front.error(f"{word}: write --mode {all_names(MODES, 'or')}{suggestion(word, MODES)}")
 
 
+def module_of(mode: str) -> Any:
+    """Return the module with the flags and the `main` of a mode."""
+    name = "training" if mode in TRAINING_MODES else mode
+    return importlib.import_module(f"{__name__}.{name}")
+
+
 def run_mode(name: str, rest: list[str]) -> int:
     """Parse the flags of a mode and run it; return the exit status."""
-    mode = importlib.import_module(f"{__name__}.{name}")
-    parser = Parser(f"--mode {name}", ALL in rest, description=mode.__doc__)
+    mode = module_of(name)
+    parser = Parser(name, ALL in rest, description=mode.__doc__)
     try:
         load_user_methods(rest)
         mode.add_flags(parser)

@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from cli.flags import SEVERAL, Parser, path
+from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.csv", "comparison.html")
 
@@ -21,7 +22,7 @@ def add_flags(parser: Parser) -> None:
     )
     add = parser.add_argument
     add("--runs", type=path, required=True, metavar="[NAME=]RUN", help=text, **SEVERAL)
-    text = "folder, whose comparison.html, .md, .csv and figures are replaced (default: comparison)"
+    text = "folder, in which a comparison replaces an earlier one (default: comparison)"
     add("--output", type=path, metavar="DIR", default="comparison", help=text)
 
 
@@ -38,6 +39,9 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     named = [name_and_path(text) for text in args.runs]
     systems = group_runs([(name, Run(run)) for name, run in named])
     folder = Path(args.output)
+    there = [folder / name for name in FILES if (folder / name).exists()]
+    if 0 < len(there) < len(FILES):
+        raise UserError(f"{there[0]}: found a file, and no comparison; choose another --output")
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     comparison = compare(systems)
     print(as_text(comparison), flush=True)

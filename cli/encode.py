@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from cli.flags import LAYOUT, LAYOUT_KEYS, USE, USE_AGAIN, Parser, check_output_file, path
+from cli.flags import LAYOUT, LAYOUT_KEYS, USE, USE_AGAIN, Parser, check_output_file, path, typed
 from common.errors import UserError
 from common.files import atomic_path
 from multitask.settings.config import RunConfig
@@ -40,8 +40,8 @@ def add_flags(parser: Parser) -> None:
     add("--task", metavar="TASK", help=text)
     add("--use", help=USE_AGAIN, **USE)
     add("--overwrite", action="store_true", help="replace an existing output")
-    text = "scale embeddings to unit length (default: as in the encoder's folder, else no)"
-    add("--normalize", action=argparse.BooleanOptionalAction, help=text)
+    text = "scale embeddings to unit length; false: do not (default: as in the encoder's folder)"
+    add("--normalize", nargs="?", const=True, type=typed(bool), metavar="false", help=text)
     parser.add_settings(("encoder", "pooling", "max_tokens", "precision", "device"))
 
 

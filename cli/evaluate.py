@@ -53,12 +53,12 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         if one.selected:
             line = f"{counted(one.selected, 'example')} selected the members of an ensemble"
             line += "; metrics.json has the figures of the others"
-            print(one_line(f"{one.checked.file}: {line}"))
-    problems = [problem for one in checked for problem in one.checked.problems]
+            print(one_line(f"{one.file}: {line}"))
+    problems = [problem for one in checked for problem in one.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
     if args.zip and not problems:
-        pack([one.checked.file for one in checked], Path(args.zip))
+        pack([one.file for one in checked], Path(args.zip))
         print(f"\n{counted(len(checked), 'file')}: {args.zip}")
         if data == SAMPLE:
             print("they are predictions of the bundled sample, not of the course's files")

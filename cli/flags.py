@@ -37,14 +37,14 @@ class Parser(argparse.ArgumentParser):
     the common ones, with the beginning of their texts.
     """
 
-    def __init__(self, words: str = "", everything: bool = True, **options: Any) -> None:
+    def __init__(self, mode: str = "", everything: bool = True, **options: Any) -> None:
         super().__init__(
-            usage=f"{shlex.join(program_command())} {words} [flags]",
+            usage=f"{shlex.join(program_command())} --mode {mode} [flags]",
             allow_abbrev=False,
             formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, 2, 30),
             **options,
         )
-        self.everything = everything
+        self.mode, self.everything = mode, everything
         several = {name: self.add_argument_group(name) for name in GROUPS if everything}
         self.groups = several or dict.fromkeys(GROUPS, self.add_argument_group("common flags"))
         self.keys: list[str] = []  # flags of settings
@@ -64,19 +64,19 @@ class Parser(argparse.ArgumentParser):
         text = text.replace("%", "%%") if common or self.everything else argparse.SUPPRESS
         self.groups[group].add_argument(flag(key), help=text, **{"dest": key, **more})
 
-    def add_settings(self, keys: Iterable[str], pretrains: bool = False) -> None:
-        """Add the flags of settings of the run, with those of the methods of a role or of tasks.
+    def has(self, method: Any) -> bool:
+        """Return whether the mode has a method: an objective of pre-training, or of tasks."""
+        return getattr(method, "pretrains", self.mode == "pretrain") == (self.mode == "pretrain")
 
-        The objectives are those of pre-training, or of tasks.
-        """
+    def add_settings(self, keys: Iterable[str]) -> None:
+        """Add the flags of settings of the run, with those of the methods of a role or of tasks."""
         wanted = set(keys)
         for key, several in places().items():
             for place in several:
-                other = place.part == "objective" and place.cls.pretrains != pretrains
-                if (place.part or key) in wanted and not other and key not in self.keys:
-                    self.add_setting(key, place, pretrains)
+                if (place.part or key) in wanted and self.has(place.cls) and key not in self.keys:
+                    self.add_setting(key, place)
 
-    def add_setting(self, key: str, place: Place, pretrains: bool) -> None:
+    def add_setting(self, key: str, place: Place) -> None:
         """Add the flag of a setting."""
         about, default, hint = place.field.metadata, default_of(place.field), place.hint
         if about.get("flag") is False:
@@ -84,8 +84,7 @@ class Parser(argparse.ArgumentParser):
         self.keys.append(key)
         text = about.get("help", "")
         if key in ROLES:
-            every = methods(ROLES[key]).values()
-            known = [one for one in every if getattr(one, "pretrains", pretrains) == pretrains]
+            known = [one for one in methods(ROLES[key]).values() if self.has(one)]
             text += f": {', '.join(one.name for one in known)}"
             default = getattr(default, "name", "ce")
             if self.everything:

@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from cli.flags import Parser
-from cli.training import add_output, add_table, add_task, add_use, config_of, name_of, only_task
+from cli.training import add_output, add_table, add_task, config_of
 from tasks import WITH_CLASSES
 
 
@@ -21,14 +21,12 @@ def add_flags(parser: Parser) -> None:
     )
     add_task(parser, WITH_CLASSES)
     add_table(parser)
-    add_use(parser)
     add_output(parser)
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
-    tasks = only_task(args, parser)
-    name = name_of(tasks[0])
-    config = config_of(args, parser, tasks, "probe")
+    config = config_of(args, parser)
+    (name,) = config.tasks
     if config.tasks[name].build().kind.classes is None:
         parser.error(f"--task: expected a task with classes, found {name}")
 

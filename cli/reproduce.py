@@ -11,7 +11,8 @@ from pathlib import Path
 
 from cli.flags import SEVERAL, Parser, path, typed
 from common.errors import SettingsError, UserError
-from common.settings import Count, Positive
+from common.settings import Count, NonNegativeInt, Positive
+from common.text import counted
 from minbert.config import PRECISIONS
 from multitask.settings.run_settings import Limit
 from papers import PAGES, PAPERS
@@ -26,8 +27,8 @@ def add_flags(parser: Parser) -> None:
     add("--table", choices=PAGES, required=True, help="paper (required)")
     text = "rows to run, such as M4 M7 of bees (default: all); their tuning is run, too"
     add("--rows", metavar="ROW", help=text, **SEVERAL)
-    add("--seeds", type=typed(Count), metavar="N", help="seeds of a row (default: all of its own)")
-    add("--page-only", action="store_true", help="only write the page of the stored figures")
+    text = "seeds of a row; 0: only write the page of the stored figures (default: all of its own)"
+    add("--seeds", type=typed(NonNegativeInt), metavar="N", help=text)
     data = "folder of the data; sample is the bundled data (default: %(default)s)"
     add("--data", type=path, default=SAMPLE, metavar="DIR", help=data)
     add("--encoder", type=path, help="encoder (default: that of the rows, minilm)")
@@ -49,28 +50,27 @@ CHANGED = ("encoder", "limit", "epochs", "precision")  # settings that replace t
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
     results, failed = Path(args.results), run(args)
-    if not args.page_only:
+    if args.seeds != 0:
         from papers.figures import draw
 
         draw(args.table, results)
     print(f"\n{write_page(args.table, results)}")
     if failed:
-        raise UserError(f"{len(failed)} runs failed; the first one: {failed[0]}")
+        raise UserError(f"failed: {counted(len(failed), 'run')}; the first one: {failed[0]}")
     return 0
 
 
 def run(args: argparse.Namespace) -> list[str]:
     """Run what is missing; return the errors of failed runs."""
-    if args.page_only:
+    rows = find_paper(args.table).rows if args.table in PAPERS else {}
+    for row in args.rows or ():
+        if row not in rows:
+            names = ", ".join(rows) or f"none in {args.table}, a page of python -m benchmarks"
+            raise SettingsError(f"rows: expected some of {names}; found {row}")
+    if args.seeds == 0 or not rows:
         return []
-    if args.table not in PAPERS:
-        line = f"{args.table} is measured by python -m benchmarks; add --page-only"
-        raise SettingsError(f"table: {line}")
     changes = {key: value for key in CHANGED if (value := getattr(args, key)) is not None}
     paper = find_paper(args.table).changed(changes, args.lr)
-    for row in args.rows or ():
-        if row not in paper.rows:
-            raise SettingsError(f"rows: expected some of {', '.join(paper.rows)}; found {row}")
 
     from papers.runs import Place, cells, run_cells
 

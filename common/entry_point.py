@@ -17,12 +17,6 @@ from common.errors import Notice, UserError, one_line
 from common.progress import is_main_process
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
-# The extra of this project's package that installs a module (pyproject.toml).
-EXTRAS = {
-    **dict.fromkeys(("jinja2", "matplotlib"), "reports"),
-    **dict.fromkeys(("onnx", "transformers"), "export"),
-    **dict.fromkeys(("datasets", "pyarrow"), "data"),
-}
 
 
 def start(work: Callable[[], int | None]) -> NoReturn:
@@ -68,9 +62,8 @@ def line_and_status(error: BaseException) -> tuple[str, int]:
         return str(error), error.status
     if isinstance(error, KeyboardInterrupt):
         return "; ".join(["interrupted", *map(str, error.args)]), 130
-    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
-        command = f"pip install '.[{EXTRAS[error.name]}]' in the folder of the project"
-        return f"install the package {error.name}: {command}", 1
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is missing: pip install {error.name}", 1
     if isinstance(error, MemoryError) or any(sign in str(error) for sign in OUT_OF_MEMORY):
         return "out of memory: use a smaller --encoder, --micro-batch or --batch-size", 1
     if isinstance(error, OSError) and error.filename:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 # PyTorch's names for instructions of this type.
-BFLOAT16_OF_X86, BFLOAT16_OF_ARM = ("amx_bf16", "avx512_bf16"), ("bf16",)
+BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")
 
 
 def environment(device: str = "cpu") -> dict[str, str | int]:
@@ -38,11 +38,9 @@ def bfloat16_of(capabilities: Mapping[str, Any]) -> str:
     `emulated` without such instructions; `unknown` for CPUs other than x86 and ARM, most of which
     have them.
     """
-    x86 = capabilities.get("architecture") == "x86_64"
-    if not x86 and "bf16" not in capabilities:
-        return "unknown"
-    names = BFLOAT16_OF_X86 if x86 else BFLOAT16_OF_ARM
-    return next((name for name in names if capabilities.get(name)), "emulated")
+    known = capabilities.get("architecture") == "x86_64" or "bf16" in capabilities
+    found = (name for name in BFLOAT16 if capabilities.get(name))
+    return next(found, "emulated" if known else "unknown")
 
 
 def now() -> str:

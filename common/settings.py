@@ -13,10 +13,10 @@ It becomes a frozen data class. msgspec checks types and ranges; its messages ar
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import cache, partial
+from functools import cache
 from inspect import get_annotations
 from types import UnionType
 from typing import (
@@ -102,7 +102,7 @@ class Settings:
         cls.name = name  # last, so that no class that fails here is known
 
     def __post_init__(self) -> None:
-        for key, hint in hints_of_fields(type(self)).items():
+        for key, hint in hints_of(type(self)).items():
             value = convert(self.prefix + key, hint, getattr(self, key))
             object.__setattr__(self, key, value)
         for fault in self.faults():
@@ -125,13 +125,10 @@ def is_users(cls: type) -> bool:
     return not cls.__module__.startswith(tuple(ours))
 
 
-# The type of each annotated attribute of a class, with its range.
-hints_of: Callable[[Any], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
-
-
-def hints_of_fields(cls: Any) -> dict[str, Any]:
+@cache
+def hints_of(cls: Any) -> dict[str, Any]:
     """Return the type of each field of a class, with its range."""
-    hints = hints_of(cls)
+    hints = get_type_hints(cls, include_extras=True)
     return {one.name: hints[one.name] for one in fields(cls)}
 
 

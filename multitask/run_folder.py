@@ -133,17 +133,6 @@ def check_inputs_stay(folder: Path, config: RunConfig) -> None:
             raise SettingsError(f"output: the run reads {path}, which is in it; choose another")
 
 
-def has_changed(runs: Iterable[Run], task: str, split: str, path: Path) -> bool:
-    """Return whether the file of a split has another checksum than when one of the runs began."""
-    if not path.is_file():
-        return False
-    key, found = f"{task} {split}", digest(path)
-    return any(run.read("data.json").get(key, found) != found for run in runs)
-
-
-# What is written
-
-
 def begin(run: Run, config: Mapping[str, Any], data: Mapping[str, str]) -> None:
     """Write the configuration and the checksums of the data, over a run that is replaced.
 

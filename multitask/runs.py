@@ -194,8 +194,8 @@ def train(
         resume: continue an unfinished run.
         overwrite: start again in a folder that holds a run.
         callbacks: functions that are called with a `multitask.control.EpochEnd` after each
-            evaluation on dev, or objects with other hooks, too: see `multitask.control`. One
-            that returns `multitask.STOP` ends the training. They do not change the run's folder.
+            evaluation on dev, or objects with other hooks, too: see `multitask.control`. They do
+            not change the run's folder.
 
     Raises:
         common.errors.UserError: one line that says what was expected; its subclasses name the
@@ -205,8 +205,10 @@ def train(
 
     if not isinstance(config, RunConfig):
         raise SettingsError(f"config: expected a RunConfig, found {short(config)}")
-    if not isinstance(callbacks, list | tuple):
-        raise SettingsError(f"callbacks: expected a list, found {short(callbacks)}")
+    every = callbacks if isinstance(callbacks, list | tuple) else [None]
+    if not all({"__call__", "on_scalars", "on_epoch_end"} & {*dir(one)} for one in every):
+        line = "expected a list of functions, or of objects with on_scalars or on_epoch_end"
+        raise SettingsError(f"callbacks: {line}, found {short(callbacks)}")
     place = default_folder(config) if folder is None else Path(convert("folder", str, folder))
     run = Run(place.absolute())
     complete(config, run.folder, RunControl(resume, overwrite, callbacks=tuple(callbacks)))

@@ -187,8 +187,8 @@ def seeds_text(seeds: Sequence[int]) -> str:
 def warnings(found: Comparison) -> list[str]:
     """Return a line for dev examples that are left out, and for a run that predicts one class."""
     lines = [
-        f"Left out: {one.left_out:,} of {one.left_out + len(one.ids):,} dev examples of {name}, which "
-        "selected members of an ensemble."
+        f"Left out: {one.left_out:,} of {one.left_out + len(one.ids):,} dev examples of {name}, "
+        "which selected members of an ensemble."
         for name, one in found.tasks.items()
         if one.left_out
     ]

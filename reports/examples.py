@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from common.errors import UserError
-from multitask.run_folder import has_changed
+from common.files import digest
 from reports.scores import TaskScores
 from reports.systems import System
 from reports.tables import Section
@@ -62,7 +62,9 @@ def dev_texts(systems: Sequence[System], task: Task) -> dict[str, str]:
     folder = data_folder(known[0])
     own = [(run, run.own_tasks.get(task.name)) for run in runs]
     without_ids = [run for run, one in own if one is None or one.id is None]
-    if has_changed(without_ids, task.name, "dev", Path(task.source.where(folder, "dev"))):
+    key, file = f"{task.name} dev", Path(task.source.where(folder, "dev"))
+    now = digest(file) if file.is_file() else None
+    if any(run.read("data.json").get(key, now) != now for run in without_ids):
         return {}
     with suppress(UserError):
         examples = task.read(folder, "dev")

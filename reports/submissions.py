@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +25,20 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # time stamp in a zip: the same files give the sa
 
 @dataclass(frozen=True)
 class Checked:
-    """Problems of a prediction file or, without any, its values (N,) in the order of the ids."""
+    """A prediction file with its problems or, without any, its values (N,) in the order of the ids.
+
+    `metrics` are there if the labels are known; `selected` examples selected the members of an
+    ensemble.
+    """
 
     file: Path
     rows: int
     problems: tuple[str, ...]
-    values: np.ndarray | None
+    values: np.ndarray | None = None
+    task: str = ""
+    split: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    selected: int = 0
 
 
 def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) -> Checked:
@@ -39,7 +47,7 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
     Each problem is one line of text with the file and the line number.
     """
     if not file.is_file():
-        return Checked(file, 0, (f"{file}: expected a prediction file, found none",), None)
+        return Checked(file, 0, (f"{file}: expected a prediction file, found none",))
     header, *lines = file.read_bytes().split(b"\n")
     problems: list[str] = []
     expected = output.header.encode()
@@ -93,18 +101,7 @@ def split_row(line: bytes) -> tuple[str, str]:
     return name, rest[:-1]
 
 
-@dataclass(frozen=True)
-class FileScore:
-    """A checked prediction file, with its metrics if it is valid and labels are known."""
-
-    task: str
-    split: str
-    checked: Checked
-    metrics: Mapping[str, float]
-    selected: int  # examples that selected the members of an ensemble
-
-
-def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -> list[FileScore]:
+def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -> list[Checked]:
     """Check the prediction files in a folder against the ids and labels of the data.
 
     The files of the tasks `wanted` are required, or the existing ones are checked without any. A
@@ -121,7 +118,7 @@ def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -
     return found
 
 
-def check_file(file: Path, name: str, split: str, gold: Path) -> FileScore:
+def check_file(file: Path, name: str, split: str, gold: Path) -> Checked:
     task = build_task(name)
     assert task.output is not None
     scores, marks = file.parent / scores_name(name, split), None
@@ -130,21 +127,22 @@ def check_file(file: Path, name: str, split: str, gold: Path) -> FileScore:
         if scores.exists():
             marks = read_scores_of(scores, task.kind).selected_on
     except UserError as error:  # the other files are scored
-        return FileScore(name, split, Checked(file, 0, (f"{file}: {error}",), None), {}, 0)
+        return Checked(file, 0, (f"{file}: {error}",), task=name, split=split)
     checked = check_predictions(file, task.output, examples.ids)
-    metrics: Mapping[str, float] = {}
+    metrics = {}
     if checked.values is not None and examples.targets is not None:
         number = np.float64 if task.kind.classes is None else np.int64
         values, targets = (one.astype(number) for one in (checked.values, examples.targets))
         metrics = task.kind.metrics(values, targets)
-    return FileScore(name, split, checked, metrics, 0 if marks is None else int(marks.sum()))
+    count = 0 if marks is None else int(marks.sum())
+    return replace(checked, task=name, split=split, metrics=metrics, selected=count)
 
 
-def score_table(found: Sequence[FileScore]) -> str:
+def score_table(found: Sequence[Checked]) -> str:
     """Return a table by file and metric, with overall scores of splits with all three tasks."""
     rows = []
     for one in found:
-        count, state = f"{one.checked.rows:,}", "wrong" if one.checked.problems else "sound"
+        count, state = f"{one.rows:,}", "wrong" if one.problems else "sound"
         figures = [(name, f"{value:.4f}") for name, value in one.metrics.items()]
         for name, value in figures or [("", "")]:
             rows.append([one.split, one.task, count, state, name, value])

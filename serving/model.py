@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.errors import Notice, RunError
+from common.errors import Notice, RunError, SettingsError
 from common.text import suggestion
 from minbert.batching import TokenLists, concatenated
 from minbert.bi_encoder import WINDOW, BiEncoder
@@ -115,7 +115,7 @@ class MultiTaskModel:
     def chosen(self, tasks: Sequence[str] | None, texts: int) -> list[str]:
         """Return the tasks for rows of `texts` texts: the requested ones, or all that fit.
 
-        Raise RunError for an unknown task, and for one that needs pairs.
+        Raise SettingsError for an unknown task, and RunError for one that needs pairs.
         """
         if isinstance(tasks, str):
             raise TypeError(f"tasks: expected a list of names, found one string {tasks!r}")
@@ -129,10 +129,12 @@ class MultiTaskModel:
         return wanted
 
     def check_known(self, task: str) -> None:
-        """Raise RunError for a task that is not in the run."""
+        """Raise SettingsError for a task that is not in the run."""
         if task not in self.tasks_by_name:
             meant = suggestion(task, self.tasks)
-            raise RunError(f"task: expected one of {', '.join(self.tasks)}, found {task}{meant}")
+            raise SettingsError(
+                f"task: expected one of {', '.join(self.tasks)}, found {task}{meant}"
+            )
 
     def predict_window(
         self, columns: Columns, names: Sequence[str], precision: str = "fp32"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from common.settings import (
     build,
     convert,
     default_of,
-    hints_of_fields,
+    hints_of,
     is_users,
     methods,
     plain,
@@ -51,11 +51,18 @@ class RunConfig(RunSettings):
             given["tasks"] = tasks_by_name(given["tasks"])
         known = {one.name: one for one in fields(RunConfig)}
         for key in given.keys() - known.keys():
-            roles = [role for role in ROLES if role != "regularizers" and key in names_in(role)]
+            several = {
+                r: methods(base).values() for r, base in ROLES.items() if r != "regularizers"
+            }
+            roles = [
+                r
+                for r, known_ones in several.items()
+                if any(key in hints_of(m) for m in known_ones)
+            ]
             hint = f"; write {roles[0]}: {{{key}: ...}}" if roles else suggestion(key, known)
             raise SettingsError(f"no setting {key!r}{hint}")
         given = with_defaults(given)
-        for key, hint in hints_of_fields(RunConfig).items():
+        for key, hint in hints_of(RunConfig).items():
             value = given.get(key, MISSING)
             object.__setattr__(self, key, checked(key, hint, value, default_of(known[key])))
         if not self.mode:
@@ -151,11 +158,6 @@ class RunConfig(RunSettings):
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:8]
 
 
-def names_in(role: str) -> set[str]:
-    """Return the names of the settings of the methods of a part."""
-    return {one.name for method in methods(ROLES[role]).values() for one in fields(method)}
-
-
 def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings, with the defaults of their preset and of their objective."""
     found, objective = dict(given), given.get("objective")
@@ -210,6 +212,11 @@ def as_mapping(method: Any) -> dict[str, Any]:
     return dict(method) if isinstance(method, Mapping) else {"name": method}
 
 
+def listed(value: Any) -> Sequence[Any]:
+    """Return one method or several as a sequence."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
 def checked(key: str, hint: Any, value: Any, default: Any) -> Any:
     """Return the value of a setting, or its default; raise SettingsError if it is invalid."""
     if value is MISSING:
@@ -217,8 +224,7 @@ def checked(key: str, hint: Any, value: Any, default: Any) -> Any:
     if key == "tasks":
         return {name: complete_task(one) for name, one in value.items()}
     if key == "regularizers":
-        several = value if isinstance(value, list | tuple) else [value]
-        return tuple(build(key, ROLES[key], one) for one in several)
+        return tuple(build(key, ROLES[key], one) for one in listed(value))
     if key in ROLES:
         if value is None or (key == "objective" and value in CROSS_ENTROPY):
             return default

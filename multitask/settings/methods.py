@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from zlib import crc32
 
-from common.errors import RunError
+from common.errors import RunError, SettingsError
 from common.settings import Settings
 from losses.objectives import TrainingObjective
 from multitask.combiners import Combiner
@@ -38,12 +38,15 @@ import_module("pretrain.objectives")
 
 
 def load_methods(file: str) -> None:
-    """Import a user's file, whose methods are then known by name; raise RunError if it fails."""
+    """Import a user's file, whose methods are then known by name.
+
+    Raise SettingsError for another file, and RunError if its code fails.
+    """
     path = Path(file)
     name = f"used_{path.stem}_{crc32(str(path.resolve()).encode()):08x}"  # two may have one name
     spec = importlib.util.spec_from_file_location(name, path.resolve())
-    if spec is None or spec.loader is None:
-        raise RunError(f"--use {file}: expected a Python file")
+    if spec is None or spec.loader is None or not path.is_file():
+        raise SettingsError(f"--use {file}: expected a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # data classes look up the types of their fields there
     try:
@@ -53,4 +56,4 @@ def load_methods(file: str) -> None:
     classes = [one for one in vars(module).values() if isinstance(one, type)]
     if not any(issubclass(one, Settings) and one.__module__ == name for one in classes):
         bases = ", ".join(base.__name__ for base in (*ROLES.values(), TaskOptions))
-        raise RunError(f"--use {file}: defines no method; derive a class from one of {bases}")
+        raise SettingsError(f"--use {file}: defines no method; derive a class from one of {bases}")

@@ -41,8 +41,8 @@ def test_the_array_equals_that_of_python(run_ok, text, tmp_path, precision):
 def test_column_pooling_and_normalisation_are_those_of_the_flags(run_ok, tmp_path, normalize):
     source, target = tmp_path / "a.csv", tmp_path / "a.npy"
     write_lines(source, ["id,text", *(f"{i},{t}" for i, t in enumerate(TEXTS))])
-    flag = "--normalize" if normalize else "--no-normalize"
-    argv = ["--input", source, "--column", "text", "--pooling", "cls", flag]
+    flags = ["--normalize"] if normalize else ["--normalize", "false"]
+    argv = ["--input", source, "--column", "text", "--pooling", "cls", *flags]
     run_ok(*ENCODE, *argv, "--output", target)
     model = BiEncoder.from_pretrained("tiny", "cls")
     assert np.array_equal(np.load(target), model.encode(TEXTS, normalize=normalize))

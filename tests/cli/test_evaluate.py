@@ -81,13 +81,35 @@ def test_wrong_values_are_not_packed(run, evaluate, predictions, tmp_path):
     ("flags", "status", "expected"),
     [
         ("--predictions nothing", 2, "expected files such as"),
-        ("--data nothing", 1, "ids-sst-dev.csv"),
         ("--zip folder", 2, "expected a name that ends in .zip"),
     ],
 )
 def test_wrong_folders_and_archives_are_refused(error_line, evaluate, cwd, flags, status, expected):
     (cwd / "nothing").mkdir()
     assert expected in error_line(status, *evaluate, *flags.split())
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "line"),
+    [
+        ("data/sts-dev.csv", None, "data/sts-dev.csv: cannot be read: No such file"),
+        ("data/sts-dev.csv", b"id\tsim\n1\t2\n", "sts-dev.csv, line 1: expected a column"),
+        ("predictions/sts-dev-output.csv", b"Once upon a time\n", "line 1: expected the header"),
+        ("predictions/sts-dev-probabilities.npz", b"x", "expected a run's probabilities"),
+    ],
+)
+def test_one_bad_file_does_not_hide_the_scores_of_others(
+    file, content, line, run, evaluate, tmp_path
+):
+    shutil.copytree(data_folder("sample"), tmp_path / "data")
+    (tmp_path / file).unlink(missing_ok=True)
+    if content is not None:
+        (tmp_path / file).write_bytes(content)
+    result = run(*evaluate, "--data", tmp_path / "data")
+    assert result.returncode == 1
+    assert line in result.stderr
+    assert "predictions/sts-dev-output.csv" in result.stderr
+    assert result.stdout.count("sound") == 2 * 2 + 3  # two metrics of sst and qqp on dev, and test
 
 
 def test_a_run_is_evaluated_on_its_own_data(run_ok, evaluate, predictions, tmp_path):

@@ -1,6 +1,5 @@
 """Help: which flags each mode shows, and the choices of their values."""
 
-import importlib
 import re
 import subprocess
 import sys
@@ -38,8 +37,8 @@ def test_the_version_is_printed(run_ok):
 @pytest.mark.parametrize("mode", cli.MODES)
 def test_short_help_of_a_mode_shows_the_flags_it_requires(mode, run_ok):
     complete = flags_in(run_ok("--mode", mode, "--help-all").stdout)
-    parser = cli.Parser(everything=False)
-    importlib.import_module(f"cli.{mode}").add_flags(parser)
+    parser = cli.Parser(mode, everything=False)
+    cli.module_of(mode).add_flags(parser)
     required = {one.option_strings[-1] for one in parser._actions if one.required}
     assert (mode == "predict") <= ("--run" in required)
     assert required <= flags_in(run_ok("--mode", mode, "--help").stdout) <= complete

@@ -199,19 +199,17 @@ def test_flags_of_users_methods_are_documented_and_checked(own, tmp_path, run_ok
 
 
 @pytest.mark.parametrize(
-    ("code", "expected"),
+    ("code", "status", "expected"),
     [
-        (None, "own.py"),
-        ("x = 1", "defines no method"),
-        (f"{CLASS}name='sum'): pass", "sum is built in"),
-        (f"{CLASS}name='a'):\n  size: Nonsense = 2", "NameError"),
+        (None, 2, "own.py: expected a Python file"),
+        ("x = 1", 2, "defines no method"),
+        (f"{CLASS}name='sum'): pass", 1, "sum is built in"),
+        (f"{CLASS}name='a'):\n  size: Nonsense = 2", 1, "NameError"),
     ],
 )
-def test_a_file_without_usable_methods_is_refused(code, expected, tmp_path, run):
+def test_a_file_without_usable_methods_is_refused(code, status, expected, tmp_path, error_line):
     file = tmp_path / "own.py"
     if code is not None:
         file.write_text(code, "utf-8")
-    result = run("--mode", "multitask", "--use", file, "--combiner", "a", *TINY)
-    assert result.returncode in (1, 2)
-    (line,) = result.stderr.splitlines()
-    assert expected in line
+    command = ("--mode", "multitask", "--use", file, "--combiner", "a", *TINY)
+    assert expected in error_line(status, *command)

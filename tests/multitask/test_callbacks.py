@@ -1,5 +1,8 @@
-"""Callbacks are called after each evaluation, may end training, and store curves."""
+"""Callbacks are called after each evaluation."""
 
+import pytest
+
+from common.errors import SettingsError
 from multitask import RunConfig, train
 from multitask.control import EpochEnd
 
@@ -31,3 +34,17 @@ def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
     assert isinstance(ends[0], EpochEnd)
     assert ends[0].model.bi_encoder.width == 32
     assert recorder.curves["dev/sst/accuracy", 3] == history[-1]["dev"]["sst"]["accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"callbacks": [3]}, "callbacks: expected a list of functions, or of objects with"),
+        ({"callbacks": "stop"}, "callbacks: expected a list of .*, found 'stop'"),
+        ({"callbacks": 5}, "callbacks: expected a list of .*, found 5"),
+        ({"folder": 5}, "folder: Expected `str`, got `int`, found 5"),
+    ],
+)
+def test_a_wrong_argument_is_refused(tmp_path, wrong, line):
+    with pytest.raises(SettingsError, match=line):
+        train(CONFIG, **{"folder": tmp_path / "run", **wrong})

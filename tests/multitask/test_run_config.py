@@ -41,6 +41,9 @@ VALUES = [
     ({"preset": "beess"}, "preset: there are bees, .*, found 'beess'"),
     ({"epoch": 3}, "no setting 'epoch'; did you mean epochs?"),
     ({"protocol": "few-shot"}, "protocol few-shot: expected setting shots"),
+    ({"objective": {"name": np.array([1, 2])}}, "objective: no method"),
+    ({"limit": range(3)}, r"limit: Expected .* got `array`, found range\(0, 3\)"),
+    ({"data": ""}, "data: Expected `str` of length >= 1, found ''"),
 ]
 WITH_LOSS = {"tasks": {"sst": {}, "qqp": {"loss": "with-contrastive"}, "sts": {}}}
 TOGETHER = [  # settings with which the run would silently be another one
@@ -206,7 +209,8 @@ def test_objectives_are_those_of_the_tasks():
 
 
 def test_paths_and_numpy_numbers_are_stored_as_texts_and_numbers():
-    config = RunConfig(tasks=("sst",), data=Path("data"), epochs=np.int64(2), init=Path("runs/a"))
+    given = {"data": Path("data"), "epochs": np.int64(2), "init": Path("runs/a")}
+    config = RunConfig(tasks=np.array(["sst"]), **given)
     assert config == RunConfig(tasks=("sst",), data="data", epochs=2, init="runs/a")
 
 

@@ -145,8 +145,8 @@ def test_figures_are_read_as_written_and_other_files_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--table speed", "measured by python -m benchmarks; add --page-only"),
-        ("--table bees --rows M99", "--rows: expected some of simcse-sst"),
+        ("--table speed --rows x", "none in speed, a page of python -m benchmarks"),
+        ("--table bees --seeds 0 --rows M99", "--rows: expected some of simcse-sst"),
         ("--table other", "invalid choice"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from common.settings import hints_of_fields, methods
+from common.settings import hints_of, methods
 from losses import (
     NPair,
     SuperLoss,
@@ -47,7 +47,7 @@ OBJECTIVES = {name: methods(PretrainObjective)[name] for name in EXPECTED}
 
 def config_of(name, **settings):
     """Pre-training with those of SETTINGS that the objective has."""
-    own = hints_of_fields(OBJECTIVES[name])
+    own = hints_of(OBJECTIVES[name])
     settings |= {"name": name, **{key: SETTINGS[key] for key in own if key in SETTINGS}}
     tasks = ("sst",) if OBJECTIVES[name].of_classes else ("qqp", "sts")
     return RunConfig(objective=settings, tasks=() if OBJECTIVES[name].needs_file else tasks)

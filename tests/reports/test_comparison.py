@@ -193,6 +193,11 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
         systems((None, one))
     with pytest.raises(UserError, match="expected a run with a config"):
         systems((None, tmp_path / "nowhere"))
+    write_json(two / "config.json", {"mode": "pretrain", "tasks": ["sst"]})
+    with pytest.raises(
+        UserError, match="b: expected a run of tasks, found one of mode pretrain; c"
+    ):
+        systems((None, two))
 
 
 @pytest.mark.parametrize(
@@ -261,7 +266,7 @@ def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_ru
     kept = json.loads((tmp_path / "greedy" / "metrics.json").read_text())
     assert found.metrics["merged", 11711] == kept["dev"]["sst"]
     assert found.metrics["a", 11711] == kept["members"]["sst"]["dev"]["a"]
-    assert "40 of 80 dev examples of sst are left out" in verdicts(both)[1]
+    assert "Left out: 40 of 80 dev examples of sst" in verdicts(both)[1]
     assert len(read_tasks(systems(("a", runs[0])))["sst"].ids) == 80
 
 

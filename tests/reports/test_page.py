@@ -2,13 +2,16 @@
 
 import json
 import re
+import resource
 import shutil
+from contextlib import contextmanager
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from scored_runs import scored_run
 
+import cli
 from multitask.runs import Run
 from reports.comparison import compare
 from reports.comparison_page import comparison_page
@@ -61,6 +64,17 @@ class Reader(HTMLParser):
                 self.ids.append(value)
             if name in ("href", "src", "xlink:href"):
                 self.links.append(value)
+
+
+@contextmanager
+def limited_files(size):
+    """Files that grow beyond a size are an error."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def examples_of(systems, task):
@@ -172,3 +186,16 @@ def test_texts_of_a_file_that_has_changed_are_not_shown(pair, tmp_path):
     changed = group_runs([(str(r), Run(r)) for r in runs])
     assert not examples_of(changed, "sst").table[1]
     assert examples_of(changed, "qqp").table[1]
+
+
+def test_a_full_disk_is_one_line_and_files_of_others_are_kept(make_run, tmp_path, capsys):
+    output = tmp_path / "out"
+    runs = str(make_run("a", ["sst"], 0.2))
+    command = ["--mode", "compare", "--runs", runs, "--output", str(output)]
+    with limited_files(5000):  # as a full disk
+        assert cli.main(command) == 1
+    assert re.fullmatch("run.py: .*/figures/.*pdf: File too large\n", capsys.readouterr().err)
+    (output / "comparison.md").write_text("mine")
+    assert cli.main(command) == 1
+    assert "comparison.md: found a file, and no comparison; choose" in capsys.readouterr().err
+    assert (output / "comparison.md").read_text() == "mine"

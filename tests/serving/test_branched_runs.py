@@ -7,7 +7,7 @@ import pytest
 from tolerances import assert_near, encoder_terms
 
 import cli
-from common.errors import Notice, RunError, UserError
+from common.errors import Notice, SettingsError, UserError
 from minbert.bi_encoder import BiEncoder
 from multitask.assembly import scores_of
 from multitask.runs import Run
@@ -75,7 +75,7 @@ def test_embeddings_are_those_of_a_task_or_of_the_shared_encoder(branched, recwa
         assert np.abs(one - other).max() > 1e-3
     opened = BiEncoder.from_pretrained(branched / "best")
     assert np.array_equal(shared, opened.encode(TEXTS))
-    with pytest.raises(RunError, match="task: expected one of sst, qqp, sts, found cola"):
+    with pytest.raises(SettingsError, match="task: expected one of sst, qqp, sts, found cola"):
         model.encode(TEXTS, task="cola")
 
 

@@ -6,7 +6,7 @@ from pandas import DataFrame
 from tolerances import assert_near, model_terms
 
 import cli
-from common.errors import Notice, RunError
+from common.errors import Notice, UserError
 from serving import load
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
@@ -82,7 +82,7 @@ INVALID = [
 
 @pytest.mark.parametrize(("rows", "options", "line"), INVALID)
 def test_invalid_requests_are_refused(model, rows, options, line):
-    with pytest.raises((RunError, TypeError, ValueError), match=line):
+    with pytest.raises((UserError, TypeError), match=line):
         model.predict(rows, **options)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.settings import hints_of_fields, methods
+from common.settings import hints_of, methods
 from tasks import build_task
 from tasks.kinds import classification
 from tasks.own_tasks import task as own_task
@@ -36,7 +36,7 @@ def protocol(name):
     """Return a protocol with 20 shots and an imbalance of 5, if it has these settings."""
     numbers = {"shots": 20, "imbalance": 5.0}
     cls = methods(Protocol)[name]
-    known = hints_of_fields(cls)
+    known = hints_of(cls)
     return cls(**{key: value for key, value in numbers.items() if key in known})
 
 
