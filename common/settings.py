@@ -13,10 +13,10 @@ It becomes a frozen data class. msgspec checks types and ranges; its messages ar
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from inspect import get_annotations
 from types import UnionType
 from typing import (
@@ -125,10 +125,14 @@ def is_users(cls: type) -> bool:
     return not cls.__module__.startswith(tuple(ours))
 
 
-@cache
+annotations_of: Callable[[Any], dict[str, Any]] = cache(
+    partial(get_type_hints, include_extras=True)
+)
+
+
 def hints_of(cls: Any) -> dict[str, Any]:
     """Return the type of each field of a class, with its range."""
-    hints = get_type_hints(cls, include_extras=True)
+    hints = annotations_of(cls)
     return {one.name: hints[one.name] for one in fields(cls)}
 
 

@@ -106,13 +106,10 @@ def predictions_figure(one: TaskScores, system: str) -> Figure:
 
 @styled
 def save_figure(figure: Figure, file: Path) -> None:
-    """Write the file atomically and without a date: the same figure has the same bytes.
-
-    Matplotlib does not end in one error when the disk is full, and so draws in memory.
-    """
+    """Write the file atomically and without a date: the same figure has the same bytes."""
     kind = file.suffix.removeprefix(".")
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    content = BytesIO()
+    content = BytesIO()  # with a full disk, Matplotlib would raise another error after the first
     figure.savefig(content, format=kind, metadata=metadata.get(kind))
     with atomic_path(file) as new:
         new.write_bytes(content.getvalue())

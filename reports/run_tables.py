@@ -80,9 +80,7 @@ def summary(result: dict[str, Any]) -> str:
         f"({result['examples_per_second']} examples/s), {result['seconds']:.1f} s in all",
     ]
     if set(result["combiner_steps"]) != {"summed"}:
-        lines += [
-            f"{counted(n, 'step')}: {status}" for status, n in result["combiner_steps"].items()
-        ]
+        lines += [f"{counted(n, 'step')}: {how}" for how, n in result["combiner_steps"].items()]
     lines += [
         f"{pair}: in conflict in {found['conflict_rate']:.0%} of the measured steps "
         f"({found['steps']:,}), mean cosine {found['mean_cosine']:.2f}"

@@ -11,7 +11,6 @@ import numpy as np
 
 from common.errors import UserError
 from common.files import atomic_path
-from common.text import counted
 from reports.tables import text_table
 from tasks import CS224N, build_task
 from tasks.metrics import overall
@@ -68,10 +67,8 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
         except ValueError as error:
             problems.append(f"{file}, line {number}: {error}")
     if missing := [one for one in ids if one not in found]:
-        several = (
-            f"expected {counted(len(ids), 'id')}, lacks {len(missing):,}, such as {missing[0]}"
-        )
-        problems.append(f"{file}: {several}")
+        lack = f"lacks {len(missing):,} of the ids ({len(ids):,}), such as {missing[0]}"
+        problems.append(f"{file}: {lack}")
     if (more := len(problems) - SHOWN) > 0:
         problems[SHOWN:] = [f"{file}: and {more} more"]
     values = None if problems else np.array([found[one] for one in ids])

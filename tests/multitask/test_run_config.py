@@ -42,7 +42,7 @@ VALUES = [
     ({"epoch": 3}, "no setting 'epoch'; did you mean epochs?"),
     ({"protocol": "few-shot"}, "protocol few-shot: expected setting shots"),
     ({"objective": {"name": np.array([1, 2])}}, "objective: no method"),
-    ({"limit": range(3)}, r"limit: Expected .* got `array`, found range\(0, 3\)"),
+    ({"limit": range(3)}, r"limit: Expected .* got `array`, found \[0, 1, 2\]"),
     ({"data": ""}, "data: Expected `str` of length >= 1, found ''"),
 ]
 WITH_LOSS = {"tasks": {"sst": {}, "qqp": {"loss": "with-contrastive"}, "sts": {}}}

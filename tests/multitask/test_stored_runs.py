@@ -44,5 +44,5 @@ def test_defaults_that_follow_from_other_settings_are_not_shown(settings):
 def test_a_value_of_another_type_in_a_file_is_refused(key, value, tmp_path):
     write_json(tmp_path / "config.json", RunConfig(tasks=("sst",)).to_json() | {key: value})
     write_json(tmp_path / "metrics.json", {"dev": {}, key: value})
-    with pytest.raises(RunError, match=f"{key}: Expected .*; restore the file, or train again"):
+    with pytest.raises(RunError, match=f"{key}: .*; restore the file, or train again"):
         _ = Run(tmp_path).metrics

@@ -122,7 +122,7 @@ def test_what_the_toolkit_writes_is_sound_in_any_order(written, task, tmp_path):
         ("qqp", b"b2 , 1.0 ", b"b2 , 1 ", "line 3: expected a value as runs write it, found '1'"),
         ("sts", b"0.25", b"nan", "line 2: expected a number from -1e+30"),
         ("sst", b"b2", b"a1", "line 3: expected each id once, found a1 again"),
-        ("sst", b"b2 , 4 \n", b"", "expected 3 ids, lacks 1, such as b2"),
+        ("sst", b"b2 , 4 \n", b"", "lacks 1 of the ids (3), such as b2"),
         ("sst", "ç3".encode(), "ç3".encode("latin-1"), "line 4: expected UTF-8"),
         ("sst", b" , 2 \n", b" , 2 ", "expected a line break at the end"),
     ],
