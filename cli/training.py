@@ -46,7 +46,7 @@ def add_flags(parser: Parser) -> None:
     text = "file of settings, such as a run's config.json; .json or .yaml; flags override it"
     parser.add("config", "training", text, metavar="FILE", type=path)
     add_output(parser)
-    text = "train N runs, with the seeds from --seed on, and print their mean"
+    text = "train a run for each of N seeds, from --seed on; print their mean"
     parser.add("seeds", "training", text, metavar="N", type=typed(Count), default=1)
     parser.add("resume", "output", "continue from the last checkpoint", action="store_true")
     text = "also write a checkpoint every N steps, not only after ten minutes and evaluations"

@@ -85,4 +85,4 @@ def test_a_probe_keeps_the_folders_of_other_runs(run_ok, error_line, finished, t
     assert "expected another --output than a member's" in line
     run_ok(*flags, *place)
     line = error_line(1, *PROBE, "--limit", "50", "--encoder", "tiny", *place)
-    assert "expected this probe or nothing" in line
+    assert "here is a run with another limit" in line
