@@ -25,6 +25,7 @@ TRAINING_MODES = ("single", "multitask", "pretrain")
 # The property `modes` of a setting: the modes that have it. Without it, all training modes have it.
 SUPERVISED = ("single", "multitask")
 Limit = Count | Part
+TopLayers = Annotated[str, Meta(pattern="^top-[1-9][0-9]?$", description="such as top-2")]
 Smoothing = Annotated[float, Meta(ge=0, lt=1)]  # also the probability of a dropout
 
 
@@ -198,7 +199,7 @@ class RunSettings(Settings):
         modes=SUPERVISED,
     )
     objective: TrainingObjective | None = setting(None, help="the loss", group="tasks", common=True)
-    branch: Annotated[str, Meta(pattern="^top-[1-9][0-9]?$")] | None = setting(
+    branch: TopLayers | None = setting(
         None,
         metavar="top-K",
         help="give each task copies of the last K layers, such as top-2",

@@ -23,7 +23,7 @@ WRONG = [
     ("--mode single --task nope", "no task 'nope'; there are sst, qqp, sts, "),
     ("--mode single --data-file x.csv --text t --labels sst", "sst: a task's name has 1 to 32"),
     ("sst --sts-head cosine", "--sts-head: needs task sts"),
-    ("all --preference 1 2 3", "--preference: needs --combiner epo or --combiner upgrad"),
+    ("all --preference 1 2 3", "--preference: needs --combiner epo or --combiner linear"),
     ("sst --smart-weight sst=x", "--smart-weight: Expected `float`"),
     ("pretrain", "--objective: mode pretrain needs one of "),
     ("pretrain --objective nli --nli x --tasks sst", "--tasks: none with x, whose text is used"),

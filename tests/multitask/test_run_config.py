@@ -65,7 +65,7 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"objective": "leam"}, "objective leam: needs single texts or pair joint, found qqp"),
     ({"objective": "epo", "batch_size": 1}, "batch_size: objective epo needs 2 or more"),
     ({"objective": "epo", "combiner": "famo"}, "combiner famo: not with objective epo"),
-    ({"branch": "top-0"}, "branch: Expected `str` matching regex"),
+    ({"branch": "top-0"}, "branch: Expected `str`, such as top-2, found 'top-0'"),
     (
         {"sampling": {"name": "hybrid", "first_task": "sst"}, "schedule": "first-then-joint"},
         "schedule first-then-joint: sampling hybrid has another first task",
