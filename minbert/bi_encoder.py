@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +128,7 @@ class BiEncoder(nn.Module):
 
     def encode(
         self,
-        sentences: Sequence[str],
+        sentences: Iterable[str],
         precision: str = "fp32",
         normalize: bool | None = None,
         progress: bool = False,
@@ -136,15 +136,14 @@ class BiEncoder(nn.Module):
         """Encode sentences as `numpy.float32 (n, H)`, in order; an empty list gives (0, H).
 
         Args:
-            sentences: a list, a column of pandas, an array or another sequence of strings.
+            sentences: a list, a column of pandas, an array or other strings in an order.
             precision: `fp32`, or `bf16` for matrix products in bfloat16; `auto` is bf16 where the
                 device has bfloat16 instructions, else fp32.
             normalize: whether to scale to unit length; None for the setting of the model's folder.
             progress: whether to show a progress bar with sentences/s.
 
         Raises:
-            TypeError: for a value that is not a string, such as None or NaN, with its index, and
-                for a generator, which has no length.
+            TypeError: for a value that is not a string, such as None or NaN, with its index.
             SettingsError: for another precision, and for bf16 with a BiLSTM.
 
         Warns:
@@ -152,9 +151,7 @@ class BiEncoder(nn.Module):
                 `tokenizer.max_tokens`.
         """
         check_column(sentences)
-        if not isinstance(sentences, Sized):
-            found = type(sentences).__name__
-            raise TypeError(f"sentences: expected a list, found a {found}: use encode_stream")
+        sentences = list(sentences)
         result = np.empty((len(sentences), self.width), np.float32)
         done, total = 0, len(sentences) if progress else None
         for window in self.encode_stream(sentences, precision, normalize, total):
@@ -249,8 +246,8 @@ class BiEncoder(nn.Module):
         """Write a folder that `from_pretrained` opens.
 
         transformers and sentence-transformers also open the folder of a transformer. An encoder in
-        the folder is replaced. Raise EncoderError for a file, and for the folder of a run, of an
-        export with heads, or of another program.
+        the folder is replaced. Raise EncoderError for the folder of a run, of an export with
+        heads, or of another program.
         """
         folder = Path(folder).expanduser()
         make_folder(folder)

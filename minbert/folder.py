@@ -42,7 +42,6 @@ from minbert.weights import (
     to_checkpoint,
 )
 
-EMBEDDING = "embedding.json"  # of a folder without modules of sentence-transformers
 CHAIN = ("Transformer", "Pooling", "Normalize")
 
 
@@ -59,15 +58,11 @@ class SentenceSettings:
 def read_sentence_settings(folder: Path) -> SentenceSettings:
     """Read the settings of a folder; a plain transformers folder gives the defaults.
 
-    Pooling and normalisation are modules of sentence-transformers or, in a folder without modules,
-    those that `write_embedding` wrote. Raise EncoderError for settings that are not supported.
+    Raise EncoderError for settings that are not supported.
     """
     pooling, normalize = None, False
     if (folder / "modules.json").exists():
         pooling, normalize = read_modules(folder)
-    elif (folder / EMBEDDING).exists():
-        kept = read_json(folder / EMBEDDING)
-        pooling, normalize = kept.get("pooling"), kept.get("normalize") is True
     file = folder / "config_sentence_transformers.json"
     if prompt := read_json_if_any(file).get("default_prompt_name"):
         raise EncoderError(f"{file}: expected no default_prompt_name, found {prompt!r:.60}")
@@ -134,19 +129,8 @@ def write_sentence_settings(folder: Path, settings: SentenceSettings, width: int
     flags = {key: name == settings.pooling for name, key in FOLDER_KEYS.items()}
     (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": width} | flags)
-    write_limit(folder, settings)
-
-
-def write_limit(folder: Path, settings: SentenceSettings) -> None:
-    """Write the limit of tokens per text, and whether texts are lower-cased first."""
     limit = {"max_seq_length": settings.max_tokens, "do_lower_case": settings.lower}
     write_json(folder / "sentence_bert_config.json", limit)
-
-
-def write_embedding(folder: Path, settings: SentenceSettings) -> None:
-    """Write pooling and normalisation for a folder without modules of sentence-transformers."""
-    embedding = {"pooling": settings.pooling, "normalize": settings.normalize}
-    write_json(folder / EMBEDDING, embedding)
 
 
 AnyEncoder = Encoder | BiLSTM
@@ -206,11 +190,8 @@ def load_encoder(folder: Path, config: AnyConfig) -> tuple[Encoder | BiLSTM, lis
 
 
 def make_folder(folder: Path) -> None:
-    """Create the folder of an encoder; raise EncoderError for a file, a run or an export."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise EncoderError(f"{folder}: expected a folder or nothing, found a file") from error
+    """Create the folder of an encoder; raise EncoderError for a run or an export."""
+    folder.mkdir(parents=True, exist_ok=True)
     parts = (EXPORTED, HEADS)
     if found := next((name for name in parts if (folder / name).exists()), None):
         raise EncoderError(

@@ -143,10 +143,6 @@ class EncoderWithHeads(nn.Module):
     def save(self, folder: Path) -> None:
         """Save the encoder in the format of transformers, heads and branches in the same folder."""
         self.bi_encoder.save_pretrained(folder)
-        self.save_heads(folder)
-
-    def save_heads(self, folder: Path) -> None:
-        """Save only what belongs to single tasks: heads, and branches if there are any."""
         for file, modules in self.files_of_tasks().items():
             tensors = {name: value.contiguous() for name, value in modules.state_dict().items()}
             save_tensors(tensors, folder / file)

@@ -11,7 +11,6 @@ from common.errors import SettingsError, UserError
 from common.files import EXPORTED, atomic_path, complete_folder, write_json
 from common.settings import is_users
 from minbert.config import transformer_config
-from minbert.folder import save_encoder, write_embedding, write_limit
 from multitask.config_tasks import without_paths
 from multitask.runs import CALIBRATION, Run
 from serving.card import card
@@ -23,10 +22,10 @@ def export(
 ) -> list[str]:
     """Write encoder, tokenizer, heads, configuration and model card to `folder`, atomically.
 
-    The kinds are `sentence-transformers`, with pooling and normalisation, `transformers`, without
-    them, and `onnx`, which adds graphs of encoder and heads to the first; a line is returned for
-    each head that is not in them. With a `task`, which a run with branches needs, the export has
-    only its head, and the encoder with its layers.
+    `kind` is the library of the card's code: `sentence-transformers` or `transformers`, which both
+    open the folder, or `onnx`, which also writes graphs of encoder and heads; a line is returned
+    for each head that is not in them. With a `task`, which a run with branches needs, the export
+    has only its head, and the encoder with its layers.
     Raise RunError, SettingsError, or UserError if the folder has other content.
     """
     folder = folder.resolve()
@@ -60,16 +59,7 @@ def of_task(metrics: Mapping[str, Any], task: str) -> dict[str, Any]:
 def write(model: MultiTaskModel, metrics: Mapping[str, Any], folder: Path, kind: str) -> list[str]:
     """Write all files of an export into an empty folder; return a line for each missing head."""
     lines = []
-    if kind == "transformers":
-        bi_encoder = model.model.bi_encoder
-        save_encoder(bi_encoder.encoder, folder)
-        bi_encoder.tokenizer.save(folder)
-        model.model.save_heads(folder)
-        # These are in files that transformers does not read.
-        write_limit(folder, bi_encoder.sentence_settings)
-        write_embedding(folder, bi_encoder.sentence_settings)
-    else:
-        model.model.save(folder)
+    model.model.save(folder)
     write_settings(model, folder)
     complete_folder(folder, {})  # checksums, which loading compares
     if kind == "onnx":

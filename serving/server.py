@@ -1,11 +1,10 @@
-"""A server of a run's heads: a page and a JSON interface, whose requests share passes."""
+"""A server of a run's heads: a page and a JSON interface."""
 
 from __future__ import annotations
 
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -45,39 +44,6 @@ class EncodeRequest(msgspec.Struct, forbid_unknown_fields=True):
     task: str | None = None
 
 
-class Batcher:
-    """Answers requests in one pass at a time: `run(rows, *kind)` for all that wait for this kind.
-
-    What arrives during a pass shares the next one of its kind. An error of a pass is raised for
-    each of its requests.
-    """
-
-    def __init__(self) -> None:
-        self.waiting: dict[Any, list[tuple[Sequence[Any], Future[list[Any]]]]] = {}
-        self.lock, self.pass_lock = Lock(), Lock()
-
-    def __call__(self, run: Callable[..., list[Any]], rows: Sequence[Any], *kind: Any) -> list[Any]:
-        """Return an answer for each row of a request."""
-        answer: Future[list[Any]] = Future()
-        with self.lock:
-            self.waiting.setdefault((run, kind), []).append((rows, answer))
-        with self.pass_lock:
-            if not answer.done():  # no pass has taken it along
-                with self.lock:
-                    batch = self.waiting.pop((run, kind))
-                self.answer_all(batch, run, kind)
-        return answer.result()
-
-    def answer_all(self, batch: Sequence[Any], run: Callable[..., list[Any]], kind: Any) -> None:
-        try:
-            found = iter(run([row for rows, _ in batch for row in rows], *kind))
-            for rows, answer in batch:
-                answer.set_result([next(found) for _ in rows])
-        except Exception as error:
-            for _, answer in batch:
-                answer.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
-
-
 class Service:
     """The answers of a run. `run` and its `metrics` are shown on the page."""
 
@@ -89,7 +55,7 @@ class Service:
         precision: str = "fp32",
     ) -> None:
         self.model, self.run, self.metrics, self.precision = model, run, metrics, precision
-        self.shared, self.batcher = model.model.bi_encoder, Batcher()
+        self.shared, self.lock = model.model.bi_encoder, Lock()
 
     def about(self) -> dict[str, Any]:
         """Return the run's name, settings and scores, and its tasks."""
@@ -111,14 +77,15 @@ class Service:
         names = self.model.chosen(request.tasks, len(request.rows[0]))
         read = max(self.model.tasks_by_name[name].texts for name in names)
         rows = [[text or "" for text in row[:read]] for row in request.rows]
-        return {"rows": self.batcher(self.predicted, rows, *names)}
-
-    def predicted(self, rows: Sequence[Sequence[str]], *names: str) -> list[dict[str, Any]]:
-        found = self.model.predict_window(list(zip(*rows, strict=True)), names, self.precision)
-        return [
-            {name: answer(self.model.tasks_by_name[name], one, row) for name, one in found.items()}
-            for row in range(len(rows))
-        ]
+        columns = list(zip(*rows, strict=True))
+        found = self.in_turn(self.model.predict_window, columns, names, self.precision)
+        tasks = self.model.tasks_by_name
+        return {
+            "rows": [
+                {name: answer(tasks[name], one, row) for name, one in found.items()}
+                for row in range(len(rows))
+            ]
+        }
 
     def encode(self, body: bytes) -> dict[str, Any]:
         """Return the embeddings of at most 64 texts, in their order."""
@@ -126,14 +93,19 @@ class Service:
         self.model.check_embeds_texts(request.task)
         unit = self.shared.normalize if request.normalize is None else request.normalize
         texts = [text or "" for text in request.texts]
-        found = self.batcher(self.embedded, texts, request.task, unit)
-        vectors = [None if is_empty(t) else v for t, (v, _) in zip(texts, found, strict=True)]
-        return {"embeddings": vectors, "cut": [cut for _, cut in found]}
+        tokens, encoder = self.shared.tokenizer(texts), self.model.model.bi_encoder_of(request.task)
+        found = self.in_turn(encoder.encode_window, tokens, self.precision, normalize=unit)
+        vectors = zip(texts, found.tolist(), strict=True)
+        embeddings = [None if is_empty(text) else vector for text, vector in vectors]
+        return {"embeddings": embeddings, "cut": tokens.truncated.tolist()}
 
-    def embedded(self, texts: Sequence[str], task: str | None, normalize: bool) -> list[Any]:
-        tokens, encoder = self.shared.tokenizer(texts), self.model.model.bi_encoder_of(task)
-        vectors = encoder.encode_window(tokens, self.precision, normalize=normalize).tolist()
-        return list(zip(vectors, tokens.truncated.tolist(), strict=True))
+    def in_turn(self, compute: Callable[..., Any], *given: Any, **settings: Any) -> Any:
+        """Compute the answer to one request at a time; raise RuntimeError if that fails."""
+        with self.lock:
+            try:
+                return compute(*given, **settings)
+            except UserError as error:
+                raise RuntimeError(str(error)) from error
 
 
 def answer(task: Task, found: Prediction, row: int) -> dict[str, Any]:
@@ -229,10 +201,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *message: object) -> None:
         """Print nothing."""
-
-    def finish(self) -> None:
-        self.deadline.cancel()
-        super().finish()
 
 
 def refusal(status: int, line: str) -> tuple[int, dict[str, str]]:

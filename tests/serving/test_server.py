@@ -1,4 +1,4 @@
-"""The server: its answers, shared passes, refused requests, and deadlines."""
+"""The server: its answers, refused requests, and deadlines."""
 
 import json
 import re
@@ -15,7 +15,7 @@ import pytest
 from tolerances import assert_near, model_terms
 
 from common.errors import EncoderError
-from serving.server import Batcher, Server, Service
+from serving.server import Server, Service
 
 CLIENTS = 50
 WAIT = 60  # seconds after which a server that does not answer fails the test
@@ -164,44 +164,8 @@ def test_a_pass_that_fails_is_an_error_of_the_server(port, model, monkeypatch):
         assert (status, "finite embeddings" in found["detail"]) == (500, True)
 
 
-# Shared passes
-
-
-def test_requests_that_arrive_during_a_pass_share_the_next_one_of_their_kind():
-    passes, begun, goes_on = [], threading.Event(), threading.Event()
-
-    def work(rows, kind):
-        passes.append((kind, len(rows)))
-        begun.set()
-        assert goes_on.wait(WAIT)
-        if kind == "wrong":
-            raise ValueError(kind)
-        return [f"{kind} {row}" for row in rows]
-
-    batcher = Batcher()
-    with ThreadPoolExecutor(9) as pool:
-        first = pool.submit(batcher, work, [0], "a")
-        assert begun.wait(WAIT)
-        sent = [([1, 2], "a"), ([3], "b"), ([4], "a"), ([5], "wrong"), ([6, 7], "b")]
-        later = [pool.submit(batcher, work, rows, kind) for rows, kind in sent]
-        while sum(map(len, batcher.waiting.values())) < len(sent):
-            pass
-        goes_on.set()
-        with pytest.raises(RuntimeError, match="ValueError: wrong"):
-            later.pop(3).result(WAIT)
-        found = [one.result(WAIT) for one in (first, *later)]
-    assert passes[0] == ("a", 1)
-    assert sorted(passes[1:]) == [("a", 3), ("b", 3), ("wrong", 1)]
-    assert found == [["a 0"], ["a 1", "a 2"], ["b 3"], ["a 4"], ["b 6", "b 7"]]
-
-
-def test_fifty_clients_at_the_same_time_get_their_own_answers(port, model, monkeypatch):
-    rows_of_passes, predict_window = [], model.predict_window
+def test_fifty_clients_at_the_same_time_get_their_own_answers(port, model):
     start = threading.Barrier(CLIENTS)
-
-    def counted(columns, *more):
-        rows_of_passes.append(len(columns[0]))
-        return predict_window(columns, *more)
 
     def one_client(number):
         texts = [f"a film to love {number} {'very ' * (number % 5)}", f"no {number}"]
@@ -209,17 +173,12 @@ def test_fifty_clients_at_the_same_time_get_their_own_answers(port, model, monke
         rows = predicted(port, texts, texts[::-1])
         return texts, rows, ask(port, "/encode", {"texts": texts})[1]["embeddings"]
 
-    with monkeypatch.context() as patch, ThreadPoolExecutor(CLIENTS) as pool:
-        patch.setattr(model, "predict_window", counted)
+    with ThreadPoolExecutor(CLIENTS) as pool:
         results = list(pool.map(one_client, range(CLIENTS)))
-    assert sum(rows_of_passes) == 2 * CLIENTS
-    assert len(rows_of_passes) < CLIENTS
     for texts, rows, vectors in results:
         check_rows(model, [tuple(texts), tuple(texts[::-1])], rows)
         assert_near(np.array(vectors), model.encode(texts), model_terms(model))
 
-
-# Deadlines
 
 POST = b"POST /encode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n\r\n"
 SLOW = {  # what a client sends before it neither sends nor reads: what comes for it
