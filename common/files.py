@@ -91,6 +91,7 @@ def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[s
     check_regular(file, error_class)
     try:
         content = json.loads(file.read_text("utf-8"))
+        json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is an error
     except (OSError, ValueError, RecursionError) as error:
         raise error_class(f"{file}: expected a JSON object, found: {error}") from error
     if not isinstance(content, dict):

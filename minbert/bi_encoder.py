@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.errors import EncoderError, SettingsError
+from common.errors import EncoderError
 from common.progress import bar
 from minbert.batching import Batch, TokenLists, pack, sorted_batches, to_device
 from minbert.bilstm import BiLSTM
-from minbert.config import PRECISIONS, EncoderConfig, transformer_config
+from minbert.config import EncoderConfig
 from minbert.encoder import random_encoder
 from minbert.folder import (
     AnyEncoder,
@@ -185,17 +185,8 @@ class BiEncoder(nn.Module):
         warn_of_truncation(cut, done, "sentences", self.tokenizer.max_tokens)
 
     def choose_precision(self, precision: str) -> PrecisionChoice:
-        """Return the precision for `auto` on the model's device, or the requested one.
-
-        Raise SettingsError for one that is unknown or that a BiLSTM does not have.
-        """
-        found = choose_precision(precision, self.device, isinstance(self.encoder, BiLSTM))
-        if found.precision not in PRECISIONS:
-            known = ", ".join(("auto", *PRECISIONS))
-            raise SettingsError(f"precision: expected one of {known}, found {precision!r}")
-        if found.precision == "bf16":
-            transformer_config("precision bf16", self.encoder.config)
-        return found
+        """Return the precision for `auto` on the model's device, or the requested one."""
+        return choose_precision(precision, self.device, isinstance(self.encoder, BiLSTM))
 
     @torch.inference_mode()
     def encode_window(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -17,7 +17,6 @@ MODEL_TYPES = {
     "roberta": ("roberta", "RobertaModel"),
     "xlm-roberta": ("roberta", "XLMRobertaModel"),
 }
-Config = TypeVar("Config")
 Count = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
 # Our field -> its key in Hugging Face's config.json, if it is another one.
@@ -87,7 +86,7 @@ def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
     """Read the content of a Hugging Face `config.json`.
 
     An absent key means transformers' default. Raises EncoderError for an unsupported model: another
-    `model_type`, relative positions, a decoder, an unknown activation.
+    `model_type`, relative positions, a decoder; ValidationError for a value of another type.
     """
     model_type = str(content.get("model_type") or type_without_name(content))
     positions = content.get("position_embedding_type") or "absolute"
@@ -99,7 +98,7 @@ def config_from_transformers(content: Mapping[str, Any]) -> EncoderConfig:
     if content.get("is_decoder"):
         raise EncoderError("is_decoder: expected false (an encoder), found true")
     given = {key: value for key, value in content.items() if value is not None}
-    return converted(TYPE_DEFAULTS[model_type] | given, EncoderConfig)
+    return msgspec.convert(TYPE_DEFAULTS[model_type] | given, EncoderConfig)
 
 
 def type_without_name(content: Mapping[str, Any]) -> str | None:
@@ -107,14 +106,6 @@ def type_without_name(content: Mapping[str, Any]) -> str | None:
     # RoBERTa's family, whose tensors have the same names, has other numbers here.
     of_bert = content.get("type_vocab_size") == 2 and not content.get("pad_token_id")
     return "bert" if of_bert and "hidden_size" in content else None
-
-
-def converted(content: Mapping[str, Any], kind: type[Config]) -> Config:
-    """Return the configuration in the content of a `config.json`; raise EncoderError."""
-    try:
-        return msgspec.convert(content, kind)
-    except msgspec.ValidationError as error:
-        raise EncoderError(str(error)) from error
 
 
 def config_to_transformers(config: EncoderConfig) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from minbert.config import (
     EncoderConfig,
     config_from_transformers,
     config_to_transformers,
-    converted,
 )
 from minbert.encoder import Encoder
 from minbert.pooling import FOLDER_KEYS, POOLINGS
@@ -82,7 +81,7 @@ def read_modules(folder: Path) -> tuple[str, bool]:
     check_regular(file, EncoderError)
     try:
         modules = msgspec.json.decode(file.read_bytes(), type=list[Module])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError) as error:
         raise EncoderError(f"{file}: expected a list of modules, found: {error}") from error
     kinds = tuple(one.type.rsplit(".", 1)[-1] for one in modules)
     if kinds not in (CHAIN, CHAIN[:2]):
@@ -145,9 +144,9 @@ def read_config(folder: Path) -> AnyConfig:
         raise EncoderError(f"{folder}: {line}, and --init {folder} starts from it")
     try:
         if content.get("model_type") == BILSTM:
-            return converted(content, BiLSTMConfig)
+            return msgspec.convert(content, BiLSTMConfig)
         return config_from_transformers(content)
-    except EncoderError as error:
+    except (EncoderError, msgspec.ValidationError) as error:
         raise EncoderError(f"{file}: {error}") from error
 
 

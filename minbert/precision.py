@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import torch
 
+from common.errors import SettingsError
+from minbert.config import PRECISIONS
 from minbert.linear import has_bfloat16
 
 
@@ -22,8 +24,12 @@ class PrecisionChoice(NamedTuple):
 def choose_precision(requested: str, device: torch.device, bilstm: bool) -> PrecisionChoice:
     """Return the requested precision; for `auto`, bf16 where the device has bfloat16, else fp32.
 
-    A BiLSTM, which has no bf16, gets fp32.
+    A BiLSTM, which has no bf16, gets fp32. Raise SettingsError for another precision.
     """
+    known = ("auto", "fp32") if bilstm else ("auto", *PRECISIONS)
+    if requested not in known:
+        line = f"expected one of {', '.join(known)}{' for a BiLSTM' if bilstm else ''}"
+        raise SettingsError(f"precision: {line}, found {requested!r}")
     if requested != "auto":
         return PrecisionChoice(requested, "as requested")
     if bilstm:

@@ -11,7 +11,7 @@ from torch import Tensor
 from common.errors import RunError, SettingsError, one_line
 from common.text import first_names
 from minbert.bi_encoder import BiEncoder
-from minbert.config import BiLSTMConfig, transformer_config
+from minbert.config import BiLSTMConfig
 from minbert.device import choose_device, warn_if_slow
 from minbert.folder import read_config
 from minbert.precision import PrecisionChoice, choose_precision
@@ -67,9 +67,7 @@ def build_model(
             line = f"expected {brought}, the encoder of init, found {config.encoder}"
             raise SettingsError(f"encoder: {line}")
     bi_encoder = open_bi_encoder(start or config.encoder, config)
-    precision = with_precision(config)[0].precision
-    if precision == "bf16":
-        transformer_config("precision bf16", bi_encoder.encoder.config)
+    precision = bi_encoder.choose_precision(with_precision(config)[0].precision).precision
     dropout = config.pooling_dropout
     model = EncoderWithHeads(bi_encoder, chosen, config.seed, precision, config.own_layers, dropout)
     if start is not None:

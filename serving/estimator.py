@@ -59,8 +59,11 @@ class SentenceClassifier(ClassifierMixin, BaseEstimator):
         self.settings = settings
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> SentenceClassifier:  # noqa: N803 (scikit-learn's name)
+    def fit(self, X: Any, y: Any, **more: Any) -> SentenceClassifier:  # noqa: N803 (its name)
         """Train on n texts, an array (n,) or (n, 1), or on n pairs (n, 2); `y` has n classes."""
+        if more:
+            line = "settings={'class_weights': 'balanced'} gives weights to classes"
+            raise TypeError(f"fit: expected X and y, found {', '.join(more)}, too; {line}")
         rows = self.texts(X, reset=True)
         if y is None:
             raise ValueError("SentenceClassifier requires y to be passed, but the target y is None")

@@ -140,4 +140,4 @@ def test_a_bilstm_trains_in_a_multi_task_run(folder, tmp_path, capsys):
     flags += ["--precision", "bf16", "--output", str(tmp_path / "half")]
     with pytest.raises(SystemExit, match="2"):
         cli.main(["--mode", "single", "--task", "sst", *flags])
-    assert "--precision bf16: expected a transformer" in capsys.readouterr().err
+    assert "--precision: expected one of auto, fp32 for a BiLSTM, found" in capsys.readouterr().err
