@@ -81,7 +81,7 @@ class BiEncoder(nn.Module):
         folder = find_folder(str(name_or_path))
         config = read_config(folder)
         settings = read_sentence_settings(folder)
-        tokenizer = tokenizer_of(folder, config, settings, max_tokens, name_or_path)
+        tokenizer = tokenizer_of(folder, config, settings, max_tokens)
         encoder: AnyEncoder
         skipped: list[str]
         if str(name_or_path) == "tiny" and isinstance(config, EncoderConfig):
@@ -95,11 +95,6 @@ class BiEncoder(nn.Module):
     def width(self) -> int:
         """H, the width of an embedding."""
         return self.encoder.config.hidden_size
-
-    @property
-    def word_width(self) -> int:
-        """Width of a word embedding, before the first layer."""
-        return self.encoder.embeddings.word.weight.shape[1]
 
     @property
     def sentence_settings(self) -> SentenceSettings:

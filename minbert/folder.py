@@ -151,11 +151,7 @@ def read_config(folder: Path) -> AnyConfig:
 
 
 def tokenizer_of(
-    folder: Path,
-    config: AnyConfig,
-    settings: SentenceSettings,
-    max_tokens: int | None,
-    name: str | Path,
+    folder: Path, config: AnyConfig, settings: SentenceSettings, max_tokens: int | None
 ) -> Tokenizer:
     """Return the tokenizer of a folder, with its limit or `max_tokens`.
 
@@ -163,8 +159,8 @@ def tokenizer_of(
     limit = min(settings.max_tokens or config.max_tokens, config.max_tokens)
     if max_tokens is not None and not 3 <= max_tokens <= config.max_tokens:
         raise SettingsError(
-            f"max_tokens: expected a whole number from 3 to {config.max_tokens}, the longest "
-            f"text of {name}, found {max_tokens!r:.40}"
+            f"max_tokens: expected a whole number from 3 to {config.max_tokens}, the encoder's "
+            f"longest text, found {max_tokens!r:.40}"
         )
     tokenizer = load_tokenizer(folder, config.family, max_tokens or limit, settings.lower)
     backend = tokenizer.backend

@@ -103,7 +103,8 @@ class Smart(Regularizer, name="smart"):
 
     def normal(self, clean: CleanPass) -> Tensor:
         """Return normal noise (T, H) by example and step, whatever piece of a batch this is."""
-        batch, width = clean.batch, clean.model.bi_encoder.word_width
+        batch = clean.batch
+        width = clean.model.encoder.embeddings.word.weight.shape[1]
         lengths = batch.lengths.view(batch.texts, -1).numpy()  # (texts, B)
         drawn = []
         for row, tokens in zip(clean.part.indices, lengths.T, strict=True):

@@ -35,10 +35,6 @@ def terms(model, texts=TEXTS):
     return encoder_terms(model.encoder.config, int(model.tokenizer(texts).lengths.max()))
 
 
-def assert_unit(embeddings):
-    assert_near(np.linalg.norm(embeddings, axis=1), np.ones(len(embeddings)), embeddings.shape[1])
-
-
 def cosines(a, b):
     return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
 
@@ -74,16 +70,6 @@ def test_bfloat16_stays_close_and_leaves_the_encoder_as_it_was(bert_original, po
     assert cosines(full, half).min() >= 0.999
     assert model.training
     np.testing.assert_array_equal(model.encode(peer_models.SENTENCES), full)
-
-
-@pytest.mark.numeric
-def test_the_folder_determines_normalisation_by_default(tiny, tmp_path):
-    model = BiEncoder(tiny.encoder, tiny.tokenizer, normalize=True)
-    model.save_pretrained(tmp_path)
-    again = BiEncoder.from_pretrained(tmp_path)
-    assert again.normalize
-    assert_unit(again.encode(TEXTS))
-    assert np.array_equal(again.encode(TEXTS, normalize=False), tiny.encode(TEXTS))
 
 
 @pytest.mark.parametrize("window", [1, 7, 1000])
@@ -126,7 +112,7 @@ def test_transformers_and_we_find_the_same_model_in_a_saved_folder(tmp_path, kin
 def test_any_sequence_of_strings_is_encoded(tiny):
     column = pandas.Series(TEXTS, index=range(5, 5 + len(TEXTS)))
     expected = tiny.encode(TEXTS)
-    for sentences in (column, column.to_numpy(), tuple(TEXTS)):
+    for sentences in (column, column.to_numpy(), tuple(TEXTS), iter(TEXTS)):
         np.testing.assert_array_equal(tiny.encode(sentences), expected)
     with pytest.raises(TypeError, match="expected a list of strings, found one DataFrame"):
         tiny.encode(column.to_frame())
@@ -143,8 +129,6 @@ def test_the_row_of_a_wrong_text_is_named(tiny, value, monkeypatch):
 def test_wrong_arguments_are_refused(tiny):
     with pytest.raises(TypeError, match="expected a list of strings, found one str"):
         tiny.encode("one string")
-    with pytest.raises(TypeError, match="expected a list, found a generator: use encode_stream"):
-        tiny.encode(text for text in TEXTS)
     with pytest.raises(EncoderError, match="pooling: expected one of mean, cls, max, found 'sum'"):
         BiEncoder.from_pretrained("tiny", pooling="sum")
 
@@ -153,42 +137,26 @@ def test_wrong_arguments_are_refused(tiny):
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("kind", ["BertModel", "RobertaModel"])
-def test_sentence_transformers_opens_a_saved_folder(tmp_path, kind, pooling, normalize):
+def test_sentence_transformers_opens_a_saved_folder_and_saves_one(
+    tmp_path, kind, pooling, normalize
+):
     from sentence_transformers import SentenceTransformer
 
     peer_models.save(tmp_path / "original", kind)
-    loaded = BiEncoder.from_pretrained(tmp_path / "original")
-    loaded.tokenizer.backend.enable_truncation(20)
-    loaded.tokenizer.max_tokens = 20
-    model = BiEncoder(loaded.encoder, loaded.tokenizer, pooling, normalize)
+    model = BiEncoder.from_pretrained(tmp_path / "original", pooling, max_tokens=20)
+    model.normalize = normalize
     model.save_pretrained(tmp_path / "saved")
     peer = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
     assert peer.max_seq_length == 20
     theirs = peer.encode(peer_models.SENTENCES)
     np.testing.assert_allclose(model.encode(peer_models.SENTENCES), theirs, atol=TOLERANCE, rtol=0)
-    again = BiEncoder.from_pretrained(tmp_path / "saved")
-    assert (again.pooling, again.normalize, again.tokenizer.max_tokens) == (pooling, normalize, 20)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("lower", [True, False])
-def test_a_folder_that_sentence_transformers_saved(tmp_path, pooling, lower):
-    from sentence_transformers import SentenceTransformer, models
-
-    peer_models.save(tmp_path / "plain", lower=lower)
-    transformer = models.Transformer(str(tmp_path / "plain"), max_seq_length=21)
-    poolings = models.Pooling(32, pooling_mode=pooling)
-    peer = SentenceTransformer(modules=[transformer, poolings, models.Normalize()], device="cpu")
     peer.save(str(tmp_path / "theirs"))
-    model = BiEncoder.from_pretrained(tmp_path / "theirs")
-    assert (model.pooling, model.normalize, model.tokenizer.max_tokens) == (pooling, True, 21)
-    np.testing.assert_allclose(
-        model.encode(peer_models.SENTENCES),
-        peer.encode(peer_models.SENTENCES),
-        atol=TOLERANCE,
-        rtol=0,
-    )
+    for folder in ("saved", "theirs"):
+        again = BiEncoder.from_pretrained(tmp_path / folder)
+        settings = again.pooling, again.normalize, again.tokenizer.max_tokens
+        assert settings == (pooling, normalize, 20)
+        found = again.encode(peer_models.SENTENCES)
+        np.testing.assert_allclose(found, theirs, atol=TOLERANCE, rtol=0)
 
 
 def test_truncated_sentences_are_counted_in_one_warning(tiny, monkeypatch):

@@ -86,7 +86,7 @@ def test_words_are_initialised_from_vectors(vectors, tmp_path):
     assert weight[vocabulary["."]].tolist() == pytest.approx([0, 0, 0.01])
     assert weight[vocabulary["dog"]].std() > 0
     assert "elsewhere" not in vocabulary
-    assert (model.word_width, model.width) == (3, 8)
+    assert (weight.shape[1], model.width) == (3, 8)
 
 
 @pytest.mark.parametrize(

@@ -106,13 +106,12 @@ def test_a_damaged_pickle_is_refused(bert_folder, content, expected):
     assert expected in refusal(bert_folder)
 
 
-def template(name):
-    """A post-processor that begins single texts as usual, and pairs with a token of this name."""
-    first = [{"SpecialToken": {"id": one, "type_id": 0}} for one in ("[CLS]", name)]
-    single = [{"Sequence": {"id": "A", "type_id": 0}}]
-    known = {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}}
-    several = {"single": [first[0], *single], "pair": [first[1], *single, *single]}
-    return {"type": "TemplateProcessing", **several, "special_tokens": known}
+TEMPLATE = {  # a processor that begins a pair with a token without an id
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}],
+    "pair": [{"SpecialToken": {"id": "[NO]", "type_id": 0}}],
+    "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}},
+}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def template(name):
             lambda content: content["post_processor"].update(cls=["[CLS]", 400]),
             "tokenizer with 400",
         ),
-        (lambda content: content.update(post_processor=template("[NO]")), "token [NO] has no id"),
+        (lambda content: content.update(post_processor=TEMPLATE), "token [NO] has no id"),
         (lambda content: content["model"].update(unk_token="[NO]"), "Missing [UNK]"),
         (lambda content: content.update(post_processor=None), "that adds special tokens"),
     ],

@@ -67,19 +67,10 @@ def test_prefixes_of_other_models_and_their_heads_are_left_out(bert_folder, pref
     assert {*heads, *pooler} == {*model.skipped_tensors}
 
 
-def pickled(folder, content):
-    (folder / "model.safetensors").unlink()
-    torch.save(content, folder / "pytorch_model.bin")
-
-
 def renamed(tensors, names):
-    found = {}
-    for original, one in tensors.items():
-        name = original
-        for new, old in names.items():
-            name = name.replace(old, new)
-        found[f"bert.{name}"] = one
-    return found
+    for other, ours in names.items():
+        tensors = {name.replace(ours, other): one for name, one in tensors.items()}
+    return {f"bert.{name}": one for name, one in tensors.items()}
 
 
 STANFORD = dict([*OTHER_NAMES.items()][2:])
@@ -105,7 +96,8 @@ STATE = {  # what the course's code keeps beside the weights
 )
 def test_pickled_checkpoints_are_read(bert_folder, content):
     plain = weights(bert_folder)
-    pickled(bert_folder, content(plain))
+    (bert_folder / "model.safetensors").unlink()
+    torch.save(content(plain), bert_folder / "pytorch_model.bin")
     assert_loads_as(bert_folder, plain)
 
 
