@@ -82,8 +82,9 @@ class MultiTaskModel:
             precision: `fp32`, `bf16` or `auto`, as in `BiEncoder.encode`.
 
         Raises:
-            RunError: if a task is not in the run, or needs pairs and `texts` are single texts.
-            TypeError, ValueError: if `texts` are not all texts or all pairs.
+            RunError: if a task is not in the run, or needs pairs and `texts` are single texts, and
+                if `texts` are not all texts or all pairs.
+            TypeError: for anything but texts in an order.
 
         Warns:
             common.errors.Notice: with the number of rows that are longer than the encoder's limit
@@ -97,7 +98,7 @@ class MultiTaskModel:
         widths = {len(row) for row in rows} or {1}
         if len(widths) > 1 or not widths <= {1, 2}:
             found = " and ".join(map(str, sorted(widths)))
-            raise ValueError(f"texts: expected only texts or only pairs, found {found} in a row")
+            raise RunError(f"texts: expected only texts or only pairs, found {found} in a row")
         columns: Columns = list(zip(*rows, strict=True)) or [[]]
         for column in columns:
             check_texts(column)
