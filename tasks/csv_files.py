@@ -107,7 +107,7 @@ def delimiter_of(lines: Sequence[str], ending: str) -> str:
     comma = ending == ".csv" or (ending != ".tsv" and "," in header)
     usual = "," if comma and "\t" not in header else "\t"
     best, most = usual, 0.0
-    for one in ("|||", usual, *DELIMITERS):
+    for one in (one for one in ("|||", usual, *DELIMITERS) if one in header):
         seen = [line.replace(one, UNIT) for line in lines[:MOST_SEEN]]
         try:
             widths = [len(row) for row in csv.reader(seen, delimiter=UNIT) if row]

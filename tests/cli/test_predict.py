@@ -107,19 +107,6 @@ def test_columns_of_json_lines_may_have_any_type(predict, run_ok):
     assert found[2][:9] == [*[""] * 7, "5", "1"]
 
 
-def test_predict_reads_a_table_with_any_ending_as_training_does(cwd, run_ok):
-    name = "r.txt"
-    rows = [f'"fine, {number}",{"good" if number % 2 else "bad"}' for number in range(40)]
-    Path(name).write_text("\n".join(["text,mood", *rows]) + "\n")
-    task = ("--data-file", name, "--text", "text", "--labels", "m=mood")
-    run_ok("--mode", "single", *task, "--encoder", "tiny", "--epochs", "1", "--output", "o")
-    found = ("--mode", "predict", "--run", "o", "--input", name, "--column", "text")
-    run_ok(*found, "--output", "out.csv")
-    header, first, *more = read(Path("out.csv").read_text(), ",")
-    assert header[:3] == ["text", "mood", "m"]
-    assert (first[:2], len(more)) == (["fine, 0", "bad"], 39)
-
-
 def test_an_empty_side_of_a_pair_leaves_out_the_tasks_that_read_it(predict, run_ok):
     rows = ["a film to love,a cat,0", ",a cat,1", "dull,   ,1"]
     Path("l.csv").write_text("\n".join(["a,b,stars", *rows]) + "\n")

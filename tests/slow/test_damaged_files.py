@@ -71,6 +71,7 @@ def damaged(draw: st.DrawFn, content: bytes) -> bytes:
     return content
 
 
+@pytest.mark.filterwarnings("ignore::common.errors.Notice")
 @pytest.mark.parametrize("name", READERS)
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

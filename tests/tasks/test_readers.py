@@ -1,17 +1,14 @@
 """Examples of CS224N files: what is read, and what is refused in one line."""
 
-import csv
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks import build_task
-from tasks.csv_files import Layout
-from tasks.readers import LabelledFiles, clean_pair_text
+from tasks.readers import clean_pair_text
 from tasks.splits import normalise_text
 from tasks.tables import DataError
 
@@ -116,22 +113,6 @@ def test_pair_text_is_cleaned_as_the_starter_code_does(s):
         .split()
     )
     assert clean_pair_text(s) == reference
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=8))
-def test_what_the_csv_module_wrote_is_read_back(tmp_path, pairs):
-    path = tmp_path / "any.csv"
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL)
-        writer.writerow(["id", "a", "b"])
-        writer.writerows((str(i), *pair) for i, pair in enumerate(pairs))
-    files = LabelledFiles(
-        ({"dev": path.name, "test": path.name},), ("a", "b"), ("label",), float, str
-    )
-    files = replace(files, layout=Layout(quotes=True))
-    found = files.read(tmp_path, "test")
-    assert list(zip(*found.texts, strict=True)) == pairs
 
 
 A = ["0", "a", "one", "1"]

@@ -11,7 +11,6 @@ from pyarrow import parquet
 
 from common.errors import Notice
 from tasks.csv_files import Layout
-from tasks.own_tasks import task
 from tasks.tables import DataError, read_sentences, read_table
 
 TEXTS = ["A cat sleeps.", "Zoë, who said: “no”", 'a "quoted" word', "日本語 🙂"]
@@ -33,22 +32,7 @@ def test_lines_of_a_text_file_with_blank_ones(tmp_path):
     assert list(read_sentences(write(tmp_path / "no-ending", "one\ntwo\n"))) == ["one", "two"]
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.CSV"])
-def test_a_comma_separated_column(tmp_path, name):
-    rows = "".join(f'{i},"{text.replace(chr(34), chr(34) * 2)}"\n' for i, text in enumerate(TEXTS))
-    file = write(tmp_path / name, "\ufeffid,text\n" + rows + '\n9,"two\nlines"\n')
-    assert list(read_sentences(file, "text")) == [*TEXTS, "two\nlines"]
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_tabs_and_commas_with_any_line_ends(tmp_path, name, end):
-    file = write(tmp_path / name, end.join(["id\ttext", "0\ta, b", "1\tc", ""]))
-    assert list(read_sentences(file, "text")) == ["a, b", "c"]
-    file = write(tmp_path / "a.csv", end.join(["id,text", "1,a", '2,"b, c"', "3,d", ""]))
-    assert list(read_sentences(file, "text")) == ["a", "b, c", "d"]
-
-
+ZOE = [('Zoë: "no", yes', "1")]
 SEMICOLONS = "text;y\nI, like;3,5\nwell, ok;1.234\n;-1,25\n"
 LINES = [f"text {i},{'yn'[i % 2]}" for i in range(60)]
 SWALLOWED = ["text,y", *LINES[:9], '"great,y', *LINES[9:40], 'it is 5 feet 6",n', *LINES[40:]]
@@ -60,6 +44,7 @@ LETTERS = 'text,y\n"Dear sir,\nplease, help\nbye",y\n"a\n\nb, c\n\n\n\nd",n\n'
 @pytest.mark.parametrize(
     ("name", "content", "layout", "expected"),
     [
+        ("a.CSV", '\ufefftext,y\n"Zoë: ""no"", yes",1\n\n"a\nb",2', {}, [*ZOE, ("a\nb", "2")]),
         ("a.csv", "\n".join(SWALLOWED), {"quotes": False}, 62),
         ("a.csv", "\n".join(SWALLOWED), {"quotes": True}, 30),
         (
@@ -72,6 +57,8 @@ LETTERS = 'text,y\n"Dear sir,\nplease, help\nbye",y\n"a\n\nb, c\n\n\n\nd",n\n'
         ("a.csv", f"sep=;\r\n{SEMICOLONS}", {}, 3),
         ("a.csv", "text|y\na, b|1,5\nc|2", {}, [("a, b", "1,5"), ("c", "2")]),
         ("a.txt", 'text ||| y\na | "b ||| 1\nc|||2', {}, [('a | "b', "1"), ("c", "2")]),
+        ("a.txt", 'text,y\r"a, b",1\r', {}, [("a, b", "1")]),
+        ("a.csv", "text\ty\r\na, b\t1\r\n", {}, [("a, b", "1")]),
         ("a.txt", "text:y\na:1", {"delimiter": ":"}, [("a", "1")]),
         ("a.csv", "a,1\nb,2\n", {"header": ["text", "y"]}, [("a", "1"), ("b", "2")]),
         ("a.csv", "text,y\ncafé,1\n".encode("cp1252"), {"encoding": "cp1252"}, [("café", "1")]),
@@ -122,7 +109,7 @@ def test_faults_name_file_and_line(tmp_path, name, content, expected):
     assert "\n" not in message
 
 
-WORDS = ["a", "é", "日", "5,5", "-", "", "x; y", "b | c", "it's", "\u2028", "NaN", "\0", "#"]
+WORDS = ["a", "é", "日", "5,5", "-", "", "x; y", "b | c", "it's", "\u2028", "NaN", "\0", "\x1f"]
 
 
 @pytest.mark.filterwarnings("ignore::common.errors.Notice")
@@ -157,26 +144,43 @@ def test_odd_small_tables_have_all_their_rows_or_one_line(tmp_path, seed):
         assert found == labels
 
 
-ROWS = {"t": [f"text {i}" for i in range(20)], "y": [i % 2 for i in range(20)]}
-
-
-def test_a_parquet_file(tmp_path):
+def test_a_parquet_file_has_the_names_of_classes(tmp_path):
     features = datasets.Features(
-        t=datasets.Value("string"), y=datasets.ClassLabel(names=["no", "yes"])
+        t=datasets.Value("string"),
+        y=datasets.ClassLabel(names=["no", "yes"]),
+        z=datasets.List(datasets.ClassLabel(names=["a", "b"])),
     )
-    datasets.Dataset.from_dict(ROWS, features=features).to_parquet(tmp_path / "d.parquet")
-    found = task("m", train=tmp_path / "d.parquet", text="t", label="y")
-    assert found.labels == ("no", "yes")
-    task_of, splits = found.build(), ("train", "dev", "test")
-    assert sum(len(task_of.read(tmp_path, split)) for split in splits) == 20
+    rows = {"t": ["one", "two", "three"], "y": [1, 0, None], "z": [[1], [], [0, 1]]}
+    datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "d.parquet")
+    table = read_table(tmp_path / "d.parquet")
+    assert [row["z"] for _, row in table.rows] == [["b"], [], ["a", "b"]]
+    assert read(table.path, "t", "y") == [("one", "yes"), ("two", "no"), ("three", "")]
 
 
 def test_numbers_dates_and_missing_values_become_text(tmp_path):
     moments = pyarrow.array([datetime(2024, 1, 31), None], pyarrow.timestamp("s"))
     table = {"a": [1.5, 2.0], "b": [True, None], "c": [Decimal("1.50"), None], "d": moments}
     parquet.write_table(pyarrow.table(table), tmp_path / "d.parquet")
-    found = [row for _, row in read_table(tmp_path / "d.parquet").fields([*table])]
-    assert found == [
-        {"a": "1.5", "b": "1", "c": "1.50", "d": "2024-01-31 00:00:00"},
-        {"a": "2", "b": "", "c": "", "d": ""},
-    ]
+    found = read(tmp_path / "d.parquet", *table)
+    assert found == [("1.5", "1", "1.50", "2024-01-31 00:00:00"), ("2", "", "", "")]
+
+
+BYTES = pyarrow.array([b"\xff\xfe"])
+
+
+@pytest.mark.parametrize(
+    ("column", "about"),
+    [
+        (pyarrow.array([10**12], pyarrow.timestamp("s")), b"{}"),
+        (pyarrow.Array.from_buffers(pyarrow.string(), 1, BYTES.buffers()), b"{}"),
+        (BYTES, b"\xff"),
+        (["a"], b'{"info": 5}'),
+        (["a"], b'{"info": {"features": {"t": {"names": 5, "_type": "ClassLabel"}}}}'),
+    ],
+)
+def test_odd_dates_bytes_and_metadata_of_parquet_are_refused_in_one_line(tmp_path, column, about):
+    table = pyarrow.table({"t": column}).replace_schema_metadata({b"huggingface": about})
+    parquet.write_table(table, tmp_path / "d.parquet")
+    with pytest.raises(DataError, match=r"d\.parquet: cannot be read as Parquet: ") as error:
+        read_table(tmp_path / "d.parquet")
+    assert len(str(error.value).splitlines()) == 1
