@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from common.errors import Notice, RunError, SettingsError
+from common.progress import bar
 from common.text import suggestion
 from minbert.batching import TokenLists, concatenated
 from minbert.bi_encoder import WINDOW, BiEncoder
@@ -73,6 +74,7 @@ class MultiTaskModel:
         texts: Sequence[str] | Sequence[Sequence[str]],
         tasks: Sequence[str] | None = None,
         precision: str = "fp32",
+        progress: bool = False,
     ) -> dict[str, Prediction]:
         """Return the predictions by task.
 
@@ -80,6 +82,7 @@ class MultiTaskModel:
             texts: n texts, or n pairs; tasks of single texts read the first text of a pair.
             tasks: tasks of the run to predict; by default all that can read such texts.
             precision: `fp32`, `bf16` or `auto`, as in `BiEncoder.encode`.
+            progress: whether to show a progress bar on standard error.
 
         Raises:
             RunError: if a task is not in the run, or needs pairs and `texts` are single texts, and
@@ -103,10 +106,12 @@ class MultiTaskModel:
         for column in columns:
             check_texts(column)
         names = self.chosen(tasks, len(columns))
-        parts = [
-            self.predict_window([one[begin : begin + WINDOW] for one in columns], names, precision)
-            for begin in range(0, max(1, len(rows)), WINDOW)
-        ]
+        parts = []
+        with bar("predict", "row", len(rows) if progress else None) as shown:
+            for begin in range(0, max(1, len(rows)), WINDOW):
+                window = [one[begin : begin + WINDOW] for one in columns]
+                parts.append(self.predict_window(window, names, precision))
+                shown.update(len(window[0]))
         result = {name: joined([found[name] for found in parts]) for name in names}
         empty, cut = (int(rows_with(mark, result.values()).sum()) for mark in ("empty", "cut"))
         warn_of_truncation(cut, len(rows), "rows", self.model.bi_encoder.tokenizer.max_tokens)

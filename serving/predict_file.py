@@ -5,16 +5,13 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TextIO
 
 from common.errors import escape_unsafe
-from common.progress import bar
-from minbert.bi_encoder import WINDOW
-from minbert.sentences import windows
-from minbert.tokenizer import warn_of_truncation
 from serving.model import MultiTaskModel
-from serving.prediction import EMPTY_TEXT, Prediction, rows_with, warn_of_empty_texts
+from serving.prediction import EMPTY_TEXT, Prediction, rows_with
 from tasks.csv_files import Layout
 from tasks.own_tasks import TEXTS
 from tasks.tables import DataError, decoded, read_sentences, read_table, shown
@@ -76,33 +73,22 @@ def predict_rows(
     prediction is missing, or is one from a part of a text. Warn of empty and of cut texts as
     `MultiTaskModel.predict` does.
     """
-    writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-    empty, cut, begun = 0, 0, False
-    with bar("predict", "row", None if file is sys.stdout else len(rows)) as progress:
-        for window in windows(rows, WINDOW, lambda row: sum(map(len, row[1]))):
-            columns = list(zip(*(texts for texts, _ in window), strict=True))
-            names = model.chosen(tasks, len(columns))
-            found = model.predict_window(columns, names, precision)
-            marks = {mark: rows_with(mark, found.values()) for mark in ("empty", "cut")}
-            lines: list[Sequence[Any]] = []
-            if not begun:
-                new = new_columns(found, probabilities) + ["reason"] * reasons
-                lines.append(with_new_columns(header, new))
-                begun = True
-            for place, (_, fields) in enumerate(window):
-                line = [*fields, *predicted_fields(found, place, probabilities)]
-                if reasons:
-                    words = {EMPTY_TEXT: marks["empty"][place], "cut": marks["cut"][place]}
-                    line.append("; ".join(word for word, marked in words.items() if marked))
-                lines.append(line)
-            if file.isatty():
-                lines = [[escape_unsafe(str(field)) for field in line] for line in lines]
-            writer.writerows(lines)
-            file.flush()
-            empty, cut = empty + int(marks["empty"].sum()), cut + int(marks["cut"].sum())
-            progress.update(len(window))
-    warn_of_truncation(cut, len(rows), "rows", model.model.bi_encoder.tokenizer.max_tokens)
-    warn_of_empty_texts(empty, len(rows))
+    if not rows:
+        return
+    texts = [tuple(texts) for texts, _ in rows]
+    found = model.predict(texts, tasks, precision, progress=file is not sys.stdout)
+    empty, cut = (rows_with(mark, found.values()) for mark in ("empty", "cut"))
+    new = new_columns(found, probabilities) + ["reason"] * reasons
+    lines: list[Sequence[Any]] = [with_new_columns(header, new)]
+    for place, (_, fields) in enumerate(rows):
+        line = [*fields, *predicted_fields(found, place, probabilities)]
+        if reasons:
+            words = {EMPTY_TEXT: empty[place], "cut": cut[place]}
+            line.append("; ".join(word for word, marked in words.items() if marked))
+        lines.append(line)
+    if file.isatty():
+        lines = [[escape_unsafe(str(field)) for field in line] for line in lines]
+    csv.writer(file, delimiter=separator, lineterminator="\n").writerows(lines)
 
 
 def new_columns(found: Mapping[str, Prediction], probabilities: bool) -> list[str]:
@@ -121,11 +107,9 @@ def with_new_columns(header: Sequence[str], new: Sequence[str]) -> list[str]:
     """
     found = list(header)
     for name in new:
-        free, number = name, 1
-        while free in found:
-            free = f"{name} (predicted{f' {number}' if number > 1 else ''})"
-            number += 1
-        found.append(free)
+        others = (f"{name} (predicted {number})" for number in count(2))
+        several = chain([name, f"{name} (predicted)"], others)
+        found.append(next(one for one in several if one not in found))
     return found
 
 

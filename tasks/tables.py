@@ -20,6 +20,7 @@ from common.text import all_names
 from tasks.csv_files import Layout, Rows, parse
 
 JSON, PARQUET = (".json", ".jsonl"), ".parquet"
+USUAL = Layout()
 TABLES = (".csv", ".tsv", *JSON, PARQUET)
 SPLITS = {  # names of files and in columns
     **{"train": "train", "dev": "dev", "validation": "dev", "valid": "dev", "val": "dev"},
@@ -86,7 +87,7 @@ class Table(NamedTuple):
                 raise DataError(f"{self.path}, line 1: expected a column {name!r}, found {found}")
 
 
-def read_table(path: Path, layout: Layout | None = None) -> Table:
+def read_table(path: Path, layout: Layout = USUAL) -> Table:
     """Read a file.
 
     The delimiter of text is recognised, and said if it is unusual: commas in a file that ends in
@@ -94,7 +95,7 @@ def read_table(path: Path, layout: Layout | None = None) -> Table:
     one. Files that end in .json or .jsonl have one object per line, or an array of objects. Raise
     DataError with file and line.
     """
-    layout, ending = layout or Layout(), path.suffix.lower()
+    ending = path.suffix.lower()
     if ending == PARQUET:
         return read_parquet(path)
     content = "".join(text for _, text in lines_of(path, layout.encoding))
@@ -109,14 +110,11 @@ def read_table(path: Path, layout: Layout | None = None) -> Table:
     return Table(path, columns, rows, delimiter)
 
 
-def read_sentences(
-    path: Path, column: str | None = None, layout: Layout | None = None
-) -> Iterator[str]:
+def read_sentences(path: Path, column: str | None = None, layout: Layout = USUAL) -> Iterator[str]:
     """Return the texts in a column of a table, or without a `column` the lines of a text file.
 
     A text file is not held in memory. Blank lines are sentences too.
     """
-    layout = layout or Layout()
     if column is not None:
         return (row[column] for _, row in read_table(path, layout).fields([column]))
     if path.suffix.lower() in TABLES:
