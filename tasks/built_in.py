@@ -125,8 +125,7 @@ class STS(TaskOptions, name="sts"):
     """Similarity of two sentences from 0 to 5 (semantic textual similarity).
 
     The activation is applied to the cosine: `relu` as in BEES, section 6, where `sigmoid` is its
-    Table 4. docs/bees.md has what we measured. With `pair` "joint" the head is a regression on the
-    embedding of both sentences.
+    Table 4. With `pair` "joint" the head is a regression on the embedding of both sentences.
     """
 
     head: Literal["hidden", "cosine"] = setting(
