@@ -15,8 +15,7 @@ from common.errors import SettingsError
 from common.settings import Count, methods
 from common.yaml_files import read_settings
 from losses.objectives import PretrainObjective
-from multitask.control import RunControl
-from multitask.runs import Run, default_folder
+from multitask.runs import Run, RunControl, default_folder
 from multitask.settings.config import RunConfig, as_mapping, merged, with_defaults
 from multitask.settings.from_flags import nested
 from multitask.settings.run_settings import SUPERVISED, RunSettings

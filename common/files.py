@@ -16,7 +16,7 @@ from common.errors import EncoderError, UserError
 
 STATE = "state.json"  # of a complete checkpoint: what it is, and the checksums of its files
 EXPORTED = "run.json"  # the settings of an exported run, whose config.json is the encoder's
-HEADS, BRANCHES = "heads.safetensors", "branches.safetensors"  # of a checkpoint or an export
+HEADS = "heads.safetensors"  # of a checkpoint or an export
 
 
 def is_run(config: Mapping[str, Any]) -> bool:

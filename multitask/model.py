@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from common.errors import RunError, SettingsError, one_line
-from common.files import BRANCHES, HEADS
+from common.files import HEADS
 from minbert.batching import Batch
 from minbert.bi_encoder import BiEncoder
 from minbert.bilstm import BiLSTM
@@ -136,16 +136,15 @@ class EncoderWithHeads(nn.Module):
             self.bi_encoder.eval()
         return self
 
-    def files_of_tasks(self) -> dict[str, nn.ModuleDict]:
-        """Return the modules of single tasks by the name of their file."""
-        return {HEADS: self.heads, **({BRANCHES: self.branches} if self.branches else {})}
+    def of_tasks(self) -> nn.ModuleDict:
+        """Return what belongs to single tasks: heads, and branches, if there are any."""
+        return nn.ModuleDict({"heads": self.heads, "branches": self.branches})
 
     def save(self, folder: Path) -> None:
         """Save the encoder in the format of transformers, heads and branches in the same folder."""
         self.bi_encoder.save_pretrained(folder)
-        for file, modules in self.files_of_tasks().items():
-            tensors = {name: value.contiguous() for name, value in modules.state_dict().items()}
-            save_tensors(tensors, folder / file)
+        tensors = self.of_tasks().state_dict()
+        save_tensors({name: one.contiguous() for name, one in tensors.items()}, folder / HEADS)
 
     def load(self, folder: Path) -> None:
         """Load weights that `save` wrote for the same encoder, heads and branches."""
@@ -155,26 +154,30 @@ class EncoderWithHeads(nn.Module):
 
     def load_heads(self, folder: Path) -> None:
         """Load only heads and branches; raise RunError if they cannot be used."""
-        for file, modules in self.files_of_tasks().items():
-            try:
-                modules.load_state_dict(read_task_modules(modules, folder / file))
-            except RuntimeError as error:
-                raise RunError(f"{folder / file}: {one_line(str(error))}") from error
+        try:
+            self.of_tasks().load_state_dict(self.read_heads(folder))
+        except RuntimeError as error:
+            raise RunError(f"{folder / HEADS}: {one_line(str(error))}") from error
 
     def load_matching(self, folder: Path) -> list[str]:
         """Load the heads and branches whose shapes match; return the tasks whose heads did."""
-        taken = {}
-        for file, modules in self.files_of_tasks().items():
-            there = (folder / file).exists()
-            saved = read_task_modules(modules, folder / file) if there else {}
+        saved, taken = self.read_heads(folder), []
+        for kind, modules in (("heads", self.heads), ("branches", self.branches)):
             for name, module in modules.items():
-                start = f"{name}."
+                start, known = f"{kind}.{name}.", module.state_dict()
                 own = {k.removeprefix(start): v for k, v in saved.items() if k.startswith(start)}
-                shapes = {key: value.shape for key, value in module.state_dict().items()}
-                if own and {key: value.shape for key, value in own.items()} == shapes:
+                shapes = [{key: one.shape for key, one in many.items()} for many in (own, known)]
+                if own and shapes[0] == shapes[1]:
                     module.load_state_dict(own)
-                    taken[name] = file
-        return [name for name in self.heads if name in taken]
+                    taken += [name] if kind == "heads" else []
+        return taken
+
+    def read_heads(self, folder: Path) -> dict[str, Tensor]:
+        """Return the tensors of heads and branches; raise RunError if one is unusable."""
+        saved = read_tensors(folder / HEADS, RunError)
+        weights = [n for n, one in self.of_tasks().state_dict().items() if one.is_floating_point()]
+        check_weights({n: saved[n] for n in weights if n in saved}, folder / HEADS, RunError)
+        return saved
 
 
 @contextmanager
@@ -183,11 +186,3 @@ def initial_weights(purpose: str) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(crc32(purpose.encode()))  # the generator takes at most 32 bits
         yield
-
-
-def read_task_modules(modules: nn.ModuleDict, file: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file of modules by task; raise RunError if unusable."""
-    saved = read_tensors(file, RunError)
-    weights = [n for n, value in modules.state_dict().items() if value.is_floating_point()]
-    check_weights({n: saved[n] for n in weights if n in saved}, file, RunError)
-    return saved

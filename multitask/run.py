@@ -15,7 +15,6 @@ from common.errors import RunError, SettingsError
 from common.files import write_json
 from common.text import all_names, counted
 from multitask.assembly import assemble, soft_targets, with_precision
-from multitask.control import RunControl
 from multitask.distributed import Processes, connected_processes
 from multitask.loop.evaluation import evaluate, score_split
 from multitask.loop.telemetry import read_steps, summary
@@ -30,7 +29,7 @@ from multitask.run_folder import (
     locked,
     write_predictions,
 )
-from multitask.runs import CALIBRATION, Run
+from multitask.runs import CALIBRATION, Run, RunControl
 from multitask.settings.config import RunConfig
 from multitask.settings.run_settings import TRAINING_MODES
 from tasks.calibration import calibrate

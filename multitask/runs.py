@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +19,6 @@ from common.files import (
     read_state,
 )
 from common.settings import as_json, convert, default_of, methods, short
-from multitask.control import RunControl
 from multitask.run_json import read_run_json
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
@@ -32,6 +31,26 @@ CHECKPOINT = re.compile(r"(?:best|last)(?:-[0-9]{4,})?")
 CALIBRATION = "calibration.json"  # in an exported folder, too
 # Settings that tables show in separate columns, or that do not affect the result.
 SHOWN = ("mode", "tasks", "seed", "data", "device", "output", "members", "method")
+
+
+@dataclass(frozen=True)
+class RunControl:
+    """How a run is executed, which does not change its results.
+
+    `checkpoint_every` is a number of steps; other checkpoints are written every ten minutes and
+    after each evaluation. `callbacks` are as in `train`.
+    """
+
+    resume: bool = False
+    overwrite: bool = False
+    checkpoint_every: int | None = None
+    command: str | None = None  # command line, stored with the metrics
+    callbacks: tuple[Any, ...] = ()
+    tensorboard: bool = True  # store curves
+
+    def __post_init__(self) -> None:
+        if self.resume and self.overwrite:
+            raise SettingsError("resume and overwrite: expected at most one of them")
 
 
 class Run:
@@ -193,9 +212,11 @@ def train(
         folder: folder of the run; None for one under `runs/`, named after the configuration.
         resume: continue an unfinished run.
         overwrite: start again in a folder that holds a run.
-        callbacks: functions that are called with a `multitask.control.EpochEnd` after each
-            evaluation on dev, or objects with other hooks, too: see `multitask.control`. They do
-            not change the run's folder.
+        callbacks: objects with one or both of these methods, or functions, which are such an
+            `on_epoch_end`. The first of several processes calls them.
+            `on_scalars(values, step)`: every ten steps, and after each evaluation on dev.
+            `on_epoch_end(trainer)`: after each evaluation; `trainer.progress.history` has the dev
+            metrics so far, and `trainer.model` is the model in training.
 
     Raises:
         common.errors.UserError: one line that says what was expected; its subclasses name the
@@ -267,8 +288,8 @@ def other_than_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
             usual = {} if cls is None else {f.name: as_json(default_of(f)) for f in fields(cls)}
             if key != "regularizers" and name != (plain[key] or {}).get("name"):
                 found[key] = name
-            set_ones = {k: v for k, v in one.items() if k != "name" and v != usual.get(k)}
-            found |= {f"{name} {k}": v for k, v in set_ones.items()}
+            usual["name"] = name
+            found |= {f"{name} {k}": v for k, v in one.items() if v != usual.get(k)}
     return found
 
 

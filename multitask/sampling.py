@@ -17,19 +17,15 @@ from common.random_generators import generator
 from common.settings import AtLeastOne, Count, Name, Settings, setting
 
 
-def power_probabilities(
-    sizes: Sequence[float], alpha: float, cap: float | None = None
-) -> np.ndarray:
-    """Return the probability of each task, proportional to min(N_i, cap)^alpha; float64 (tasks,).
+def power_probabilities(sizes: Sequence[float], alpha: float) -> np.ndarray:
+    """Return the probability of each task, proportional to N_i^alpha; float64 (tasks,).
 
     `sizes` are N in examples. alpha = 1 is proportional sampling, 1/2 the square root, 0 uniform,
-    1/T temperature T. A cap limits a very large task (Raffel et al., 2020, section 3.5.2).
+    1/T temperature T.
     """
     counts = np.asarray(sizes, np.float64)
-    if counts.ndim != 1 or not len(counts) or not np.all(counts > 0):
+    if not (counts > 0).all():
         raise ValueError(f"sizes: expected positive numbers of examples, found {list(sizes)}")
-    if cap is not None:
-        counts = np.minimum(counts, cap)
     weights = (counts / counts.max()) ** alpha
     return weights / weights.sum()
 
@@ -147,15 +143,14 @@ class SquareRoot(Sampler, name="square-root"):
 
 
 class Temperature(Sampler, name="temperature"):
-    """Probabilities proportional to min(size, cap)^(1/T) (Raffel et al., 2020)."""
+    """Probabilities proportional to size^(1/T) (Raffel et al., 2020)."""
 
     temperature: AtLeastOne = setting(
         5.0, help="T of size^(1/T)", source="Arivazhagan et al., 2019", metavar="T"
     )
-    size_cap: Count | None = setting(None, help="count a task as at most N examples", flag=False)
 
     def probabilities(self, work: Workload, epoch: int) -> np.ndarray:
-        return power_probabilities(work.sizes, 1 / self.temperature, self.size_cap)
+        return power_probabilities(work.sizes, 1 / self.temperature)
 
 
 class Uniform(Sampler, name="uniform"):

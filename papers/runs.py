@@ -17,9 +17,8 @@ from common.errors import UserError
 from common.files import file_lock, remove
 from common.text import counted
 from ensemble.runs import ensemble_runs
-from multitask.control import RunControl
 from multitask.run import complete
-from multitask.runs import Run
+from multitask.runs import Run, RunControl
 from multitask.settings.config import RunConfig
 from papers.paper import Cell, Paper
 from papers.store import OVERALL, Figure, Store

@@ -17,8 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from common.settings import short
-from multitask.control import RunControl
 from multitask.run import complete
+from multitask.runs import RunControl
 from multitask.settings.config import RunConfig, merged
 from serving.model import load
 from serving.prediction import Prediction

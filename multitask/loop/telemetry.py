@@ -38,28 +38,27 @@ class Telemetry:
         self._recent: dict[str, list[float]] = {}  # values since the last point
         self._step = 0
 
-    def forget_after(self, step: int) -> bool:
-        """Remove the lines after `step`, at which a run is resumed; return if there was a file."""
+    def forget_after(self, step: int) -> None:
+        """Remove the lines after `step`, at which a run is resumed."""
         self.first_step = step + 1
         if self.folder is None or not self.file.exists():
-            return False
+            return
         check_regular(self.file, RunError)
         kept = self.file.read_bytes().splitlines(keepends=True)[:step]
         if len(kept) < step:
             raise RunError(f"{self.file}: expected {step} steps, found {len(kept)}: it is damaged")
         with atomic_path(self.file) as new:
             new.write_bytes(b"".join(kept))
-        return True
 
     def step(self, step: int, result: StepResult, figures: Mapping[str, float]) -> None:
         """Write one step; `figures` are further values of it, such as the norm of the gradient."""
         if self.folder is None:
             return
-        line = step_line(result) | {"step": step} | dict(figures)
+        line = step_line(result) | dict(figures)
         if self._lines is None:
             self._lines = self.file.open("a")
-        self._lines.write(json.dumps(line) + "\n")
-        for name, value in curves(line, figures).items():
+        self._lines.write(json.dumps({"step": step} | line) + "\n")
+        for name, value in numbers(line, "train/"):
             self._recent.setdefault(name, []).append(value)
         self._step = step
         if step % LOG_EVERY == 0:
@@ -112,18 +111,13 @@ def read_steps(file: Path) -> Iterator[dict[str, Any]]:
             yield line
 
 
-def curves(line: Line, figures: Mapping[str, float]) -> dict[str, float]:
-    """Return the points of curves by name: train/sst/loss, train/sst and qqp/cosine, ..."""
-    points = {
-        f"train/{name}/{kind}": value
-        for kind, many in (("loss", "losses"), ("weight", "weights"), ("cosine", "cosines"))
-        for name, value in line[many].items()
-    }
-    for layer, pairs in line.get("layers", {}).items():
-        points |= {f"layers/{pair}/{layer}": value for pair, value in pairs.items()}
-    if line["cosines"]:
-        points["train/conflict_rate"] = line["conflict_rate"]
-    return points | {f"train/{name}": value for name, value in figures.items()}
+def numbers(line: Line, prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the numbers of a line with the names of their curves, such as train/losses/sst."""
+    for name, value in line.items():
+        if isinstance(value, Mapping):
+            yield from numbers(value, f"{prefix}{name}/")
+        elif not isinstance(value, str):
+            yield prefix + name, value
 
 
 def step_line(result: StepResult) -> dict[str, Any]:

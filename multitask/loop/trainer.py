@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from torch.nn.utils import clip_grad_norm_
 from common.environment import now
 from common.errors import RunError
 from common.progress import bar
-from multitask.control import EpochEnd, RunControl
 from multitask.distributed import Processes
 from multitask.loop.batches import BatchStream, build_plan, make_pass, next_batches
 from multitask.loop.evaluation import Metrics, evaluate, selection_score
@@ -24,7 +22,7 @@ from multitask.loop.step import StepGradient, StepResult
 from multitask.loop.telemetry import LOG_EVERY, MEASURE_EVERY, Telemetry
 from multitask.model import EncoderWithHeads
 from multitask.run_folder import load_last, save, save_last
-from multitask.runs import Run
+from multitask.runs import Run, RunControl
 from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.data import Splits
@@ -180,27 +178,16 @@ class Trainer:
         self.telemetry.draw(points | {"dev/selection_score": score}, progress.step)
         counts = {"epoch": progress.epoch, "step": progress.step, "selection_score": score}
         progress.history.append(counts | {"dev": metrics | overall(metrics)})
-        if better := score > progress.best_score or self.config.keep == "last":
+        if score > progress.best_score or self.config.keep == "last":
             progress.best_score, progress.best_epoch = score, progress.epoch
             self.best_dev = metrics, scores
             if self.processes.first:
                 save(Run(self.folder), "best", self.model.save, {})
         self.save()
-        end = EpochEnd(
-            epoch=progress.epoch,
-            epochs=self.config.epochs,
-            step=progress.step,
-            seconds=progress.seconds,
-            metrics=deepcopy(progress.history[-1]["dev"]),
-            score=score,
-            better=better,
-            folder=self.folder,
-            model=self.model,
-        )
         for one in self.callbacks:
             call = getattr(one, "on_epoch_end", None if hasattr(one, "on_scalars") else one)
             if call is not None:
-                call(end)
+                call(self)
         self.processes.gather(None)  # all processes wait for the checkpoint and the callbacks
 
     def save(self) -> None:
@@ -214,8 +201,7 @@ class Trainer:
         """Restore the last checkpoint; False without any, RunError if it cannot be used."""
         state = load_last(Run(self.folder), self.model, self.optimizer)
         if state is None:
-            if self.telemetry.forget_after(0):  # of a run that ended before its first checkpoint
-                print("no checkpoint to resume from: the run starts again", flush=True)
+            self.telemetry.forget_after(0)  # of a run that ended before its first checkpoint
             return False
         self.load_state_dict(state)
         if self.progress.best_epoch:

@@ -8,9 +8,8 @@ import pytest
 
 from common.errors import RunError
 from common.files import read_state
-from multitask.control import RunControl
 from multitask.loop.step import StepGradient
-from multitask.runs import Run
+from multitask.runs import Run, RunControl
 
 INF = float("inf")
 

@@ -62,3 +62,26 @@ def test_the_state_of_a_combiner_is_kept(tmp_path):
     drawn.random(len(steps))
     again.load_state_dict(stored)
     assert again.state["generator"].random() == drawn.random()
+
+
+class Recorder:
+    """Keep what each hook receives."""
+
+    def __init__(self):
+        self.curves, self.epochs = {}, []
+
+    def on_scalars(self, values, step):
+        self.curves |= {(name, step): value for name, value in values.items()}
+
+    def on_epoch_end(self, trainer):
+        self.epochs.append((trainer.progress.epoch, trainer.progress.step))
+
+
+def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
+    recorder, widths = Recorder(), []
+    several = [recorder, lambda trainer: widths.append(trainer.model.bi_encoder.width)]
+    run = train(ONE.changed(epochs=3), tmp_path / "run", callbacks=several)
+    assert recorder.epochs == [(1, 1), (2, 2), (3, 3)]
+    assert widths == [32] * 3
+    last = run.metrics["history"][-1]
+    assert recorder.curves["dev/sts/pearson", 3] == last["dev"]["sts"]["pearson"]

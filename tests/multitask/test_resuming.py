@@ -11,11 +11,10 @@ from plain import built_in
 
 from multitask import task
 from multitask.combiners import Combiner
-from multitask.control import RunControl
 from multitask.loop.telemetry import read_steps
 from multitask.loop.trainer import Trainer
 from multitask.regularizers import Smart
-from multitask.runs import Run
+from multitask.runs import Run, RunControl
 from multitask.sampling import FirstThenJoint, Sampler
 
 STEPS = 4  # an epoch
@@ -134,14 +133,13 @@ def test_checkpoints_are_written_at_the_requested_interval(make_trainer, monkeyp
     assert [one.name for one in Run(trainer.folder).checkpoints("last")] == ["last-0003"]
 
 
-def test_a_run_that_ended_before_its_first_checkpoint_restarts(make_trainer, capsys):
+def test_a_run_that_ended_before_its_first_checkpoint_restarts(make_trainer):
     make_trainer("whole", epochs=1, steps_per_epoch=STEPS).fit()
     broken = make_trainer("run", epochs=1, steps_per_epoch=STEPS)
     broken.train_epoch(1)
     broken.telemetry.close()  # killed in the first write: steps, and no checkpoint
     again = make_trainer("run", epochs=1, steps_per_epoch=STEPS)
     assert not again.resume()
-    assert "no checkpoint to resume from: the run starts again" in capsys.readouterr().out
     again.fit()
     expected = again.folder.parent / "whole" / "telemetry.jsonl"
     assert again.telemetry.file.read_bytes() == expected.read_bytes()

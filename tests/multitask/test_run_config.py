@@ -129,9 +129,9 @@ def test_a_changed_configuration_keeps_the_settings_of_its_methods():
     before = RunConfig(tasks=("sst",), objective="simcse", optimizer={"lr": 1e-3})
     assert before.optimizer == AdamW(lr=1e-3)
     assert before.changed(optimizer={"head_lr": 2e-3}).optimizer == AdamW(lr=1e-3, head_lr=2e-3)
-    drawn = RunConfig(**ALL, sampling=Temperature(temperature=3, size_cap=10))
+    drawn = RunConfig(**ALL, sampling=Temperature(temperature=3))
     again = drawn.changed(sampling={"temperature": 4})
-    assert again.sampling == Temperature(temperature=4, size_cap=10)
+    assert again.sampling == Temperature(temperature=4)
     assert drawn.changed(sampling="annealed").sampling.name == "annealed"
 
 

@@ -66,11 +66,11 @@ def test_every_step_is_a_line_and_every_tenth_a_point_of_their_mean(tmp_path):
     assert [line["step"] for line in lines] == list(range(1, 26))
     assert [line["losses"]["a"] for line in lines] == list(range(1, 26))
     assert lines[0]["gradient_norm"] == 3.0
-    assert points(tmp_path, "train/a/loss") == {10: 5.5, 20: 15.5, 25: 23.0}
-    assert points(tmp_path, "train/b/weight")[10] == 1.5
-    assert points(tmp_path, "train/a and b/cosine")[25] == pytest.approx(-0.474, abs=1e-3)
+    assert points(tmp_path, "train/losses/a") == {10: 5.5, 20: 15.5, 25: 23.0}
+    assert points(tmp_path, "train/weights/b")[10] == 1.5
+    assert points(tmp_path, "train/cosines/a and b")[25] == pytest.approx(-0.474, abs=1e-3)
     assert points(tmp_path, "train/conflict_rate") == {10: 1, 20: 1, 25: 1}
-    assert points(tmp_path, "layers/a and b/embeddings")[10] == -0.5
+    assert points(tmp_path, "train/layers/embeddings/a and b")[10] == -0.5
 
 
 def test_resuming_drops_the_lines_after_the_checkpoint(tmp_path):

@@ -86,7 +86,6 @@ def test_an_export_of_a_task_has_its_layers_its_head_and_its_scores_only(branche
         export(branched, folder, "transformers", task=task)
         alone = load(folder)
         assert (alone.tasks, alone.config.branch) == ((task,), None)
-        assert not (folder / "branches.safetensors").exists()
         expected = model.predict(PAIRS, [task])[task].values
         assert_near(alone.predict(PAIRS)[task].values, expected, terms_of(model))
         texts_of[task] = BiEncoder.from_pretrained(folder).encode(TEXTS)
