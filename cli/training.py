@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.flags import LAYOUT, LAYOUT_KEYS, SEVERAL, USE, Parser, path, typed
-from common.entry_point import command_line, program_command
+from common.entry_point import program_command
 from common.errors import SettingsError
 from common.settings import Count, methods
 from common.yaml_files import read_settings
@@ -169,7 +169,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
 
 def train_one(config: RunConfig, folder: Path, args: argparse.Namespace) -> None:
     """Train a run in its folder and print its metrics; a finished run is only printed."""
-    control = RunControl(args.resume, args.overwrite, args.checkpoint_every, command=command_line())
+    control = RunControl(args.resume, args.overwrite, args.checkpoint_every)
     if args.resume and not folder.exists():
         print(f"--resume: found no run in {folder}; it starts from the beginning", flush=True)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import warnings
@@ -91,8 +90,3 @@ def program_command() -> list[str]:
     if program() == "minbert":
         return ["minbert"]
     return [sys.orig_argv[0], sys.argv[0] if Path(sys.argv[0]).name == "run.py" else "run.py"]
-
-
-def command_line() -> str:
-    """Return the command that started this program."""
-    return shlex.join([*program_command(), *sys.argv[1:]])

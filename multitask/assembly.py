@@ -115,7 +115,7 @@ def load_trained(
 def with_precision(config: RunConfig, began: str | None = None) -> tuple[RunConfig, str | None]:
     """Return the configuration with a precision in place of `auto`, and a line about the choice.
 
-    It is one that encoder and methods allow, or that with which the run `began`, perhaps on another
+    It is one that the encoder allows, or that with which the run `began`, perhaps on another
     machine. The line is None if a precision was requested.
     """
     if config.precision != "auto":
@@ -125,9 +125,6 @@ def with_precision(config: RunConfig, began: str | None = None) -> tuple[RunConf
         read_config(find_folder(source)), BiLSTMConfig
     )
     choice = choose_precision("auto", choose_device(config.device), bilstm)
-    for one in config.regularizers:
-        if one.precision_fault(choice.precision):
-            choice = PrecisionChoice("fp32", f"{one.name} with these settings needs it")
     if began is not None:
         choice = PrecisionChoice(began, "the run began with it")
     return config.changed(precision=choice.precision), str(choice)

@@ -181,8 +181,6 @@ def figures_of(trainer: Trainer, started: float) -> dict[str, Any]:
         "cut_texts": {name: splits["train"].cut for name, splits in trainer.splits.items()},
         "history": progress.history,
     }
-    if trainer.control.command:
-        found["command"] = trainer.control.command
     if progress.before:
         found["before"] = progress.before
     return found

@@ -14,7 +14,6 @@ from common.files import (
     digest,
     file_lock,
     is_run,
-    read_json,
     read_state,
     remove,
     write_json,
@@ -79,27 +78,28 @@ def holds(run: Run, config: RunConfig, data: Mapping[str, str], resume: bool) ->
     """
     if not has_results(run):
         return False
-    check_same_settings(run, config.to_json())
-    before = read_json(run.folder / "data.json", RunError)
-    if key := next((k for k in data if before.get(k) != data[k]), None):
-        line = f"the run began with another {key} than there is now"
-        advice = "restore it, choose another --output, or add --overwrite"
-        raise RunError(f"{run.folder}: {line}; {advice}")
+    check_same(run, config.to_json(), data)
     if not run.metrics and not resume:
         advice = "add --resume to go on with it, or --overwrite to start again"
         raise RunError(f"{run.folder}: found an unfinished run; {advice}")
     return bool(run.metrics)
 
 
-def check_same_settings(run: Run, asked: Mapping[str, Any]) -> None:
-    """Raise RunError if the folder has a run with other settings than `asked`."""
-    stored = run.settings
-    if key := next((k for k in {**stored, **asked} if stored.get(k) != asked.get(k)), None):
-        line = f"here is a run with another {key}: {stored.get(key)!r}"
+def check_same(run: Run, asked: Mapping[str, Any], data: Mapping[str, str]) -> None:
+    """Raise RunError if the folder has a run with other settings than `asked`, or other data.
+
+    A finished run does not need its files; those that are gone are not in `data`.
+    """
+    stored, before = run.settings, run.read("data.json")
+    keys = [key for key in {**stored, **asked} if stored.get(key) != asked.get(key)]
+    found = f"{keys[0]}: {stored.get(keys[0])!r}" if keys else ""
+    found = found or next((key for key in data if before.get(key) != data[key]), "")
+    if found:
         advice = f"choose another --output, go on with --config {run.folder / 'config.json'}"
-        if key == "epochs" and run.metrics:
+        if keys[:1] == ["epochs"] and run.metrics:
             advice = f"it is finished; train on from it with --init {run.folder} and an --output"
-        raise RunError(f"{run.folder}: {line}; {advice}, or add --overwrite")
+        line = f"here is a run with another {found}; {advice}, or add --overwrite"
+        raise RunError(f"{run.folder}: {line}")
 
 
 def files(config: RunConfig) -> dict[str, Path]:
@@ -118,10 +118,7 @@ def files(config: RunConfig) -> dict[str, Path]:
 
 
 def file_digests(config: RunConfig) -> dict[str, str]:
-    """Return the SHA-256 of each file that the configuration reads and that is there.
-
-    A finished run does not need its files; they may be gone.
-    """
+    """Return the SHA-256 of each file that the configuration reads and that is there."""
     return {key: digest(path) for key, path in files(config).items() if path.is_file()}
 
 
@@ -238,7 +235,7 @@ def merged_run(
     run = Run(folder)
     with locked(run):
         if run.read("config.json") and not overwrite:
-            check_same_settings(run, config)
+            check_same(run, config, {})
         yield run
 
 

@@ -44,7 +44,6 @@ class RunControl:
     resume: bool = False
     overwrite: bool = False
     checkpoint_every: int | None = None
-    command: str | None = None  # command line, stored with the metrics
     callbacks: tuple[Any, ...] = ()
     tensorboard: bool = True  # store curves
 

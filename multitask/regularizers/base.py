@@ -49,10 +49,6 @@ class Regularizer(Settings):
         """Return the term of the examples of a `CleanPass`, a scalar, without its weight."""
         raise UserError(f"regularizer {self.name}: expected a method term, found none")
 
-    def precision_fault(self, precision: str) -> str | None:
-        """Return a message if the term needs another precision, else None."""
-        return None
-
     def checked_weights(self, tasks: Mapping[str, Task]) -> dict[str, float]:
         """Return `by_task`; raise SettingsError for a task whose outputs cannot be compared."""
         found = self.by_task(tasks)

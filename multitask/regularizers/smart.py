@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta
 
 from common.later import Tensor, torch
 from common.random_generators import generator
-from common.settings import Count, Positive, setting
+from common.settings import MANY, Count, setting
 from losses.smart import adversarial_noise, token_norm
 from multitask.regularizers.base import Regularizer
 
 if TYPE_CHECKING:
     from multitask.passes import CleanPass
 
-BF16_RADIUS = 2**-8  # spacing of bfloat16 numbers; smaller shares are lost in rounding
+# Of the noise, as a share. Bfloat16 numbers have this spacing: a smaller share is lost in rounding.
+Radius = Annotated[float, Meta(ge=2**-8, le=MANY)]
 # Size of the initial noise: as in public implementations; for a ball, a tenth of its radius.
 START, START_SHARE = 1e-5, 0.1
 RADIUS = 0.1  # of the ball, as a share of the norm of the vectors
@@ -35,7 +38,7 @@ class Smart(Regularizer, name="smart"):
     """
 
     steps: Count = setting(1, help="gradient steps that increase the divergence")
-    radius: Positive | None = setting(
+    radius: Radius | None = setting(
         None,
         metavar="SHARE",
         help="size of the noise as a share of the norm of the vectors it is added to, which suits "
@@ -48,14 +51,6 @@ class Smart(Regularizer, name="smart"):
         help="noise of the same norm at every token, as in public implementations, or projected "
         "into a ball, as in the paper",
     )
-
-    def precision_fault(self, precision: str) -> str | None:
-        if precision != "bf16" or self.radius is None or self.radius >= BF16_RADIUS:
-            return None
-        return (
-            f"smart_radius: expected {BF16_RADIUS:.4f} or more with precision bf16, whose rounding "
-            f"error exceeds smaller noise, found {self.radius}"
-        )
 
     def term(self, clean: CleanPass) -> Tensor:
         noisy = replace(clean.batch, noise=self.noise(clean))

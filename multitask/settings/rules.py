@@ -54,7 +54,6 @@ def of_modes(c: RunConfig) -> Rules:
     for one in c.regularizers:
         alone = one.learns_from_teacher and not c.teacher
         yield alone, f"{one.prefix}weight: needs teacher, the runs to learn from"
-        yield (fault := one.precision_fault(c.precision)), str(fault)
 
 
 def of_losses(c: RunConfig) -> Rules:

@@ -175,7 +175,7 @@ class RunSettings(Settings):
     precision: PrecisionSetting = setting(
         "auto",
         help="precision of the encoder; auto: bf16 where the device has instructions for it, fp32 "
-        "elsewhere, for a BiLSTM and for small SMART noise",
+        "elsewhere and for a BiLSTM",
     )
     device: Device = setting("auto", help="auto, cpu, cuda or cuda:N", metavar="NAME")
     preset: Name | None = setting(

@@ -85,7 +85,7 @@ def test_folders_of_others_are_kept(members, ensemble, error_line, tmp_path):
     ensemble(*members, "--method", "greedy")
     assert files == {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
     line = error_line(1, "--mode", "ensemble", "--runs", members[0], "--output", folder)
-    assert "expected this ensemble or nothing, found another run" in line
+    assert "here is a run with another " in line
     assert files == {path: path.read_bytes() for path in files}
     ensemble(members[0], "--overwrite")
     assert list(metrics(folder)["members"]["sst"]["weights"]) == ["a"]

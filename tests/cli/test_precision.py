@@ -10,8 +10,6 @@ from run_files import config, prediction_bytes
 
 from minbert import BiEncoder
 from minbert.precision import choose_precision
-from multitask import RunConfig
-from multitask.assembly import assemble
 
 CPU = torch.device("cpu")
 SST = ("--mode", "single", "--task", "sst", "--encoder", "tiny", "--limit", 16, "--epochs", 1)
@@ -86,14 +84,6 @@ def test_a_run_goes_on_in_the_precision_that_it_began_with(
     assert prediction_bytes(copy) == prediction_bytes(tmp_path / "whole")
     assert lines(run_ok(*finished[1], "--output", copy, "--overwrite").stdout) == [LINES[not first]]
     assert config(copy)["precision"] == NAMES[not first]
-
-
-def test_noise_below_the_rounding_of_bf16_gets_fp32(bfloat16):
-    bfloat16(True)
-    for radius, expected in ((1e-5, "fp32"), (0.1, "bf16")):
-        smart = {"name": "smart", "weight": 1.0, "variant": "projected", "radius": radius}
-        asked = RunConfig(tasks=("sst",), encoder="tiny", limit=16, regularizers=[smart])
-        assert assemble(asked)[1].precision == expected
 
 
 # Encoding
