@@ -13,7 +13,7 @@ from pathlib import Path
 from cli.flags import SEVERAL, Parser, check_output_file, path
 from common.errors import one_line
 from common.text import counted
-from multitask.runs import run_of_predictions
+from multitask.runs import Run
 from reports.submissions import check_folder, pack, score_table
 from tasks import CS224N, SAMPLE, data_folder
 
@@ -40,7 +40,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     folder = Path(args.predictions)
     if (folder / "predictions").is_dir():
         folder = folder / "predictions"
-    stored = run_of_predictions(folder).read("config.json")
+    whole = folder.resolve()
+    stored = Run(whole.parent if whole.name == "predictions" else whole).read("config.json")
     data = args.data or str(stored.get("data", SAMPLE))
     wanted = CS224N if args.zip else args.tasks or ()
     checked = check_folder(folder, data_folder(data), wanted, bool(args.zip))

@@ -244,28 +244,6 @@ def default_folder(config: RunConfig) -> Path:
     return Path("runs") / "-".join(parts)
 
 
-def run_of_predictions(path: Path) -> Run:
-    """Return the run that a prediction file, or a folder of them, is of."""
-    folder = (path.parent if path.is_file() else path).resolve()
-    return Run(folder.parent if folder.name == "predictions" else folder)
-
-
-def find_runs(root: Path) -> tuple[list[Run], list[str]]:
-    """Return all runs under a folder, sorted by path, and the errors of unreadable ones."""
-    found, problems = [], []
-    for file in sorted(root.rglob("config.json")):
-        if any(one.startswith(".") for one in file.relative_to(root).parts):
-            continue
-        run = Run(file.parent)
-        try:
-            if is_run(run.read("config.json")):
-                _ = run.settings, run.metrics  # raises RunError for a damaged file
-                found.append(run)
-        except UserError as error:
-            problems.append(str(error))
-    return found, problems
-
-
 def other_than_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are no defaults and not in `SHOWN`, and how runs were merged.
 

@@ -1,7 +1,6 @@
 """Names of run folders and what may be written where."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,7 @@ from common.errors import RunError, SettingsError
 from common.files import STATE, write_json
 from multitask.regularizers import Smart
 from multitask.run_folder import begin, check_inputs_stay, file_digests, holds, locked
-from multitask.runs import Run, default_folder, run_of_predictions
+from multitask.runs import Run, default_folder
 from multitask.settings.config import RunConfig
 
 DATA = {"sts train": "1", "sts dev": "2"}
@@ -33,17 +32,6 @@ def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
     }
     assert len(names) == 3
     assert all(name.startswith("runs/single-sts-minilm-seed") for name in names)
-
-
-def test_the_run_of_predictions_is_found_from_a_file_and_from_its_folder(tmp_path, monkeypatch):
-    run, folder = tmp_path / "run", tmp_path / "run" / "predictions"
-    folder.mkdir(parents=True)
-    file = folder / "sst-dev-output.csv"
-    file.touch()
-    monkeypatch.chdir(folder)
-    for path in (file, folder, run, Path("."), Path("sst-dev-output.csv")):
-        assert run_of_predictions(path).folder == run.resolve()
-    assert not run_of_predictions(tmp_path).read("config.json")
 
 
 def test_a_configuration_is_restored_from_its_file_and_others_are_refused(tmp_path):
