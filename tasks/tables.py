@@ -155,16 +155,18 @@ def read_json_rows(path: Path, content: str) -> Table:
     """Read objects, one per line or in an array."""
     content, array = content.rstrip(), content.lstrip().startswith("[")
     read, gap = json.JSONDecoder().raw_decode, re.compile(r"[\s,]*")
+    halves = "\\ud" in content or "\\uD" in content
     rows: Rows = []
     line, before, end = 1, 0, content.index("[") + 1 if array else 0
     while (found := gap.match(content, end)) and (begin := found.end()) < len(content) - array:
         line, before = line + content.count("\n", before, begin), begin
         try:
             row, end = read(content, begin)
-            if "\\ud" in content[begin:end].lower():  # half of a surrogate pair is no text
+            if halves:  # half of a surrogate pair is no text
                 row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}, line {line}: expected JSON, found: {error}") from error
+            wrong = getattr(error, "msg", error)
+            raise DataError(f"{path}, line {line}: expected JSON, found: {wrong}") from error
         if not isinstance(row, dict):
             expected = f"expected a JSON object, found {type(row).__name__}"
             raise DataError(f"{path}, line {line}: {expected}")
