@@ -31,8 +31,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     from ensemble.runs import name_and_path
     from multitask.runs import Run
     from reports.comparison import compare
-    from reports.comparison_page import comparison_page
-    from reports.comparison_tables import as_csv, as_markdown, as_text
+    from reports.comparison_tables import as_csv, as_markdown, as_text, comparison_page
     from reports.figures import all_figures, save_figure
     from reports.systems import group_runs
 

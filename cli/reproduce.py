@@ -29,8 +29,7 @@ def add_flags(parser: Parser) -> None:
     add("--rows", metavar="ROW", help=text, **SEVERAL)
     text = "seeds of a row; 0: only write the page of the stored figures (default: all of its own)"
     add("--seeds", type=typed(NonNegativeInt), metavar="N", help=text)
-    data = "folder of the data; sample is the bundled data (default: %(default)s)"
-    add("--data", type=path, default=SAMPLE, metavar="DIR", help=data)
+    parser.add_settings(("data", "device"))
     add("--encoder", type=path, help="encoder (default: that of the rows, minilm)")
     limit = "training examples of each task, or a share of them (default: those of the rows)"
     add("--limit", type=typed(Limit), metavar="N", help=limit)
@@ -38,7 +37,6 @@ def add_flags(parser: Parser) -> None:
     rate = "learning rate, in place of a search (default: the best of the row's grid on dev)"
     add("--lr", type=typed(Positive), metavar="RATE", help=rate)
     add("--precision", choices=PRECISIONS, help="precision (default: that of the rows, bf16)")
-    add("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: %(default)s)")
     results = "folder of figures, settings and page (default: results)"
     add("--results", type=path, default="results", metavar="DIR", help=results)
     runs = "folder of the runs (default: runs/TABLE)"
@@ -77,5 +75,5 @@ def run(args: argparse.Namespace) -> list[str]:
     flags = changes if args.lr is None else {**changes, "lr": args.lr}
     command = command_of(args.table, "".join(f" --{key} {one}" for key, one in flags.items()))
     runs, store = Path(args.runs or f"runs/{args.table}"), Store(Path(args.results), args.table)
-    place = Place(args.data, runs, store, args.device, command)
+    place = Place(args.data or SAMPLE, runs, store, args.device or "auto", command)
     return run_cells(paper, cells(paper, args.rows, args.seeds), place)

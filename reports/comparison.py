@@ -174,14 +174,13 @@ def about_one(found: Comparison) -> str:
 
 def basis(found: Comparison, systems: Sequence[str], names: Sequence[str]) -> str:
     """Return the numbers of seeds and of examples by task."""
-    seeds = [seeds_text(seeds_of([one], found.tasks.values())) or "no seed" for one in systems]
+    several = [seeds_of([one], found.tasks.values()) for one in systems]
+    seeds = [
+        counted(len(s), "seed") if len(s) > 1 else f"seed {s[0]}" if s else "no seed"
+        for s in several
+    ]
     counts = [f"{len(found.tasks[task].ids):,} ({task})" for task in names]
     return f"{' and '.join(dict.fromkeys(seeds))}; n = {', '.join(counts)}"
-
-
-def seeds_text(seeds: Sequence[int]) -> str:
-    """Return `seed 3`, `4 seeds`, or an empty text if there are none."""
-    return counted(len(seeds), "seed") if len(seeds) > 1 else "".join(f"seed {s}" for s in seeds)
 
 
 def warnings(found: Comparison) -> list[str]:

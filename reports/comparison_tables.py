@@ -1,20 +1,24 @@
-"""The tables of a comparison, as plain text, Markdown and CSV."""
+"""The tables of a comparison, as plain text, Markdown, CSV and an HTML page without a network."""
 
 from __future__ import annotations
 
 import csv
 import io
+from base64 import b64encode
 from collections.abc import Sequence
 from math import isinf, isnan
+from pathlib import Path
 from statistics import fmean
 
 from multitask.runs import Run
 from reports.comparison import Comparison, verdicts
+from reports.examples import example_section
 from reports.scores import TaskScores, overall_figures, overall_tasks
 from reports.systems import NO_SEED, System, settings_of
 from reports.tables import Section, class_table, markdown_table, mean_and_spread, text_table
 from tasks.metrics import OVERALL, worst_value
 
+TEMPLATE = Path(__file__).with_name("page.html")
 ALWAYS = ("encoder", "epochs", "batch_size", "limit")  # settings that are always shown
 CONSTANT = "the most frequent class"  # the row of a constant prediction
 
@@ -158,3 +162,20 @@ def as_csv(found: Comparison) -> str:
                 shown_seed = "" if seed == NO_SEED else seed
                 table.writerow([system, task, shown_seed, metric, f"{value:.6f}"])
     return text.getvalue()
+
+
+def comparison_page(found: Comparison, figures: Sequence[Path]) -> str:
+    """Return the HTML text with SVG files; text from data, names and settings is escaped."""
+    from jinja2 import Environment
+
+    tables = sections(found)
+    for make in (class_section, lambda one: example_section(one, found.systems)):
+        tables += [table for one in found.tasks.values() if (table := make(one)).table[1]]
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(TEMPLATE.read_text("utf-8")).render(
+        names=[one.name for one in found.systems],
+        verdicts=verdicts(found),
+        tables=tables,
+        notes=NOTES,
+        figures={file.stem: b64encode(file.read_bytes()).decode() for file in figures},
+    )

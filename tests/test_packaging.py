@@ -14,7 +14,6 @@ from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 
 from common import __version__
-from common.entry_point import run_and_report
 from tests.test_imports import PACKAGES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -178,12 +177,3 @@ def test_the_first_file_pins_what_training_and_papers_need_and_the_brief_s_packa
     assert {*bounds(), *bounds("papers"), *ASKED} <= set(pins("requirements.txt"))
     extras = set(pins("requirements-extras.txt"))
     assert {*bounds("data")} <= extras
-
-
-def test_a_missing_package_is_reported_in_one_line(capsys):
-    def work() -> None:
-        raise ModuleNotFoundError("No module named 'onnx'", name="onnx")
-
-    assert run_and_report(work) == 1
-    line = "run.py: onnx is missing: pip install onnx\n"
-    assert capsys.readouterr().err == line

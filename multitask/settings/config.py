@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -161,12 +161,14 @@ class RunConfig(RunSettings):
 def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings, with the defaults of their preset and of their objective."""
     found, objective = dict(given), given.get("objective")
+    if not isinstance(found.get("regularizers", ()), list | tuple):
+        found["regularizers"] = [found["regularizers"]]
     if given.get("preset") is not None:
         mode = given.get("mode") or mode_of(given.get("tasks", ()), objective)
         if (preset := PRESETS.get(str(given["preset"]))) is None:
             names = ", ".join(PRESETS)
             raise SettingsError(f"preset: there are {names}, found {given['preset']!r}")
-        found = merged({**preset["settings"], **preset.get(mode, {})}, given)
+        found = merged({**preset["settings"], **preset.get(mode, {})}, found)
     chosen = objective_class(found.get("objective"))
     return found if chosen is None else merged(chosen.defaults, found)
 
@@ -212,11 +214,6 @@ def as_mapping(method: Any) -> dict[str, Any]:
     return dict(method) if isinstance(method, Mapping) else {"name": method}
 
 
-def listed(value: Any) -> Sequence[Any]:
-    """Return one method or several as a sequence."""
-    return value if isinstance(value, list | tuple) else [value]
-
-
 def checked(key: str, hint: Any, value: Any, default: Any) -> Any:
     """Return the value of a setting, or its default; raise SettingsError if it is invalid."""
     if value is MISSING:
@@ -224,7 +221,7 @@ def checked(key: str, hint: Any, value: Any, default: Any) -> Any:
     if key == "tasks":
         return {name: complete_task(one) for name, one in value.items()}
     if key == "regularizers":
-        return tuple(build(key, ROLES[key], one) for one in listed(value))
+        return tuple(build(key, ROLES[key], one) for one in value)
     if key in ROLES:
         if value is None or (key == "objective" and value in CROSS_ENTROPY):
             return default

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from common.errors import SettingsError
 from common.settings import convert, default_of, hints_of, methods, takes
-from multitask.settings.config import as_mapping, listed
+from multitask.settings.config import as_mapping
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import RunSettings
 from tasks import TaskOptions
@@ -90,9 +90,7 @@ def nested(
     if parts["tasks"]:
         found["tasks"] = {name: parts["tasks"].get(name, {}) for name in names}
     if parts["regularizers"]:
-        terms = {
-            one.get("name"): one for one in map(as_mapping, listed(base.get("regularizers", ())))
-        }
+        terms = {one.get("name"): one for one in map(as_mapping, base.get("regularizers", ()))}
         for name, own in parts["regularizers"].items():
             terms[name] = {"name": name, **terms.get(name, {}), **own}
         found["regularizers"] = [*terms.values()]

@@ -30,10 +30,6 @@ def test_help_without_a_mode_lists_the_modes_in_groups(run_ok, flags):
         assert found == list(modes)
 
 
-def test_the_version_is_printed(run_ok):
-    assert run_ok("--version").stdout == f"minbert-multitask {cli.__version__}\n"
-
-
 @pytest.mark.parametrize("mode", cli.MODES)
 def test_short_help_of_a_mode_shows_the_flags_it_requires(mode, run_ok):
     complete = flags_in(run_ok("--mode", mode, "--help-all").stdout)

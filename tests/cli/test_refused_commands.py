@@ -41,13 +41,6 @@ def test_a_wrong_command_is_refused(command, expected, error_line, cwd):
     assert not list(cwd.iterdir())
 
 
-def test_a_process_of_its_own_prints_one_line(process):
-    result = process(*BEGINNINGS["sst"].split(), "--lr", "0")
-    assert (result.returncode, result.stdout) == (2, "")
-    (line,) = result.stderr.splitlines()
-    assert "--lr: Expected" in line
-
-
 @pytest.mark.parametrize(
     ("text", "status", "expected"),
     [
@@ -96,11 +89,6 @@ def test_a_file_of_settings_and_the_configuration_of_a_run_train_it(run_ok, tmp_
             "combiner: {name: linear, preference: [1, 3]}",
             ("--preference", "3", "1"),
             {"combiner": {"name": "linear", "preference": [0.75, 0.25]}},
-        ),
-        (
-            "sampling: {name: hybrid, first_task: sst}",
-            ("--sampling", "round-robin"),
-            {"sampling": {"name": "round-robin"}},
         ),
         (
             "preset: bees",

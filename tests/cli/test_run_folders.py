@@ -53,13 +53,14 @@ def test_the_default_folder_is_named_after_the_configuration(small, run_ok, cwd)
 # Existing runs
 
 
-def test_a_finished_run_is_printed_and_left_unchanged(run_copy, run_ok):
+def test_a_finished_run_is_printed_and_left_unchanged(run_copy, run_ok, error_line):
     folder, command = run_copy
     before = tree(folder)
     result = run_ok(*command, "--resume")
     assert result.stderr == ""
     assert "finished" in result.stdout
     assert f"{metrics(folder)['dev']['overall']:.4f}" in result.stdout
+    assert f"--init {folder} " in error_line(1, *command, "--resume", "--epochs", "3")
     assert tree(folder) == before
 
 

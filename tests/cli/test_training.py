@@ -109,19 +109,6 @@ def test_the_best_epoch_is_stored_printed_and_drawn(main_run):
     )
 
 
-@pytest.mark.slow
-def test_a_second_run_writes_the_same_bytes(main_run, run_ok, tmp_path):
-    folder, _ = main_run
-    run_ok(*MAIN, "--output", tmp_path / "again")
-    written = prediction_bytes(tmp_path / "again")
-    assert len(written) == 6
-    assert written == prediction_bytes(folder)
-    settings = config(folder)
-    assert (settings["sampling"]["name"], settings["combiner"]["name"]) == ("annealed", "pcgrad")
-    assert BiEncoder.from_pretrained(folder / "best").encode(["a"]).shape == (1, 32)
-    assert not list(folder.rglob("*.minbert-*"))
-
-
 @pytest.mark.parametrize(
     ("stem", "flags"),
     [

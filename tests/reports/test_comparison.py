@@ -268,11 +268,3 @@ def test_examples_that_selected_an_ensemble_are_left_out_of_every_system(make_ru
     assert found.metrics["a", 11711] == kept["members"]["sst"]["dev"]["a"]
     assert "Left out: 40 of 80 dev examples of sst" in verdicts(both)[1]
     assert len(read_tasks(systems(("a", runs[0])))["sst"].ids) == 80
-
-
-def test_the_system_of_the_first_run_is_the_baseline_whatever_its_name(make_run):
-    runs = [make_run(f"r{n}", ["sst"], skill) for n, skill in enumerate((0.2, 0.3))]
-    found = compare(systems(("z", runs[1]), ("a", runs[0])))
-    assert found.first == "z"
-    assert [one.system for one in found.differences] == ["a"]
-    assert "## Against z\n" in as_markdown(found)

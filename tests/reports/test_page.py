@@ -4,7 +4,6 @@ import json
 import re
 import resource
 import shutil
-from contextlib import contextmanager
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,8 +13,7 @@ from scored_runs import scored_run
 import cli
 from multitask.runs import Run
 from reports.comparison import compare
-from reports.comparison_page import comparison_page
-from reports.comparison_tables import class_section
+from reports.comparison_tables import class_section, comparison_page
 from reports.examples import example_section
 from reports.figures import all_figures, save_figure
 from reports.scores import read_tasks
@@ -64,17 +62,6 @@ class Reader(HTMLParser):
                 self.ids.append(value)
             if name in ("href", "src", "xlink:href"):
                 self.links.append(value)
-
-
-@contextmanager
-def limited_files(size):
-    """Files that grow beyond a size are an error."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def examples_of(systems, task):
@@ -192,8 +179,11 @@ def test_a_full_disk_is_one_line_and_files_of_others_are_kept(make_run, tmp_path
     output = tmp_path / "out"
     runs = str(make_run("a", ["sst"], 0.2))
     command = ["--mode", "compare", "--runs", runs, "--output", str(output)]
-    with limited_files(5000):  # as a full disk
-        assert cli.main(command) == 1
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))  # as a full disk
+    status = cli.main(command)
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert status == 1
     assert re.fullmatch("run.py: .*/figures/.*pdf: File too large\n", capsys.readouterr().err)
     (output / "comparison.md").write_text("mine")
     assert cli.main(command) == 1
