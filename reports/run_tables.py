@@ -82,8 +82,8 @@ def summary(result: dict[str, Any]) -> str:
     if set(result["combiner_steps"]) != {"summed"}:
         lines += [f"{counted(n, 'step')}: {how}" for how, n in result["combiner_steps"].items()]
     lines += [
-        f"{pair}: in conflict in {found['conflict_rate']:.0%} of the measured steps "
-        f"({found['steps']:,}), mean cosine {found['mean_cosine']:.2f}"
+        f"{pair}: in conflict in {found['conflict_rate']:.0%} of "
+        f"{counted(found['steps'], 'step')} measured, mean cosine {found['mean_cosine']:.2f}"
         for pair, found in result.get("conflicts", {}).items()
     ]
     lines += [
