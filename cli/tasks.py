@@ -17,7 +17,6 @@ from tasks.own_task import OwnTask
 from tasks.readers import Examples
 
 SPLITS = ("train", "dev", "test")
-LONGEST = 200  # maximum characters of a line about an example or error
 
 
 def add_flags(parser: Parser) -> None:
@@ -38,7 +37,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     print(text_table(["task", "reads", "kind", *SPLITS], rows))
     print(f"\nexamples found in {folder}; empty if there are no files")
     for line in [*lines, *problems]:
-        print(one_line(line)[:LONGEST])
+        print(one_line(line)[:200])
     return 1 if problems else 0
 
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
+from msgspec import Meta
 
 from common.errors import RunError
 from common.files import is_run, read_json_if_any
 from multitask.settings.methods import ROLES
 
-Figures = Annotated[dict[str, float], msgspec.Meta(min_length=1)]
+Figures = Annotated[dict[str, float], Meta(min_length=1)]
+OfClass = Annotated[
+    dict[Literal["precision", "recall", "f1", "support"], float], Meta(min_length=4)
+]
+Conflict = Annotated[
+    dict[Literal["steps", "conflict_rate", "mean_cosine"], float], Meta(min_length=3)
+]
 
 
 class Named(TypedDict):
@@ -41,9 +48,10 @@ SETTINGS: dict[str, Any] = {
 METRICS: dict[str, Any] = {
     **dict.fromkeys(("best_epoch", "epochs", "steps"), int),
     **dict.fromkeys(("training_seconds", "examples_per_second", "seconds"), float),
-    **dict.fromkeys(("test", "before", "conflicts", "calibration"), dict[str, Figures]),
+    **dict.fromkeys(("test", "before", "calibration"), dict[str, Figures]),
     "dev": dict[str, Figures | float],
-    "by_class": dict[str, dict[str, dict[str, Figures]]],
+    "by_class": dict[str, dict[str, dict[str, OfClass]]],
+    "conflicts": dict[str, Conflict],
     "combiner_steps": dict[str, int],
     "members": dict[str, Member],
 }

@@ -60,7 +60,7 @@ def metric_rows(dev: Mapping[str, Any], *others: Mapping[str, Any]) -> list[list
     return rows + [
         ["all", name, score_text(dev[name]), *("" for _ in others)]
         for name in OVERALL_KEYS
-        if name in dev
+        if isinstance(dev.get(name), float)
     ]
 
 

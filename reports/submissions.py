@@ -24,10 +24,9 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # time stamp in a zip: the same files give the sa
 
 @dataclass(frozen=True)
 class Checked:
-    """A prediction file with its problems or, without any, its values (N,) in the order of the ids.
+    """A prediction file with its problems, or else its values (N,), and metrics if there are labels.
 
-    `metrics` are there if the labels are known; `selected` examples selected the members of an
-    ensemble.
+    `selected` examples selected the members of an ensemble.
     """
 
     file: Path

@@ -51,14 +51,8 @@ class RunConfig(RunSettings):
             given["tasks"] = tasks_by_name(given["tasks"])
         known = {one.name: one for one in fields(RunConfig)}
         for key in given.keys() - known.keys():
-            several = {
-                r: methods(base).values() for r, base in ROLES.items() if r != "regularizers"
-            }
-            roles = [
-                r
-                for r, known_ones in several.items()
-                if any(key in hints_of(m) for m in known_ones)
-            ]
+            pairs = ((role, m) for role, base in ROLES.items() for m in methods(base).values())
+            roles = [role for role, m in pairs if key in hints_of(m) and role != "regularizers"]
             hint = f"; write {roles[0]}: {{{key}: ...}}" if roles else suggestion(key, known)
             raise SettingsError(f"no setting {key!r}{hint}")
         given = with_defaults(given)
