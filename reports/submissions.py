@@ -24,7 +24,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # time stamp in a zip: the same files give the sa
 
 @dataclass(frozen=True)
 class Checked:
-    """A prediction file with its problems, or else its values (N,), and metrics if there are labels.
+    """A prediction file with its problems, or else its values (N,), and metrics if it has labels.
 
     `selected` examples selected the members of an ensemble.
     """
