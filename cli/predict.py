@@ -18,6 +18,7 @@ from typing import Any
 
 from cli.flags import LAYOUT, LAYOUT_KEYS, SEVERAL, Parser, add_run, check_output_file, path
 from common.errors import UserError
+from common.text import all_names, counted
 from multitask.settings.config import RunConfig
 from tasks.csv_files import Layout
 from tasks.own_tasks import layout_keys
@@ -66,6 +67,11 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         raise UserError(f"{args.input}: expected rows to predict, found none")
     model = load(args.run, machine.device, machine.max_tokens)
     precision = model.model.bi_encoder.choose_precision(machine.precision)
+    if rows and len(rows[0][0]) == 2:
+        names = model.chosen(args.tasks, 2)
+        if alone := [name for name in names if model.tasks_by_name[name].texts == 1]:
+            read = repr(args.column[0]) if args.column else "the first text"
+            print(f"{all_names(alone)}: only {read} is read", file=sys.stderr)
     tabs = args.output is None or args.output.lower().endswith(".tsv")
     how: dict[str, Any] = {
         "separator": "\t" if tabs else ",",
@@ -79,7 +85,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         with atomic_path(target) as new, new.open("x", encoding="utf-8", newline="") as file:
             predict_rows(model, header, rows, file, **how)
         rate = len(rows) / (time.perf_counter() - begin)
-        print(f"{len(rows):,} rows, {rate:,.0f} rows/s: {target}")
+        print(f"{counted(len(rows), 'row')}, {rate:,.0f} rows/s: {target}")
     else:
         predict_rows(model, header, rows, sys.stdout, **how)
     if machine.precision == "auto":

@@ -45,7 +45,7 @@ def row_of(one: str | OwnTask, folder: Path, lines: list[str], problems: list[st
     """Return the row of a task; add lines about an own task, and why a task cannot be read."""
     from reports.examples import shown_answer
     from tasks.data import reading_notices
-    from tasks.splits import existing_files
+    from tasks.splits import doubts, existing_files
 
     task, found = build_task(one) if isinstance(one, str) else one.build(), dict[str, Examples]()
     try:
@@ -56,6 +56,7 @@ def row_of(one: str | OwnTask, folder: Path, lines: list[str], problems: list[st
         about = [*one.lines(), *reading_notices(task, folder, found)]
         if (train := found.get("train")) is not None and train.targets is not None:
             texts = " | ".join(column[0] for column in train.texts)
+            about += doubts(task, found)
             about.append(f"{texts} -> {shown_answer(task, train.targets[0])}")
         lines += [f"{task.name}: {line}" for line in about]
     kind = "similarity" if isinstance(one, str) else str(one.type)

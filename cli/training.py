@@ -20,6 +20,7 @@ from multitask.settings.config import RunConfig, as_mapping, merged, with_defaul
 from multitask.settings.from_flags import nested
 from multitask.settings.run_settings import SUPERVISED, RunSettings
 from tasks import CS224N, SAME_MEANING, TASK_NAMES
+from tasks.csv_files import Layout
 from tasks.own_task import OwnTask, tasks_by_name
 from tasks.own_tasks import layout_keys, table_tasks
 
@@ -156,11 +157,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         folder = folder / f"seed-{seed}" if args.output and args.seeds > 1 else folder
         train_one(one, folder, args)
         folders.append(folder)
-    words = ["--mode", "predict", "--run", str(folders[0])]
-    words += ["--use", *args.use] if args.use else []
-    if config.pretrains:
-        words = ["--mode", "probe", "--task", "sst", "--init", str(folders[0])]
-    elif len(folders) > 1:
+    words = [*next_words(config, str(folders[0])), *(["--use", *args.use] if args.use else [])]
+    if len(folders) > 1 and not config.pretrains:
         print(Run(folders[0]).compare(*folders[1:]), end="\n\n")
         words = ["--mode", "ensemble", "--runs", *map(str, folders)]
     print(f"next: {shlex.join([*program_command(), *words])}")
@@ -181,3 +179,26 @@ def train_one(config: RunConfig, folder: Path, args: argparse.Namespace) -> None
         line = "--resume continues from the last checkpoint, if there is one"
         raise KeyboardInterrupt(line) from interrupt
     print(f"\n{summary(result)}\n\npredictions, metrics.json and checkpoint: {folder}\n")
+
+
+def next_words(config: RunConfig, folder: str) -> list[str]:
+    """Return the flags of a command that uses a run, with the texts that the user trained on."""
+    own = next(iter(config.own_tasks.values()), None)
+    if config.pretrains and (file := getattr(config.objective, "text", None)) is not None:
+        columns = getattr(config.objective, "text_column", ())[:1]
+        texts = ["--input", file, *(["--column", *columns] if columns else [])]
+        return ["--mode", "encode", "--run", folder, *texts, "--output", f"{folder}.npy"]
+    if config.pretrains and own is not None:
+        label = f"{own.name}={own.label[0]}:type={own.type}"
+        table = ["--data-file", own.train, "--text", *own.text, "--labels", label]
+        return ["--mode", "single", "--init", folder, *table]
+    if config.pretrains:
+        return ["--mode", "probe", "--task", "sst", "--init", folder]
+    texts = []
+    if own is not None:
+        texts = ["--input", own.files.get("test") or own.files["dev"], "--column", *own.text]
+        layout = {key: getattr(own, key) for key in ("quotes", "header", "delimiter", "encoding")}
+        keys = {True: "yes", False: "no"}
+        said = [f"{k}={keys.get(v, v)}" for k, v in layout.items() if v != getattr(Layout(), k)]
+        texts += ["--table", *said] if said else []
+    return ["--mode", "predict", "--run", folder, *texts]

@@ -9,7 +9,6 @@ from losses.divergence import soft_divergence, squared_difference, symmetric_kl
 from losses.lacon import instance_centered_loss, label_centered_loss, label_embedding_regularizer
 from losses.npair import NPair, npair_loss
 from losses.objectives import ClassObjective
-from losses.pairs import pair_contrastive_loss
 from losses.pull_push import contrastive_objectives, lower_bounds
 from losses.simcse import simcse_loss
 from losses.smart import adversarial_noise
@@ -30,7 +29,6 @@ __all__ = [
     "label_embedding_regularizer",
     "lower_bounds",
     "npair_loss",
-    "pair_contrastive_loss",
     "simcse_loss",
     "soft_divergence",
     "squared_difference",

@@ -21,7 +21,6 @@ from multitask.loop.evaluation import score_split
 from multitask.model import EncoderWithHeads
 from multitask.runs import Run
 from multitask.settings.config import RunConfig
-from multitask.settings.rules import has_class_weights
 from multitask.splits import load_splits
 from tasks import data_folder
 from tasks.base import Task
@@ -47,7 +46,7 @@ def assemble(
     model = build_model(config, chosen, device)
     splits = load_splits(config, chosen, model.bi_encoder)
     for name, task in chosen.items():
-        if has_class_weights(config, task):
+        if config.class_weights and task.kind.classes:
             targets = splits[name]["train"].examples.targets
             assert targets is not None, "train has labels"
             chosen[name], line = with_class_weights(task, targets)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from multitask.settings.config import RunConfig
-from multitask.settings.rules import smoothing_of
 from tasks import CS224N, build_task
 from tasks.base import Task
 from tasks.class_weights import with_smoothing
@@ -51,8 +50,8 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         task = options.build()
         if task.kind.similarities:
             task = replace(task, kind=on_scale(task.kind, config.similarity_scale))
-        if share := smoothing_of(config, task):
-            task = with_smoothing(task, share)
+        if config.label_smoothing and task.kind.classes:
+            task = with_smoothing(task, config.label_smoothing)
         source = apply_protocol(task, config.protocol, config.seed, held_out)
         tasks[name] = replace(task, source=source)
     return tasks

@@ -138,26 +138,21 @@ def write_results(trainer: Trainer, started: float) -> dict[str, Any]:
         for name, split in test_splits.items()
     }
     result: dict[str, Any] = {"dev": dev | overall(dev)} | figures_of(trainer, started)
-    by_class: dict[str, Any] = {"dev": {}, "test": {}}
     for split, scores in (("dev", dev_scores), ("test", test_scores)):
         for name, values in scores.items():
-            kind, examples = tasks[name].kind, splits[name][split].examples
-            if (targets := examples.targets) is not None and split == "test":
-                result.setdefault("test", {})[name] = kind.measure(values, targets)
-            if targets is not None and kind.columns is not None and not config.pretrains:
-                by_class[split][name] = kind.by_class(kind.predictions(values), targets)
+            examples = splits[name][split].examples
+            if examples.targets is not None and split == "test":
+                measured = tasks[name].kind.measure(values, examples.targets)
+                result.setdefault("test", {})[name] = measured
             if processes.first and tasks[name].output is not None:
-                table = Scores(np.array(examples.ids), values, targets)
+                table = Scores(np.array(examples.ids), values, examples.targets)
                 write_predictions(run, tasks[name], split, table)
-    if not config.pretrains:  # whose predictions are embeddings
-        result["by_class"] = by_class
-    measures = calibrate(tasks, dev_splits, dev_scores) if config.calibrate else {}
-    if measures:
-        result["calibration"] = measures
+    temperatures = calibrate(tasks, dev_splits, dev_scores) if config.calibrate else {}
+    if temperatures:
+        result["calibration"] = temperatures
     if processes.first:
         result |= summary(read_steps(run.folder / "telemetry.jsonl"))
-        if measures:
-            temperatures = {name: one["temperature"] for name, one in measures.items()}
+        if temperatures:
             write_json(run.folder / CALIBRATION, temperatures)
         write_json(run.folder / "metrics.json", result)
         finish(run)

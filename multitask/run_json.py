@@ -13,9 +13,6 @@ from common.files import is_run, read_json_if_any
 from multitask.settings.methods import ROLES
 
 Figures = Annotated[dict[str, float], Meta(min_length=1)]
-OfClass = Annotated[
-    dict[Literal["precision", "recall", "f1", "support"], float], Meta(min_length=4)
-]
 Conflict = Annotated[
     dict[Literal["steps", "conflict_rate", "mean_cosine"], float], Meta(min_length=3)
 ]
@@ -48,9 +45,9 @@ SETTINGS: dict[str, Any] = {
 METRICS: dict[str, Any] = {
     **dict.fromkeys(("best_epoch", "epochs", "steps"), int),
     **dict.fromkeys(("training_seconds", "examples_per_second", "seconds"), float),
-    **dict.fromkeys(("test", "before", "calibration"), dict[str, Figures]),
+    **dict.fromkeys(("test", "before"), dict[str, Figures]),
     "dev": dict[str, Figures | float],
-    "by_class": dict[str, dict[str, dict[str, OfClass]]],
+    "calibration": Figures,
     "conflicts": dict[str, Conflict],
     "combiner_steps": dict[str, int],
     "members": dict[str, Member],

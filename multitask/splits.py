@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from common.text import counted
 from minbert.bi_encoder import BiEncoder
 from minbert.tokenizer import Tokenizer, truncation
 from multitask.settings.config import RunConfig
 from tasks import data_folder
 from tasks.base import Task
 from tasks.data import Split, reading_notices, tokenized
+from tasks.kinds import known_rows
 from tasks.readers import limit_of
+from tasks.splits import doubts
 
 
 def load_splits(
@@ -25,11 +28,11 @@ def load_splits(
             "dev": config.dev_limit,
             "test": config.test_limit,
         }
-        splits[name] = {
-            split: tokenized(task, task.read(folder, split, limits[split]), tokenizer)
-            for split in task.source.splits
-        }
-        for line in notices_of(config, task, splits[name], tokenizer):
+        examples = {split: task.read(folder, split, limits[split]) for split in task.source.splits}
+        splits[name] = {s: tokenized(task, one, tokenizer) for s, one in examples.items()}
+        found = [*notices_of(config, task, splits[name], tokenizer)]
+        found += [] if config.pretrains else doubts(task, examples)
+        for line in found:
             print(f"{name}: {line}", flush=True)
     return splits
 
@@ -41,15 +44,15 @@ def notices_of(
     name, folder = task.name, data_folder(config.data)
     counts = ", ".join(f"{split} {len(one.examples):,}" for split, one in splits.items())
     yield f"{counts} examples"
-    if config.calibrate and task.kind.columns is None:
-        yield "not calibrated, as it predicts no class or label"
     if name in config.own_tasks:
         yield from config.own_tasks[name].lines()
-    if config.test_limit is not None and "test" in splits:
+    if "test" in splits:
         test = splits["test"].examples
         if len(test) < test.available:
             line = f"predicted are only {len(test):,} of {test.available:,} test examples"
             yield f"{line} (--test-limit)"
+        if test.targets is not None and (blank := int((~known_rows(test.targets)).sum())):
+            yield f"{counted(blank, 'test example')} without a label: predicted, not scored"
     examples = {split: loaded.examples for split, loaded in splits.items()}
     yield from reading_notices(task, folder, examples)
     for split, loaded in splits.items():

@@ -13,9 +13,9 @@ from statistics import fmean
 from multitask.runs import Run
 from reports.comparison import Comparison, verdicts
 from reports.examples import example_section
-from reports.scores import TaskScores, overall_figures, overall_tasks
+from reports.scores import overall_figures, overall_tasks
 from reports.systems import NO_SEED, System, settings_of
-from reports.tables import Section, class_table, markdown_table, mean_and_spread, text_table
+from reports.tables import Section, markdown_table, mean_and_spread, text_table
 from tasks.metrics import OVERALL, worst_value
 
 TEMPLATE = Path(__file__).with_name("page.html")
@@ -105,21 +105,6 @@ def difference_section(found: Comparison) -> Section:
     return Section(f"Against {found.first}", (header, rows))
 
 
-def class_section(one: TaskScores) -> Section:
-    """Return a table of a task's classes, means over the seeds; no rows for numbers."""
-    means = {}
-    for system in one.systems:
-        several = [
-            one.task.kind.by_class(one.predictions[c], one.targets) for c in one.cells(system)
-        ]
-        means[system] = {
-            name: {key: fmean(found[name][key] for found in several) for key in figures}
-            for name, figures in several[0].items()
-        }
-    title = f"Classes of {one.task.name}: precision, recall and F1"
-    return Section(title, class_table(means, "system"))
-
-
 def sections(found: Comparison) -> list[Section]:
     """Return the tables of scores, of differences if there are several systems, and of systems."""
     against = [difference_section(found)] if found.differences else []
@@ -169,8 +154,8 @@ def comparison_page(found: Comparison, figures: Sequence[Path]) -> str:
     from jinja2 import Environment
 
     tables = sections(found)
-    for make in (class_section, lambda one: example_section(one, found.systems)):
-        tables += [table for one in found.tasks.values() if (table := make(one)).table[1]]
+    examples = (example_section(one, found.systems) for one in found.tasks.values())
+    tables += [section for section in examples if section.table[1]]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(TEMPLATE.read_text("utf-8")).render(
         names=[one.name for one in found.systems],

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.text import counted
 from multitask.runs import Run, other_than_defaults
-from reports.tables import class_table, shown, text_table
+from reports.tables import shown, text_table
 from tasks.metrics import LEADERBOARD, OVERALL_KEYS
 
 SCORE = (
@@ -71,10 +71,8 @@ def summary(result: dict[str, Any]) -> str:
     """
     further = {key: result[key] for key in ("before", "test") if key in result}
     rows = metric_rows(result["dev"], *further.values())
-    by_class = result.get("by_class", {}).get("dev")
     lines = [
         text_table(["task", "metric", "dev", *further], rows),
-        *([f"\n{text_table(*class_table(by_class))}\n"] if by_class else ()),
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{counted(result['steps'], 'step')} in {result['training_seconds']:.1f} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']:.1f} s in all",
@@ -87,8 +85,7 @@ def summary(result: dict[str, Any]) -> str:
         for pair, found in result.get("conflicts", {}).items()
     ]
     lines += [
-        f"{task}: temperature {found['temperature']:.3f}, expected calibration error on dev, on "
-        f"which it was fitted, {found['ece_before']:.3f} before and {found['ece_after']:.3f} after"
+        f"{task}: temperature {found:.3f}, fitted on dev"
         for task, found in result.get("calibration", {}).items()
     ]
     for task, found in further.get("before", {}).items():

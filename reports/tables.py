@@ -10,9 +10,6 @@ from typing import Any
 from common.errors import escape_unsafe
 
 Table = tuple[list[str], list[list[str]]]  # header, rows
-ByClass = Mapping[str, Mapping[str, float]]  # precision, recall, f1 and support by class
-COLUMNS = ("precision", "recall", "f1")
-MOST_CLASSES, WORST = 12, 5  # classes of a table; classes that are shown if there are more
 Cells = frozenset[tuple[int, int]]  # row and column, both from 0, without the header
 
 
@@ -34,24 +31,6 @@ def mean_and_spread(values: Sequence[float]) -> str:
     if len(values) < 2:
         return "".join(f"{one:.4f}" for one in values)
     return f"{fmean(values):.4f} ± {stdev(values):.4f} ({len(values)})"
-
-
-def class_table(several: Mapping[str, ByClass], of: str = "task") -> Table:
-    """Return a table of the classes of all tasks, or of what else their names are `of`.
-
-    Of more than 12 classes, the five with examples and the worst F1 are shown.
-    """
-    rows = []
-    for name, found in several.items():
-        title, labels = name, [*found]
-        if len(found) > MOST_CLASSES:
-            title = f"{name}: the worst of {len(found):,}"
-            having = [label for label in found if found[label]["support"]]
-            labels = sorted(having, key=lambda label: found[label]["f1"])[:WORST]
-        for label in labels:
-            figures = [f"{found[label][one]:.4f}" for one in COLUMNS]
-            rows.append([title, label, *figures, f"{found[label]['support']:,.0f}"])
-    return [of, "class", *COLUMNS, "support"], rows
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -53,11 +53,6 @@ EPOCH = {  # by the setting `keep`
 ALWAYS = ("mode", "limit", "epochs", "batch_size", "seed")
 # Settings that are shown in other places, or that only concern the machine.
 ELSEWHERE = ("tasks", "data", "encoder", "device", "sampling", "combiner", "adamw lr")
-CALIBRATION = (
-    "By temperature scaling. ECE: expected calibration error on dev, on which the temperatures "
-    "were fitted. `MultiTaskModel` reads the temperatures from "
-    "`calibration.json`; code without this toolkit has the probabilities before it."
-)
 
 
 def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
@@ -87,11 +82,6 @@ def card(model: MultiTaskModel, metrics: Mapping[str, Any], kind: str) -> str:
     if "dev" in metrics:
         table = markdown_table(["task", "metric", "dev", "test"], scores(metrics))
         parts += ["## Scores", table, EPOCH[config.keep]]
-    if calibrated := metrics.get("calibration"):
-        keys = ("temperature", "ece_before", "ece_after")
-        rows = [[task, *(f"{one[key]:.3f}" for key in keys)] for task, one in calibrated.items()]
-        header = ["task", "temperature", "ECE before", "ECE after"]
-        parts += ["## Calibration", markdown_table(header, rows), CALIBRATION]
     caveats = [QQP_CAVEAT] if config.encoder == "minilm" and "qqp" in model.tasks else []
     caveats += [STS_CAVEAT] if "sts" in model.tasks else []
     caveats.append("The model was trained for the language and the kind of text of its data only.")

@@ -91,7 +91,7 @@ class SentenceClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """Return the most probable class of each row (n,)."""
-        found = self.predicted(X).values
+        found = self.predicted(X).index
         return np.asarray(self.classes_[found])
 
     def predict_proba(self, X: Any) -> np.ndarray:  # noqa: N803

@@ -52,7 +52,7 @@ def export(
 
 def of_task(metrics: Mapping[str, Any], task: str) -> dict[str, Any]:
     """Return the metrics of one task."""
-    by_task = {key: metrics.get(key, {}) for key in ("dev", "test", "calibration")}
+    by_task = {key: metrics.get(key, {}) for key in ("dev", "test")}
     return {key: {task: found[task]} for key, found in by_task.items() if task in found}
 
 

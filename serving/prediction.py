@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from common.errors import Notice
+from common.text import counted
 from tasks.base import Task
-from tasks.calibration import scaled
+from tasks.calibration import temperature_scaled
+from tasks.readers import to_number
 
 EMPTY_TEXT = "empty text"  # why a row has no prediction
 
@@ -20,12 +22,12 @@ EMPTY_TEXT = "empty text"  # why a row has no prediction
 class Prediction:
     """Predictions of one head for n texts or pairs.
 
-    `values` (n,) are class indices, similarities on the scale of the task's files, or 0 and 1 for
-    each of several labels (n, C); `labels` are the same as text. `probabilities` (n, C) are those
-    of the classes in `class_names`, or None for similarities. `empty` (n,) is true for rows with an
-    empty text that the head reads: their label is empty, and their value and probabilities mean
-    nothing. `cut` (n,) is true for rows with a text that is longer than the limit: the head has
-    read only its beginning.
+    `labels` are texts; `values` (n,) are the same as numbers, or as texts where labels are words,
+    or 0 and 1 for each of several labels (n, C). `index` (n,) is the place of the class in
+    `class_names`, or None for other tasks. `probabilities` (n, C) are those of the classes, or None
+    for numbers. `empty` (n,) is true for rows with an empty text that the head reads: their label
+    is empty, and all else about them means nothing. `cut` (n,) is true for rows with a text that is
+    longer than the limit: the head has read only its beginning.
     """
 
     task: str
@@ -33,6 +35,7 @@ class Prediction:
     labels: list[str]
     empty: np.ndarray
     cut: np.ndarray
+    index: np.ndarray | None = None
     class_names: tuple[str, ...] = ()
     probabilities: np.ndarray | None = None
 
@@ -46,22 +49,32 @@ def prediction(
 ) -> Prediction:
     """Convert scores (n, C) or (n,) to values and labels; rows that are `empty` have no label.
 
-    A temperature scales the probabilities. It does not change which class or label is predicted.
+    A temperature scales the probabilities of classes. It does not change which is predicted.
     """
-    values, names = task.kind.predictions(scores), task.kind.names
+    values, names, index = task.kind.predictions(scores), task.kind.names, None
     show = task.output.show if task.output else str
     shares: np.ndarray | None = scores
-    if temperature is not None:
-        shares = scaled(scores, temperature, task.kind.labels is not None)
-    if task.kind.labels is not None:
-        labels = [show(one) for one in values]
-    elif task.kind.classes is None:
-        labels, shares = [show(value) for value in values], None
-        values = np.array([float(one) for one in labels])
+    if task.kind.classes is not None:
+        index, labels = values, [names[int(value)] for value in values]
+        values = as_numbers(names)[index]
+        if temperature is not None:
+            shares = temperature_scaled(scores, temperature).astype(scores.dtype)
     else:
-        labels = [names[int(value)] for value in values]
+        labels = [show(value) for value in values]
+        if task.kind.labels is None:
+            values, shares = as_numbers(labels), None
     labels = ["" if nothing else label for nothing, label in zip(empty, labels, strict=True)]
-    return Prediction(task.name, values, labels, empty, cut, names, shares)
+    return Prediction(task.name, values, labels, empty, cut, index, names, shares)
+
+
+def as_numbers(labels: Sequence[str]) -> np.ndarray:
+    """Return labels as numbers, whole ones if all are; or as they are, if some are words."""
+    if None in map(to_number, labels):
+        return np.array(labels)
+    try:
+        return np.array([int(one) for one in labels])
+    except ValueError:
+        return np.array([float(one) for one in labels])
 
 
 def joined(parts: Sequence[Prediction]) -> Prediction:
@@ -87,5 +100,6 @@ def is_empty(text: str) -> bool:
 def warn_of_empty_texts(empty: int, total: int, result: str = "no prediction from it") -> None:
     """Warn the caller's caller if rows have an empty text; `result` is what they have instead."""
     if empty:
-        line = f"{empty:,} of {total:,} rows have an empty text, and {result}"
+        has = "has" if empty == 1 else "have"
+        line = f"{empty:,} of {counted(total, 'row')} {has} an empty text, and {result}"
         warnings.warn(line, Notice, stacklevel=3)

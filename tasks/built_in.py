@@ -8,10 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from common.later import F
 from common.settings import setting
 from tasks import kinds
-from tasks.base import PAIR_HELP, Loss, Pair, Task, TaskOptions, output_loss
+from tasks.base import PAIR_HELP, Pair, Task, TaskOptions
 from tasks.catalog import DATA_SETS, CatalogTask, softmax_task
 from tasks.predictions import PredictionFile, class_file
 from tasks.readers import (
@@ -27,12 +26,7 @@ from tasks.splits import shares, split_file
 STARS = ("very negative", "negative", "neutral", "positive", "very positive")
 STS_SCALE = 5.0
 PAIR = ("sentence1", "sentence2")
-# Types of paraphrases by their number: the types, their column, the mark between predictions.
-UNUSED = (12, 19, 20, 23, 27)
-VERSIONS: dict[int, tuple[tuple[int, ...], str, str]] = {
-    26: (tuple(n for n in range(1, 32) if n not in UNUSED), "paraphrase_type_ids", ","),
-    7: (tuple(range(1, 8)), "paraphrase_types", "\t"),
-}
+PARAPHRASE_TYPES = tuple(n for n in range(1, 32) if n not in (12, 19, 20, 23, 27))
 
 
 def course_files(
@@ -79,32 +73,21 @@ class SST(TaskOptions, name="sst"):
 class QQP(TaskOptions, name="qqp"):
     """Whether two questions have the same meaning (Quora question pairs).
 
-    The loss `with-contrastive` adds the contrastive loss of the embeddings as a separate objective.
     With `pair` "joint" the head is a softmax layer.
     """
 
     head: Literal["difference", "concat"] = setting(
         "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)"
     )
-    loss: Literal["cross-entropy", "with-contrastive"] = setting(
-        "cross-entropy", help="loss of qqp, optionally with a separate contrastive objective"
-    )
     pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
 
     def faults(self) -> Iterator[str]:
-        if self.pair == "joint" and (self.head != "difference" or self.loss != "cross-entropy"):
-            yield "qqp: pair joint: expected neither head nor loss with it"
+        if self.pair == "joint" and self.head != "difference":
+            yield "qqp: pair joint: expected no head with it"
 
     def build(self) -> Task:
-        from losses import pair_contrastive_loss
         from tasks import heads
 
-        losses: dict[str, Loss] = {
-            "cross_entropy": output_loss(F.cross_entropy),
-            "contrastive": lambda outputs, texts, same: pair_contrastive_loss(
-                texts[0], texts[1], same
-            ),
-        }
         joint, show = self.pair == "joint", lambda value: str(float(value))
         pairs = partial(heads.PairClassifier, classes=2, difference=self.head == "difference")
         return Task(
@@ -115,7 +98,6 @@ class QQP(TaskOptions, name="qqp"):
             ),
             build_head=partial(heads.SoftmaxClassifier, classes=2) if joint else pairs,
             output=PredictionFile("para", "Predicted_Is_Paraphrase", show, class_parser(2)),
-            losses=losses if self.loss == "with-contrastive" else {},
             texts=2,
             joint=joint,
         )
@@ -175,24 +157,15 @@ class CFIMDB(TaskOptions, name="cfimdb"):
 class ETPC(TaskOptions, name="etpc"):
     """The types of a paraphrase, several per pair (Kovatchev et al., 2018), from M.Inf.2202.
 
-    The files have a list such as `[2, 29, 29]` per pair, where 0 fills up. Since 2025 these are the
-    types 1 to 31 of the corpus without five unused ones, in 2024 seven groups of types. Without a
-    file for dev, a tenth of train is dev, as in the course. The head is that of pairs (BEES' M5)
-    with a sigmoid per type.
+    The files have a list such as `[2, 29, 29]` per pair, where 0 fills up. These are the types 1 to
+    31 of the corpus without five unused ones. Without a file for dev, a tenth of train is dev, as
+    in the course. The head is that of pairs (BEES' M5) with a sigmoid per type.
     """
-
-    types: Literal[26, 7] = setting(
-        26, help="version of etpc: the 26 types of 2025, or the 7 of 2024", flag=False
-    )
-
-    @property
-    def outputs(self) -> dict[str, Any]:
-        return {"types": self.types}
 
     def build(self) -> Task:
         from tasks import heads
 
-        numbers, column, separator = VERSIONS[self.types]
+        numbers, column = PARAPHRASE_TYPES, "paraphrase_type_ids"
         count, names = len(numbers), tuple(f"type {number}" for number in numbers)
 
         def parse(label: str) -> tuple[float, ...] | None:
@@ -216,7 +189,7 @@ class ETPC(TaskOptions, name="etpc"):
                 "Predicted_Paraphrase_Types",
                 show=lambda values: str([int(value) for value in values]),
                 parse=json.loads,
-                separator=separator,
+                commas=True,
             ),
             texts=2,
         )

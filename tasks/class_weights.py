@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from common.errors import RunError, SettingsError
+from common.errors import RunError
 from common.later import F, Tensor, torch
 from common.text import first_names
 from tasks.base import Embeddings, Task
@@ -21,51 +21,37 @@ from tasks.kinds import Kind, Outputs
 def with_smoothing(task: Task, share: float) -> Task:
     """Return a task whose targets are 1 - share plus share / C, elsewhere share / C.
 
-    Szegedy et al. (2016), section 7. Raise SettingsError for another loss than cross-entropy.
+    Szegedy et al. (2016), section 7.
     """
-    if task.kind.loss is not F.cross_entropy:
-        line = f"needs a task that is trained by cross-entropy, found {task.name}"
-        raise SettingsError(f"label_smoothing: {line}")
     loss = partial(F.cross_entropy, label_smoothing=share)
     return replace(task, kind=replace(task.kind, loss=loss))
 
 
 def with_class_weights(task: Task, targets: np.ndarray) -> tuple[Task, str]:
-    """Return a task whose loss weights its classes or labels, and a line with the weights.
+    """Return a task whose loss weights its classes, and a line with the weights.
 
-    `targets` are those of its training examples, (n,) or (n, L). The kind does not change. The
-    loss is a mean over examples, not over weights as in `F.cross_entropy`, so that the gradient of
-    a batch is the mean of those of its parts. Raise RunError for a task that is not trained by the
-    cross-entropy of its classes or labels.
+    `targets` (n,) are those of its training examples. The kind does not change. The loss is a mean
+    over examples, not over weights as in `F.cross_entropy`, so that the gradient of a batch is the
+    mean of those of its parts. Raise RunError for a task that is not trained by cross-entropy.
     """
-    kind = task.kind
-    if task.losses or kind.loss not in (F.cross_entropy, F.binary_cross_entropy_with_logits):
+    if task.losses or task.kind.loss is not F.cross_entropy:
         line = "class_weights needs a task that is trained by cross-entropy"
         raise RunError(f"{task.name}: {line}")
-    several, weights = kind.labels is not None, balanced_weights(kind, targets)
+    weights = balanced_weights(task.kind, targets)
 
     def loss(outputs: Outputs, texts: Embeddings, found: Tensor) -> Tensor:
         given = torch.from_numpy(weights).to(outputs)
-        if several:
-            return F.binary_cross_entropy_with_logits(outputs, found, pos_weight=given)
         return F.cross_entropy(outputs, found, given, reduction="none").mean()
 
-    pairs = [f"{name} {weight:.3g}" for name, weight in zip(kind.names, weights, strict=True)]
-    what = "labels, relative to their absence" if several else "classes"
-    line = f"weights of {what}: {first_names(pairs, 12)}"
+    pairs = [f"{name} {weight:.3g}" for name, weight in zip(task.kind.names, weights, strict=True)]
+    line = f"weights of classes: {first_names(pairs, 12)}"
     return replace(task, losses={task.name: loss}), line
 
 
 def balanced_weights(kind: Kind, targets: np.ndarray) -> np.ndarray:
-    """Return n / (C n_c) of each class, or (n - n_l) / n_l of each label, in float64.
+    """Return n / (C n_c) of each class, in float64.
 
-    C counts the classes that have examples. With several labels, each is a problem of two classes:
-    the weight of the examples that have it is relative to the others. A class or label without
-    examples, or a label that every example has, has weight 1.
+    C counts the classes that have examples. A class without examples has weight 1.
     """
-    if kind.labels is not None:
-        having = targets.sum(0, dtype=np.float64)
-        lacking = len(targets) - having
-        return np.where(having * lacking > 0, lacking / np.maximum(having, 1), 1.0)
     counts = np.bincount(targets.astype(np.int64), minlength=kind.classes or 0)
     return np.where(counts > 0, len(targets) / (counts > 0).sum() / np.maximum(counts, 1), 1.0)

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from common.text import all_names, counted
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer
 from tasks.base import Task
-from tasks.readers import Examples
+from tasks.readers import Examples, files_of
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,11 @@ def reading_notices(task: Task, folder: Path, splits: Mapping[str, Examples]) ->
     """Yield what was left out when the splits of a task were read."""
     for split, examples in splits.items():
         if leaked := examples.leaked:
-            yield f"{leaked} training examples removed because they are in dev or test"
+            yield f"{counted(leaked, 'training example')} left out, also in dev or test"
         if blank := examples.blank_rows:
             where = task.source.where(folder, split)
-            yield f"{blank} rows without label or text skipped in {where}"
+            line = f"{counted(blank, 'row')} without label or text skipped in {where}"
+            if marks := getattr(files_of(task.source), "blank", ()):
+                names = all_names([*map(repr, marks)])
+                line += f"; {names} count{'s' * (len(marks) == 1)} as blank, unless labels= has it"
+            yield line

@@ -10,7 +10,7 @@ import numpy as np
 
 from common.later import F, Tensor, torch
 from losses import squared_difference, symmetric_kl
-from tasks.metrics import metric_function, worst_value
+from tasks.metrics import metric_function
 
 Outputs = Any  # of a head: logits (B, C), values (B,), or other inputs of the kind's loss
 
@@ -40,11 +40,6 @@ class Kind:
     labels: int | None = None
     similarities: bool = False
 
-    def __post_init__(self) -> None:
-        if np.isinf(worst_value(self.main_metric)):  # it scales the score that selects an epoch
-            expected = "expected a metric with a worst value"
-            raise ValueError(f"main_metric: {expected}, found {self.main_metric}")
-
     @property
     def columns(self) -> int | None:
         """Return the number of probabilities of an example, or None for a single number."""
@@ -61,25 +56,15 @@ class Kind:
         return tuple(self.metrics(np.arange(2.0), np.arange(2.0)))
 
     def measure(self, scores: np.ndarray, targets: np.ndarray) -> dict[str, float]:
-        """Return the metrics of the predictions from scores (B, C) or (B,)."""
-        return self.metrics(self.predictions(scores), targets)
+        """Return the metrics of the predictions from scores (B, C) or (B,), where labels exist."""
+        known = known_rows(targets)
+        return self.metrics(self.predictions(scores[known]), targets[known])
 
-    def by_class(self, predictions: np.ndarray, targets: np.ndarray) -> dict[str, dict[str, float]]:
-        """Return precision, recall, F1 and support of each class or label; none for numbers.
 
-        Support is the number of examples. A figure that is undefined is 0.
-        """
-        from sklearn.metrics import precision_recall_fscore_support
-
-        if self.columns is None:
-            return {}
-        figures = precision_recall_fscore_support(
-            targets, predictions, labels=range(self.columns), zero_division=0
-        )
-        return {
-            name: {"precision": float(p), "recall": float(r), "f1": float(f), "support": int(n)}
-            for name, p, r, f, n in zip(self.names, *figures, strict=True)
-        }
+def known_rows(targets: np.ndarray) -> np.ndarray:
+    """Return which targets (n,) or (n, L) of a test file are there, not blank."""
+    known = targets >= 0 if targets.dtype.kind == "i" else np.isfinite(targets)
+    return known if known.ndim == 1 else np.all(known, axis=1)
 
 
 def argmax(scores: np.ndarray) -> np.ndarray:

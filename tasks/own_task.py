@@ -18,8 +18,8 @@ from tasks.base import Pair, Task, TaskOptions
 from tasks.built_in import TASK_NAMES, TASKS
 from tasks.csv_files import Layout
 from tasks.metrics import OVERALL_KEYS
-from tasks.own_types import LEARNT, TypeName, infer_type, learnt, parts
-from tasks.readers import LabelledFiles
+from tasks.own_types import LEARNT, TypeName, hints, infer_type, learnt, parts, same
+from tasks.readers import LabelledFiles, plain
 from tasks.splits import by_hash, split_file
 from tasks.tables import SPLITS, TABLES, DataError, Table, read_table, to_text
 
@@ -27,8 +27,6 @@ Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
 # A row of a prediction file is a line with ' , ' between id and labels.
 WRITTEN = "without ' , ' and control characters"
 Written = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$", description=WRITTEN)]
-OF_CELLS = {"multi-label": ("separator",)}  # keys of a type that no file says
-KEYS_OF_TYPES = ("labels", "low", "high", "mean", "deviation", "separator")
 FILES = ("train", "dev", "test")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of other files and metrics, and of attributes of nn.ModuleDict, which holds the heads.
@@ -57,6 +55,7 @@ class OwnTask(TaskOptions, Layout):
     low: Bound | None = None  # of the similarities
     high: Bound | None = None
     separator: Written | None = None  # of several labels in a cell
+    blank: tuple[Name, ...] = ()  # cells of labels that mean none
     pair: Pair = "bi"
     split: Name | None = None  # column with train, dev and test
     mean: float | None = None  # of the numbers in train
@@ -73,10 +72,8 @@ class OwnTask(TaskOptions, Layout):
         columns = [*self.text, *self.label]
         if twice := [one for one in columns if columns.count(one) > 1]:
             yield f"column {twice[0]!r} is there twice, as text or label"
-        known = (*LEARNT[self.type], *OF_CELLS.get(self.type, ())) if self.type else KEYS_OF_TYPES
-        for key in KEYS_OF_TYPES:
-            if key not in known and getattr(self, key) not in (None, ()):
-                yield f"{key}: {self.type} does not have it"
+        if self.labels and self.type in ("regression", "similarity"):
+            yield f"labels: {self.type} does not have it"
         if self.type == "similarity" and len(self.text) == 1:
             yield "text: similarity needs 2 columns, found 1"
         if len(self.label) > 1 and self.type not in (None, "multi-label"):
@@ -85,7 +82,7 @@ class OwnTask(TaskOptions, Layout):
             yield "labels: several label columns have the names of the labels"
         if self.low is not None and self.high is not None and self.low >= self.high:
             yield f"low: expected less than high, {self.high:g}, found {self.low:g}"
-        if len(self.labels) == 1 or len({*self.labels}) < len(self.labels):
+        if len(self.labels) == 1 or len({*map(same, self.labels)}) < len(self.labels):
             yield f"labels: expected two or more, each once, found {first_names(self.labels)}"
 
     @property
@@ -126,8 +123,7 @@ class OwnTask(TaskOptions, Layout):
         lists = any(isinstance(row.get(one), list) for _, row in table.rows for one in self.label)
         several = lists or len(self.label) > 1 or self.separator is not None
         may_have = several or self.type == "multi-label"
-        rows = table.fields(self.label, dict.fromkeys(self.label, self.mark) if may_have else {})
-        cells = [(n, cell) for n, row in rows for cell in map(str.strip, row.values()) if cell]
+        cells = self.cells(table, may_have)
         try:
             if not cells:
                 raise ValueError("expected labels, found none")
@@ -139,8 +135,19 @@ class OwnTask(TaskOptions, Layout):
             found = replace(found, **{**learnt(found, cells), **given})
         except ValueError as error:
             raise DataError(f"{found.train}: {self.name}: {error}") from error
-        columns = read_table(Path(found.test), self).columns if found.test else []
-        return replace(found, test_labels={*self.label} <= {*columns})
+        test = read_table(Path(found.test), self) if found.test else None
+        labelled = False
+        if test is not None and {*self.label} <= {*test.columns}:
+            none = {plain("-"), plain("-1")} - {*map(plain, found.labels)}
+            labelled = any(plain(cell) not in none for _, cell in self.cells(test, may_have))
+        return replace(found, test_labels=labelled)
+
+    def cells(self, table: Table, lists: bool) -> list[tuple[int, str]]:
+        """Return (line, cell) of the labels in a table that are not blank."""
+        rows = table.fields(self.label, dict.fromkeys(self.label, self.mark) if lists else {})
+        none = {"", *map(plain, self.blank)}
+        cells = [(line, cell.strip()) for line, row in rows for cell in row.values()]
+        return [(line, cell) for line, cell in cells if plain(cell) not in none]
 
     def with_split(self, table: Table) -> OwnTask:
         """Return the task with the splits that a column of its only file names."""
@@ -161,14 +168,13 @@ class OwnTask(TaskOptions, Layout):
         texts, columns = (first_names(list(map(repr, one))) for one in (self.text, self.label))
         what = ", ".join(f"{key} {one:.4g}" for key, one in self.known.items() if key != "labels")
         if self.labels:
-            classes = self.type == "classification"
-            what = f"{len(self.labels)} {'classes' if classes else 'labels'}: "
-            what += first_names(self.labels, 10)
-            if classes and len(self.labels) == 2:
-                what += f"; f1 is that of {self.labels[1]}"
+            what = "classes" if self.type == "classification" else "labels"
+            what = f"{len(self.labels)} {what}: {first_names(self.labels, 10)}"
         yield f"{self.type} of {texts}, label {columns}: {what}"
         if self.split:
             yield f"train, dev and test are named in column {self.split!r}"
+        if len(self.label) == 1:
+            yield from hints(self.labels)
 
     def build(self) -> Task:
         kind, head, output, parse = parts(self)
@@ -187,6 +193,7 @@ class OwnTask(TaskOptions, Layout):
             labelled_test=bool(self.test_labels) or self.test is None,
             lower_ids=False,
             skip_blank_texts=True,
+            blank=self.blank,
         )
         rule = partial(by_hash, test=self.test is None)
         source = split_file(files, rule) if self.dev is None else files
@@ -196,14 +203,15 @@ class OwnTask(TaskOptions, Layout):
 
 def as_typed(key: str, value: Any) -> Any:
     """Return a value of a flag or a YAML file, or of Python, as the class has it."""
-    if key not in ("text", "label", "labels"):
+    if key not in ("text", "label", "labels", "blank"):
         return value
     if isinstance(value, str):
-        value = value.split("|") if key == "labels" else [value]
+        value = value.split("|") if key in ("labels", "blank") else [value]
     if not isinstance(value, list | tuple):
         return value
     texts = map(to_text, value)  # labels without spaces around them, as cells
-    return [one.strip() if key == "labels" and isinstance(one, str) else one for one in texts]
+    cells = key in ("labels", "blank")
+    return [one.strip() if cells and isinstance(one, str) else one for one in texts]
 
 
 def tasks_by_name(given: Any) -> dict[str, TaskOptions | dict[str, Any]]:
@@ -212,11 +220,10 @@ def tasks_by_name(given: Any) -> dict[str, TaskOptions | dict[str, Any]]:
     They are a list of names, objects and mappings with `name`, or a mapping of names to keys. Raise
     SettingsError for other content.
     """
+    names: list[str] = []
     if isinstance(given, Mapping):
-        every = {name: one or {} for name, one in given.items()}
-        given = [
-            {**one, "name": n} if isinstance(one, Mapping) else one for n, one in every.items()
-        ]
+        names, every = [*given], [(name, one or {}) for name, one in given.items()]
+        given = [{"name": name, **one} if isinstance(one, Mapping) else one for name, one in every]
     if not isinstance(given, list | tuple):
         raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(given)}")
     found: dict[str, TaskOptions | dict[str, Any]] = {}
@@ -227,6 +234,9 @@ def tasks_by_name(given: Any) -> dict[str, TaskOptions | dict[str, Any]]:
             wrong = f"{name} is there twice" if isinstance(name, str) else f"no name: {short(one)}"
             raise SettingsError(f"tasks: {wrong}")
         found[name] = one if isinstance(one, TaskOptions) else keys
+    for key, name in zip(names, found, strict=False):
+        if key != name:
+            raise SettingsError(f"tasks: {key} has the name {name}; write the same name twice")
     return found
 
 

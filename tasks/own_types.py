@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,9 +13,10 @@ import numpy as np
 
 from common.later import nn
 from common.settings import short
+from common.text import all_names
 from tasks.kinds import Kind, classification, multi_label, regression, similarity
 from tasks.predictions import PredictionFile
-from tasks.readers import Parser, class_parser, number_parser, to_number
+from tasks.readers import Parser, class_parser, number_parser, plain, to_number
 
 if TYPE_CHECKING:
     from tasks.own_task import OwnTask
@@ -27,6 +30,9 @@ LEARNT: dict[TypeName, tuple[str, ...]] = {  # keys that the training file says
 }
 LEAST_SPREAD = 1e-5  # of a deviation over the largest number: float32 has seven digits
 MOST_LEVELS = 20  # different whole numbers that are taken for classes
+# Labels that often mark a row without a label, and marks that often separate several labels.
+PLACEHOLDER = re.compile(r"\?|none|null|nan|#?n/?a|<na>|nil|undefined|unknown|missing", re.I)
+SEPARATORS = "|;,"
 INDICATORS = {"": 0, "0": 0, "no": 0, "false": 0, "1": 1, "yes": 1, "true": 1}
 
 
@@ -35,7 +41,8 @@ def infer_type(cells: Sequence[str], texts: int) -> TypeName:
 
     Raise ValueError for words of which most occur once: they are free text or ids.
     """
-    counts, numbers = Counter(cells), {to_number(cell) for cell in cells}
+    counts = Counter(cells)
+    numbers = {to_number(cell) for cell in counts if not PLACEHOLDER.fullmatch(cell)} or {None}
     once = [cell for cell, count in counts.items() if count == 1]
     if None in numbers and len(counts) > 2 and 2 * len(once) > len(cells):
         raise ValueError(
@@ -51,14 +58,19 @@ def infer_type(cells: Sequence[str], texts: int) -> TypeName:
 def learnt(own: OwnTask, cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
     """Return the keys of `LEARNT` that follow from (line, cell) of the labels."""
     texts = [cell for _, cell in cells]
-    if own.type == "classification":
-        return {"labels": in_order(texts)}
+    if len(own.label) > 1:
+        return {"labels": own.label}
     if own.type == "multi-label":
-        labels = in_order([label for cell in texts for label in labels_in(cell, own.mark)])
-        return {"labels": own.label if len(own.label) > 1 else labels}
+        texts = [label for cell in texts for label in labels_in(cell, own.mark)]
+    if own.type in ("classification", "multi-label"):
+        labels = in_order(texts)
+        none = blanks_among(labels) - {*own.labels}
+        labels = tuple(one for one in labels if one not in none)
+        return {"labels": labels, "blank": (*own.blank, *none)}
     for line, cell in cells:
         if to_number(cell) is None:
-            raise ValueError(f"line {line}: expected a number, found {cell!r}")
+            cure = f"blank={cell} leaves such rows out"
+            raise ValueError(f"line {line}: expected a number, found {cell!r}; {cure}")
     numbers = np.array(texts, np.float64)
     if own.type == "similarity":
         return {"low": float(numbers.min()), "high": float(numbers.max())}
@@ -76,9 +88,50 @@ def labels_in(cell: str, separator: str) -> Iterator[str]:
 
 
 def in_order(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the different labels, sorted as numbers if all are numbers, else as text."""
-    numbers = all(to_number(label) is not None for label in labels)
-    return tuple(sorted(dict.fromkeys(labels), key=float if numbers else str))
+    """Return the different labels, sorted as numbers if all are numbers, else as text.
+
+    Of several spellings of a number the shortest is the label; 1.0 is 1, as pandas makes it of 1.
+    """
+    keys = {label: same(label) for label in labels}
+    whole = all(isinstance(one, Decimal) and float(one).is_integer() for one in keys.values())
+    found: dict[Decimal | str, str] = {}
+    for label in sorted(keys, key=lambda one: (len(one), one)):
+        found.setdefault(keys[label], re.sub(r"\.0*$", "", label) if whole else label)
+    numbers = all(to_number(label) is not None for label in found.values())
+    return tuple(sorted(found.values(), key=float if numbers else str))
+
+
+def same(label: str) -> Decimal | str:
+    """Return what equal labels have in common: numbers their value, words all of their letters."""
+    return found if isinstance(found := plain(label), Decimal) else label
+
+
+def blanks_among(labels: Sequence[str]) -> set[str]:
+    """Return the labels that mean none: -1 beside 0 to n, and - beside words or numbers."""
+    if len(labels) > 2 and {*map(to_number, labels)} == {*range(-1, len(labels) - 1)}:
+        return {"-1"}
+    words = "+" not in labels and any(map(str.isalnum, "".join(labels)))
+    return {"-"} & {*labels} if words else set()
+
+
+def separator_in(labels: Sequence[str]) -> str:
+    """Return the mark that separates several labels in cells such as `a;b`; '' if none does."""
+    for mark in SEPARATORS:
+        parts = {part for label in labels for part in labels_in(label, mark)}
+        if any(mark in label for label in labels) and len(parts) <= len(labels):
+            return mark
+    return ""
+
+
+def hints(labels: Sequence[str]) -> Iterator[str]:
+    """Yield what about the labels of a column may not be meant."""
+    if odd := [one for one in labels if PLACEHOLDER.fullmatch(one)]:
+        what = "is a label like any other" if len(odd) == 1 else "are labels like any other"
+        yield f"{all_names([*map(repr, odd)])} {what}; blank={'|'.join(odd)} leaves such rows out"
+    if mark := separator_in(labels):
+        found = next(one for one in labels if mark in one)
+        mark = mark.replace(",", "\\,")
+        yield f"{found!r} is one label; type=multi-label,separator={mark} makes several of it"
 
 
 def parts(own: OwnTask) -> tuple[Kind, Callable[[int], nn.Module], PredictionFile, Parser]:
@@ -124,11 +177,13 @@ def parts(own: OwnTask) -> tuple[Kind, Callable[[int], nn.Module], PredictionFil
 
 def labels_parser(labels: Sequence[str], separator: str) -> Parser:
     """Return a parser of cells with several labels: 1 for each label of a cell, else 0."""
+    number = class_parser({label: place for place, label in enumerate(labels)})
 
     def parse(cell: str) -> tuple[float, ...]:
-        found = {*labels_in(cell, separator)}
-        if found - {*labels}:
-            raise ValueError(f"expected labels of {', '.join(labels)}")
-        return tuple(float(label in found) for label in labels)
+        try:
+            found = {*map(number, labels_in(cell, separator))}
+        except ValueError:
+            raise ValueError(f"expected labels of {', '.join(labels)}") from None
+        return tuple(float(place in found) for place in range(len(labels)))
 
     return parse

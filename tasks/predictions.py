@@ -45,8 +45,8 @@ class PredictionFile:
     """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, its number format.
 
     `parse` reads a value that `show` wrote, or raises ValueError with the expected values.
-    Similarities outside of the `scale` are also read. With a `separator`, fields are separated by
-    it, without spaces, and quoted if they contain it.
+    Similarities outside of the `scale` are also read. With `commas`, these separate the fields,
+    without spaces; a field with one is quoted.
     """
 
     stem: str
@@ -54,19 +54,17 @@ class PredictionFile:
     show: Callable[[Any], str]
     parse: Parser
     scale: tuple[float, float] | None = None  # of similarities, as returned by `parse`
-    separator: str | None = None
+    commas: bool = False
 
     @property
     def header(self) -> str:
-        if self.separator is None:
-            return f"id \t {self.column} "
-        return f"id{self.separator}{self.column}"
+        return f"id,{self.column}" if self.commas else f"id \t {self.column} "
 
     def row(self, identity: str, prediction: Any) -> str:
         value = self.show(prediction)
-        if self.separator is None:
+        if not self.commas:
             return f"{identity} , {value} "
-        return identity + self.separator + (f'"{value}"' if self.separator in value else value)
+        return f'{identity},"{value}"' if "," in value else f"{identity},{value}"
 
     def name(self, split: str) -> str:
         return f"{self.stem}-{split}-output.csv"
@@ -92,7 +90,7 @@ def write_prediction_file(
 ) -> None:
     """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, exactly as the leaderboard expects.
 
-    A file with a separator has lines `id,COLUMN` and `ID,VALUE` instead.
+    A file with `commas` has lines `id,COLUMN` and `ID,VALUE` instead.
     """
     rows = [f"{output.row(i, p)}\n" for i, p in zip(ids, predictions, strict=True)]
     atomic_write_text(path, f"{output.header}\n" + "".join(rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,7 +27,8 @@ class Examples:
     """n examples, in the order of their file.
 
     `texts` holds one list of n strings per text column. `targets` (n, ...) holds int64 classes,
-    float32 scores or other inputs of a task's losses; it is None in a test file without labels.
+    float32 scores or other inputs of a task's losses; it is None in a test file without labels, and
+    in one where some are blank, these are -1, or infinite for numbers.
     `blank_rows` counts the rows skipped for a blank label or text, `leaked` those removed because
     they are also in dev or test. `drawn_from` counts the examples before a limit.
     """
@@ -91,39 +93,48 @@ def clean_pair_text(text: str) -> str:
 
 
 def class_parser(spellings: Mapping[str, int | None] | int) -> Parser:
-    """Return a parser of classes by their spellings, in any case, numbers also as 1.0 or 1e0.
+    """Return a parser of classes by their spellings, in any case, numbers also as 1.0 or True.
 
     Spellings that are equal but for this, and mean two classes, are read only as they stand.
     A number C stands for the classes 0 to C - 1. A blank cell is no label, nor is `-`, with which
-    data sets of NLI mark a lack of agreement.
+    data sets of NLI mark a lack of agreement, nor -1 beside 0, with which others do.
     """
     if isinstance(spellings, int):
         classes: Mapping[str, int | None] = {str(number): number for number in range(spellings)}
     else:
         classes = spellings
-    meant: dict[str, set[int | None]] = {}
+    meant: dict[Decimal | str, set[int | None]] = {}
     for one, number in classes.items():
         meant.setdefault(plain(one), set()).add(number)
     sure = {key: numbers.pop() for key, numbers in meant.items() if len(numbers) == 1}
-    known = {"": None, "-": None} | sure | dict(classes)
+    none: list[Decimal | str] = ["", "-", *([Decimal(-1)] if Decimal(0) in meant else [])]
+    known = dict.fromkeys(none) | sure | {**classes}
 
     def parse(cell: str) -> int | None:
-        if (found := cell if cell in known else plain(cell)) not in known:
+        found: Decimal | str = cell if cell in known else plain(cell)
+        if found not in known:
             raise ValueError(f"expected {first_names([*classes], 20)}")
         return known[found]
 
     return parse
 
 
-def plain(cell: str) -> str:
-    return cell.lower() if (number := to_number(cell)) is None else str(number)
+def plain(cell: str) -> Decimal | str:
+    """Return what all spellings of a label have in common: a number, or lower-case text."""
+    found = {"true": "1", "false": "0"}.get(cell.lower(), cell.lower())
+    return found if to_number(found) is None else Decimal(found)
 
 
 def number_parser(low: float = -LARGEST, high: float = LARGEST, origin: float = 0.0) -> Parser:
-    """Return a parser of numbers from `low` to `high`, relative to `origin`."""
+    """Return a parser of numbers from `low` to `high`, relative to `origin`.
+
+    A blank cell is no label, nor is -1 on a scale from 0 or more.
+    """
 
     def parse(cell: str) -> float | None:
         value = to_number(cell)
+        if value == -1 and low >= 0:
+            return None
         if cell and (value is None or not low <= value <= high):
             raise ValueError(f"expected a number from {low:g} to {high:g}")
         return None if value is None else value - origin
@@ -170,9 +181,10 @@ class LabelledFiles:
     `id_column` the row number, from 1, is the id. The `split_column` has the name of each row's
     split; `in_train` are splits whose rows have the name of train.
 
-    `parse_label` reads a label: whole numbers are classes; rows without a label are skipped. With
-    several `label_columns`, each has one of several labels. With a `separator`, a label in JSON or
-    Parquet may also be a list. `joined` makes one text of those of a row.
+    `parse_label` reads a label: whole numbers are classes; rows without a label are skipped, but
+    for those of a test file. Cells of `blank` count as blank. With several `label_columns`, each
+    has one of several labels. With a `separator`, a label in JSON or Parquet may also be a list.
+    `joined` makes one text of those of a row.
     """
 
     files: tuple[Mapping[str, str], ...]
@@ -189,6 +201,7 @@ class LabelledFiles:
     skip_blank_texts: bool = False  # like blank labels, in a file with labels
     separator: str | None = None
     joined: bool = False
+    blank: tuple[str, ...] = ()
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -196,18 +209,20 @@ class LabelledFiles:
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         path, labelled = Path(self.where(folder, split)), split != "test" or self.labelled_test
+        others = [self.where(folder, one) for one in self.splits if one != split]
+        alone = split == "test" and (self.split_column is not None or str(path) not in others)
         labels = self.label_columns if labelled else ()
         every = (self.id_column, self.split_column, *self.text_columns, *labels)
         columns = [name for name in every if name]
         lists = dict.fromkeys(labels, self.separator) if self.separator else {}
-        rows = read_table(path, self.layout).fields(columns, lists)
+        table = read_table(path, self.layout).fields(columns, lists)
         named = "train" if split in self.in_train else split
         lines: dict[str, int] = {}  # id -> line
         ids: list[str] = []
         texts: list[list[str]] = []  # those of an example
         targets: list[Label | None] = []
         blank = 0
-        for number, (line, row) in enumerate(rows, 1):
+        for number, (line, row) in enumerate(table, 1):
             try:
                 if self.split_column and split_of(row[self.split_column]) != named:
                     continue
@@ -217,7 +232,8 @@ class LabelledFiles:
                 raise DataError(f"{path}, line {line}: {error}") from error
             cleaned = [self.clean_text(row[name]) for name in self.text_columns]
             cleaned = [" ".join(filter(None, cleaned))] if self.joined else cleaned
-            if labelled and (target is None or (self.skip_blank_texts and not all(cleaned))):
+            lacks = target is None or (self.skip_blank_texts and not all(cleaned))
+            if labelled and lacks and not alone:  # all of test are predicted
                 blank += 1
                 continue
             ids.append(identity)
@@ -227,8 +243,11 @@ class LabelledFiles:
             none = f"found {blank} rows without label or text"
             raise DataError(f"{path}: expected at least one example, {none}")
         array: Any = None
-        if labelled:
-            array = np.array(targets, np.int64 if isinstance(targets[0], int) else np.float32)
+        if found := [one for one in targets if one is not None]:
+            whole = isinstance(found[0], int)
+            unknown: Any = -1 if whole else np.full(np.shape(found[0]), np.inf)
+            rows = [unknown if one is None else one for one in targets]
+            array = np.array(rows, np.int64 if whole else np.float32)
         by_column = tuple(map(list, zip(*texts, strict=True)))
         return Examples(ids, by_column, array, blank).sample(limit)
 
@@ -248,10 +267,11 @@ class LabelledFiles:
 
     def target(self, cells: Mapping[str, str]) -> Label | None:
         """Return the label in the cells of a row, None if one has none; raise ValueError."""
-        found = []
+        found: list[Any] = []
+        none = {plain(one) for one in self.blank}
         for name, cell in cells.items():
             try:
-                found.append(self.parse_label(cell))
+                found.append(None if plain(cell) in none else self.parse_label(cell))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}, found {cell!r}") from error
         if None in found or not found:

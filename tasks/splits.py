@@ -8,15 +8,21 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from common.text import counted
+from tasks.base import Task
+from tasks.kinds import known_rows
+from tasks.predictions import PredictionFile
 from tasks.readers import Examples, LabelledFiles, Limit, Source
 from tasks.tables import DataError
 
+FEW, CORE = 10, (0.1, 0.9)  # examples whose scale is told, from the quantiles of numbers
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
 
 # (examples of the source's split, the new split, the data folder) -> its examples.
@@ -109,7 +115,54 @@ def existing_files(source: Source, folder: Path) -> dict[str, Path]:
 
 def keys(examples: Examples) -> list[frozenset[str]]:
     """Return the set of normalised texts of each example, which identifies it."""
-    return [frozenset(map(normalise_text, texts)) for texts in zip(*examples.texts, strict=True)]
+    return [*map(frozenset, normalised(examples))]
+
+
+def normalised(examples: Examples) -> list[tuple[str, ...]]:
+    """Return the texts of each example, by which it is compared with others."""
+    return [tuple(map(normalise_text, texts)) for texts in zip(*examples.texts, strict=True)]
+
+
+def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
+    """Yield what about the splits may not be meant: equal examples, and other scales.
+
+    Texts are compared as in `without_leaks`.
+    """
+    train = splits["train"]
+    rows, parts = normalised(train), []
+    known = {*map(frozenset, rows)}
+    for split, one in splits.items():
+        if split != "train" and (count := sum(key in known for key in keys(one))):
+            parts.append(f"{count:,} of {counted(len(one), f'{split} example')} also in train")
+    if parts:
+        parts.append("--drop-leaks own leaves them out there")
+    labels: dict[tuple[str, ...], set[str]] = {}
+    assert train.targets is not None, "train has labels"
+    for row, target in zip(rows, train.targets, strict=True):
+        labels.setdefault(row, set()).add(str(target))
+    if twice := sum(len(found) > 1 for found in labels.values()):
+        parts.append(f"{counted(twice, 'text')} of train with several labels")
+    if parts:
+        yield "; ".join(parts)
+    if task.kind.columns is None and task.output is not None:
+        yield from other_scales(task.output, {n: one.targets for n, one in splits.items()})
+
+
+def other_scales(output: PredictionFile, targets: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for numbers of train, dev or test that seem to be on another scale."""
+    numbers = {split: one[known_rows(one)] for split, one in targets.items() if one is not None}
+    numbers = {split: one for split, one in numbers.items() if len(one) >= FEW}
+    if output.scale:
+        numbers["the scale"] = np.array(output.scale, np.float64)
+    for split, other in (("train", "the scale"), ("dev", "train"), ("test", "train")):
+        if {split, other} <= numbers.keys():
+            both = {name: numbers[name] for name in (split, other)}
+            core = (0, 1) if other == "the scale" else CORE
+            less, more = sorted(np.ptp(np.quantile(one, core)) for one in both.values())
+            ends = {name: map(output.show, (one.min(), one.max())) for name, one in both.items()}
+            shown = ", of ".join(f"{name} from {' to '.join(one)}" for name, one in ends.items())
+            if 0 < 4 * less < more:
+                yield f"numbers of {shown}: bring them to one scale"
 
 
 # (a hash of each example's texts) -> the rows of train and of parts held out of it.

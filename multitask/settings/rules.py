@@ -12,7 +12,6 @@ from multitask.combiners.base import WithPreference
 from multitask.sampling import BeginsWithOneTask
 from multitask.settings.config import RunConfig
 from tasks import SAME_MEANING
-from tasks.base import Task
 from tasks.objectives import with_objective
 
 Rules = Iterator[tuple[object, str]]  # whether a rule is broken, and a sentence about it
@@ -63,20 +62,17 @@ def of_losses(c: RunConfig) -> Rules:
     classes = [name for name, one in built.items() if one.kind.classes]
     named = f"objective {objective.name}" if objective else ""
     given: dict[str, object] = {named: objective, "class_balanced": c.class_balanced}
-    given["label_smoothing"] = c.label_smoothing
+    given |= {"label_smoothing": c.label_smoothing, "class_weights": c.class_weights}
     for what in (key for key, value in given.items() if value and not classes):
         yield True, f"{what}: needs a task with classes, found {found}"
-    columns = any(one.kind.columns for one in built.values())
-    line = f"class_weights: needs a task with classes or labels, found {found}"
-    yield c.class_weights and not columns, line
     for task in classes:
-        own_loss, smooth = len(built[task].objectives) > 1, smoothing_of(c, built[task])
+        own_loss, smooth = len(built[task].objectives) > 1, c.label_smoothing
         yield own_loss and smooth, f"{task}: its own loss and label_smoothing exclude each other"
         if objective is None:
             continue
         excluded = {
             "its own loss": own_loss,
-            "class_weights": has_class_weights(c, built[task]),
+            "class_weights": c.class_weights,
             "label_smoothing": objective.own_loss and smooth,
             "its own head": objective.own_head and "head" in c.tasks[task].to_json(),
         }
@@ -138,16 +134,6 @@ def of_pretraining(c: RunConfig) -> Rules:
         built = c.tasks[task].build()
         without = objective.of_classes and (built.kind.classes is None or built.vectors > 1)
         yield without, f"{named}: needs single texts with classes, not {task}"
-
-
-def smoothing_of(c: RunConfig, task: Task) -> float:
-    """Return the label smoothing of a task; 0 for one without classes."""
-    return c.label_smoothing if task.kind.classes else 0.0
-
-
-def has_class_weights(c: RunConfig, task: Task) -> bool:
-    """Return whether the loss of a task weights its classes or labels."""
-    return c.class_weights is not None and task.kind.columns is not None
 
 
 def objectives_of(c: RunConfig) -> dict[str, tuple[str, ...]]:

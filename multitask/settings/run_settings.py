@@ -106,7 +106,7 @@ class RunSettings(Settings):
     )
     class_weights: Literal["balanced"] | None = setting(
         None,
-        help="weight the loss of each class, or label, by 1 / its training examples",
+        help="weight the loss of each class by 1 / its training examples",
         source="King and Zeng, 2001",
         modes=SUPERVISED,
     )
@@ -167,7 +167,7 @@ class RunSettings(Settings):
     )
     calibrate: bool = setting(
         False,
-        help="fit a temperature of each head on dev, which scales its probabilities",
+        help="fit a temperature of each head of classes on dev, which scales its probabilities",
         source="Guo et al., 2017",
         modes=SUPERVISED,
     )

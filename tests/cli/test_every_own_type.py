@@ -1,7 +1,6 @@
 """Every type of own tasks in every mode, on two tiny runs of all types that the tests share."""
 
 import csv
-import re
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -78,16 +77,9 @@ def trained(root, flags):
     return folders
 
 
-def test_weights_and_the_figures_of_each_class_are_printed(trained):
+def test_weights_are_printed(trained):
     printed = (trained[0] / "printed.txt").read_text()
     assert "classification: weights of classes: " in printed
-    assert "multilabel: weights of labels, relative to their absence: " in printed
-    assert re.search(r"^task +class +precision +recall +f1 +support$", printed, re.MULTILINE)
-    for task_name, names in metrics(trained[0])["by_class"]["dev"].items():
-        for name, one in names.items():
-            cells = (f"{one[key]:.4f}" for key in ("precision", "recall", "f1"))
-            line = " +".join([task_name, re.escape(name), *cells, str(one["support"])])
-            assert re.search(rf"^{line}$", printed, re.MULTILINE)
 
 
 def test_all_types_learn_with_branches_noise_and_teachers(trained, flags, tmp_path):

@@ -67,7 +67,7 @@ def test_all_columns_are_kept_in_their_order_with_reasons(predict, error_line, r
     command = (*command, "--output", target)
     result = run_ok(*command)
     assert result.stdout.startswith("3 rows, ")
-    assert "1 of 3 rows have an empty text, and no prediction from it" in result.stderr
+    assert "1 of 3 rows has an empty text, and no prediction from it" in result.stderr
     written, *found = read(target.read_text(), ",")
     assert written == [*header, "sst", "reason"]
     assert [row[:3] for row in found] == rows

@@ -13,7 +13,6 @@ from losses import (
     label_centered_loss,
     label_embedding_regularizer,
     npair_loss,
-    pair_contrastive_loss,
     simcse_loss,
     supcon_loss,
     super_loss,
@@ -61,7 +60,6 @@ def test_losses_and_gradients_are_finite_in_float32(labels, temperature, alike):
         (lambda y: contrastive_objectives(X, y, 0.1), "labels"),
         (lambda y: label_centered_loss(X, X[:2], y, 0.1), "labels"),
         (lambda y: instance_centered_loss(X, X[:2], y, 0.1), "labels"),
-        (lambda y: pair_contrastive_loss(X, X, y), "alike"),
         (lambda y: simcse_loss(X, X, groups=y), "groups"),
     ],
 )

@@ -6,7 +6,7 @@ import torch
 from golden_files import golden_cases
 from loss_cases import tensor
 
-from losses import pair_contrastive_loss, simcse_loss
+from losses import simcse_loss
 
 pytestmark = pytest.mark.numeric
 
@@ -45,15 +45,3 @@ def test_simcse_equals_a_plain_loop(further, theirs, grouped):
     negative_groups = torch.tensor(theirs) if theirs and grouped else None
     found = simcse_loss(one, two, 0.1, negatives, groups, negative_groups)
     assert found.item() == pytest.approx(total / 6)
-
-
-@pytest.mark.parametrize("margin", [0.5, 1.2])
-def test_pairs_equal_a_plain_loop(margin):
-    u, v = drawn(2, 20, 5)
-    alike = torch.arange(20) % 3 == 0
-    plain = []
-    for a, b, same in zip(u.numpy(), v.numpy(), alike.tolist(), strict=True):
-        distance = 1 - cosine(a, b)
-        plain.append(0.5 * (distance**2 if same else max(0.0, margin - distance) ** 2))
-    found = pair_contrastive_loss(u, v, alike.long(), margin)
-    assert found.item() == pytest.approx(np.mean(plain))

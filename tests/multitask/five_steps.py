@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import torch
+from two_losses import TwoLosses
 
 from multitask.assembly import assemble
 from multitask.distributed import Processes, connected_processes
@@ -30,7 +31,7 @@ CONFIG = RunConfig(
 
 REPRESENTATION = {
     "combiner": "pcgrad",
-    "tasks": {"qqp": {"loss": "with-contrastive"}},
+    "tasks": (TwoLosses(),),
     "batches_per_step": 1,
     "gradients": "representation",
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from plain import built_in
+from two_losses import TwoLosses
 
 from common.errors import SettingsError
 from multitask.config_tasks import build_tasks
@@ -45,9 +46,10 @@ VALUES = [
     ({"limit": range(3)}, r"limit: Expected .* got `array`, found \[0, 1, 2\]"),
     ({"data": ""}, "data: Expected `str` of length >= 1, found ''"),
 ]
-WITH_LOSS = {"tasks": {"sst": {}, "qqp": {"loss": "with-contrastive"}, "sts": {}}}
+WITH_LOSS = {"tasks": ("sst", TwoLosses(), "sts")}
 TOGETHER = [  # settings with which the run would silently be another one
     ({"limit": {"cola": 5}}, "limit: cola is not among the tasks"),
+    ({"tasks": {"sst": {"name": "qqp"}}}, "tasks: sst has the name qqp; write the same"),
     ({"regularizers": Smart({"cola": 1.0})}, "smart_weight: cola is not among the tasks"),
     ({"sampling": {"name": "hybrid", "first_task": "cola"}}, "first_task: cola is not among"),
     ({"tasks": ("sst", "sst")}, "tasks: sst is there twice"),
@@ -58,8 +60,8 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"objective": "simcse"}, "objective simcse: mode multitask does not have it"),
     ({"objective": "scl", "tasks": ("sts",), "mode": ""}, "objective scl: needs a task with cla"),
     ({"class_weights": "balanced", "tasks": ("sts",), "mode": ""}, "class_weights: needs a task"),
-    ({"objective": "scl", **WITH_LOSS}, "qqp: its own loss and objective scl exclude"),
-    ({"label_smoothing": 0.1, **WITH_LOSS}, "qqp: its own loss and label_smoothing exclude"),
+    ({"objective": "scl", **WITH_LOSS}, "two: its own loss and objective scl exclude"),
+    ({"label_smoothing": 0.1, **WITH_LOSS}, "two: its own loss and label_smoothing exclude"),
     ({"label_smoothing": 0.1, "objective": "lacon"}, "label_smoothing and objective lacon"),
     ({"class_weights": "balanced", "objective": "scl"}, "class_weights and objective scl"),
     ({"objective": "leam"}, "objective leam: needs single texts or pair joint, found qqp"),

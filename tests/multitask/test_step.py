@@ -5,6 +5,7 @@ import pytest
 import torch
 from plain import plain_losses, project_explicitly, step_terms
 from tolerances import assert_near, assert_near_in_norm
+from two_losses import TwoLosses
 
 from common.errors import RunError
 from multitask.combiners import Combined, pcgrad_weights
@@ -15,10 +16,10 @@ pytestmark = pytest.mark.numeric
 
 BOTH = {
     "mode": "single",
-    "tasks": {"qqp": {"loss": "with-contrastive"}},
+    "tasks": (TwoLosses(),),
     "batches_per_step": 1,
 }
-LOSSES = ("qqp/cross_entropy", "qqp/contrastive")
+LOSSES = ("two/cross_entropy", "two/contrastive")
 
 
 def shared_gradient(trainer):
@@ -191,8 +192,8 @@ def test_gradients_of_parameters_or_representation_give_the_same_step(make_train
             gradients, combiner="pcgrad", gradients=gradients, **BOTH, dropout=False
         )
         asked = fixed(trainer, lambda gram: weights)
-        result = trainer.gradient(drawn(trainer, "qqp"))
-        found[gradients] = shared_gradient(trainer), head_gradients(trainer)["qqp"], asked[0]
+        result = trainer.gradient(drawn(trainer, "two"))
+        found[gradients] = shared_gradient(trainer), head_gradients(trainer)["two"], asked[0]
         assert result.objectives == LOSSES
     (one, head, seen), (other, same_head, seen_there) = found.values()
     assert_same(trainer, other, one)
@@ -225,10 +226,10 @@ def test_gradients_at_the_representation_are_the_same_with_micro_batches(make_tr
 
 def test_the_gram_matrix_at_the_representation_is_that_of_the_embeddings_gradients(make_trainer):
     trainer = make_trainer(combiner="pcgrad", gradients="representation", **BOTH, dropout=False)
-    batches = drawn(trainer, "qqp")
-    rows = batches["qqp"][0]
-    leaves = [text.detach().requires_grad_() for text in plain_losses(trainer, "qqp", rows)[1]]
-    losses, _ = plain_losses(trainer, "qqp", rows, leaves)
+    batches = drawn(trainer, "two")
+    rows = batches["two"][0]
+    leaves = [text.detach().requires_grad_() for text in plain_losses(trainer, "two", rows)[1]]
+    losses, _ = plain_losses(trainer, "two", rows, leaves)
     plain = torch.stack(
         [
             torch.cat(torch.autograd.grad(loss, leaves, retain_graph=True)).flatten()

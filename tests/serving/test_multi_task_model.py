@@ -7,7 +7,10 @@ from tolerances import assert_near, model_terms
 
 import cli
 from common.errors import Notice, UserError
+from multitask import task
 from serving import load
+from serving.prediction import prediction
+from serving.server import answer
 from tasks import build_task, data_folder
 from tasks.predictions import read_scores, scores_name
 
@@ -56,8 +59,28 @@ def test_windows_give_the_same_predictions(model, monkeypatch):
     whole = model.predict(pairs)
     monkeypatch.setattr("serving.model.WINDOW", 4)
     for name, found in model.predict(pairs).items():
-        assert_near(found.values, whole[name].values, model_terms(model))
-        assert len(found.labels) == 10
+        figures = "values" if name == "sts" else "probabilities"
+        assert_near(getattr(found, figures), getattr(whole[name], figures), model_terms(model))
+        assert len(found.labels) == len(found.values) == 10
+
+
+def test_a_prediction_has_the_label_and_its_number_and_the_index_is_called_so(tmp_path):
+    rows, nothing = [f"text {n}" for n in range(40)], np.zeros(2, bool)
+    for labels, values in (([1, 2, 3, 4], [2, 4]), (["no", "so", "up", "yes"], ["so", "yes"])):
+        own = task(rows, labels * 10, folder=tmp_path).build()
+        found = prediction(own, np.eye(4, dtype=np.float32)[[1, 3]], nothing, nothing, None)
+        assert found.labels == [str(one) for one in values]
+        assert found.values.tolist() == values
+        assert found.index.tolist() == [1, 3]
+        answered = answer(own, found, 1)
+        assert [answered[key] for key in ("label", "value", "index")] == [
+            *map(str, values[1:]),
+            values[1],
+            3,
+        ]
+    own = task(rows, [n / 2 for n in range(40)], folder=tmp_path).build()
+    found = prediction(own, np.array([1.5, 2.0], np.float32), nothing, nothing, None)
+    assert (found.labels, found.values.tolist(), found.index) == (["1.5", "2.0"], [1.5, 2.0], None)
 
 
 def test_empty_input_and_bfloat16(model):

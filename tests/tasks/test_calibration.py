@@ -1,19 +1,15 @@
-"""Temperature scaling and calibration error against plain loops and the theory."""
+"""Temperature scaling against the theory."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from scipy.special import expit, logit, softmax
+from scipy.special import softmax
 
 from tasks.calibration import (
-    BINS,
     TEMPERATURES,
-    calibration_error,
     fit_temperature,
-    label_decisions,
-    scaled,
     temperature_scaled,
 )
 
@@ -64,35 +60,3 @@ def test_temperatures_of_probabilities_without_an_error_and_of_those_rounded_to_
     temperature = fit_temperature(rounded, np.array([0, 0, 0, 1]))
     assert TEMPERATURES[0] < temperature <= TEMPERATURES[1]
     assert np.isfinite(temperature_scaled(rounded, temperature)).all()
-
-
-def test_the_calibration_error_is_that_of_a_plain_loop():
-    draw = np.random.default_rng(4)
-    probabilities = draw.dirichlet(np.full(3, 0.5), size=400)
-    probabilities[:4] = [1, 0, 0], [0.2, 0.6, 0.2], [0.2, 0.8, 0], [0.2, 0.2, 0.6]  # on edges
-    targets = draw.integers(3, size=400)
-    error = 0.0
-    for number in range(BINS):
-        inside = [
-            (max(row), np.argmax(row) == target)
-            for row, target in zip(probabilities, targets, strict=True)
-            if number < max(row) * BINS <= number + 1
-        ]
-        if inside:
-            confidence, right = zip(*inside, strict=True)
-            error += len(inside) / 400 * abs(np.mean(right) - np.mean(confidence))
-    assert calibration_error(probabilities, targets) == pytest.approx(error, abs=1e-12)
-
-
-def test_labels_are_scaled_each_by_itself():
-    draw = np.random.default_rng(1)
-    found = logits(draw, 2000, 4) - 1
-    scores = expit(2 * found).astype(np.float32)  # far too sure
-    targets = draw.random(found.shape) < expit(found)
-    temperature = fit_temperature(label_decisions(scores), targets.reshape(-1))
-    assert temperature == pytest.approx(2, rel=0.1)
-    changed = scaled(scores, temperature, labels=True)
-    assert (changed.dtype, changed.shape) == (scores.dtype, scores.shape)
-    expected = expit(logit(scores.astype(np.float64)) / temperature)
-    np.testing.assert_allclose(changed, expected, rtol=1e-6)
-    np.testing.assert_array_equal(changed > 0.5, scores > 0.5)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as sklearn
 
-from tasks.kinds import classification, multi_label
 from tasks.metrics import (
     METRICS,
     accuracy,
@@ -35,32 +34,6 @@ def test_classes_and_numbers_are_measured_as_by_scikit_learn(classes, average):
     expected = sklearn.f1_score(targets, predictions, average=average)
     assert f1(predictions, targets, average) == pytest.approx(expected)
     assert mae(predictions, targets) == sklearn.mean_absolute_error(targets, predictions)
-
-
-@pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_figures_by_class_count_examples(several, seed):
-    """Precision, recall and F1 of each class from counts of pairs; 0 where they are undefined."""
-    names, rng = ("a", "b", "c", "never"), np.random.default_rng(seed)
-    if several:
-        targets, predictions = rng.integers(0, 2, (2, 31, 4))
-        targets[:, 3] = predictions[:, 3] = 0
-        sides = [(predictions[:, k], targets[:, k]) for k in range(4)]
-    else:
-        targets, predictions = rng.integers(0, 3, (2, 31))
-        sides = [(predictions == k, targets == k) for k in range(4)]
-    kind = multi_label(4, names) if several else classification(4, names=names)
-    found = kind.by_class(predictions, targets)
-    assert list(found) == list(names)
-    for name, (predicted, true) in zip(names, sides, strict=True):
-        both, all_predicted, support = int((predicted * true).sum()), predicted.sum(), true.sum()
-        expected = {
-            "precision": both / max(1, all_predicted),
-            "recall": both / max(1, support),
-            "f1": 2 * both / max(1, all_predicted + support),
-            "support": support,
-        }
-        assert found[name] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(4))

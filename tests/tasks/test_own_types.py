@@ -60,6 +60,54 @@ def test_a_misspelt_label_among_others_is_refused(tmp_path):
         own.read(tmp_path, "dev")
 
 
+@pytest.mark.parametrize(
+    ("cells", "keys", "labels", "blank"),
+    [
+        ("0 1 2 -1", {}, "0 1 2", "-1"),  # as in files of the hub
+        ("0 1 2 -1", {"labels": "-1|0|1|2"}, "-1 0 1 2", ""),
+        ("yes no -", {}, "no yes", "-"),  # as in SNLI
+        ("+ - o", {}, "+ - o", ""),
+        ("yes no ? #N/A", {"blank": "?|#N/A"}, "no yes", "? #N/A"),
+        ("1 1.0 True 2.0", {}, "1 2", ""),  # equal numbers are one label
+        ("1.5 1.50 2", {"type": "classification"}, "1.5 2", ""),
+        (
+            "12345678901234567890 12345678901234567891",
+            {},
+            "12345678901234567890 12345678901234567891",
+            "",
+        ),
+        ("0;1 1.0;0 -1", {"separator": ";"}, "0 1", "-1"),
+    ],
+)
+def test_labels_of_a_file_are_told_from_blanks_and_spellings(cells, keys, labels, blank, tmp_path):
+    rows = [(f"text {n}", cell) for n in range(30) for cell in cells.split()]
+    (tmp_path / "train.csv").write_text("\n".join(["t,y", *map(",".join, rows)]))
+    (tmp_path / "dev.csv").write_text("\n".join(["t,y", *map(",".join, rows)]))
+    found = task("m", train=tmp_path, text="t", label="y", **keys)
+    assert (found.labels, found.blank) == (tuple(labels.split()), tuple(blank.split()))
+    assert stored(found) == found
+    dev = found.build().read(tmp_path, "dev")
+    assert dev.blank_rows == 30 * len(blank.split())
+    assert len(dev) + dev.blank_rows == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("cells", "line"),
+    [
+        ("yes no unknown", "'unknown' is a label like any other; blank=unknown leaves such rows"),
+        ("a;b a b", "'a;b' is one label; type=multi-label,separator=; makes several of it"),
+        ("a,b b,c a,c", r"'a,b' is one label; type=multi-label,separator=\,"),
+        ("a b", ""),
+    ],
+)
+def test_labels_that_may_not_be_meant_are_named_with_the_cure(cells, line, tmp_path):
+    rows = [f'text {n},"{cell}"' for n in range(9) for cell in cells.split()]
+    (tmp_path / "f.csv").write_text("\n".join(["t,y", *rows]))
+    _, *more = task("m", train=tmp_path / "f.csv", text="t", label="y").lines()
+    assert len(more) == bool(line)
+    assert line in "".join(more)
+
+
 def test_lists_of_labels_become_cells(tmp_path):
     lists = [["a", "b"], [], ["b"]] * 10
     mine = task([f"text {n}" for n in range(30)], lists, folder=tmp_path)

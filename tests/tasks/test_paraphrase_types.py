@@ -13,9 +13,8 @@ from tasks.kinds import multi_label
 from tasks.predictions import read_scores_of
 from tasks.tables import DataError
 
-LISTS = {26: "[6, 6, 25, 29]", 7: "[2, 6, 7, 0, 0]"}
+LIST = "[6, 6, 25, 29, 0]"
 PAIR = ["id", "sentence1", "sentence2"]
-SET = {26: {6, 25, 29}, 7: {2, 6, 7}}
 
 
 def write(file, header, rows, mark):
@@ -24,37 +23,35 @@ def write(file, header, rows, mark):
         writer.writerows([header, *rows])
 
 
-def write_types(folder, types, label=None, count=40):
-    column, mark = {26: ("paraphrase_type_ids", ","), 7: ("paraphrase_types", "\t")}[types]
-    rows = [[f"ID{n}", f"a, b {n}", f"b {n}", label or LISTS[types]] for n in range(count)]
-    write(folder / "etpc-paraphrase-train.csv", [*PAIR, column], rows, mark)
+def write_types(folder, label=LIST, count=40):
+    rows = [[f"ID{n}", f"a, b {n}", f"b {n}", label] for n in range(count)]
+    write(folder / "etpc-paraphrase-train.csv", [*PAIR, "paraphrase_type_ids"], rows, ",")
     file = folder / "etpc-paraphrase-detection-test-student.csv"
-    write(file, PAIR, [row[:3] for row in rows[:3]], mark)
+    write(file, PAIR, [row[:3] for row in rows[:3]], ",")
 
 
-@pytest.mark.parametrize("types", LISTS)
-def test_lists_of_types_become_labels_and_a_tenth_of_train_is_dev(types, tmp_path):
-    write_types(tmp_path, types)
-    task = build_task("etpc", types=types)
+def test_lists_of_types_become_labels_and_a_tenth_of_train_is_dev(tmp_path):
+    write_types(tmp_path)
+    task = build_task("etpc")
     sizes = [len(task.read(tmp_path, split)) for split in ("train", "dev", "test")]
     assert sizes == [36, 4, 3]
     examples = task.read(tmp_path, "train")
     names = [task.kind.class_names[place] for place in np.flatnonzero(examples.targets[0])]
-    assert {int(name.removeprefix("type ")) for name in names} == SET[types]
-    assert examples.targets.shape == (36, types) == (36, task.kind.columns)
+    assert {int(name.removeprefix("type ")) for name in names} == {6, 25, 29}
+    assert examples.targets.shape == (36, 26) == (36, task.kind.columns)
     assert examples.texts[0][0].startswith("a , b ")
 
 
 @pytest.mark.parametrize("label", ["[12]", "[40]", "x"])
 def test_a_wrong_type_is_an_error_with_its_line(label, tmp_path):
-    write_types(tmp_path, 26, label)
+    write_types(tmp_path, label)
     with pytest.raises(DataError, match="line 2: paraphrase_type_ids: expected a list of types"):
         build_task("etpc").read(tmp_path, "train")
 
 
 def test_loss_scores_and_metrics_of_several_labels():
-    task, kind = build_task("etpc", types=7), build_task("etpc", types=7).kind
-    logits, targets = torch.randn(5, 7), torch.randint(2, (5, 7)).float()
+    task, kind = build_task("etpc"), build_task("etpc").kind
+    logits, targets = torch.randn(5, 26), torch.randint(2, (5, 26)).float()
     probability = logits.sigmoid().numpy()
     gold = targets.numpy()
     expected = -np.mean(np.log(np.where(gold == 1, probability, 1 - probability)))
@@ -68,23 +65,22 @@ def test_loss_scores_and_metrics_of_several_labels():
     both = np.sum(found * gold)
     assert metrics["micro_f1"] == pytest.approx(2 * both / (found.sum() + gold.sum()))
     assert set(metrics) == {"accuracy", "micro_f1", "macro_f1", "matthews"}
-    p, q = torch.randn(2, 5, 7).double()
+    p, q = torch.randn(2, 5, 26).double()
     parts = [(p.sigmoid(), q.sigmoid()), (1 - p.sigmoid(), 1 - q.sigmoid())]
     divergence = sum(((a - b) * (a.log() - b.log())).sum(1).mean() for a, b in parts)
     torch.testing.assert_close(kind.divergence(p, q), divergence)
 
 
 def test_a_run_writes_the_courses_files_and_scores(tmp_path):
-    write_types(tmp_path, 7)
-    settings = {"tasks": {"etpc": {"types": 7}}, "encoder": "tiny"}
-    config = multitask.RunConfig(**settings, data=str(tmp_path), epochs=1)
+    write_types(tmp_path)
+    config = multitask.RunConfig(tasks=("etpc",), encoder="tiny", data=str(tmp_path), epochs=1)
     run = multitask.train(config, tmp_path / "run")
     assert set(run.metrics["dev"]["etpc"]) >= {"accuracy", "micro_f1", "macro_f1"}
     file = tmp_path / "run/predictions/etpc-paraphrase-detection-dev-output.csv"
     with file.open(newline="") as opened:
-        header, *rows = csv.reader(opened, delimiter="\t")
+        header, *rows = csv.reader(opened)
     assert header == ["id", "Predicted_Paraphrase_Types"]
-    scores = read_scores_of(file.parent / "etpc-dev-probabilities.npz", multi_label(7))
+    scores = read_scores_of(file.parent / "etpc-dev-probabilities.npz", multi_label(26))
     assert rows[0] == [str(scores.ids[0]), str((scores.values[0] > 0.5).astype(int).tolist())]
 
 

@@ -20,7 +20,8 @@ from tasks.protocols import (
     Protocol,
     apply_protocol,
 )
-from tasks.splits import without_leaks
+from tasks.readers import Examples
+from tasks.splits import doubts, without_leaks
 from tasks.tables import DataError
 from tests.tasks.sources import Given, Invented
 
@@ -172,3 +173,23 @@ def test_training_examples_that_are_held_out_elsewhere_are_left_out():
         without_leaks(Given({"train": (["a"],), "dev": (["A"],)}), ()).read(FOLDER, "train")
     pairs = Given({"train": (["a", "b", "c"], ["x", "y", "z"]), "dev": (["X", "b"], ["a", "q"])})
     assert without_leaks(pairs, ()).read(FOLDER, "train").texts == (["b", "c"], ["y", "z"])
+
+
+def test_doubts_about_splits_are_told_in_one_line_each():
+    """The same examples in other sides or cases, a text with two labels, and other scales."""
+    texts = [f"text {n}" for n in range(12)]
+    train = Examples(texts, (texts, texts[::-1]), np.linspace(0, 1, 12, dtype=np.float32))
+    dev = replace(train, texts=(texts[::-1], [one.upper() for one in texts]))
+    (leaked, scale) = doubts(build_task("sts"), {"train": train, "dev": dev, "test": train})
+    begin = (
+        "12 of 12 dev examples also in train; 12 of 12 test examples also in train; --drop-leaks"
+    )
+    assert leaked.startswith(begin)
+    one, five = "train from 0.0 to 1.0", "from 0.0 to 5.0"
+    assert scale == f"numbers of {one}, of the scale {five}: bring them to one scale"
+    twice = replace(train, texts=(["same"] * 12, ["one"] * 12))
+    assert [*doubts(build_task("qqp"), {"train": twice})] == ["1 text of train with several labels"]
+    wide = replace(dev, texts=(["other"] * 12, texts), targets=5 * train.targets)
+    (_, other) = doubts(build_task("sts"), {"train": train, "dev": wide})
+    assert other == f"numbers of dev {five}, of {one}: bring them to one scale"
+    assert not [*doubts(build_task("sts"), {"train": wide})]

@@ -51,6 +51,45 @@ def test_files_of_dev_and_test_are_used_as_they_are(file, labelled, dev):
     assert found["test"].targets == [1] if labelled else found["test"].targets is None
 
 
+@pytest.mark.parametrize(
+    ("cells", "targets"),
+    [
+        (",-1,-1.0", None),
+        (",nein,-", [-1, 1, -1]),
+        ("ja,nein,ja", [0, 1, 0]),
+        ("-1,ja,", [-1, 0, -1]),
+    ],
+)
+def test_every_row_of_a_test_file_is_predicted_and_the_labelled_ones_are_scored(
+    cells, targets, file
+):
+    rows = [f"{cell},x{n},y" for n, cell in enumerate(cells.split(","))]
+    (file.parent / "test.csv").write_text("\n".join(["same?,english,german", *rows]))
+    own = task(
+        "mine", train=file, test=file.parent / "test.csv", labels="ja|nein", blank="-1", **PAIR
+    )
+    found, kind = own.build().read(file.parent, "test"), own.build().kind
+    assert found.ids == ["1", "2", "3"]
+    assert (found.targets is None) if targets is None else found.targets.tolist() == targets
+    if targets is not None:
+        known = [one for one in targets if one >= 0]
+        scores = np.eye(2)[[max(0, one) for one in targets]]
+        assert kind.measure(scores, found.targets)["accuracy"] == 1.0
+        scores = np.eye(2)[[1 - one if one >= 0 else 0 for one in targets]]
+        assert kind.measure(scores, found.targets)["accuracy"] == 0.0, known
+
+
+def test_numbers_of_a_test_file_may_be_blank(tmp_path):
+    for split, cells in (("train", "0 2.5 5 1"), ("dev", "1 4"), ("test", "-1 2.5 -1.0 5")):
+        rows = [f"a {n},b {n},{cell}" for n, cell in enumerate(cells.split())]
+        (tmp_path / f"{split}.csv").write_text("\n".join(["a,b,y", *rows]))
+    own = task("m", train=tmp_path, text=["a", "b"], label="y", type="similarity").build()
+    found = own.read(tmp_path, "test")
+    assert found.targets.tolist() == [math.inf, 2.5, math.inf, 5]
+    scores = np.array([9, 1, 0, 2], np.float32)
+    assert own.kind.measure(scores, found.targets) == pytest.approx({"pearson": 1, "spearman": 1})
+
+
 def test_similarities_keep_the_scale_of_their_file(tmp_path):
     (tmp_path / "s.tsv").write_text("a\tb\ty\nq\tr\t-1\ns\tt\t3.5\nu\tv\t\nw\tx\t2\n")
     keys = {"train": tmp_path / "s.tsv", "type": "similarity", "text": ["a", "b"], "label": "y"}
@@ -78,7 +117,7 @@ HERE = {"train": "pairs.csv", "text": "german", "label": "same?"}
         ("m", {"lables": "c|d"}, "m: no key 'lables'; there are .*; did you mean labels?"),
         ("m", {"type": "class"}, "m: type: .*classification.*found "),
         ("m", {"type": None, "low": 1, "high": 1}, "m: low: expected less than high, 1, f"),
-        ("m", {"type": "regression", "separator": ";"}, "m: separator: regression does not have"),
+        ("m", {"type": "regression", "labels": "a|b"}, "m: labels: regression does not have it"),
         ("m", {"labels": "a|b|a"}, "m: labels: expected two or more, each once, found a, b, a"),
         ("m", {"label": "a"}, "m: column 'a' is there twice"),
         ("m", {"label": ["b", "c"]}, "m: label: classification has one column, found 2"),

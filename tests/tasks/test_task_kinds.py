@@ -5,12 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from common.errors import SettingsError
-from losses import pair_contrastive_loss
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
 from tasks import TASK_NAMES, build_task
-from tasks.class_weights import with_smoothing
 from tasks.kinds import on_scale
 
 H = 4
@@ -69,19 +66,6 @@ def test_smoothed_labels_are_the_targets_of_tasks_with_classes(objective):
         assert torch.equal(tasks[name].kind.scores(logits), plain[name].kind.scores(logits))
     values = torch.tensor([1.0, 2.0])
     assert tasks["sts"].kind.loss(values, values + 1) == plain["sts"].kind.loss(values, values + 1)
-    with pytest.raises(SettingsError, match="needs a task that is trained by cross-entropy"):
-        with_smoothing(build_task("sts"), 0.5)
-
-
-def test_a_task_with_several_losses_has_an_objective_each():
-    task, targets = build_task("qqp", loss="with-contrastive"), torch.tensor([0, 0, 1])
-    assert task.objectives == ("qqp/cross_entropy", "qqp/contrastive")
-    u, v = torch.randn(2, 3, 4)
-    losses = task.compute_losses(LOGITS, (u, v), targets)
-    plain = build_task("qqp").compute_losses(LOGITS, (u, v), targets)
-    assert tuple(losses) == task.objectives
-    torch.testing.assert_close(losses["qqp/cross_entropy"], plain["qqp"])
-    torch.testing.assert_close(losses["qqp/contrastive"], pair_contrastive_loss(u, v, targets))
 
 
 def test_the_scale_of_similarities_multiplies_loss_and_divergence_and_nothing_else():
