@@ -14,7 +14,6 @@ import numpy as np
 from common.files import atomic_path
 from reports.comparison import Comparison
 from reports.scores import TaskScores
-from reports.tables import MOST_CLASSES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +22,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 STYLE = Path(__file__).with_name("figures.mplstyle")
 SOFT = "#5b6470"  # secondary lines and marks
+MOST_CLASSES = 12  # of a confusion matrix
 
 
 def styled(draw: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
