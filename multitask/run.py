@@ -74,12 +74,8 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         with processes.synchronized_errors():
             trainer = make_trainer(config, folder, processes, control)
         with processes.synchronized_errors():  # only after all processes found their inputs
-            if processes.first:
-                if control.overwrite or not has_results(run):  # one that goes on keeps all
-                    begin(run, config.to_json(), data)
-                for name, file in config.source_files().items():
-                    (folder / "code").mkdir(exist_ok=True)
-                    (folder / "code" / name).write_bytes(file.read_bytes())
+            if processes.first and (control.overwrite or not has_results(run)):
+                begin(run, config.to_json(), data)  # a run that goes on keeps all
         with processes.synchronized_errors():
             resumed = control.resume and trainer.resume()
         if len(set(processes.gather(trainer.progress.step))) > 1:

@@ -28,7 +28,7 @@ from tasks.predictions import Scores, write_prediction_file, write_scores
 
 TRAINING = "training.pt"  # of a checkpoint `last`: the states of model and optimiser
 # The configuration is removed last, because it marks the folder as a run.
-PARTS = ("metrics.json", "predictions", "tensorboard", "code", "telemetry.jsonl", CALIBRATION)
+PARTS = ("metrics.json", "predictions", "tensorboard", "telemetry.jsonl", CALIBRATION)
 LAST_PARTS = ("data.json", "config.json")
 
 

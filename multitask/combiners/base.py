@@ -12,7 +12,6 @@ import numpy as np
 from common.errors import UserError
 from common.settings import NonNegative, Settings, setting
 
-ROUNDING = 1e-9  # largest difference of a preference's sum from 1
 ALONE = "one objective"  # status of a step without anything to combine
 
 
@@ -88,20 +87,13 @@ class Combiner(Settings):
 
 
 class WithPreference(Combiner):
-    """A combiner that may prefer some objectives; `preference` is stored with the sum 1."""
+    """A combiner that may prefer some objectives; only the ratios of `preference` count."""
 
     preference: tuple[NonNegative, ...] | None = setting(
         None,
         metavar="W",
         help="a weight per objective, in the order of the tasks; the larger, the lower its loss",
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        total = sum(self.preference or ())
-        if self.preference is not None and abs(total - 1) > ROUNDING:
-            shares = tuple(weight / total for weight in self.preference)
-            object.__setattr__(self, "preference", shares)
 
     def faults(self) -> Iterator[str]:
         if self.preference is not None and not sum(self.preference) > 0:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError
@@ -17,7 +15,6 @@ from common.settings import (
     convert,
     default_of,
     hints_of,
-    is_users,
     methods,
     plain,
 )
@@ -135,17 +132,6 @@ class RunConfig(RunSettings):
     def to_json(self) -> dict[str, Any]:
         """Return the settings; tasks are a list, since their order matters."""
         return super().to_json() | {"tasks": [one.to_json() for one in self.tasks.values()]}
-
-    def source_files(self) -> dict[str, Path]:
-        """Return the files of a user's own methods and tasks, by name.
-
-        A class of an interactive session has no file.
-        """
-        used = [getattr(self, role) for role in ROLES if role != "regularizers"]
-        used += [*self.regularizers, *self.tasks.values()]
-        own = [type(one).__module__ for one in used if one is not None and is_users(type(one))]
-        files = [Path(getattr(sys.modules[one], "__file__", None) or "") for one in own]
-        return {file.name: file for file in files if file.is_file()}
 
     def digest(self) -> str:
         """Return a short hash of the configuration."""

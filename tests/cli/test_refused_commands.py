@@ -88,7 +88,7 @@ def test_a_file_of_settings_and_the_configuration_of_a_run_train_it(run_ok, tmp_
         (
             "combiner: {name: linear, preference: [1, 3]}",
             ("--preference", "3", "1"),
-            {"combiner": {"name": "linear", "preference": [0.75, 0.25]}},
+            {"combiner": {"name": "linear", "preference": [3.0, 1.0]}},
         ),
         (
             "preset: bees",

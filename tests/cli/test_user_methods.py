@@ -135,7 +135,6 @@ def test_a_users_method_trains_resumes_and_predicts(role, own, tmp_path, run_ok)
     command = ("--mode", *flags.split(), "--use", own, *TINY, "--output", folder)
     run_ok(*command)
     assert setting in (folder / "config.json").read_text()
-    assert (folder / "code" / "own.py").read_text("utf-8") == CODE
     (folder / "metrics.json").unlink()
     run_ok(*command, "--resume")
     if role == "combiner":
