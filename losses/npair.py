@@ -37,8 +37,6 @@ class NPair(ClassObjective, name="npair"):
     in the paper: cosines would be too near each other.
     """
 
-    two_of_each_class = True
-
     def class_loss(self, embeddings: Tensor, classes: Tensor) -> Tensor:
         same = classes[:, None] == classes
         turns = same.tril(-1).sum(1) // 2  # number of pairs of its class before each example

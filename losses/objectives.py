@@ -32,8 +32,7 @@ class PretrainObjective(TrainingObjective):
 
     `defaults`: batches of 64 and one epoch (Gao et al., 2021, section 4). `of_classes`: it reads
     labelled texts. `of_pairs`: it reads texts that belong together. `compares_examples`: the other
-    examples of a batch are negatives. `two_of_each_class`: a batch needs two examples of each of
-    two classes. `needs_file`: it reads a file of its own, not tasks.
+    examples of a batch are negatives. `needs_file`: it reads a file of its own, not tasks.
     """
 
     defaults: ClassVar[dict[str, Any]] = {"batch_size": 64, "epochs": 1, "optimizer": {"lr": 3e-5}}
@@ -41,7 +40,6 @@ class PretrainObjective(TrainingObjective):
     of_classes: ClassVar[bool] = False
     of_pairs: ClassVar[bool] = False
     compares_examples: ClassVar[bool] = True
-    two_of_each_class: ClassVar[bool] = False
     needs_file: ClassVar[bool] = False
 
     @property

@@ -83,11 +83,8 @@ def make_pass(config: RunConfig, task: Task, split: Split) -> Pass:
         line = f"expected {least} or more for the {task.kind.classes} classes of {task.name}"
         raise SettingsError(f"batch_size: {line}, found {config.batch_size}")
     counts = np.bincount(split.examples.targets)
-    objective = config.pretraining_objective
-    pairs = 2 if objective is not None and objective.two_of_each_class else 1
-    if task.compares_examples and ((counts > 0).sum() < 2 or (counts > 1).sum() < pairs):
-        each = "each" if pairs > 1 else "one"
-        line = f"expected examples of two classes or more, and two examples of {each}"
+    if task.compares_examples and ((counts > 0).sum() < 2 or counts.max() < 2):
+        line = "expected examples of two classes or more, and two examples of one"
         raise RunError(f"{task.name}: {line}, found {', '.join(map(str, counts))} per class")
     return partial(class_batches, split.examples.targets, config.batch_size)
 
