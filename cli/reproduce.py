@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cli.flags import SEVERAL, Parser, path, typed
 from common.errors import SettingsError, UserError
-from common.settings import Count, NonNegativeInt, Positive
+from common.settings import Count, Positive
 from common.text import counted
 from minbert.config import PRECISIONS
 from multitask.settings.run_settings import Limit
@@ -27,8 +27,10 @@ def add_flags(parser: Parser) -> None:
     add("--table", choices=PAGES, required=True, help="paper (required)")
     text = "rows to run, such as M4 M7 of bees (default: all); their tuning is run, too"
     add("--rows", metavar="ROW", help=text, **SEVERAL)
-    text = "seeds of a row; 0: only write the page of the stored figures (default: all of its own)"
-    add("--seeds", type=typed(NonNegativeInt), metavar="N", help=text)
+    text = "seeds of a row (default: all of its own)"
+    add("--seeds", type=typed(Count), metavar="N", help=text)
+    text = "only write the page of the stored figures"
+    add("--page-only", action="store_true", help=text)
     parser.add_settings(("data", "device"))
     add("--encoder", type=path, help="encoder (default: that of the rows, minilm)")
     limit = "training examples of each task, or a share of them (default: those of the rows)"
@@ -48,7 +50,7 @@ CHANGED = ("encoder", "limit", "epochs", "precision")  # settings that replace t
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
     results, failed = Path(args.results), run(args)
-    if args.seeds != 0:
+    if not args.page_only:
         from papers.figures import draw
 
         draw(args.table, results)
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> list[str]:
         if row not in rows:
             names = ", ".join(rows) or f"none in {args.table}, a page of python -m benchmarks"
             raise SettingsError(f"rows: expected some of {names}; found {row}")
-    if args.seeds == 0 or not rows:
+    if args.page_only or not rows:
         return []
     changes = {key: value for key in CHANGED if (value := getattr(args, key)) is not None}
     paper = find_paper(args.table).changed(changes, args.lr)
