@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.settings import Settings, choices_of, default_of, hints_of, methods, scalars
+from losses.objectives import PretrainObjective
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import RunSettings
 from tasks import DATA_SETS, TASKS
@@ -25,9 +26,12 @@ def built() -> Iterator[str]:
     known = {one.name: one for one in fields(RunSettings)}
     for role, base in ROLES.items():
         default = getattr(default_of(known[role]), "name", "none")
+        about = known[role].metadata["help"].capitalize()
         yield from (f"## {role.capitalize()}", "")
-        yield from (f"Default: {default}.{modes_of(known[role])}", "")
-        yield from (f"- `{name}`: {summary(one)}" for name, one in methods(base).items())
+        yield from (f"{about}. Default: {default}.{modes_of(known[role])}", "")
+        for name, one in sorted(methods(base).items()):
+            mode = " (pretrain)" if issubclass(one, PretrainObjective) else ""
+            yield f"- `{name}`{mode}: {(one.__doc__ or '').splitlines()[0]}"
         yield from ("", "Settings:", "", *setting_lines(methods(base)), "")
     yield from ("## Every run", "", *setting_lines({"": RunSettings}), "")
     yield from ("## Options of tasks", "", *setting_lines(TASKS), "", "## Files of tasks", "")
@@ -67,10 +71,6 @@ def setting_line(owner: type[Settings], one: Field[Any]) -> str:
 def modes_of(one: Field[Any]) -> str:
     """Return a sentence with the modes that have a setting; nothing for all that train."""
     return f" Modes: {', '.join(modes)}." if (modes := one.metadata.get("modes")) else ""
-
-
-def summary(method: type[Settings]) -> str:
-    return (method.__doc__ or "").partition("\n")[0]
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def run(command, said, monkeypatch):
     """Run a command with what makes it small."""
     text = said.replace("\\t", "\t").replace("\\n", "\n").encode()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
-    words = shlex.split(command, comments=True)[1:]
+    words = shlex.split(command.replace("--seeds 3", "--seeds 2"), comments=True)[1:]
     arguments = [one for word in words for one in (sorted(glob(word)) if "*" in word else [word])]
     small = FLAGS.get(arguments[1], []) if "--run" not in arguments else []
     assert main(arguments + small) == 0, command
