@@ -198,9 +198,7 @@ class RunSettings(Settings):
         common=True,
         modes=SUPERVISED,
     )
-    objective: TrainingObjective | None = setting(
-        None, help="the loss, in place of the task's own", group="tasks", common=True
-    )
+    objective: TrainingObjective | None = setting(None, help="the loss", group="tasks", common=True)
     branch: TopLayers | None = setting(
         None,
         metavar="top-K",
