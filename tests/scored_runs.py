@@ -18,8 +18,8 @@ TARGETS = {
 }
 
 
-def scored_run(folder, tasks, skill, seed=11711, order=None, **settings) -> Path:
-    """Write a run whose dev scores are right by the share `skill`; return its folder."""
+def scored_run(folder, tasks, skill, seed=11711, order=None, splits=("dev",), **settings) -> Path:
+    """Write a run whose scores are right by the share `skill`; return its folder."""
     (folder / "predictions").mkdir(parents=True)
     mode = "single" if len(tasks) == 1 else "multitask"
     config = RunConfig(mode=mode, tasks=tasks, seed=seed, **settings)
@@ -33,9 +33,11 @@ def scored_run(folder, tasks, skill, seed=11711, order=None, **settings) -> Path
             noise = draw.dirichlet(np.ones(classes), size=COUNT)
             scores = skill * np.eye(classes)[targets] + (1 - skill) * noise
         rows = np.arange(COUNT) if order is None else order
-        ids = [f"{task}{row}" for row in rows]
-        file = folder / "predictions" / scores_name(task, "dev")
-        write_scores(file, Scores(np.array(ids), scores[rows], targets[rows]))
+        ids = np.array([f"{task}{row}" for row in rows])
+        for split in splits:
+            labels = targets[rows] if split == "dev" else None
+            file = folder / "predictions" / scores_name(task, split)
+            write_scores(file, Scores(ids, scores[rows], labels))
     write_json(folder / "config.json", config.to_json())
     write_json(folder / "metrics.json", {"dev": {}})
     return folder

@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from run_files import metrics
+from scored_runs import scored_run
 
-from common.files import write_json
 from tasks import build_task
-from tasks.predictions import Scores, read_scores, scores_name, write_scores
-
-TARGETS = {"sst": np.arange(40) % 5, "qqp": np.arange(40) % 2, "sts": np.linspace(0, 5, 40)}
+from tasks.predictions import read_scores, scores_name
 
 
 @pytest.fixture
@@ -19,22 +17,8 @@ def make_run(tmp_path):
     """`make_run(name, *tasks)` writes scores as a finished run does."""
 
     def make(name, *tasks):
-        folder = tmp_path / name / "predictions"
-        folder.mkdir(parents=True)
-        write_json(tmp_path / name / "config.json", {"mode": "multitask", "tasks": tasks})
-        write_json(tmp_path / name / "metrics.json", {"dev": {}})
-        draw = np.random.default_rng(len(name) + ord(name[-1]))
-        for task in tasks:
-            for split in ("dev", "test"):
-                ids, targets = np.array([f"{split}{i}" for i in range(40)]), TARGETS[task]
-                if task == "sts":
-                    scores, targets = targets + draw.normal(size=40), targets.astype(np.float32)
-                else:
-                    noise = draw.dirichlet(np.ones(targets.max() + 1), size=40)
-                    scores = 0.1 * np.eye(targets.max() + 1)[targets] + 0.9 * noise
-                labels = targets if split == "dev" else None
-                write_scores(folder / scores_name(task, split), Scores(ids, scores, labels))
-        return str(tmp_path / name)
+        place, seed = tmp_path / name, len(name) + ord(name[-1])
+        return str(scored_run(place, tasks, 0.1, seed, splits=("dev", "test")))
 
     return make
 
@@ -122,12 +106,12 @@ def test_votes_are_the_predictions_of_an_ensemble_of_ensembles(members, ensemble
 def test_examples_that_selected_a_member_have_no_part_in_later_metrics(members, ensemble):
     greedy, _ = ensemble(*members, "--method", "greedy", output="greedy")
     marks = dev_scores(greedy).selected_on
-    assert marks.sum() == 20
+    assert marks.sum() == 40
     folder, text = ensemble(greedy, members[0])
     merged = metrics(folder)["members"]["sst"]
-    assert (merged["selected_on_examples"], merged["reported_examples"]) == (20, 20)
+    assert (merged["selected_on_examples"], merged["reported_examples"]) == (40, 40)
     assert merged["dev"]["greedy"] == metrics(greedy)["dev"]["sst"]
-    assert "20 dev examples selected members" in text
+    assert "40 dev examples selected members" in text
     np.testing.assert_array_equal(dev_scores(folder).selected_on, marks)
 
 

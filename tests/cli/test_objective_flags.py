@@ -1,7 +1,7 @@
 """--objective, regularisers and --protocol: runs, and the settings that reach them."""
 
 import pytest
-from run_files import config, metrics, telemetry
+from run_files import metrics, telemetry
 
 from common.errors import SettingsError
 from common.settings import methods
@@ -64,14 +64,6 @@ def test_objectives_of_labels_start_from_a_run(objective, task, run_ok, tmp_path
     result = run_ok(*command, *short, *again)
     line = f"encoder initialised from {tmp_path / 'run'}; its heads: {task.split()[0]}"
     assert line in result.stdout
-
-
-def test_tasks_without_classes_keep_pooling_and_regulariser(run_ok, tmp_path):
-    command = (*ALL, "--objective", "lacon-fusion", "--tasks", "sst", "sts", "--limit", "20")
-    flags = ("--pooling", "max", "--smart-weight")
-    run_ok(*command, *flags, "sts=1", "--output", tmp_path / "run")
-    stored = config(tmp_path / "run")
-    assert (stored["pooling"], stored["regularizers"][0]["weight"]) == ("max", {"sts": 1.0})
 
 
 # Protocols

@@ -67,17 +67,6 @@ def test_runs_on_classes_are_probed_fine_tuned_and_compared(run_ok, tmp_path):
     run_ok("--mode", "compare", "--runs", probe, tuned, "--output", tmp_path / "page")
 
 
-def test_batches_smaller_than_two_per_class_and_one_class_are_refused(error_line, tmp_path):
-    output = ("--output", tmp_path / "run")
-    line = error_line(2, *SUPER, "--batch-size", "9", *output)
-    assert "--batch-size: expected 10 or more for the 5 classes of sst" in line
-    (tmp_path / "SST-2").mkdir()
-    for file in ("train.tsv", "dev.tsv"):
-        (tmp_path / "SST-2" / file).write_text("sentence\tlabel\n" + "text\t1\nother\t1\n" * 4)
-    line = error_line(1, *SUPER, "--tasks", "sst2", "--data", tmp_path, *output)
-    assert "expected examples of two classes" in line
-
-
 def test_a_probe_keeps_the_folders_of_other_runs(run_ok, error_line, finished, tmp_path):
     folder, _ = finished
     flags, place = (*PROBE, "--limit", "60", "--init", folder), ("--output", tmp_path / "probe")

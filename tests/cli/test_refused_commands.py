@@ -4,7 +4,7 @@ The rules themselves are tested with `RunConfig`; here are the command line's ow
 """
 
 import pytest
-from run_files import config, metrics
+from run_files import config
 
 BEGINNINGS = {
     "sst": "--mode single --task sst --encoder tiny",
@@ -60,21 +60,6 @@ def test_a_wrong_file_of_settings_is_refused(text, status, expected, tmp_path, e
     if text is not None:
         (tmp_path / "a.yaml").write_text(text, "utf-8")
     assert expected in error_line(status, "--mode", "single", "--config", tmp_path / "a.yaml")
-
-
-def test_a_file_of_settings_and_the_configuration_of_a_run_train_it(run_ok, tmp_path):
-    rows = [f"text of number {i},{'yn'[i % 2]}" for i in range(24)]
-    (tmp_path / "mine.csv").write_text("\n".join(["t,y", *rows]) + "\n")
-    text = "optimizer: {lr: 1e-5}\nencoder: tiny\nepochs: 1\nlimit: 16\n"
-    (tmp_path / "a.yaml").write_text(text, "utf-8")
-    own = ("--data-file", tmp_path / "mine.csv", "--text", "t", "--labels", "mine=y")
-    first, again = tmp_path / "first", tmp_path / "again"
-    single = ("--mode", "single", "--config")
-    run_ok(*single, tmp_path / "a.yaml", *own, "--dev-limit", "8", "--output", first)
-    stored = config(first)
-    assert (stored["tasks"][0]["name"], stored["optimizer"]["lr"]) == ("mine", 1e-5)
-    run_ok(*single, first / "config.json", "--output", again)
-    assert metrics(first)["dev"] == metrics(again)["dev"]
 
 
 @pytest.mark.parametrize(

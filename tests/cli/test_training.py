@@ -22,7 +22,6 @@ from minbert import BiEncoder
 
 MAIN = ("--mode", "multitask", "--sampling", "annealed", "--pcgrad", "--encoder", "tiny")
 MAIN += ("--precision", "fp32", "--limit", "60")  # in this process as in others
-MIXED = ("--mode", "multitask", "--encoder", "tiny", "--epochs", "2", "--steps-per-epoch", "3")
 
 
 @pytest.fixture(scope="session")

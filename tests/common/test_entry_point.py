@@ -56,22 +56,6 @@ def test_a_signal_ends_a_program_with_its_status():
     assert (found.returncode, found.stderr) == (130, "run.py: interrupted\n")
 
 
-def test_a_signal_while_an_error_is_handled_does_not_hide_the_error():
-    """Torchrun sends it to all processes as soon as one has ended."""
-    code = """
-import os, signal
-from common.entry_point import start
-from common.errors import UserError
-def work():
-    try:
-        raise UserError("no")
-    finally:
-        os.kill(os.getpid(), signal.SIGTERM)
-start(work)"""
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (found.returncode, found.stderr) == (1, "run.py: no\n")
-
-
 def test_notices_print_one_line_each(capsys):
     def work():
         for _ in range(2):

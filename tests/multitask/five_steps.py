@@ -71,7 +71,6 @@ CHANGES = {
     "contrastive-representation": CONTRASTIVE | {"gradients": "representation"},
     "pcgrad-representation": REPRESENTATION,
     "simcse": PRETRAINING,
-    "pairs": PRETRAINING | {"objective": {"name": "pairs", "projection": True}, "tasks": ("qqp",)},
     "branches": {"combiner": "pcgrad", "branch": "top-1", "micro_batch": 2},
     "smart": {"combiner": "pcgrad", "regularizers": Smart(WEIGHTS)},
     "smart-projected": {

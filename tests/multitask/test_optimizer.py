@@ -66,18 +66,3 @@ def test_pytorchs_adamw_is_the_starter_codes_but_decays_before_the_step(case):
     after = case["expected"]["params_after_each_step"][-1]
     differs = given["weight_decay"] > 0 and np.any(given["gradients"])
     assert np.allclose(parameter.detach(), after, rtol=1e-3) != differs
-
-
-class PartOfModel(AdamW, name="part"):
-    """Train everything but the encoder's layers."""
-
-    def build(self, model):
-        layers = {id(one) for one in model.encoder.layers.parameters()}
-        rest = [one for one in model.parameters() if id(one) not in layers]
-        return torch.optim.SGD([{"params": rest, "lr": 0.1}])
-
-
-def test_gradients_of_what_an_optimizer_leaves_out_are_forgotten(make_trainer):
-    trainer = make_trainer(optimizer=PartOfModel(warmup=0.0, lr_schedule="constant"))
-    trainer.train_step(trainer.plan.steps(1)[0])
-    assert {one.grad for one in trainer.model.parameters()} == {None}

@@ -2,26 +2,13 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from common.errors import SettingsError
-from common.files import read_state
-from minbert.weights import read_tensors
 from multitask import Run, RunConfig, train
-from multitask.combiners import Combined, Combiner
 
 TINY = {"encoder": "tiny", "limit": 8, "dev_limit": 8, "test_limit": 8, "epochs": 1}
 ONE = RunConfig(tasks=("sts",), **TINY)
-TWO = RunConfig(tasks=("sst", "sts"), **TINY)
-
-
-def weights(run):
-    found = {}
-    for file in sorted((run.folder / "best").rglob("*.safetensors")):
-        found |= {f"{file.name}/{key}": value for key, value in read_tensors(file).items()}
-    assert found
-    return found
 
 
 def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
@@ -35,34 +22,6 @@ def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
     assert Run("run").metrics != {}
     monkeypatch.chdir(tmp_path / "data")
     assert run.metrics == Run("~/run").metrics
-
-
-class Counting(Combiner, name="counting"):
-    """Counts of objectives, and the generator that a checkpoint keeps with them."""
-
-    def start(self, objectives, seed):
-        return {"seen": np.zeros(objectives), "generator": np.random.default_rng(0)}
-
-    def combine(self, gram, losses, drawn):
-        self.state["seen"][list(drawn)] += 1
-        self.state["generator"].random()
-        return Combined(np.ones(len(drawn)), "counted")
-
-
-def test_the_state_of_a_combiner_is_kept(tmp_path):
-    def interrupt(_):
-        raise KeyboardInterrupt
-
-    config = TWO.changed(combiner=Counting(), epochs=2)
-    with pytest.raises(KeyboardInterrupt):
-        train(config, tmp_path / "run", callbacks=[interrupt])
-    stored = read_state(Run(tmp_path / "run").newest("last"))["combiner"]
-    steps = (tmp_path / "run" / "telemetry.jsonl").read_text().splitlines()
-    assert stored["seen"] == [len(steps)] * 2
-    drawn, again = np.random.default_rng(0), Counting().for_run(2)
-    drawn.random(len(steps))
-    again.load_state_dict(stored)
-    assert again.state["generator"].random() == drawn.random()
 
 
 class Recorder:

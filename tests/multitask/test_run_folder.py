@@ -51,13 +51,6 @@ def test_a_configuration_is_restored_from_its_file_and_others_are_refused(tmp_pa
             _ = Run(tmp_path).config
 
 
-def test_a_finished_run_stays_as_it_is(tmp_path):
-    prepare(tmp_path)
-    write_json(tmp_path / "metrics.json", {"dev": {"sts": {"pearson": 0.5}}})
-    assert prepare(tmp_path)
-    assert prepare(tmp_path, resume=True)
-
-
 def begin_run(folder):
     """A run that has finished an epoch."""
     prepare(folder)
@@ -92,13 +85,6 @@ def test_a_run_does_not_overwrite_its_own_sources(tmp_path, name):
     config = CONFIG.changed(**{name: (source,) if name == "teacher" else source})
     with pytest.raises(SettingsError, match=r"output: the run reads .*best, which is in it"):
         check_inputs_stay(tmp_path / "run", config)
-
-
-def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match="cannot be written") as error:
-        prepare(tmp_path / "file" / "run", CONFIG)
-    assert "\n" not in str(error.value)
 
 
 def test_the_dev_of_pre_training_has_a_checksum():

@@ -9,9 +9,9 @@ from statistics import fmean, stdev
 import pytest
 
 from papers import PAGES, PAPERS
-from papers.evidence import TOGETHER, Evidence, expanded
+from papers.evidence import Evidence, claims_of
 from papers.figures import draw
-from papers.page import NUMBER, content_of, page
+from papers.page import content_of, page, sentence
 from papers.paper import Cell, find_paper, merged
 from papers.runs import Place, config_of
 from papers.store import Figure, Store, write_figures
@@ -43,42 +43,6 @@ def test_every_row_can_be_run_with_every_point_of_its_grid(name, tmp_path):
             assert [*config.tasks] == [*one.settings["tasks"]]
 
 
-def terms_of(content):
-    """The row of each term of the claims and sentences, and the row of each cell of the tables."""
-    claims = content.get("claims", ())
-    yield from (
-        term.split()[0]
-        for one in claims
-        for text in (*one["plus"], *one["minus"])
-        for term in expanded(text)
-    )
-    ids = {one["id"] for one in claims}
-    tables = content["tables"]
-    texts = [*content["summary"], *content["differs"], *content.get("about_claims", ())]
-    texts += [note for table in tables for note in table.get("notes", ())]
-    keys = [key.split()[0] for text in texts for key in NUMBER.findall(text)]
-    yield from (key for key in keys if key not in ids)
-    for table in tables:
-        if "{column}" not in table.get("row", ""):
-            yield from table["rows"]
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_tables_claims_and_sentences_name_rows_that_exist(name):
-    content, rows = content_of(name), find_paper(name).rows
-    unknown = {part for term in terms_of(content) for part in term.split(TOGETHER)} - {*rows}
-    assert not unknown
-    for table in content["tables"]:
-        known = {"text", *table["columns"]}
-        assert all(known >= {*one} for one in table["rows"].values())
-        if "{column}" in table.get("row", ""):
-            names = [
-                table["row"].format(row=row, column=column)
-                for row, column in product(table["rows"], table["columns"])
-            ]
-            assert {*names} & {*rows}
-
-
 def fill(name, folder):
     """Store a figure of everything that the rows of a paper have, without training."""
     paper, figures = find_paper(name), []
@@ -106,7 +70,17 @@ def test_a_whole_page_is_short_and_has_a_verdict_for_every_claim(name, tmp_path)
     text, content = page(name, tmp_path), content_of(name)
     assert len(text.split()) <= WORDS
     assert len(content["summary"]) == 3
-    assert all(part.split("{")[0] in text for part in content["summary"])
+    evidence = Evidence(Store(tmp_path, name), content["split"], content["metrics"])
+    known, tables = claims_of(content, evidence), content["tables"]
+    notes = [note for table in tables for note in table.get("notes", ())]
+    for one in (*content["summary"], *content["differs"], *content.get("about_claims", ()), *notes):
+        assert sentence(one, known, evidence), one
+    for table, row in [(one, row) for one in tables for row in one["rows"]]:
+        assert {"text", *table["columns"]} >= {*table["rows"][row]}
+        cells = [{"row": row, "column": column} for column in table["columns"]]
+        names = [table.get("row", "{row}").format(**one) for one in cells]
+        tasks = [table.get("task", "{column}").format(**one) for one in cells]
+        assert any(map(evidence.on(table.get("split")).scores, names, tasks)), row
     claims = re.search(r"## Claims\n\n(.*?)\n\n", text, re.DOTALL)[1].splitlines()[2:]
     assert len(claims) == len(content["claims"]) <= 8
     assert all(re.fullmatch(r"\|.*\|[+-][\d.]+\|.* to .*\|\d+\|\*.*\*\|", one) for one in claims)

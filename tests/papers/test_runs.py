@@ -1,18 +1,14 @@
 """Runs of a paper on the tiny encoder: tuning, start, ensemble; nothing is run twice."""
 
-from pathlib import Path
-
 import pytest
 
 from cli import main
 from common.errors import SettingsError, UserError
-from common.files import file_lock
 from papers import runs
 from papers.paper import Cell, Paper, Row, find_paper, merged, rates
 from papers.runs import Place, cells, run_cells
 from papers.store import Figure, Store, read_figures, write_figures
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"encoder": "tiny", "precision": "fp32", "epochs": 1, "limit": 24, "dev_limit": 20}
 SST, STS = {**SMALL, "tasks": {"sst": {}}}, {**SMALL, "tasks": {"sts": {}}}
 SIMCSE = {
@@ -73,26 +69,6 @@ def test_stored_runs_of_other_settings_are_refused_and_failures_do_not_stop(plac
     broken = Paper("small", {"A": Row({**SST, "encoder": "/none"}, (1,))}, ("accuracy",))
     (failed,) = run_cells(broken, [Cell("A", 1)], place)
     assert failed.startswith("A-seed1: ")
-
-
-def test_a_run_that_another_process_has_begun_comes_last(place, capsys, monkeypatch):
-    order = []
-    place.runs.mkdir(parents=True)
-
-    def run_cell(paper, cell, place, wait):
-        with file_lock(place.runs / cell.folder, wait) as mine:
-            order.append((cell.name, mine))
-            return mine
-
-    monkeypatch.setattr(runs, "run_cell", run_cell)
-    with file_lock(place.runs / "A-seed1") as mine:
-        assert mine
-        monkeypatch.setattr(runs, "file_lock", file_lock)
-        first = [Cell("S", 1)]
-        assert run_cells(PAPER, first, place) == []
-        assert not run_cell(PAPER, Cell("A", 1), place, False)
-    assert run_cells(PAPER, [Cell("A", 1), *first], place) == []
-    assert order == [("S", True), ("A", False), ("A", True), ("S", True)]
 
 
 def test_settings_are_merged_method_by_method_and_a_rate_replaces_the_search():

@@ -202,26 +202,22 @@ def test_invalid_systems_are_refused(make_run, tmp_path):
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [({"data": "one"}, {"data": "two"}), ({"tasks": {"sst": {"head": "softmax"}}}, {})],
+    [
+        ({"data": "one"}, {"data": "two"}),
+        ({"tasks": {"sst": {"head": "softmax"}}}, {}),
+        ({"files": "0"}, {"files": "1"}),
+    ],
 )
 def test_runs_that_differ_in_more_than_tasks_and_seed_are_not_merged(make_run, first, second):
-    one, two = (
-        make_run(name, **{"tasks": ["sst"], "skill": 0.2, "seed": seed, **settings})
-        for name, seed, settings in (("a", 1, first), ("b", 2, second))
-    )
+    def run(name, seed, files="0", **settings):
+        folder = make_run(name, **{"tasks": ["sst"], "skill": 0.2, "seed": seed, **settings})
+        write_json(folder / "data.json", {"sst train": files})
+        return folder
+
+    one, two = run("a", 1, **first), run("b", 2, **second)
     with pytest.raises(UserError, match=r"b: has other data, options or tasks beside sst than .*a"):
         systems((None, one), (None, two))
     assert len(systems(("x", one), ("x", two))) == 1
-
-
-def test_runs_on_files_with_other_content_are_not_merged(make_run):
-    folders = [make_run("a", ["sst"], 0.2, 1), make_run("b", ["sst"], 0.3, 2)]
-    for folder, test in zip(folders, "01", strict=True):
-        write_json(folder / "data.json", {"sst train": "0", "sst test": test})
-    assert len(systems(*((None, one) for one in folders))) == 1
-    write_json(folders[1] / "data.json", {"sst train": "1"})
-    with pytest.raises(UserError, match=r"b: has other data"):
-        systems(*((None, one) for one in folders))
 
 
 def test_runs_that_start_from_different_ones_are_two_systems(make_run):
