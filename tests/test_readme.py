@@ -182,17 +182,6 @@ def test_every_file_that_is_pointed_to_exists():
                 assert target.startswith("http") or (folder / target).exists(), target
 
 
-def test_no_two_commands_train_different_runs_in_one_folder():
-    trained: dict = {}
-    for command, _ in (one for text in TEXTS.values() for one in commands_of(text)):
-        words = shlex.split(command, comments=True)
-        flags = dict(zip(words, [*words[1:], ""], strict=True))
-        if flags.get("--mode") in ("single", "multitask", "pretrain") and "--resume" not in words:
-            folder = flags.get("--output", command)
-            assert trained.setdefault(folder, words) == words
-    assert len(trained) > 30
-
-
 def test_every_mode_is_in_the_readme():
     from cli import MODES
 

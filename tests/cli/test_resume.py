@@ -1,17 +1,12 @@
 """Interrupted and failing runs: what is resumed ends as if nothing had happened, bit for bit."""
 
 import signal
-import subprocess
-import sys
 from typing import Any
 
 import pytest
-import torch
-from run_files import ROOT, metrics, prediction_bytes, predictions, same, weights
+from run_files import metrics, prediction_bytes, predictions, same, weights
 
-from common.files import read_state
 from multitask.loop.trainer import Trainer
-from multitask.runs import Run
 
 
 def interrupt(monkeypatch, name: str, epoch: int, after: bool) -> None:
@@ -55,49 +50,6 @@ def test_a_resumed_run_is_the_same(moment, finished, run, run_ok, tmp_path, monk
     resumed, expected = metrics(tmp_path / "run"), metrics(folder)
     for key in ("dev", "history", "best_epoch", "epochs", "steps"):
         assert resumed[key] == expected[key]
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
-        RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"),
-        RuntimeError("a bug"),
-    ],
-    ids=lambda error: str(error)[:10],
-)
-def test_lack_of_memory_is_reported_with_a_flag_that_helps(error, interrupted, run, monkeypatch):
-    folder, command = interrupted
-
-    def fails(self, drawn):
-        raise error
-
-    monkeypatch.setattr(Trainer, "train_step", fails)
-    if "bug" in str(error):
-        with pytest.raises(RuntimeError, match="a bug"):
-            run(*command, "--resume")
-        return
-    result = run(*command, "--resume")
-    assert result.returncode == 1
-    *_, line = result.stderr.splitlines()
-    assert line.startswith("run.py: out of memory: use a smaller --encoder, --micro-batch or")
-    assert Run(folder).newest("last")
-
-
-@pytest.mark.slow
-def test_a_run_is_resumed_after_a_full_disk(interrupted, finished, run_ok):
-    """A limit on the size of files stands for the disk."""
-    folder, command = interrupted
-    limit = 'ulimit -f 600; exec "$@"'
-    argv = ["bash", "-c", limit, "-", sys.executable, "run.py", *map(str, command), "--resume"]
-    result = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert result.returncode == 1, result.stderr
-    assert "Traceback" not in result.stderr
-    assert "File too large" in result.stderr.splitlines()[-1]
-    assert not (folder / "metrics.json").exists()
-    assert read_state(Run(folder).newest("last"))
-    run_ok(*command, "--resume")
-    assert prediction_bytes(folder) == prediction_bytes(finished[0])
 
 
 @pytest.mark.parametrize(

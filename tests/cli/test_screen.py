@@ -4,10 +4,6 @@ import io
 import shlex
 import sys
 
-import pytest
-
-from common.entry_point import program, program_command
-
 RUN = ("--mode", "multitask", "--tasks", "sst", "sts", "--encoder", "tiny", "--epochs", "1")
 SHORT = (*RUN, "--steps-per-epoch", "1", "--limit", "16", "--dev-limit", "20")
 
@@ -29,16 +25,3 @@ def test_the_last_line_is_a_command_that_runs_as_printed(tmp_path, monkeypatch, 
     words = shlex.split(after)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a film\n")))
     assert "sst" in run_ok(*words[words.index("--mode") :]).stdout
-
-
-@pytest.mark.parametrize(
-    ("script", "name", "expected"),
-    [
-        ("../run.py", "run.py", ["python", "../run.py"]),
-        ("/nowhere/bin/minbert", "minbert", ["minbert"]),
-    ],
-)
-def test_commands_name_the_program_as_it_was_started(monkeypatch, script, name, expected):
-    monkeypatch.setattr(sys, "orig_argv", ["python", script, "--mode", "runs"])
-    monkeypatch.setattr(sys, "argv", [script, "--mode", "runs"])
-    assert (program(), program_command()) == (name, expected)

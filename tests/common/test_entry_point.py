@@ -5,10 +5,13 @@ import sys
 import warnings
 
 import pytest
+import torch
 
 from common.entry_point import run_and_report
 from common.errors import SettingsError, UserError
 from minbert.tokenizer import warn_of_truncation
+
+OUT_OF_MEMORY = "out of memory: use a smaller --encoder, --micro-batch or --batch-size"
 
 
 def fail(error):
@@ -26,7 +29,9 @@ def fail(error):
         (KeyboardInterrupt(), 130, "interrupted"),
         (KeyboardInterrupt("it goes on"), 130, "interrupted; it goes on"),
         (OSError(28, "No space left on device", "a/file"), 1, "a/file: No space left on device"),
-        (MemoryError(), 1, "out of memory: use a smaller --encoder, --micro-batch or --batch-size"),
+        (MemoryError(), 1, OUT_OF_MEMORY),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), 1, OUT_OF_MEMORY),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), 1, OUT_OF_MEMORY),
         (ModuleNotFoundError("no", name="onnx"), 1, "onnx is missing: pip install onnx"),
     ],
     ids=lambda value: type(value).__name__,

@@ -74,19 +74,6 @@ def test_grams_and_combined_gradient_equal_plain_matrix_products(chunk, monkeypa
         model.zero_grad(set_to_none=True)
 
 
-def test_a_row_accumulates_gradients_in_any_order():
-    model = Model()
-    rows = model.rows()
-    first, second, third = ([1, 2], 1.0), ([2, 3], -2.0), ([5], 0.5)
-    expected = torch.stack([model.plain(*first) + model.plain(*third), model.plain(*second)])
-    for objective, row in ((first, 0), (second, 1), (third, 0)):
-        model.objective(*objective).backward()
-        rows.collect(row)
-    assert_near(sum(rows.grams().values()), expected @ expected.T, expected.shape[1])
-    rows.write_back(np.array([1.0, 3.0]))
-    assert_near(model.written(), torch.tensor([1.0, 3.0]).double() @ expected, 3)
-
-
 def test_parameters_without_gradient_count_as_zero():
     model = Model()
     rows = model.rows()
@@ -108,17 +95,3 @@ def test_the_gram_matrix_keeps_digits_that_a_float32_sum_would_lose():
     rows.collect(0)
     # One float32 sum of all is 1e-5 off, its chunks together 1e-7.
     assert rows.grams()["all"][0, 0] == pytest.approx(row.double().square().sum().item(), rel=1e-6)
-
-
-def test_a_single_objective_without_rows_gets_a_dense_gradient():
-    model = Model()
-    rows = model.rows()
-    for objective, *_ in STEPS:
-        expected = model.plain(*objective)
-        model.objective(*objective).backward()
-        rows.make_dense()
-        assert torch.equal(model.written(), expected)
-        model.zero_grad(set_to_none=True)
-    model.matrix.square().sum().backward()  # no word
-    rows.make_dense()
-    assert model.word.weight.grad is None

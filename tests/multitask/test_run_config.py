@@ -72,6 +72,7 @@ TOGETHER = [  # settings with which the run would silently be another one
         {"sampling": {"name": "hybrid", "first_task": "sst"}, "schedule": "first-then-joint"},
         "schedule first-then-joint: sampling hybrid has another first task",
     ),
+    ({"regularizers": Distillation(1.0)}, "distillation_weight: needs teacher"),
     ({"gradients": "representation"}, "gradients representation: needs steps with one batch"),
 ]  # fmt: skip
 SIMCSE = {"mode": "pretrain", "objective": "simcse", "tasks": ("sst",)}

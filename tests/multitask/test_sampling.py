@@ -17,7 +17,6 @@ from multitask.sampling import (
     Schedule,
     Workload,
     annealed_probabilities,
-    power_probabilities,
 )
 from multitask.settings.config import RunConfig
 
@@ -66,14 +65,6 @@ def test_an_epoch_is_as_long_as_the_smallest_task_or_as_one_pass_over_all():
     work = workload(steps_per_epoch=2, batches_per_step=2)
     drawn = [task for epoch in (1, 2) for task in RoundRobin().batches(work, epoch)]
     assert drawn == [0, 1, 2, 0, 1, 2, 0, 1]
-
-
-@given(st.lists(st.integers(1, 10**7), min_size=1, max_size=8), st.floats(0, 1))
-def test_power_probabilities_keep_the_order_of_the_sizes(sizes, alpha):
-    probabilities = power_probabilities(sizes, alpha)
-    assert probabilities.sum() == pytest.approx(1)
-    powers = np.array(sizes, float) ** alpha
-    np.testing.assert_allclose(probabilities, powers / powers.sum())
 
 
 THIRD = 4 ** (1 / 3)
@@ -190,15 +181,6 @@ def test_by_default_one_of_several_epochs_trains_one_task(method):
     for epochs, expected in ((1, 0), (2, 1)):
         config = RunConfig(tasks=("sst", "qqp", "sts"), epochs=epochs, **method)
         assert build_plan(config, (64, 310, 64)).first_epochs == expected
-
-
-def test_annealing_begins_after_the_first_epochs():
-    first = FirstThenJoint(first_epochs=1)
-    found = plan(sampling="annealed", epochs=3, steps_per_epoch=5000, schedule=first)
-    for epoch in (2, 3):
-        shares = np.bincount(np.concatenate(found.steps(epoch)), minlength=3) / 15_000
-        probabilities = annealed_probabilities((100, 310, 64), epoch - 1, 2)
-        np.testing.assert_allclose(shares, probabilities, atol=0.02)
 
 
 def test_a_joint_epoch_ends_with_a_short_step_rather_than_losing_batches():

@@ -13,7 +13,7 @@ from losses import soft_divergence
 from multitask import RunConfig, train
 from multitask.assembly import soft_targets
 from multitask.loop.evaluation import score_split
-from multitask.regularizers import Distillation, Regularizer
+from multitask.regularizers import Distillation
 from multitask.run import make_trainer
 from tasks import build_task
 from tasks.own_tasks import task
@@ -64,25 +64,6 @@ def test_the_loss_is_a_mean_of_labels_and_teacher(temperature, annealing, share)
         q, p = (row / temperature).softmax(0), (p.log() / temperature).softmax(0)
         expected += temperature**2 * sum(a * (a / b).log() for a, b in zip(p, q, strict=True)) / 3
     torch.testing.assert_close(total, (1 - share) * clean.loss + share * expected)
-
-
-class Matching(Regularizer, name="matching"):
-    """A user's own way to learn from a teacher: the squared distance of probabilities."""
-
-    learns_from_teacher = True
-
-    def term(self, clean):
-        return F.mse_loss(clean.outputs.softmax(-1), clean.soft)
-
-
-def test_an_own_regularizer_learns_from_a_teacher_in_place_of_distillation(teacher, tmp_path):
-    own = {"tasks": ("sst", "qqp"), "regularizers": Matching(0.5)}
-    run = train(student(teacher("sst"), **own), tmp_path / "run")  # qqp has no teacher
-    assert [one.name for one in run.config.regularizers] == ["matching"]
-    with pytest.raises(SettingsError, match="matching_weight: needs teacher"):
-        student(**own)
-    named = student("run", tasks=("sst",), regularizers=Distillation(1.0))
-    assert named == student("run", tasks=("sst",))
 
 
 def test_equal_distributions_have_no_divergence_and_zeros_no_infinity():
