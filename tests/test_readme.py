@@ -55,7 +55,8 @@ def run(command, said, monkeypatch):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch, quick_comparisons):
-    """An empty folder with the sample where commands look for it."""
+    """An empty folder with the sample where commands look for it; figures are not drawn."""
+    monkeypatch.setattr("reports.figures.save_figure", lambda _, file: file.write_text("<svg/>"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tasks").symlink_to(ROOT / "tasks")
     return tmp_path
