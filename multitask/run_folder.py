@@ -36,18 +36,15 @@ LAST_PARTS = ("data.json", "config.json")
 def locked(run: Run) -> Iterator[None]:
     """Hold the folder of a run for this process; raise RunError if another process does.
 
-    A folder of other files is refused. What killed processes were writing is deleted.
+    A folder of other files is refused. What killed processes were writing is deleted. Raise OSError
+    if the folder cannot be written.
     """
     folder, stored = run.folder, run.read("config.json")
     names = sorted(one.name for one in folder.glob("[!.]*") if one.name != "run.lock")
     if names and not is_run(stored):
         line = f"expected a new or empty folder, or a run, found {names[0]}, but no"
         raise RunError(f"{folder}: {line} config.json of a run; choose another --output")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        line = f"cannot be written: {error.strerror}; choose another --output"
-        raise RunError(f"{folder}: {line}") from error
+    folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder / "run", wait=False) as mine:
         if not mine:
             process = (folder / "run.lock").read_text().strip()
@@ -227,8 +224,8 @@ def merged_run(
 ) -> Iterator[Run]:
     """Hold the folder of a run that is merged from others, or fitted to one of them.
 
-    Raise UserError if the folder is a member's, and RunError if it holds another run, cannot be
-    written, or another process uses it.
+    Raise UserError if the folder is a member's, and RunError if it holds another run, or another
+    process uses it.
     """
     if folder.resolve() in {one.resolve() for one in members}:
         raise UserError(f"{folder}: expected another --output than a member's folder")
