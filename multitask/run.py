@@ -81,7 +81,10 @@ def complete(config: RunConfig, folder: Path, control: RunControl = RunControl()
         if len(set(processes.gather(trainer.progress.step))) > 1:
             raise RunError(f"{folder}: expected the same checkpoint in every process")
         print(f"data read and encoder loaded in {time.perf_counter() - started:.1f} s", flush=True)
-        print(opening_line(trainer), flush=True)
+        what = f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on "
+        where = f"{all_names([*trainer.tasks])}, on {trainer.model.bi_encoder.device}: "
+        steps = f"{counted(config.epochs, 'epoch')}, {counted(trainer.total_steps, 'step')} in all"
+        print(what + where + steps, flush=True)
         if resumed:
             step, epoch = trainer.progress.step, trainer.progress.epoch
             print(f"resumed after step {step:,}, epoch {epoch} of {config.epochs}", flush=True)
@@ -106,16 +109,6 @@ def make_trainer(
     return Trainer(model, tasks, splits, config, folder, processes, control)
 
 
-def opening_line(trainer: Trainer) -> str:
-    """Return `trains minilm on sst and sts, on cpu: 3 epochs, 57 steps in all`."""
-    config = trainer.config
-    return (
-        f"{'pre-trains' if config.pretrains else 'trains'} {Path(config.encoder).name} on "
-        f"{all_names([*trainer.tasks])}, on {trainer.model.bi_encoder.device}: "
-        f"{counted(config.epochs, 'epoch')}, {counted(trainer.total_steps, 'step')} in all"
-    )
-
-
 def write_results(trainer: Trainer, started: float) -> dict[str, Any]:
     """Predict dev and test with the best weights; write predictions and metrics.json, return these.
 
@@ -133,7 +126,23 @@ def write_results(trainer: Trainer, started: float) -> dict[str, Any]:
         name: score_split(model, tasks[name], split, processes)
         for name, split in test_splits.items()
     }
-    result: dict[str, Any] = {"dev": dev | overall(dev)} | figures_of(trainer, started)
+    progress = trainer.progress
+    result: dict[str, Any] = {
+        "dev": dev | overall(dev),
+        "best_epoch": progress.best_epoch,
+        "epochs": progress.epoch,
+        "steps": progress.step,
+        "training_seconds": round(progress.seconds, 3),
+        "examples_per_second": round(progress.examples / progress.seconds, 1),
+        "seconds": round(time.perf_counter() - started, 3),
+        "environment": environment(str(model.bi_encoder.device))
+        | {"date": trainer.began, "processes": processes.count},
+        # Per task: training texts truncated to the encoder's limit, and all training texts.
+        "cut_texts": {name: several["train"].cut for name, several in splits.items()},
+        "history": progress.history,
+    }
+    if progress.before:
+        result["before"] = progress.before
     for split, scores in (("dev", dev_scores), ("test", test_scores)):
         for name, values in scores.items():
             examples = splits[name][split].examples
@@ -153,25 +162,4 @@ def write_results(trainer: Trainer, started: float) -> dict[str, Any]:
         write_json(run.folder / "metrics.json", result)
         finish(run)
     found: dict[str, Any] = processes.gather(result)[0]  # all wait for the complete run
-    return found
-
-
-def figures_of(trainer: Trainer, started: float) -> dict[str, Any]:
-    """Return the part of metrics.json about the training itself."""
-    progress, device = trainer.progress, str(trainer.model.bi_encoder.device)
-    found: dict[str, Any] = {
-        "best_epoch": progress.best_epoch,
-        "epochs": progress.epoch,
-        "steps": progress.step,
-        "training_seconds": round(progress.seconds, 3),
-        "examples_per_second": round(progress.examples / progress.seconds, 1),
-        "seconds": round(time.perf_counter() - started, 3),
-        "environment": environment(device)
-        | {"date": trainer.began, "processes": trainer.processes.count},
-        # Per task: training texts truncated to the encoder's limit, and all training texts.
-        "cut_texts": {name: splits["train"].cut for name, splits in trainer.splits.items()},
-        "history": progress.history,
-    }
-    if progress.before:
-        found["before"] = progress.before
     return found

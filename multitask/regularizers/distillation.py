@@ -12,7 +12,6 @@ from multitask.regularizers.base import Regularizer
 
 if TYPE_CHECKING:
     from multitask.passes import CleanPass
-    from tasks.kinds import Kind, Outputs
 
 
 class Distillation(Regularizer, name="distillation"):
@@ -43,19 +42,16 @@ class Distillation(Regularizer, name="distillation"):
     )
 
     def term(self, clean: CleanPass) -> Tensor:
-        """Return the loss on the teacher's scores - that on the labels: both add up to a mean."""
+        """Return the loss on the teacher's scores - that on the labels: both add up to a mean.
+
+        For classes the former is the divergence of the probabilities at a temperature. For
+        similarities and several labels it is the task's own loss, with the scores as labels.
+        """
         assert clean.soft is not None, "it acts only on tasks with a teacher"
-        loss = soft_loss(clean.task.kind, clean.outputs, clean.soft, self.temperature)
+        kind, outputs = clean.task.kind, clean.outputs
+        if kind.classes is None:
+            loss = kind.loss(outputs, clean.soft)
+        else:
+            loss = soft_divergence(kind.scores(outputs), clean.soft, self.temperature)
         share = 1 - clean.progress if self.annealing else 1.0
         return share * (loss - clean.loss)
-
-
-def soft_loss(kind: Kind, outputs: Outputs, soft: Tensor, temperature: float) -> Tensor:
-    """Return the loss of a head's outputs on the teacher's scores, (B, C) or (B,), a scalar.
-
-    For classes it is the divergence of the probabilities at a temperature. For similarities and
-    several labels it is the task's own loss, with the scores in place of the labels.
-    """
-    if kind.classes is None:
-        return kind.loss(outputs, soft)
-    return soft_divergence(kind.scores(outputs), soft, temperature)
