@@ -1,48 +1,12 @@
 """Methods that combine the gradients of several objectives, a file for each group.
 
->>> from multitask.combiners import PCGrad
->>> RunConfig(tasks=("sst", "sts"), combiner=PCGrad())
+>>> RunConfig(tasks=("sst", "sts"), combiner="pcgrad")
 """
 
+from multitask.combiners import epo, famo, gramian, loss_weights, pcgrad
 from multitask.combiners.base import Combined, Combiner
-from multitask.combiners.epo import EPO, epo_weights
-from multitask.combiners.famo import FAMO
-from multitask.combiners.gramian import (
-    IMTLG,
-    MGDA,
-    AlignedMTL,
-    CAGrad,
-    DualProj,
-    FairGrad,
-    NashMTL,
-    UPGrad,
-)
-from multitask.combiners.loss_weights import (
-    LinearScalarization,
-    RandomWeights,
-    Sum,
-    Uncertainty,
-)
-from multitask.combiners.pcgrad import PCGrad, pcgrad_weights
+from multitask.combiners.epo import epo_weights
+from multitask.combiners.pcgrad import pcgrad_weights
 
-__all__ = [
-    "EPO",
-    "FAMO",
-    "IMTLG",
-    "MGDA",
-    "AlignedMTL",
-    "CAGrad",
-    "Combined",
-    "Combiner",
-    "DualProj",
-    "FairGrad",
-    "LinearScalarization",
-    "NashMTL",
-    "PCGrad",
-    "RandomWeights",
-    "Sum",
-    "UPGrad",
-    "Uncertainty",
-    "epo_weights",
-    "pcgrad_weights",
-]
+__all__ = ["Combined", "Combiner", "epo_weights", "pcgrad_weights"]
+__all__ += ["epo", "famo", "gramian", "loss_weights", "pcgrad"]  # whose methods are now known

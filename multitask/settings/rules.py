@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from common.settings import default_of
-from multitask.combiners import Sum
 from multitask.combiners.base import WithPreference
+from multitask.combiners.loss_weights import Sum
 from multitask.sampling import BeginsWithOneTask
 from multitask.settings.config import RunConfig
 from tasks import SAME_MEANING

@@ -12,7 +12,8 @@ from msgspec import Meta
 from common.settings import Count, Name, Part, Positive, Seed, Settings, setting
 from losses.objectives import TrainingObjective
 from minbert.config import Device, Pooling, PrecisionSetting, Tokens
-from multitask.combiners import Combiner, Sum
+from multitask.combiners import Combiner
+from multitask.combiners.loss_weights import Sum
 from multitask.optimizer import AdamW
 from multitask.regularizers import Regularizer
 from multitask.sampling import Joint, RoundRobin, Sampler, Schedule

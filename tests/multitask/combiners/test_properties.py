@@ -12,9 +12,10 @@ import pytest
 from plain import built_in
 from scipy.optimize import nnls
 
-from multitask.combiners import Combiner, LinearScalarization, RandomWeights, Uncertainty
+from multitask.combiners import Combiner
 from multitask.combiners.base import WithPreference
 from multitask.combiners.gramian import OfTorchJD
+from multitask.combiners.loss_weights import LinearScalarization, RandomWeights, Uncertainty
 
 COMBINERS = built_in(Combiner)
 LOOSE = {"cagrad": 1e-6}
