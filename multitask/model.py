@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 from zlib import crc32
@@ -48,7 +47,8 @@ class EncoderWithHeads(nn.Module):
         self.bi_encoder, self.precision, self.frozen = bi_encoder, precision, False
         self.heads, self.branches = nn.ModuleDict(), nn.ModuleDict()
         for name, task in tasks.items():
-            with initial_weights(f"{seed} {name}"):
+            with torch.random.fork_rng(devices=[]):  # the same head whatever the other tasks are
+                torch.manual_seed(crc32(f"{seed} {name}".encode()))  # at most 32 bits
                 self.heads[name] = task.build_head(bi_encoder.width)
         if own_layers:
             count = transformer_config("branch", self.encoder.config).num_layers
@@ -178,11 +178,3 @@ class EncoderWithHeads(nn.Module):
         weights = [n for n, one in self.of_tasks().state_dict().items() if one.is_floating_point()]
         check_weights({n: saved[n] for n in weights if n in saved}, folder / HEADS, RunError)
         return saved
-
-
-@contextmanager
-def initial_weights(purpose: str) -> Iterator[None]:
-    """Draw weights from a generator of their own, whatever the other tasks of the run are."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(crc32(purpose.encode()))  # the generator takes at most 32 bits
-        yield

@@ -102,8 +102,8 @@ class StepGradient:
                 self.processes.all_reduce_sum(torch.from_numpy(grams["representation"]))
             combined = self.combine(whole_gram(grams), found, names)
             rows.write_back(combined.weights)
-        if apart and at_embeddings:
-            through_encoder(passes)
+            if at_embeddings:
+                through_encoder(passes)
         if not self.model.frozen and (at_embeddings or not apart):
             self.reduce_encoder_gradients()
         self.reduce_task_gradients(names)
