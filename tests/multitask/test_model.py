@@ -9,8 +9,6 @@ from tolerances import assert_near
 from multitask.loop.batches import next_batches
 from multitask.settings.config import RunConfig
 
-CONFIG = RunConfig(mode="single", tasks=("sst",), encoder="tiny", limit=12)
-
 
 def heads(make_trainer, **changes):
     model = make_trainer(**changes).model
