@@ -101,21 +101,15 @@ def connected_processes(device: str = "auto") -> Processes:
         return Processes()
     if not dist.is_initialized():
         cuda = torch.cuda.is_available() and device != "cpu"
+        if cuda and device not in ("auto", "cuda"):
+            raise UserError(f"--device: write auto, cpu or cuda with torchrun, not {device}")
+        if cuda and int(os.environ["LOCAL_RANK"]) >= (count := torch.cuda.device_count()):
+            raise UserError(f"torchrun: start at most {count} processes, one for each GPU")
         if cuda:
-            choose_gpu(device)
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         try:
             dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
         except ValueError as error:  # a variable that torchrun sets is missing or wrong
             raise UserError(f"start several processes with torchrun: {error}") from error
         atexit.register(dist.destroy_process_group)
     return Processes(dist.get_rank(), dist.get_world_size())
-
-
-def choose_gpu(device: str) -> None:
-    """Let this process use a GPU of its own; raise UserError if there is none."""
-    if device not in ("auto", "cuda"):
-        raise UserError(f"--device: write auto, cpu or cuda with torchrun, not {device}")
-    local, count = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
-    if local >= count:
-        raise UserError(f"torchrun: start at most {count} processes, one for each GPU")
-    torch.cuda.set_device(local)

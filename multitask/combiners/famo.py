@@ -22,19 +22,6 @@ def famo_weights(logits: np.ndarray, losses: np.ndarray) -> np.ndarray:
     return shares / shares.sum() * len(shares)
 
 
-def famo_gradient(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return the gradient (m,) of the logits (Algorithm 1), without its decay.
-
-    It is the gradient of softmax(logits) @ (log(before) - log(after)), so that an objective whose
-    loss falls by less than the others' gets a larger logit.
-    """
-    from scipy.special import softmax
-
-    shares = softmax(logits)
-    progress = np.log(np.maximum(before, SMALLEST)) - np.log(np.maximum(after, SMALLEST))
-    return shares * (progress - shares @ progress)
-
-
 class FAMO(Combiner, name="famo"):
     """FAMO: all losses fall by equal ratios (Liu et al., 2023).
 
@@ -60,12 +47,20 @@ class FAMO(Combiner, name="famo"):
         return Combined(weights, "weighted")
 
     def after_step(self, before: np.ndarray, after: np.ndarray, drawn: Sequence[int]) -> None:
+        """Follow the gradient (m,) of softmax(logits) @ (log(before) - log(after)) (Algorithm 1).
+
+        An objective whose loss falls by less than the others' gets a larger logit.
+        """
+        from scipy.special import softmax
+
         if len(drawn) == 1:  # nothing to compare it with
             return
         chosen = list(drawn)
         all_moments, updates = self.state["moments"], self.state["updates"]
         logits = self.state["logits"][chosen]
-        gradient = famo_gradient(logits, before, after) + DECAY * logits
+        shares = softmax(logits)
+        progress = np.log(np.maximum(before, SMALLEST)) - np.log(np.maximum(after, SMALLEST))
+        gradient = shares * (progress - shares @ progress) + DECAY * logits
         powers = np.stack([gradient, gradient**2])
         momenta = np.array(MOMENTA)[:, None]
         moments = momenta * all_moments[:, chosen] + (1 - momenta) * powers

@@ -104,9 +104,7 @@ class StepGradient:
             rows.write_back(combined.weights)
             if at_embeddings:
                 through_encoder(passes)
-        if not self.model.frozen and (at_embeddings or not apart):
-            self.reduce_encoder_gradients()
-        self.reduce_task_gradients(names)
+        self.reduce_gradients(names, not self.model.frozen and (at_embeddings or not apart))
         examples = sum(len(indices) for several in batches.values() for indices in several)
         return StepResult(names, found, combined, grams, examples)
 
@@ -219,28 +217,24 @@ class StepGradient:
         values = torch.stack(list(losses.values())).double()
         return self.processes.all_reduce_sum(values).cpu().numpy()
 
-    def reduce_encoder_gradients(self) -> None:
-        """Sum the encoder's gradients over the processes; make the sparse one dense."""
-        if self.processes.count == 1:
-            self.rows.make_dense()
-            return
-        self.rows.collect(0)
-        self.rows.reduce()
-        self.rows.write_back(np.ones(1))
-
-    def reduce_task_gradients(self, names: Sequence[str]) -> None:
-        """Sum the gradients of heads and branches over the processes.
+    def reduce_gradients(self, names: Sequence[str], of_encoder: bool) -> None:
+        """Sum the gradients of heads, branches and perhaps the encoder over the processes.
 
         A process without a share contributes zeros. A task without one of the objectives `names`
-        has no gradient, so that the optimiser leaves its head alone.
+        has no gradient, so that the optimiser leaves its head alone. The sparse gradient of the
+        encoder becomes dense.
         """
-        for name, task in self.tasks.items():
-            for parameter in (
-                self.model.task_parameters(name) if task.objectives[0] in names else ()
-            ):
-                if parameter.grad is None:
-                    parameter.grad = torch.zeros_like(parameter)
-                self.processes.all_reduce_sum(parameter.grad)
+        if of_encoder and self.processes.count == 1:
+            self.rows.make_dense()
+        elif of_encoder:
+            self.rows.collect(0)
+            self.rows.reduce()
+            self.rows.write_back(np.ones(1))
+        drawn = [name for name, task in self.tasks.items() if task.objectives[0] in names]
+        for parameter in (one for name in drawn for one in self.model.task_parameters(name)):
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            self.processes.all_reduce_sum(parameter.grad)
 
 
 def through_encoder(passes: Iterable[EncoderPass], keep: bool = False) -> None:
