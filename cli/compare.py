@@ -28,15 +28,14 @@ def add_flags(parser: Parser) -> None:
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
     from common.files import atomic_write_text
-    from ensemble.runs import name_and_path
+    from ensemble.runs import named_runs
     from multitask.runs import Run
     from reports.comparison import compare
     from reports.comparison_tables import as_csv, as_markdown, as_text, comparison_page
     from reports.figures import all_figures, save_figure
     from reports.systems import group_runs
 
-    named = [name_and_path(text) for text in args.runs]
-    systems = group_runs([(name, Run(run)) for name, run in named])
+    systems = group_runs([(name, Run(run)) for name, run in named_runs(args.runs)])
     folder = Path(args.output)
     there = [folder / name for name in FILES if (folder / name).exists()]
     if 0 < len(there) < len(FILES):

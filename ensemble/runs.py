@@ -33,14 +33,13 @@ def tasks_of_run(folder: Path) -> tuple[str, ...]:
 def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:
     """Return the runs of each task, in the usual order of tasks, from texts `[TASK=]RUN`."""
     found: dict[str, list[Path]] = {}
-    for text in runs:
-        wanted, run = name_and_path(text)
+    for wanted, run in named_runs(runs):
         if wanted is not None and not NAME.fullmatch(wanted):  # it is part of the path
-            wanted, run = None, Path(text)
+            wanted, run = None, Path(f"{wanted}={run}")
         there = tasks_of_run(run)
         if wanted not in (None, *there):
             line = f"expected a run of {wanted}, found {', '.join(there)}"
-            raise SettingsError(f"runs {text}: {line}")
+            raise SettingsError(f"runs {wanted}={run}: {line}")
         for name in [wanted] if wanted else there:
             several = found.setdefault(name, [])
             if run.resolve() in [one.resolve() for one in several]:
@@ -49,10 +48,20 @@ def members_of(runs: Sequence[str]) -> dict[str, list[Path]]:
     return {task: found[task] for task in in_order(found)}
 
 
-def name_and_path(text: str) -> tuple[str | None, Path]:
-    """Split `NAME=PATH`; a text that is the path of an existing file or folder is not split."""
-    name, sign, rest = text.partition("=")
-    return (None, Path(text)) if not sign or Path(text).exists() else (name, Path(rest))
+def named_runs(texts: Sequence[str]) -> list[tuple[str | None, Path]]:
+    """Return the runs of texts `[NAME=]RUN`, each with its name or None.
+
+    The folder of a command with `--seeds` stands for the runs of its seeds. A text that is the path
+    of an existing file or folder is not split.
+    """
+    found: list[tuple[str | None, Path]] = []
+    for text in texts:
+        name, sign, rest = text.partition("=")
+        split = sign and not Path(text).exists()
+        folder = Path(rest if split else text)
+        several = sorted(folder.glob("seed-*")) if not (folder / "config.json").exists() else []
+        found += [(name if split else None, one) for one in several or [folder]]
+    return found
 
 
 def ensemble_runs(
