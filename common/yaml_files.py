@@ -39,7 +39,7 @@ def read_settings(file: Path) -> dict[str, Any]:
             raise ValueError(f"more than {LONGEST:,} bytes; JSON may be longer")
         # As from a JSON file: a date is a text, and so is each key.
         content = json.loads(json.dumps(yaml.load(file.read_text("utf-8"), Loader), default=str))
-    except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, OverflowError, yaml.YAMLError, RecursionError) as error:
         raise RunError(f"{file}: expected settings in YAML, found: {error}") from error
     if not isinstance(content, dict):
         raise RunError(f"{file}: expected settings by name, found {type(content).__name__}")

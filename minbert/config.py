@@ -41,7 +41,7 @@ class EncoderConfig(msgspec.Struct, frozen=True, rename=TRANSFORMERS_KEYS):
     model_type: str = "bert"
     vocab_size: Count = 30522
     hidden_size: Count = 768
-    num_layers: Count = 12
+    num_layers: Annotated[Count, Meta(le=1000)] = 12
     num_heads: Count = 12
     intermediate_size: Count = 3072
     max_positions: Count = 512

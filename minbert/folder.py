@@ -99,11 +99,13 @@ def read_limit(folder: Path) -> tuple[int | None, bool]:
     if max_tokens is None:  # since version 6, sentence-transformers keeps its limit here
         file = folder / "tokenizer_config.json"
         max_tokens = read_json_if_any(file).get("model_max_length")
-    if max_tokens is not None and (not isinstance(max_tokens, int | float) or max_tokens < 3):
+    if max_tokens is not None and not (isinstance(max_tokens, int | float) and max_tokens >= 3):
         line = f"expected a length limit of at least 3 tokens, found {max_tokens!r}"
         raise EncoderError(f"{file}: {line}")
     # 1e30 stands for no limit.
-    return None if max_tokens is None else int(max_tokens), bool(settings.get("do_lower_case"))
+    return None if max_tokens is None else int(min(max_tokens, 1e30)), bool(
+        settings.get("do_lower_case")
+    )
 
 
 def read_pooling(file: Path) -> str:

@@ -92,7 +92,7 @@ def check_weights(
             raise error_class(f"{file}: {name!r}: expected floating-point numbers, found {found}")
         if tensor.numel():
             # aminmax returns NaN if there is one: a single pass, without a mask of the same size.
-            for number in map(float, tensor.float().aminmax()):
+            for number in map(float, tensor.detach().float().aminmax()):
                 if not isfinite(number):
                     raise error_class(f"{file}: {name!r}: expected finite numbers, found {number}")
 

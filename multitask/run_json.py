@@ -16,6 +16,7 @@ Figures = Annotated[dict[str, float], Meta(min_length=1)]
 Conflict = Annotated[
     dict[Literal["steps", "conflict_rate", "mean_cosine"], float], Meta(min_length=3)
 ]
+Temperature = Annotated[float, Meta(ge=1e-3, le=1e3)]
 
 
 class Named(TypedDict):
@@ -58,6 +59,8 @@ def read_run_json(file: Path) -> dict[str, Any]:
     """Return the content of a run's JSON file, empty without one; RunError if it is damaged."""
     content = read_json_if_any(file, RunError)
     types = METRICS if file.name == "metrics.json" else SETTINGS if is_run(content) else {}
+    if file.name == "calibration.json":
+        types = dict.fromkeys(content, Temperature)
     for key in types.keys() & content.keys():
         try:
             msgspec.convert(content[key], types[key])

@@ -181,9 +181,8 @@ class Run:
 
         Raise RunError if there are none, or if they are damaged.
         """
-        if self.exported:
-            return self.folder
-        if (best := self.newest("best")) is None:
+        best = self.folder if self.exported else self.newest("best")
+        if best is None:
             _ = self.settings  # raises RunError if there is no run at all
             raise RunError(f"{self.folder}: expected a run with the weights in best, found none")
         read_state(best, RunError)

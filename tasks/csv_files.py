@@ -16,6 +16,9 @@ DELIMITERS = ("\t", "|||", ",", ";", "|")
 UNIT = "\x1f"  # in place of |||, as a delimiter of the csv module has one character
 MOST_SEEN = 50  # lines, from which the delimiter is recognised
 MOST_JOINED = 4  # commas or line breaks in a cell whose lines look like rows
+Delimiter = Annotated[
+    str, Meta(pattern='^(\\|\\|\\||[^"\r\n])$', description="one character or |||")
+]
 Rows = list[tuple[int, dict[str, Any]]]  # line number from 1, values by column
 
 # The csv module's limit of 131,072 characters is too small for long texts. Without a limit, an open
@@ -28,7 +31,7 @@ class Layout(Settings):
 
     quotes: bool | None = None  # False: ordinary characters; True: also around many lines
     header: bool | tuple[Name, ...] = True  # False: the columns are 1, 2, ...; or their names
-    delimiter: Annotated[str, Meta(pattern='^(\\|\\|\\||[^"\r\n])$')] | None = None
+    delimiter: Delimiter | None = None
     encoding: str | None = None  # default: UTF-8, or UTF-16 with a byte-order mark
 
     def faults(self) -> Iterator[str]:

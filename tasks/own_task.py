@@ -64,6 +64,7 @@ class OwnTask(TaskOptions, Layout):
     name: str = ""  # type: ignore[misc] # not of the class, as for built-in tasks
 
     def faults(self) -> Iterator[str]:
+        yield from Layout.faults(self)
         reserved = RESERVED.fullmatch(self.name)
         if reserved or not NAME.fullmatch(self.name):
             what = "1 to 32 lower-case letters, digits, - and _, the first a letter"
@@ -173,6 +174,8 @@ class OwnTask(TaskOptions, Layout):
         yield f"{self.type} of {texts}, label {columns}: {what}"
         if self.split:
             yield f"train, dev and test are named in column {self.split!r}"
+        if self.low == -1 and (self.high or 0) > 1:
+            yield "-1 is a number like any other; blank=-1 leaves such rows out"
         if len(self.label) == 1:
             yield from hints(self.labels)
 

@@ -31,7 +31,9 @@ LEARNT: dict[TypeName, tuple[str, ...]] = {  # keys that the training file says
 LEAST_SPREAD = 1e-5  # of a deviation over the largest number: float32 has seven digits
 MOST_LEVELS = 20  # different whole numbers that are taken for classes
 # Labels that often mark a row without a label, and marks that often separate several labels.
-PLACEHOLDER = re.compile(r"\?|none|null|nan|#?n/?a|<na>|nil|undefined|unknown|missing", re.I)
+PLACEHOLDER = re.compile(
+    r"(?i)\?+|--+|[—–.]|none|null|nan|nat|#?n/?a|n\.a\.|<na>|nil|undefined|unknown|missing|\(blank\)"
+)
 SEPARATORS = "|;,"
 INDICATORS = {"": 0, "0": 0, "no": 0, "false": 0, "1": 1, "yes": 1, "true": 1}
 
@@ -125,7 +127,8 @@ def separator_in(labels: Sequence[str]) -> str:
 
 def hints(labels: Sequence[str]) -> Iterator[str]:
     """Yield what about the labels of a column may not be meant."""
-    if odd := [one for one in labels if PLACEHOLDER.fullmatch(one)]:
+    none = ["-1"] if len(labels) > 2 and "-2" not in labels else []
+    if odd := [one for one in labels if PLACEHOLDER.fullmatch(one) or one in none]:
         what = "is a label like any other" if len(odd) == 1 else "are labels like any other"
         yield f"{all_names([*map(repr, odd)])} {what}; blank={'|'.join(odd)} leaves such rows out"
     if mark := separator_in(labels):

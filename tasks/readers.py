@@ -108,11 +108,12 @@ def class_parser(spellings: Mapping[str, int | None] | int) -> Parser:
         meant.setdefault(plain(one), set()).add(number)
     sure = {key: numbers.pop() for key, numbers in meant.items() if len(numbers) == 1}
     none: list[Decimal | str] = ["", "-", *([Decimal(-1)] if Decimal(0) in meant else [])]
-    known = dict.fromkeys(none) | sure | {**classes}
+    known = dict.fromkeys(none) | sure
 
     def parse(cell: str) -> int | None:
-        found: Decimal | str = cell if cell in known else plain(cell)
-        if found not in known:
+        if cell in classes:
+            return classes[cell]
+        if (found := plain(cell)) not in known:
             raise ValueError(f"expected {first_names([*classes], 20)}")
         return known[found]
 

@@ -129,13 +129,11 @@ def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
     Texts are compared as in `without_leaks`.
     """
     train = splits["train"]
-    rows, parts = normalised(train), []
-    known = {*map(frozenset, rows)}
-    for split, one in splits.items():
-        if split != "train" and (count := sum(key in known for key in keys(one))):
-            parts.append(f"{count:,} of {counted(len(one), f'{split} example')} also in train")
+    rows, known = normalised(train), {split: keys(one) for split, one in splits.items()}
+    parts = [*shared(known, "dev", "train"), *shared(known, "test", "train")]
     if parts:
         parts.append("--drop-leaks own leaves them out there")
+    parts += shared(known, "test", "dev")
     labels: dict[tuple[str, ...], set[str]] = {}
     assert train.targets is not None, "train has labels"
     for row, target in zip(rows, train.targets, strict=True):
@@ -146,6 +144,13 @@ def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
         yield "; ".join(parts)
     if task.kind.columns is None and task.output is not None:
         yield from other_scales(task.output, {n: one.targets for n, one in splits.items()})
+
+
+def shared(known: Mapping[str, list[frozenset[str]]], split: str, other: str) -> Iterator[str]:
+    """Yield how many examples of a split are also in another one, by the keys of each split."""
+    held = {*known.get(other, ())}
+    if count := sum(key in held for key in known.get(split, ())):
+        yield f"{count:,} of {counted(len(known[split]), f'{split} example')} also in {other}"
 
 
 def other_scales(output: PredictionFile, targets: Mapping[str, Any]) -> Iterator[str]:

@@ -75,7 +75,7 @@ class Table(NamedTuple):
         cells = [row[name] for _, row in self.rows] if self.delimiter == ";" else []
         found = any("," in cell for cell in cells) and all(map(DECIMAL.fullmatch, cells))
         if found:
-            say(f"{self.path}: the numbers of column {name!r} have decimal commas")
+            say(f"{self.path.absolute()}: the numbers of column {name!r} have decimal commas")
         return found
 
     def check(self, needed: Sequence[str]) -> None:
@@ -106,7 +106,7 @@ def read_table(path: Path, layout: Layout = USUAL) -> Table:
     except ValueError as error:
         raise DataError(f"{path}, {error}") from error
     if delimiter not in (layout.delimiter, "\t", ","):
-        say(f"{path}: the fields are separated by {delimiter}")
+        say(f"{path.absolute()}: the fields are separated by {delimiter}")
     return Table(path, columns, rows, delimiter)
 
 

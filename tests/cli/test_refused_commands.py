@@ -51,6 +51,7 @@ def test_a_wrong_command_is_refused(command, expected, error_line, cwd):
         ('epochs: !!int ""', 1, "a tag or an alias in line 1"),
         ("tasks: &a\n  sst: *a", 1, "a tag or an alias in line 2"),
         ("seed: 2026-13-45", 1, "month must be in 1..12"),
+        (f"seed: {'1:' * 200}1.5", 1, "expected settings in YAML, found: int too large"),
         ("a: 1\n" * 20_001, 1, "more than 100,000 bytes; JSON may be longer"),
         ("- sst", 1, "expected settings by name, found list"),
         (None, 1, "a.yaml: expected settings in YAML, found: [Errno 2] No such file"),

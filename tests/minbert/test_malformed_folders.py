@@ -39,6 +39,8 @@ def modules(*kinds):
     [
         ("config.json", b"{", "config.json: expected a JSON object"),
         ("config.json", settings(num_hidden_layers=1), "does not have: 'encoder.layer.1."),
+        ("config.json", settings(num_hidden_layers=10**6), "Expected `int` <= 1000 - at"),
+        ("sentence_bert_config.json", b'{"max_seq_length": NaN}', "3 tokens, found nan"),
         ("config.json", settings(model_type="t5"), "expected one of bert, roberta, xlm-roberta"),
         ("config.json", settings(hidden_act="silu"), "Invalid enum value 'silu'"),
         ("config.json", settings(position_embedding_type="relative_key"), "'absolute', found"),

@@ -11,6 +11,7 @@ from tolerances import assert_near, encoder_terms
 
 import cli
 from common.errors import EncoderError, RunError, UserError
+from common.files import complete_folder
 from minbert.bi_encoder import BiEncoder
 from multitask.settings.config import RunConfig
 from serving import load
@@ -163,6 +164,9 @@ def test_results_that_are_not_finite_are_refused(exported, tmp_path, weight, cap
     tensors = load_file(folder / "model.safetensors")
     tensors["encoder.layer.1.output.LayerNorm.weight"].fill_(weight)
     save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(UserError, match=r"state.json: expected a JSON object, found"):
+        load(folder)
+    complete_folder(folder, {})
     (tmp_path / "texts.txt").write_text("A cat.")
     flags = ("--run", str(folder), "--input", str(tmp_path / "texts.txt"))
     for mode, name in (("predict", "out.tsv"), ("encode", "out.npy")):

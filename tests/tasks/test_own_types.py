@@ -95,6 +95,9 @@ def test_labels_of_a_file_are_told_from_blanks_and_spellings(cells, keys, labels
     ("cells", "line"),
     [
         ("yes no unknown", "'unknown' is a label like any other; blank=unknown leaves such rows"),
+        ("yes no n.a.", "'n.a.' is a label like any other; blank=n.a. leaves such rows"),
+        ("yes no -1", "'-1' is a label like any other; blank=-1 leaves such rows"),
+        ("-2 -1 0 1 2", ""),
         ("a;b a b", "'a;b' is one label; type=multi-label,separator=; makes several of it"),
         ("a,b b,c a,c", r"'a,b' is one label; type=multi-label,separator=\,"),
         ("a b", ""),

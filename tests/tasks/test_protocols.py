@@ -185,6 +185,7 @@ def test_doubts_about_splits_are_told_in_one_line_each():
         "12 of 12 dev examples also in train; 12 of 12 test examples also in train; --drop-leaks"
     )
     assert leaked.startswith(begin)
+    assert leaked.endswith("; 12 of 12 test examples also in dev")
     one, five = "train from 0.0 to 1.0", "from 0.0 to 5.0"
     assert scale == f"numbers of {one}, of the scale {five}: bring them to one scale"
     twice = replace(train, texts=(["same"] * 12, ["one"] * 12))

@@ -46,11 +46,14 @@ def test_one_column_may_be_two_tasks():
         RunConfig(tasks=tickets(("topic", "topic:type=multi-label")))
 
 
-def test_classes_that_differ_in_case_only_are_read_as_they_are(table):
-    rows = [[f"text {n}", one] for n, one in enumerate(("Pos", "POS", "neg", "neg") * 10)]
-    dev = table(["text", "y"], [["a", "NEG"], ["b", "pos"]], "dev.csv")
+@pytest.mark.parametrize(("other", "found"), [("POS", "pos"), ("pos", "POS")])
+def test_classes_that_differ_in_case_only_are_read_as_they_are(table, other, found):
+    rows = [[f"text {n}", one] for n, one in enumerate(("Pos", other, "neg", "neg") * 10)]
+    dev = table(["text", "y"], [["a", "NEG"], ["b", found]], "dev.csv")
     (own,) = table_tasks(table(["text", "y"], rows), text="text", labels="y", dev=dev)
-    with pytest.raises(UserError, match=r"dev.csv, line 3: y: expected .*POS.*, found 'pos'"):
+    with pytest.raises(
+        UserError, match=f"dev.csv, line 3: y: expected .*{other}.*, found '{found}'"
+    ):
         own.build().read(HERE, "dev")
 
 

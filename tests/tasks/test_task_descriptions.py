@@ -95,6 +95,7 @@ def test_similarities_keep_the_scale_of_their_file(tmp_path):
     keys = {"train": tmp_path / "s.tsv", "type": "similarity", "text": ["a", "b"], "label": "y"}
     found = task("mine", **keys)
     assert (found.low, found.high) == (-1, 3.5)
+    assert "-1 is a number like any other; blank=-1 leaves such rows out" in [*found.lines()]
     own = found.build()
     assert own.output.show(0.0) == "-1.0"
     assert own.output.parse("3.5") == 4.5
@@ -114,6 +115,8 @@ HERE = {"train": "pairs.csv", "text": "german", "label": "same?"}
         ("Mine", {}, "name has 1 to 32 lower-case letters, .* found 'Mine'"),
         ("sst", {}, "found 'sst', which is reserved; choose another name"),
         ("m", {"type": "similarity"}, "m: text: similarity needs 2 columns, found 1"),
+        ("m", {"encoding": "rot13"}, "m: encoding: expected a name such as cp1252 or utf-16"),
+        ("m", {"delimiter": "ab"}, r"m: delimiter: Expected `str`, one character or \|\|\|, found"),
         ("m", {"lables": "c|d"}, "m: no key 'lables'; there are .*; did you mean labels?"),
         ("m", {"type": "class"}, "m: type: .*classification.*found "),
         ("m", {"type": None, "low": 1, "high": 1}, "m: low: expected less than high, 1, f"),
