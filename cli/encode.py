@@ -55,7 +55,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     check_output_file("output", args, parser, (".npy",))
     config, source = RunConfig(**parser.given(args)), Path(args.input)
     layout = Layout(**layout_keys(args.table or ()))
-    sentences = [*read_sentences(source, args.column, layout)]
+    sentences = read_sentences(source, args.column, layout)
     if not sentences:
         raise UserError(f"{source}: expected at least one sentence, found none")
     from minbert.device import choose_device, warn_if_slow

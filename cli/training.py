@@ -21,8 +21,8 @@ from multitask.settings.from_flags import nested
 from multitask.settings.run_settings import SUPERVISED, RunSettings
 from tasks import CS224N, SAME_MEANING, TASK_NAMES
 from tasks.csv_files import Layout
-from tasks.own_task import OwnTask, tasks_by_name
-from tasks.own_tasks import layout_keys, table_tasks
+from tasks.own_task import OwnTask
+from tasks.own_tasks import layout_keys, table_tasks, tasks_by_name
 
 OF_TEXTS = (
     "sst qqp sts; qqp sts for objectives of pairs; sst for those of classes; none with --text"

@@ -24,8 +24,9 @@ from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
 from tasks.base import Task, TaskOptions
 from tasks.metrics import mean_score
-from tasks.own_task import OwnTask, complete_task, own_tasks_of, tasks_by_name
-from tasks.predictions import Scores, read_scores_of, scores_name
+from tasks.own_task import OwnTask
+from tasks.own_tasks import complete_task, own_task, tasks_by_name
+from tasks.predictions import Scores, read_scores, scores_name
 
 CHECKPOINT = re.compile(r"(?:best|last)(?:-[0-9]{4,})?")
 CALIBRATION = "calibration.json"  # in an exported folder, too
@@ -128,7 +129,8 @@ class Run:
     @property
     def own_tasks(self) -> dict[str, OwnTask]:
         """The tasks on the user's own files, by name."""
-        return own_tasks_of(self.settings["tasks"])
+        own = {name: keys for name, keys in self.tasks.items() if "train" in keys}
+        return {name: own_task(keys).completed() for name, keys in own.items()}
 
     def described(self, name: str) -> TaskOptions:
         """Return a task of the run with its options."""
@@ -144,7 +146,7 @@ class Run:
 
     def scores(self, task: str, split: str) -> Scores:
         """Read the probabilities or similarities of a task on a split."""
-        return read_scores_of(self.scores_file(task, split), self.task(task).kind)
+        return read_scores(self.scores_file(task, split), self.task(task).kind)
 
     @property
     def main_scores(self) -> dict[tuple[str, str], float]:

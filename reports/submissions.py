@@ -14,7 +14,7 @@ from common.files import atomic_path
 from reports.tables import text_table
 from tasks import CS224N, build_task
 from tasks.metrics import overall
-from tasks.predictions import PredictionFile, read_scores_of, scores_name
+from tasks.predictions import PredictionFile, read_scores, scores_name
 from tasks.readers import Label
 
 SHOWN = 5  # problems per file that are reported one by one
@@ -121,7 +121,7 @@ def check_file(file: Path, name: str, split: str, gold: Path) -> Checked:
     try:
         examples = task.read(gold, split)
         if scores.exists():
-            marks = read_scores_of(scores, task.kind).selected_on
+            marks = read_scores(scores, task.kind).selected_on
     except UserError as error:  # the other files are scored
         return Checked(file, 0, (f"{file}: {error}",), task=name, split=split)
     checked = check_predictions(file, task.output, examples.ids)

@@ -14,7 +14,7 @@ from serving.model import MultiTaskModel
 from serving.prediction import EMPTY_TEXT, Prediction, rows_with
 from tasks.csv_files import Layout
 from tasks.own_tasks import TEXTS
-from tasks.tables import DataError, decoded, read_sentences, read_table, shown
+from tasks.tables import DataError, decoded, lines_of, read_sentences, read_table, shown
 
 Row = tuple[Sequence[str], Sequence[str]]  # its one or two texts, and all its fields
 
@@ -36,17 +36,18 @@ def read_rows(
         return table.columns, rows
     if file:
         return TEXTS[:1], [([text], [text]) for text in read_sentences(file, layout=layout)]
-    found = [*standard_input(layout.encoding)]
+    found = [*standard_input(layout.encoding or "utf-8")]
     return TEXTS[: len(found[0])] if found else TEXTS, [(texts, texts) for texts in found]
 
 
-def standard_input(encoding: str | None) -> Iterator[list[str]]:
+def standard_input(encoding: str) -> Iterator[list[str]]:
     """Yield one text per line, or two with a tab between them."""
     if sys.stdin is None:
         raise DataError("standard input: expected one text per line, found it closed")
     width = None
-    for number, line in decoded(sys.stdin.buffer, "standard input", encoding or "utf-8"):
-        texts = line.rstrip("\r\n").split("\t")
+    content = decoded(sys.stdin.buffer.read(), "standard input", encoding)
+    for number, line in enumerate(lines_of(content), 1):
+        texts = line.split("\t")
         width = width or min(len(texts), len(TEXTS))
         if len(texts) != width:
             expected = f"{width} as before" if number > 1 else "one text, or two with a tab"

@@ -6,14 +6,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tasks.base import TaskOptions
-from tasks.built_in import CS224N, PAIRS, SAME_MEANING, TASK_NAMES, TASKS, WITH_CLASSES, build_task
-from tasks.catalog import DATA_SETS
+from tasks.built_in import (
+    CS224N,
+    DATA_SETS,
+    SAME_MEANING,
+    TASK_NAMES,
+    TASKS,
+    WITH_CLASSES,
+    build_task,
+)
 
 __all__ = [
     "CS224N",
     "DATA_SETS",
-    "PAIRS",
-    "PULL_PUSH",
     "SAME_MEANING",
     "TASKS",
     "TASK_NAMES",
@@ -22,14 +27,6 @@ __all__ = [
     "build_task",
 ]
 SAMPLE = "sample"  # the bundled data, as the name of a folder
-# Objectives of a task with separate contrastive terms (SCL-MOO).
-PULL_PUSH = ("cross_entropy", "pull", "push")
-
-
-def task_and_term(objective: str) -> tuple[str, str]:
-    """Split `sst/pull` into sst, pull; a task's only objective has an empty term."""
-    task, _, term = objective.partition("/")
-    return task, term
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

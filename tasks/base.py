@@ -15,7 +15,6 @@ from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit, Source
 
 Pair = Literal["bi", "joint"]
-PAIR_HELP = "encode the texts of a pair separately (bi) or as one sequence (joint)"
 Embeddings = tuple["Tensor", ...]  # one tensor (B, H) per text of an example
 Loss = Callable[[Outputs, Embeddings, "Tensor"], "Tensor"]  # outputs, embeddings, targets -> scalar
 

@@ -1,21 +1,30 @@
-"""The built-in tasks by name: those of BEES, paraphrase types, and the data sets of the catalog."""
+"""The built-in tasks by name: those of BEES, paraphrase types, and the rows of catalog.toml.
+
+The rows are the data sets of GLUE, CLUE, reviews and topics. Their files are in `--data DIR`; those
+of GLUE and CLUE may also be in its folder `glue`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import msgspec
 
 from common.settings import setting
 from tasks import kinds
-from tasks.base import PAIR_HELP, Pair, Task, TaskOptions
-from tasks.catalog import DATA_SETS, CatalogTask, softmax_task
+from tasks.base import Pair, Task, TaskOptions
+from tasks.csv_files import Layout
 from tasks.predictions import PredictionFile, class_file
 from tasks.readers import (
     LabelledFiles,
     Parser,
+    Source,
     class_parser,
     clean_pair_text,
     clean_sentence,
@@ -27,23 +36,30 @@ STARS = ("very negative", "negative", "neutral", "positive", "very positive")
 STS_SCALE = 5.0
 PAIR = ("sentence1", "sentence2")
 PARAPHRASE_TYPES = tuple(n for n in range(1, 32) if n not in (12, 19, 20, 23, 27))
+DROPOUT = 0.1  # before the softmax layer: Moukafih et al. (2022), section 4.1
 
 
 def course_files(
-    stems: tuple[str, ...],
-    texts: tuple[str, ...],
-    label: str,
-    parse_label: Parser,
-    test: str = "test-student",
+    stems: tuple[str, ...], label: str, parse: Parser, texts: tuple[str, ...] = PAIR
 ) -> LabelledFiles:
     """Return the files of a task with the names of CS224N, or else those of Göttingen's course."""
-    names = {"train": "train", "dev": "dev", "test": test}
+    names = {"train": "train", "dev": "dev", "test": "test-student"}
     return LabelledFiles(
         files=tuple({s: f"{stem}-{name}.csv" for s, name in names.items()} for stem in stems),
         text_columns=texts,
         label_columns=(label,),
-        parse_label=parse_label,
+        parse_label=parse,
         clean_text=clean_sentence if len(texts) == 1 else clean_pair_text,
+    )
+
+
+class PairTask(TaskOptions):
+    """A task whose pairs of texts are two sequences or one."""
+
+    pair: Pair = setting(
+        "bi",
+        help="encode the texts of a pair separately (bi) or as one sequence (joint)",
+        shared=True,
     )
 
 
@@ -57,20 +73,15 @@ class SST(TaskOptions, name="sst"):
     def build(self) -> Task:
         from tasks import heads
 
-        classes = len(STARS)
+        stems, text = ("ids-sst", "sst-sentiment"), ("sentence",)
+        files = course_files(stems, "sentiment", class_parser(5), text)
         head = heads.HiddenClassifier if self.head == "hidden" else heads.SoftmaxClassifier
-        return Task(
-            name="sst",
-            kind=kinds.classification(classes, names=STARS),
-            source=course_files(
-                ("ids-sst", "sst-sentiment"), ("sentence",), "sentiment", class_parser(classes)
-            ),
-            build_head=partial(head, classes=classes),
-            output=class_file("sst", "Predicted_Sentiment", classes),
-        )
+        output = class_file("sst", "Predicted_Sentiment", 5)
+        kind = kinds.classification(5, names=STARS)
+        return Task("sst", kind, files, partial(head, classes=5), output)
 
 
-class QQP(TaskOptions, name="qqp"):
+class QQP(PairTask, name="qqp"):
     """Whether two questions have the same meaning (Quora question pairs).
 
     With `pair` "joint" the head is a softmax layer.
@@ -79,7 +90,6 @@ class QQP(TaskOptions, name="qqp"):
     head: Literal["difference", "concat"] = setting(
         "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)"
     )
-    pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
 
     def faults(self) -> Iterator[str]:
         if self.pair == "joint" and self.head != "difference":
@@ -88,22 +98,17 @@ class QQP(TaskOptions, name="qqp"):
     def build(self) -> Task:
         from tasks import heads
 
-        joint, show = self.pair == "joint", lambda value: str(float(value))
-        pairs = partial(heads.PairClassifier, classes=2, difference=self.head == "difference")
-        return Task(
-            name="qqp",
-            kind=kinds.classification(2, names=("different questions", "the same question")),
-            source=course_files(
-                ("quora", "quora-paraphrase"), PAIR, "is_duplicate", class_parser(2)
-            ),
-            build_head=partial(heads.SoftmaxClassifier, classes=2) if joint else pairs,
-            output=PredictionFile("para", "Predicted_Is_Paraphrase", show, class_parser(2)),
-            texts=2,
-            joint=joint,
-        )
+        joint, parse = self.pair == "joint", class_parser(2)
+        files = course_files(("quora", "quora-paraphrase"), "is_duplicate", parse)
+        head: Any = partial(heads.PairClassifier, classes=2, difference=self.head == "difference")
+        head = partial(heads.SoftmaxClassifier, classes=2) if joint else head
+        kind = kinds.classification(2, names=("different questions", "the same question"))
+        column = "Predicted_Is_Paraphrase"
+        output = PredictionFile("para", column, lambda value: str(float(value)), parse)
+        return Task("qqp", kind, files, head, output, joint=joint, texts=2)
 
 
-class STS(TaskOptions, name="sts"):
+class STS(PairTask, name="sts"):
     """Similarity of two sentences from 0 to 5 (semantic textual similarity).
 
     The activation is applied to the cosine: `relu` as in BEES, section 6, where `sigmoid` is its
@@ -116,7 +121,6 @@ class STS(TaskOptions, name="sts"):
     activation: Literal["relu", "sigmoid", "none"] = setting(
         "relu", help="activation of sts's cosine (BEES, Table 4)"
     )
-    pair: Pair = setting("bi", help=PAIR_HELP, shared=True)
 
     def faults(self) -> Iterator[str]:
         if self.pair == "joint" and (self.head != "hidden" or self.activation != "relu"):
@@ -126,30 +130,19 @@ class STS(TaskOptions, name="sts"):
         from tasks import heads
 
         scale, joint = STS_SCALE, self.pair == "joint"
-        cosine = partial(
-            heads.CosineSimilarity,
-            scale=scale,
-            hidden=self.head == "hidden",
-            activation=self.activation,
-        )
-        return Task(
-            name="sts",
-            kind=kinds.similarity(scale),
-            source=course_files(
-                ("sts", "sts-similarity"), PAIR, "similarity", number_parser(0, scale)
-            ),
-            build_head=partial(heads.JointSimilarity, scale=scale) if joint else cosine,
-            output=PredictionFile("sts", "Predicted_Similiary", str, number_parser(), (0, scale)),
-            joint=joint,
-            texts=2,
-        )
+        files = course_files(("sts", "sts-similarity"), "similarity", number_parser(0, scale))
+        hidden, activation = self.head == "hidden", self.activation
+        head: Any = partial(heads.CosineSimilarity, hidden=hidden, activation=activation)
+        head = partial(heads.JointSimilarity if joint else head, scale=scale)
+        output = PredictionFile("sts", "Predicted_Similiary", str, number_parser(), (0, scale))
+        return Task("sts", kinds.similarity(scale), files, head, output, joint=joint, texts=2)
 
 
 class CFIMDB(TaskOptions, name="cfimdb"):
     """Sentiment of a long movie review, in the files of CS224N."""
 
     def build(self) -> Task:
-        files = course_files(("ids-cfimdb",), ("sentence",), "sentiment", class_parser(2))
+        files = course_files(("ids-cfimdb",), "sentiment", class_parser(2), ("sentence",))
         kind = kinds.classification(2, names=("negative", "positive"))
         return softmax_task("cfimdb", kind, files, "Predicted_Sentiment")
 
@@ -165,8 +158,7 @@ class ETPC(TaskOptions, name="etpc"):
     def build(self) -> Task:
         from tasks import heads
 
-        numbers, column = PARAPHRASE_TYPES, "paraphrase_type_ids"
-        count, names = len(numbers), tuple(f"type {number}" for number in numbers)
+        numbers = PARAPHRASE_TYPES
 
         def parse(label: str) -> tuple[float, ...] | None:
             found = {*label.strip("[]").replace(" ", "").split(",")} - {"", "0"}
@@ -174,42 +166,135 @@ class ETPC(TaskOptions, name="etpc"):
                 raise ValueError(f"expected a list of types from 1 to {numbers[-1]}, as in [2, 5]")
             return tuple(float(str(one) in found) for one in numbers) if label else None
 
-        files = course_files(
-            *(("etpc-paraphrase",), PAIR, column, parse), test="detection-test-student"
+        stem = "etpc-paraphrase"
+        names = {"train": f"{stem}-train.csv", "test": f"{stem}-detection-test-student.csv"}
+        files = tuple({**names, "dev": f"{stem}-{dev}.csv"} for dev in ("dev", "train"))
+        source = replace(course_files((), "paraphrase_type_ids", parse), files=files)
+        output = PredictionFile(
+            "etpc-paraphrase-detection",
+            "Predicted_Paraphrase_Types",
+            show=lambda values: str([int(value) for value in values]),
+            parse=json.loads,
+            commas=True,
         )
-        (every,) = files.files
-        without_dev = {**every, "dev": every["train"]}
-        return Task(
-            name="etpc",
-            kind=kinds.multi_label(count, names),
-            source=split_file(replace(files, files=(every, without_dev)), shares),
-            build_head=partial(heads.PairClassifier, classes=count, difference=True),
-            output=PredictionFile(
-                "etpc-paraphrase-detection",
-                "Predicted_Paraphrase_Types",
-                show=lambda values: str([int(value) for value in values]),
-                parse=json.loads,
-                commas=True,
-            ),
-            texts=2,
-        )
+        kind = kinds.multi_label(len(numbers), tuple(f"type {number}" for number in numbers))
+        head = partial(heads.PairClassifier, classes=len(numbers), difference=True)
+        return Task("etpc", kind, split_file(source, shares), head, output, texts=2)
 
 
+@dataclass(frozen=True)
+class DataSet:
+    """A row of catalog.toml: files, columns and classes of a data set.
+
+    `labels` has the labels of each class in the files, with `|` between spellings; `names` are
+    readable names, for labels that are not. `header` names the columns of files without a header
+    line. Without `dev`, a tenth of train is dev. `test` is a labelled file, or the share of train
+    that is held out for test. Two texts of a row with `joined` are one, such as title and body.
+    """
+
+    train: str
+    texts: tuple[str, ...]
+    label: str
+    labels: tuple[str, ...]
+    dev: str | None = None
+    test: str | float | None = None
+    header: tuple[str, ...] | None = None
+    names: tuple[str, ...] = ()
+    joined: bool = False
+    column: str = "Predicted_Label"
+
+    @property
+    def pairs(self) -> bool:
+        return len(self.texts) == 2 and not self.joined
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Return readable names of the classes; none if there are only numbers."""
+        if self.names or any(label.isdigit() for label in self.labels):
+            return self.names
+        return tuple(label.replace("_", " ") for label in self.labels)
+
+    def source(self) -> Source:
+        whole, share = self.dev is None, self.test if isinstance(self.test, float) else None
+        files = {"train": self.train, "dev": self.dev or self.train}
+        if whole:
+            files["test"] = self.test if isinstance(self.test, str) else self.train
+        in_glue = {split: f"glue/{file}" for split, file in files.items()}
+        spellings = {s: n for n, label in enumerate(self.labels) for s in label.split("|")}
+        source = LabelledFiles(
+            files=(files,) if whole else (in_glue, files),
+            text_columns=self.texts,
+            label_columns=(self.label,),
+            parse_label=class_parser(spellings),
+            clean_text=clean_review if whole else str.strip,
+            id_column=None,
+            layout=Layout(quotes=not self.train.endswith(".tsv"), header=self.header or True),
+            labelled_test=whole,
+            joined=self.joined,
+        )
+        return split_file(source, partial(shares, test=share)) if whole else source
+
+
+def clean_review(text: str) -> str:
+    """Replace line breaks, written as two characters or as HTML, and spaces by single spaces."""
+    return " ".join(text.replace("\\n", " ").replace("<br />", " ").split())
+
+
+class CatalogTask(PairTask):
+    """A data set of the catalog, with a softmax layer on the embedding of a text.
+
+    Pairs are encoded separately, with BEES' head for pairs (`bi`), or as one sequence
+    `[CLS] a [SEP] b [SEP]` with the softmax layer (`joint`).
+    """
+
+    row: ClassVar[DataSet]
+
+    def faults(self) -> Iterator[str]:
+        if self.pair == "joint" and not self.row.pairs:
+            yield f"pair: joint needs pairs of texts, which {self.name} does not have"
+
+    def build(self) -> Task:
+        row, joint = self.row, self.pair == "joint"
+        kind = kinds.classification(len(row.labels), row.dev is not None, row.class_names)
+        return softmax_task(self.name, kind, row.source(), row.column, 1 + row.pairs, joint)
+
+
+def softmax_task(
+    name: str, kind: kinds.Kind, source: Source, column: str, texts: int = 1, joint: bool = False
+) -> Task:
+    """Return a task with cross-entropy on a softmax layer, or on BEES' head for pairs."""
+    from tasks import heads
+
+    classes = len(kind.names)
+    head: Any = partial(heads.SoftmaxClassifier, classes=classes, dropout=DROPOUT)
+    if texts == 2 and not joint:
+        head = partial(heads.PairClassifier, classes=classes, difference=True)
+    output = class_file(name, column, classes)
+    return Task(name, kind, source, head, output, joint=joint, texts=texts)
+
+
+def catalog_task(name: str, row: DataSet) -> type[TaskOptions]:
+    """Return the class of a row of the catalog."""
+    about = f"{name}: {len(row.labels)} classes of {'pairs of texts' if row.pairs else 'texts'}."
+    return type(name, (CatalogTask,), {"row": row, "__doc__": about}, name=name)
+
+
+TABLE: Mapping[str, Mapping[str, object]] = tomllib.loads(
+    Path(__file__).with_name("catalog.toml").read_text("utf-8")
+)
+DATA_SETS = {
+    name: msgspec.convert(row, DataSet) for group in TABLE.values() for name, row in group.items()
+}
 CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
 # Tasks whose labels say which pairs have the same meaning: the lowest label of those.
 SAME_MEANING = {"qqp": 1, "sts": 4.0}
 TASKS: dict[str, type[TaskOptions]] = {
     **{one.name: one for one in (SST, QQP, STS, CFIMDB)},
-    **{
-        name: type(name, (CatalogTask,), {"row": row, "__doc__": row.about(name)}, name=name)
-        for name, row in DATA_SETS.items()
-    },
+    **{name: catalog_task(name, row) for name, row in DATA_SETS.items()},
     ETPC.name: ETPC,
 }
 TASK_NAMES = tuple(TASKS)
 WITH_CLASSES = tuple(name for name in TASKS if name not in ("sts", "etpc"))
-# Tasks whose pairs of texts may be encoded as one sequence.
-PAIRS = ("qqp", "sts", *(name for name, row in DATA_SETS.items() if row.pairs))
 
 
 def build_task(name: str, **options: Any) -> Task:

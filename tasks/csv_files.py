@@ -41,25 +41,26 @@ class Layout(Settings):
             yield f"encoding: expected a name such as cp1252 or utf-16, found {self.encoding!r}"
 
 
-def parse(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows, str]:
+def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows, str]:
     """Return the columns, the rows and the delimiter of a file with this content and ending.
 
-    Raise ValueError, with the line, for rows of another width and for quotes that join rows.
+    Raise ValueError, with the line, for rows of another width, and for quotation marks that have
+    probably joined rows: each line of such a cell has as many delimiters as a row. Those of short
+    cells with commas, and of a file with one column, have them by chance.
     """
     if said := re.match(r"sep=(.)[\r\n]+", content):  # by Excel
         content = "\n" + content[said.end() :]
     lines = [*io.StringIO(content, newline="")]  # a lone carriage return ends a line, too
     delimiter = layout.delimiter or (said[1] if said else delimiter_of(lines, ending))
     kind = {"\t": "tab", ",": "comma", ";": "semicolon"}.get(delimiter, delimiter)
-    quoted = layout.quotes is not False and delimiter != "|||"
+    quoted, mark = layout.quotes is not False, delimiter
     if delimiter == "|||":
+        quoted, mark = False, UNIT
         lines = [re.sub(r" ?\|\|\| ?", UNIT, line) for line in lines]
-    mark = UNIT if delimiter == "|||" else delimiter
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     reader = csv.reader(lines, delimiter=mark, quoting=quoting, strict=True)
     columns = list(layout.header) if isinstance(layout.header, tuple) else []
     rows: Rows = []
-    alike, breaks = [], 0  # (line, breaks) of a row whose lines look like rows; breaks in all cells
     line = 1  # the first line of a row that spans several
     try:
         for fields in reader:
@@ -67,38 +68,24 @@ def parse(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows, s
                 columns = fields
             elif fields:
                 columns = columns or [str(number + 1) for number in range(len(fields))]
+                marks = len(columns) - 1
                 if len(fields) != len(columns):
                     expected = f"expected {len(columns)} {kind}-separated fields"
                     raise ValueError(f"line {line}: {expected}, found {len(fields)}")
                 rows.append((line, dict(zip(columns, fields, strict=True))))
-                if more := reader.line_num - line:
-                    breaks += more
-                    several = lines[line - 1 : reader.line_num]
-                    if all(one.count(mark) == len(columns) - 1 for one in several):
-                        alike.append((line, more))
+                alike = all(one.count(mark) == marks for one in lines[line - 1 : reader.line_num])
+                most = MOST_JOINED if mark == "," or not marks else 0
+                joined = (reader.line_num - line) * max(1, marks)
+                if layout.quotes is None and alike and joined > most:
+                    found = "found quotation marks around several lines that look like rows"
+                    cure = "--table quotes=no reads the marks as characters, quotes=yes the lines"
+                    raise ValueError(f"line {line}: {found}; {cure} as one cell")
             line = reader.line_num + 1
     except csv.Error as error:
         cure = "; --table quotes=no reads quotation marks as characters" if quoted else ""
         expected = f"expected {kind}-separated fields"
         raise ValueError(f"line {line}: {expected}, found: {error}{cure}") from error
-    if layout.quotes is None:
-        check_breaks(alike, breaks, mark, len(columns))
     return columns, rows, delimiter
-
-
-def check_breaks(alike: Sequence[tuple[int, int]], breaks: int, delimiter: str, width: int) -> None:
-    """Raise ValueError if quotation marks have probably joined rows.
-
-    The lines of such a row have as many delimiters as a row. Those of short cells with commas, and
-    of a file with one column, have them by chance.
-    """
-    most = MOST_JOINED if delimiter == "," or width == 1 else 0
-    wrong = [line for line, count in alike if count * max(1, width - 1) > most]
-    joined = sum(count for _, count in alike) if width > 1 else 0
-    if wrong or (joined > most and 2 * joined > breaks):
-        found = "found quotation marks around several lines that look like rows"
-        cure = "--table quotes=no reads the marks as characters, quotes=yes the lines as one cell"
-        raise ValueError(f"line {(wrong or alike[0])[0]}: {found}; {cure}")
 
 
 def delimiter_of(lines: Sequence[str], ending: str) -> str:

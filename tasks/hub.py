@@ -10,7 +10,7 @@ import csv
 import hashlib
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from tasks import DATA_SETS, build_task
-from tasks.readers import LabelledFiles, files_of
+from tasks.readers import files_of
 from tasks.tables import DataError
 
 
@@ -68,42 +68,34 @@ def fetch(name: str, source: Path | None) -> dict[str, Any]:
 def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write the files of a task after a check that the task can read them; return their paths.
 
-    They are tab-separated, without quotes if the task's have none.
+    They are tab-separated, without quotes if the task's have none. The ids are checksums. White
+    space becomes one space.
     """
     import pandas
 
-    task = build_task(name)
+    task, origin = build_task(name), ORIGINS[name]
     source, files = files_of(task.source), []
     header, plain = source.layout.header, source.layout.quotes is False
     style: Any = {"sep": "\t", "lineterminator": "\n", "index": False}
     style |= {"quoting": csv.QUOTE_NONE} if plain else {}
+    names = DATA_SETS[name].labels if name in DATA_SETS else ()
     with TemporaryDirectory() as aside:
         for split, rows in splits.items():
             file = Path(source.where(Path(aside), split))
             file.parent.mkdir(parents=True, exist_ok=True)
-            labels = source.label_columns if split != "test" else ()
-            columns = [one for one in (source.id_column, *source.text_columns, *labels) if one]
-            found = cells(name, source, file.name, rows)
-            frame = pandas.DataFrame(found, None, header if isinstance(header, tuple) else columns)
-            frame.to_csv(file, header=header is True, **style)
+            texts = [rows[text] for text in origin.texts]
+            keys = [f"{file.name} {n} {[*row]}" for n, row in enumerate(zip(*texts, strict=True))]
+            found = {"id": [hashlib.sha256(key.encode()).hexdigest()[:25] for key in keys]}
+            for column, several in zip(source.text_columns, texts, strict=True):
+                found[column] = [" ".join(text.split()) for text in several]
+            for column in source.label_columns if split != "test" else ():
+                known = dict(enumerate(names))
+                found[column] = [
+                    known.get(n, f"class {n}") if names else n for n in rows[origin.label]
+                ]
+            columns = [*found][source.id_column is None :] if header is True else header
+            pandas.DataFrame(found, columns=columns).to_csv(file, header=header is True, **style)
             task.read(Path(aside), split)
             files.append(folder / file.relative_to(aside))
         shutil.copytree(aside, folder, dirs_exist_ok=True)
     return files
-
-
-def cells(name: str, source: LabelledFiles, file: str, rows: Any) -> Iterator[dict[str, str]]:
-    """Yield the cells of each row by column; raise DataError for labels out of range.
-
-    The ids are checksums. White space becomes one space.
-    """
-    origin, classes = ORIGINS[name], DATA_SETS[name].labels if name in DATA_SETS else None
-    for place, row in enumerate(rows):
-        texts, label = [row[text] for text in origin.texts], row[origin.label]
-        if classes and label not in range(len(classes)):
-            line = f"expected the number of a class, found {label!r}"
-            raise DataError(f"{name}, row {place + 1}: {line}")
-        key = hashlib.sha256(f"{file} {place} {texts}".encode()).hexdigest()[:25]
-        shown = [*(" ".join(text.split()) for text in texts), classes[label] if classes else label]
-        names = (*source.text_columns, *source.label_columns)
-        yield {"id": key, **dict(zip(names, map(str, shown), strict=True))}

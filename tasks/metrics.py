@@ -38,27 +38,18 @@ def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
     return float(matthews_corrcoef(targets, predictions))
 
 
-def pearson(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Return the linear correlation; 0, not NaN, if either side is constant."""
-    return correlation("pearsonr", predictions, targets)
-
-
-def spearman(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Return the rank correlation; 0, not NaN, if either side is constant."""
-    return correlation("spearmanr", predictions, targets)
-
-
 def correlation(name: str, x: np.ndarray, y: np.ndarray) -> float:
-    """Return SciPy's correlation, or 0 if either side is constant or has fewer than two values.
-
-    It is also 0 for a NaN, which rounding may cause for nearly constant values.
-    """
+    """Return SciPy's correlation; 0 if it is undefined, as for a constant or a single value."""
     from scipy import stats
 
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if any(len(values) < 2 or np.all(values == values[0]) for values in (x, y)):
         return 0.0
     return float(np.nan_to_num(getattr(stats, name)(x, y).statistic))
+
+
+pearson = partial(correlation, "pearsonr")
+spearman = partial(correlation, "spearmanr")  # of the ranks
 
 
 def mae(predictions: np.ndarray, targets: np.ndarray) -> float:

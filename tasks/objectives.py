@@ -1,15 +1,25 @@
-"""Objectives that replace the cross-entropy of classification tasks: what they have in common.
-
-They are in contrastive.py and lacon.py.
-"""
+"""Objectives that replace the cross-entropy of classification tasks; others are in lacon.py."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
 
 from common.errors import UserError
+from common.later import Tensor, nn
+from common.settings import Fraction, Positive, setting
+from losses import contrastive_objectives, lower_bounds, simcse_loss, supcon_loss
 from losses.objectives import TrainingObjective
-from tasks.base import Task
+from tasks.base import Embeddings, Loss, Task, example_embedding
+from tasks.kinds import Outputs
+
+# Objectives of a task with separate contrastive terms (SCL-MOO).
+PULL_PUSH = ("cross_entropy", "pull", "push")
+SOURCE = "Moukafih et al., 2022, section 4.1"
+Share = Annotated[float, Meta(ge=0, lt=1)]  # below 1, with which no head is trained
 
 
 class Objective(TrainingObjective):
@@ -47,3 +57,127 @@ def with_objective(task: Task, objective: Objective) -> Task:
         line = f"expected of_task to return the task {task.name}, found {name}"
         raise UserError(f"objective {objective.name}: {line}")
     return found
+
+
+class WithContrast(Objective, prefix="scl_"):
+    """Cross-entropy with contrastive terms."""
+
+    temperature: Positive = setting(
+        0.3, help="temperature, which divides the cosines", source=SOURCE
+    )
+    weight: Share = setting(
+        0.3, help="share of the contrastive terms; cross-entropy has the rest", source=SOURCE
+    )
+
+    @property
+    def least_batch(self) -> int:
+        return 2 if self.weight else 1
+
+    def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
+        """Return the contrastive terms of a batch."""
+        raise NotImplementedError
+
+    def of_task(self, task: Task) -> Task:
+        """Return a task with the loss (1 - weight) CE + weight contrast."""
+
+        def loss(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
+            contrastive = self.contrast(task, texts, targets)
+            own = task.kind.loss(outputs, targets)
+            return (1 - self.weight) * own + self.weight * contrastive
+
+        return replace(task, losses={"loss": loss}, compares_examples=True)
+
+
+class SCL(WithContrast, name="scl"):
+    """Cross-entropy and the supervised contrastive loss (Gunel et al., 2021)."""
+
+    reduction: Literal["mean", "sum"] = setting(
+        "mean",
+        help="mean or sum of scl over the anchors of a batch; SCL-MOO and LaCon print the sum",
+        flag=False,
+    )
+
+    def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
+        return supcon_loss(example_embedding(texts), targets, self.temperature, self.reduction)
+
+
+class WithPullPush(WithContrast):
+    """Cross-entropy with pull and push, and a preference between these two."""
+
+    preference: Fraction = setting(
+        0.1, help="preference for pull; push has the rest", metavar="R", source=SOURCE
+    )
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The preferences for pull and push, with the sum 1."""
+        return self.preference, 1 - self.preference
+
+    def pull_and_push(
+        self, task: Task, texts: Embeddings, targets: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return pull and push of a batch, from the ideal points of the task's number of classes.
+
+        This changes no gradient, but makes them non-negative, as some combiners require.
+        """
+        found = contrastive_objectives(example_embedding(texts), targets, self.temperature)
+        lowest = lower_bounds(self.temperature, len(task.kind.names))
+        return found[0] - lowest[0], found[1] - lowest[1]
+
+
+class LS(WithPullPush, name="ls"):
+    """Cross-entropy, and pull and push weighted by a preference (SCL-MOO, Eq. 4 to 6)."""
+
+    def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
+        pull, push = self.pull_and_push(task, texts, targets)
+        return self.shares[0] * pull + self.shares[1] * push
+
+
+class ContrastiveEPO(WithPullPush, name="epo"):
+    """Cross-entropy, and pull and push balanced by EPO (SCL-MOO, Algorithm 1).
+
+    They are separate objectives, which each step turns into one gradient of the task.
+    """
+
+    inputs: Literal["contrastive", "combined"] = setting(
+        "contrastive",
+        help="losses that EPO balances: pull and push, or each plus cross-entropy",
+        flag=False,
+    )
+
+    def faults(self) -> Iterator[str]:
+        if not all(self.shares):
+            found = f"{self.preference:g}"
+            yield f"scl_preference: expected a number between 0 and 1 for EPO, found {found}"
+
+    def of_task(self, task: Task) -> Task:
+        """Return a task with cross-entropy, pull and push as separate objectives."""
+
+        def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
+            return (1 - self.weight) * task.kind.loss(outputs, targets)  # also scales the head's
+
+        def term(place: int) -> Loss:
+            return lambda outputs, texts, targets: self.pull_and_push(task, texts, targets)[place]
+
+        losses = dict(zip(PULL_PUSH, (cross_entropy, term(0), term(1)), strict=True))
+        return replace(task, losses=losses, compares_examples=True)
+
+
+class CL(WithContrast, name="cl"):
+    """Cross-entropy, and SimCSE's loss on a second view of each example (ConSERT).
+
+    The texts of training examples are repeated, so that dropout makes a second view of each. The
+    head reads the first view.
+    """
+
+    def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
+        one, two = texts[: task.vectors], texts[task.vectors :]
+        return simcse_loss(example_embedding(one), example_embedding(two), self.temperature)
+
+    def of_task(self, task: Task) -> Task:
+        def build_head(width: int) -> nn.Module:
+            head = task.build_head(width)
+            head.register_forward_pre_hook(lambda head, texts: texts[: task.vectors])
+            return head
+
+        return replace(super().of_task(task), views=2, build_head=build_head)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from common.errors import SettingsError
-from common.settings import Name, build, methods, short
-from common.text import first_names, suggestion
+from common.settings import Name, short
+from common.text import first_names
 from tasks.base import Pair, Task, TaskOptions
-from tasks.built_in import TASK_NAMES, TASKS
+from tasks.built_in import TASK_NAMES
 from tasks.csv_files import Layout
 from tasks.metrics import OVERALL_KEYS
 from tasks.own_types import LEARNT, TypeName, hints, infer_type, learnt, parts, same
 from tasks.readers import LabelledFiles, plain
 from tasks.splits import by_hash, split_file
-from tasks.tables import SPLITS, TABLES, DataError, Table, read_table, to_text
+from tasks.tables import SPLITS, TABLES, DataError, Table, read_table
 
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
 # A row of a prediction file is a line with ' , ' between id and labels.
@@ -108,30 +107,26 @@ class OwnTask(TaskOptions, Layout):
     def outputs(self) -> dict[str, Any]:
         return {"texts": len(self.text), "type": self.type, **self.known}
 
-    @property
-    def complete(self) -> bool:
-        """Return whether `completed` has read the files, for this type."""
-        return self.test_labels is not None and not {None, ()} & {*self.known.values()}
-
     def completed(self) -> OwnTask:
         """Return the task with what its files say: the type, classes, scale, mean and so on.
 
         Raise DataError, with file and line, for files that cannot be read.
         """
+        if self.test_labels is not None and not {None, ()} & {*self.known.values()}:
+            return self
         found = self if self.dev or self.test else replace(self, **files_in(self.train))
         table = read_table(Path(found.train), self)
         found = found.with_split(table)
         lists = any(isinstance(row.get(one), list) for _, row in table.rows for one in self.label)
-        several = lists or len(self.label) > 1 or self.separator is not None
-        may_have = several or self.type == "multi-label"
-        cells = self.cells(table, may_have)
+        if self.type is None and (lists or len(self.label) > 1 or self.separator is not None):
+            found = replace(found, type="multi-label")
+        cells = found.cells(table)
         try:
             if not cells:
                 raise ValueError("expected labels, found none")
-            if self.type is None:
-                texts = [cell for _, cell in cells]
-                one = "multi-label" if several else infer_type(texts, len(self.text))
-                found = replace(found, type=one)
+            if found.type is None:
+                inferred = infer_type([cell for _, cell in cells], len(self.text))
+                found = replace(found, type=inferred)
             given = {key: one for key, one in found.known.items() if one not in (None, ())}
             found = replace(found, **{**learnt(found, cells), **given})
         except ValueError as error:
@@ -140,12 +135,13 @@ class OwnTask(TaskOptions, Layout):
         labelled = False
         if test is not None and {*self.label} <= {*test.columns}:
             none = {plain("-"), plain("-1")} - {*map(plain, found.labels)}
-            labelled = any(plain(cell) not in none for _, cell in self.cells(test, may_have))
+            labelled = any(plain(cell) not in none for _, cell in found.cells(test))
         return replace(found, test_labels=labelled)
 
-    def cells(self, table: Table, lists: bool) -> list[tuple[int, str]]:
+    def cells(self, table: Table) -> list[tuple[int, str]]:
         """Return (line, cell) of the labels in a table that are not blank."""
-        rows = table.fields(self.label, dict.fromkeys(self.label, self.mark) if lists else {})
+        lists = dict.fromkeys(self.label, self.mark) if self.type == "multi-label" else {}
+        rows = table.fields(self.label, lists)
         none = {"", *map(plain, self.blank)}
         cells = [(line, cell.strip()) for line, row in rows for cell in row.values()]
         return [(line, cell) for line, cell in cells if plain(cell) not in none]
@@ -153,10 +149,9 @@ class OwnTask(TaskOptions, Layout):
     def with_split(self, table: Table) -> OwnTask:
         """Return the task with the splits that a column of its only file names."""
         free = {*table.columns} - {*self.text, *self.label}
-        alone = "split" in free and not self.dev and not self.test
-        column = self.split or ("split" if alone else None)
-        if column is None:
+        if not self.split and ("split" not in free or self.dev or self.test):
             return self
+        column = self.split or "split"
         names = {row[column].strip().lower() for _, row in table.fields([column])}
         if not self.split and "train" not in names:
             return self
@@ -202,76 +197,6 @@ class OwnTask(TaskOptions, Layout):
         source = split_file(files, rule) if self.dev is None else files
         joint, texts = self.pair == "joint", len(self.text)
         return Task(self.name, kind, source, head, output, joint=joint, texts=texts)
-
-
-def as_typed(key: str, value: Any) -> Any:
-    """Return a value of a flag or a YAML file, or of Python, as the class has it."""
-    if key not in ("text", "label", "labels", "blank"):
-        return value
-    if isinstance(value, str):
-        value = value.split("|") if key in ("labels", "blank") else [value]
-    if not isinstance(value, list | tuple):
-        return value
-    texts = map(to_text, value)  # labels without spaces around them, as cells
-    cells = key in ("labels", "blank")
-    return [one.strip() if cells and isinstance(one, str) else one for one in texts]
-
-
-def tasks_by_name(given: Any) -> dict[str, TaskOptions | dict[str, Any]]:
-    """Return the tasks of a configuration by name, as objects or as their keys.
-
-    They are a list of names, objects and mappings with `name`, or a mapping of names to keys. Raise
-    SettingsError for other content.
-    """
-    names: list[str] = []
-    if isinstance(given, Mapping):
-        names, every = [*given], [(name, one or {}) for name, one in given.items()]
-        given = [{"name": name, **one} if isinstance(one, Mapping) else one for name, one in every]
-    if not isinstance(given, list | tuple):
-        raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(given)}")
-    found: dict[str, TaskOptions | dict[str, Any]] = {}
-    for one in given:
-        keys = dict(one) if isinstance(one, Mapping) else {"name": one}
-        name = one.name if isinstance(one, TaskOptions) else keys.get("name")
-        if not isinstance(name, str) or name in found:
-            wrong = f"{name} is there twice" if isinstance(name, str) else f"no name: {short(one)}"
-            raise SettingsError(f"tasks: {wrong}")
-        found[name] = one if isinstance(one, TaskOptions) else keys
-    for key, name in zip(names, found, strict=False):
-        if key != name:
-            raise SettingsError(f"tasks: {key} has the name {name}; write the same name twice")
-    return found
-
-
-def complete_task(one: TaskOptions | Mapping[str, Any]) -> TaskOptions:
-    """Return a task from its name and keys; one on own files is completed by what they say."""
-    if isinstance(one, Mapping):
-        known, name = {**TASKS, **methods(TaskOptions)}, one["name"]
-        if name in known and "train" not in one:
-            return build("task", TaskOptions, one)
-        if one.keys() == {"name"}:
-            raise SettingsError(f"tasks: no task {name!r}; there are {', '.join(known)}")
-        one = own_task(one)
-    return one.completed() if isinstance(one, OwnTask) and not one.complete else one
-
-
-def own_task(keys: Mapping[str, Any]) -> OwnTask:
-    """Return a task with these keys, before its files are read."""
-    known = [one.name for one in fields(OwnTask)]
-    for key in keys.keys() - {*known}:
-        names = f"there are {', '.join(known)}{suggestion(key, known)}"
-        raise SettingsError(f"{keys['name']}: no key {key!r}; {names}")
-    try:
-        return OwnTask(**{key: as_typed(key, value) for key, value in keys.items()})
-    except SettingsError as error:
-        raise SettingsError(f"{keys['name']}: {error}") from error
-
-
-def own_tasks_of(tasks: Any) -> dict[str, OwnTask]:
-    """Return the tasks of a configuration that are on a user's own files, by name."""
-    every = tasks_by_name(tasks).values()
-    own = (complete_task(one) for one in every if isinstance(one, TaskOptions) or "train" in one)
-    return {one.name: one for one in own if isinstance(one, OwnTask)}
 
 
 def files_in(place: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Own tasks from Python: lists, files, and columns of labels of one file."""
+"""Own tasks from the settings of a run, from flags, and from Python: lists and files."""
 
 from __future__ import annotations
 
@@ -6,23 +6,84 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from common.errors import SettingsError
 from common.files import atomic_write_text
-from common.settings import plain, short
+from common.settings import build, methods, plain, short
+from common.text import suggestion
 from tasks.base import TaskOptions
+from tasks.built_in import TASKS
 from tasks.csv_files import Layout
-from tasks.own_task import NAME, OwnTask, complete_task, own_task
+from tasks.own_task import NAME, OwnTask
 from tasks.tables import to_text
 
 TEXTS, LABEL = ("text", "other text"), "label"  # columns of a file of lists
 MISSING_REPRS = ("None", "nan", "<NA>", "NaT")  # of missing labels; the last two are of pandas
 OPTIONS = re.compile(r":(?=[a-z_]+=)")  # the end of the name of a column
 COMMA = re.compile(r"(?<!\\),")
+
+
+def tasks_by_name(given: Any) -> dict[str, Any]:
+    """Return the tasks of a configuration by name, as objects or as their keys.
+
+    They are a list of names, objects and mappings with `name`, or a mapping of names to keys. Raise
+    SettingsError for other content.
+    """
+    if isinstance(given, Mapping):
+        pairs = given.items()
+        given = [o if isinstance(o, TaskOptions) else {**(o or {}), "name": n} for n, o in pairs]
+    if not isinstance(given, list | tuple):
+        raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(given)}")
+    found: dict[str, Any] = {}
+    for one in given:
+        keys = {"name": one} if isinstance(one, str) else one
+        name = keys.get("name") if isinstance(keys, Mapping) else getattr(keys, "name", None)
+        if not isinstance(name, str) or name in found:
+            wrong = f"{name} is there twice" if isinstance(name, str) else f"no name: {short(one)}"
+            raise SettingsError(f"tasks: {wrong}")
+        found[name] = keys
+    return found
+
+
+def complete_task(one: TaskOptions | Mapping[str, Any]) -> TaskOptions:
+    """Return a task from its name and keys; one on own files is completed by what they say."""
+    if isinstance(one, Mapping):
+        known, name = {**TASKS, **methods(TaskOptions)}, one["name"]
+        if name in known and "train" not in one:
+            return build("task", TaskOptions, one)
+        if one.keys() == {"name"}:
+            raise SettingsError(f"tasks: no task {name!r}; there are {', '.join(known)}")
+        one = own_task(one)
+    return one.completed() if isinstance(one, OwnTask) else one
+
+
+def own_task(keys: Mapping[str, Any]) -> OwnTask:
+    """Return a task with these keys, before its files are read."""
+    known = [one.name for one in fields(OwnTask)]
+    for key in keys.keys() - {*known}:
+        names = f"there are {', '.join(known)}{suggestion(key, known)}"
+        raise SettingsError(f"{keys['name']}: no key {key!r}; {names}")
+    try:
+        return OwnTask(**{key: as_typed(key, value) for key, value in keys.items()})
+    except SettingsError as error:
+        raise SettingsError(f"{keys['name']}: {error}") from error
+
+
+def as_typed(key: str, value: Any) -> Any:
+    """Return a value of a flag or a YAML file, or of Python, as the class has it."""
+    cells = key in ("labels", "blank")
+    if not cells and key not in ("text", "label"):
+        return value
+    if isinstance(value, str):
+        value = value.split("|") if cells else [value]
+    if not isinstance(value, list | tuple):
+        return value
+    texts = map(to_text, value)  # labels without spaces around them, as cells
+    return [one.strip() if cells and isinstance(one, str) else one for one in texts]
 
 
 def task(
@@ -58,37 +119,29 @@ def task_from_lists(
     texts: Any, labels: Any, name: str, folder: Path, options: Mapping[str, Any]
 ) -> OwnTask:
     """Store lists of texts and labels as a file and return a task that reads it."""
-    rows = [[one] if isinstance(one, str) else one for one in listed("texts", texts)]
-    for row in rows:
-        kinds = {type(one) for one in row} if isinstance(row, list | tuple) else {}
-        if kinds != {str} or len(row) not in (1, 2) or len(row) != len(rows[0]):
-            raise SettingsError(f"texts: expected texts or pairs of texts, found {short(row)}")
+    rows = [[n] if isinstance(n, str) else listed("texts", n) for n in listed("texts", texts)]
     found = [None if repr(one) in MISSING_REPRS else one for one in listed("labels", labels)]
+    columns = TEXTS[: len(rows[0])] if rows else ()
+    for row in rows:
+        if {*map(type, row)} != {str} or len(row) != len(columns):
+            raise SettingsError(f"texts: expected texts or pairs of texts, found {short(row)}")
     if len(found) != len(rows) or not rows:
         raise SettingsError(f"labels: expected one for each of {len(rows)}, found {len(found)}")
     marks = {to_text(one) for label in found if isinstance(label, list) for one in label}
     if marks and marks <= {"0", "1"}:
         names = "[[name for name, mark in zip(NAMES, row) if mark] for row in MATRIX]"
         raise SettingsError(f"labels: expected lists of labels, found a matrix: use {names}")
-    columns, keys = TEXTS[: len(rows[0])], dict(options)
-    if "classes" in keys:
-        classes = keys.pop("classes")
-        keys["labels"] = classes if isinstance(classes, str) else listed("classes", classes)
-    types = {type(label) for label in found}
+    keys = {"labels" if key == "classes" else key: plain(one) for key, one in options.items()}
+    types = {*map(type, found)}
     if "labels" in keys or not types & {float, list, tuple}:
         keys.setdefault("type", "classification")
     elif float in types and len(columns) == 2 and type(None) not in types:
         keys.setdefault("type", "similarity")  # pandas has whole numbers beside None as floats, too
     # The keys are checked before a file is written.
     own = own_task({"name": name, "train": name, "text": columns, "label": LABEL, **keys})
-    stored = [
-        dict(zip((*columns, LABEL), (*row, label), strict=True))
-        for row, label in zip(rows, found, strict=True)
-    ]
-    try:
-        content = "".join(f"{json.dumps(row)}\n" for row in stored)
-    except TypeError as error:
-        raise SettingsError(f"labels: expected texts, numbers or lists, found: {error}") from error
+    pairs = zip(rows, found, strict=True)
+    stored = [dict(zip((*columns, LABEL), (*row, label), strict=True)) for row, label in pairs]
+    content = "".join(f"{json.dumps(row)}\n" for row in stored)
     file = folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.jsonl"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -98,8 +151,12 @@ def task_from_lists(
 
 def listed(key: str, given: Any) -> list[Any]:
     """Return the elements of a list, an array or a column; raise SettingsError for others."""
-    wrong = isinstance(given, str | Mapping | Set) or not isinstance(given, Iterable)
-    if wrong or hasattr(given, "columns"):  # a DataFrame's elements are the names of its columns
+    # The elements of a DataFrame are the names of its columns, those of a set have no order.
+    if (
+        isinstance(given, str | Mapping | Set)
+        or not hasattr(given, "__iter__")
+        or hasattr(given, "columns")
+    ):
         cure = "; of a DataFrame, use df[COLUMNS].values.tolist()"
         raise SettingsError(f"{key}: expected a list, found a {type(given).__name__}{cure}")
     return plain([*given])
@@ -109,7 +166,7 @@ def table_tasks(
     file: str | Path,
     *,
     text: str | Sequence[str] = (),
-    labels: Sequence[str] | Mapping[str, Any] = (),
+    labels: str | Sequence[str] = (),
     **options: Any,
 ) -> list[OwnTask]:
     """Tasks for `RunConfig(tasks=...)`, one for each column of labels of a file.
@@ -121,42 +178,30 @@ def table_tasks(
         file: a table, or a folder with train.csv and dev.csv or the like.
         text: the column of the texts; two columns for pairs.
         labels: the columns of labels, such as `"topic"` or `"tags:type=multi-label,separator=;"`,
-            or `"NAME=COLUMN"` to name the task; or a mapping of columns to keys, such as
-            `{"topic": {}, "stars": {"type": "regression"}}`.
+            or `"NAME=COLUMN"` to name the task.
         options: further keys of all tasks: `id`, `dev`, `test`, `quotes`.
     """
-    several = [labels] if isinstance(labels, str) else labels
-    pairs = several.items() if isinstance(several, Mapping) else map(parse_column, several)
-    columns = [*pairs]
+    columns = [parse_column(one) for one in ([labels] if isinstance(labels, str) else labels)]
     if not columns:
         raise SettingsError(f"{file}: labels: expected a column or more, found none")
-    keys = {"train": file, "text": text, **options}
-    return [
-        own_task({"name": name_of_column(column), **keys, "label": column, **more}).completed()
-        for column, more in columns
-    ]
+    given = {"train": file, "text": text, **options}
+    return [own_task({**given, **keys}).completed() for keys in columns]
 
 
-def parse_column(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the column and the keys in `COLUMN:key=value,...` or `NAME=COLUMN:...`."""
+def parse_column(text: str) -> dict[str, str]:
+    """Return the keys in `COLUMN:key=value,...` or `NAME=COLUMN:...`.
+
+    Without NAME, the name is the column in lower case, without accents, other characters as
+    hyphens.
+    """
     column, *options = OPTIONS.split(text, maxsplit=1)
     name, sign, rest = column.partition("=")
-    named = {"name": name} if sign and NAME.fullmatch(name) else {}
-    return rest if named else column, {**named, **keys_of("".join(options))}
-
-
-def name_of_column(column: str) -> str:
-    """Return a column as a name: in lower case, without accents, other characters as hyphens."""
-    plain_text = unicodedata.normalize("NFKD", column.casefold()).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9_]+", "-", plain_text).strip("-_")[:32]
-
-
-def layout_keys(words: Sequence[str]) -> dict[str, str]:
-    """Return the keys and values in words such as `quotes=no`, which say how a table is written."""
-    given = {key: value for one in words for key, value in keys_of(one).items()}
-    if unknown := given.keys() - (known := [one.name for one in fields(Layout)]):
-        raise SettingsError(f"table: no key {min(unknown)!r}; there are {', '.join(known)}")
-    return given
+    if sign and NAME.fullmatch(name):
+        column = rest
+    else:
+        letters = unicodedata.normalize("NFKD", column.casefold()).encode("ascii", "ignore")
+        name = re.sub(r"[^a-z0-9_]+", "-", letters.decode()).strip("-_")[:32]
+    return {"name": name, "label": column, **keys_of("".join(options))}
 
 
 def keys_of(options: str) -> dict[str, str]:
@@ -168,3 +213,11 @@ def keys_of(options: str) -> dict[str, str]:
             raise SettingsError(f"expected key=value, found {part!r}")
         found[key] = value
     return found
+
+
+def layout_keys(words: Sequence[str]) -> dict[str, str]:
+    """Return the keys and values in words such as `quotes=no`, which say how a table is written."""
+    given = {key: value for one in words for key, value in keys_of(one).items()}
+    if unknown := given.keys() - (known := [one.name for one in fields(Layout)]):
+        raise SettingsError(f"table: no key {min(unknown)!r}; there are {', '.join(known)}")
+    return given

@@ -67,8 +67,7 @@ def learnt(own: OwnTask, cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
     if own.type in ("classification", "multi-label"):
         labels = in_order(texts)
         none = blanks_among(labels) - {*own.labels}
-        labels = tuple(one for one in labels if one not in none)
-        return {"labels": labels, "blank": (*own.blank, *none)}
+        return {"labels": tuple(n for n in labels if n not in none), "blank": (*own.blank, *none)}
     for line, cell in cells:
         if to_number(cell) is None:
             cure = f"blank={cell} leaves such rows out"
@@ -105,7 +104,7 @@ def in_order(labels: Sequence[str]) -> tuple[str, ...]:
 
 def same(label: str) -> Decimal | str:
     """Return what equal labels have in common: numbers their value, words all of their letters."""
-    return found if isinstance(found := plain(label), Decimal) else label
+    return label if isinstance(found := plain(label), str) else found
 
 
 def blanks_among(labels: Sequence[str]) -> set[str]:
@@ -116,25 +115,17 @@ def blanks_among(labels: Sequence[str]) -> set[str]:
     return {"-"} & {*labels} if words else set()
 
 
-def separator_in(labels: Sequence[str]) -> str:
-    """Return the mark that separates several labels in cells such as `a;b`; '' if none does."""
-    for mark in SEPARATORS:
-        parts = {part for label in labels for part in labels_in(label, mark)}
-        if any(mark in label for label in labels) and len(parts) <= len(labels):
-            return mark
-    return ""
-
-
 def hints(labels: Sequence[str]) -> Iterator[str]:
     """Yield what about the labels of a column may not be meant."""
     none = ["-1"] if len(labels) > 2 and "-2" not in labels else []
     if odd := [one for one in labels if PLACEHOLDER.fullmatch(one) or one in none]:
         what = "is a label like any other" if len(odd) == 1 else "are labels like any other"
         yield f"{all_names([*map(repr, odd)])} {what}; blank={'|'.join(odd)} leaves such rows out"
-    if mark := separator_in(labels):
-        found = next(one for one in labels if mark in one)
-        mark = mark.replace(",", "\\,")
-        yield f"{found!r} is one label; type=multi-label,separator={mark} makes several of it"
+    for mark in SEPARATORS:  # several labels in cells such as a;b
+        several = [one for one in labels if mark in one]
+        if several and len({n for one in labels for n in labels_in(one, mark)}) <= len(labels):
+            cure = "type=multi-label,separator=" + mark.replace(",", "\\,")
+            yield f"{several[0]!r} is one label; {cure} makes several of it"
 
 
 def parts(own: OwnTask) -> tuple[Kind, Callable[[int], nn.Module], PredictionFile, Parser]:

@@ -104,8 +104,8 @@ def write_scores(path: Path, scores: Scores) -> None:
         np.savez(file, ids=ids, probabilities=values, **arrays)
 
 
-def read_scores(path: Path) -> Scores:
-    """Read a file of `write_scores`; raise UserError for any other file."""
+def read_scores(path: Path, kind: Kind | None = None) -> Scores:
+    """Read a file of `write_scores`; raise UserError for others, or if it is not of this kind."""
     check_regular(path, UserError)
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -119,14 +119,8 @@ def read_scores(path: Path) -> Scores:
     except Exception as error:  # a damaged archive raises many different classes
         shown = f"{type(error).__name__}: {error}"
         raise UserError(f"{path}: expected a run's probabilities ({shown})") from error
-    return found
-
-
-def read_scores_of(path: Path, kind: Kind) -> Scores:
-    """Read the scores of a task of this kind; raise UserError for those of another one."""
-    found = read_scores(path)
     theirs = found.values.shape[1] if found.values.ndim > 1 else None
-    if theirs != kind.columns:
+    if kind is not None and theirs != kind.columns:
         mine, other = (
             "similarities" if count is None else f"probabilities of {count} classes"
             for count in (kind.columns, theirs)

@@ -6,11 +6,11 @@ random seed always draws the same training examples; test does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,57 +24,59 @@ MAX_DEV = 500  # examples of dev (Moukafih et al., 2022, section 4.1)
 HELD_OUT = 0.1  # of the training examples, as dev
 CAPPED_DEV = 0.05  # of the drawn examples, as dev (Zhang et al., 2022)
 Parts = dict[str, slice]  # train and dev, of the shuffled examples of a class
-# (examples, the new split, their file for messages) -> its examples
-Make = Callable[[Examples, str, str], Examples]
 
 
 class Protocol(Settings, name="files"):
     """The splits of a task's files; other protocols derive theirs from labelled examples of these.
 
-    One that `draws` examples of each class needs classes. `removes_leaks_first`: texts of dev and
-    test are removed from train before examples are drawn, so that none of these are lost. Elsewhere
-    dev is a part of train, which may repeat texts.
+    `dev_of` is the split of which dev is made; `keeps_labelled_test`: not if test has labels. One
+    that `draws` examples of each class needs classes. `removes_leaks_first`: texts of dev and test
+    are removed from train before examples are drawn, so that none of these are lost. Elsewhere dev
+    is a part of train, which may repeat texts.
     """
 
+    dev_of: ClassVar[str | None] = None
+    keeps_labelled_test: ClassVar[bool] = False
     draws: ClassVar[bool] = False
     removes_leaks_first: ClassVar[bool] = False
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        """Return a source of the protocol's splits of a task's files."""
-        return source
+        """Return a source of the protocol's splits of a task's files.
 
+        Test is the split test if it has labels, else dev, and left whole if dev is made of another.
+        """
+        labelled = getattr(files_of(task.source), "labelled_test", False)
+        if self.dev_of is None or (self.keeps_labelled_test and labelled):
+            return source
+        origin = {"train": "train", "dev": self.dev_of, "test": "test" if labelled else "dev"}
 
-def labelled_test(task: Task) -> str:
-    """Return the split whose labelled examples are test: test if it has labels, else dev."""
-    return "test" if getattr(files_of(task.source), "labelled_test", False) else "dev"
+        def make(examples: Examples, split: str, folder: Path) -> Examples:
+            if split == "test" and origin["test"] != self.dev_of:
+                return examples
+            return self.make(examples, split, source.where(folder, origin[split]), task, seed)
 
+        return Derived(source, make, origin)
 
-def derive(source: Source, task: Task, make: Make, dev: str = "train") -> Derived:
-    """Return train, a dev made from the split `dev`, and a test that is left whole elsewhere."""
-    origin = {"train": "train", "dev": dev, "test": labelled_test(task)}
-
-    def made(examples: Examples, split: str, folder: Path) -> Examples:
-        if split == "test" and origin["test"] != dev:
-            return examples
-        return make(examples, split, source.where(folder, origin[split]))
-
-    return Derived(source, made, origin)
+    def make(self, examples: Examples, split: str, where: str, task: Task, seed: int) -> Examples:
+        """Return the examples of a split, from those of the file `where`."""
+        raise NotImplementedError
 
 
 class HeldOutTenth(Protocol, name="held-out"):
     """A tenth of train as dev, dev as test; tasks whose test has labels keep all their splits."""
 
-    def source(self, source: Source, task: Task, seed: int) -> Source:
-        def make(examples: Examples, split: str, where: str) -> Examples:
-            held = partial(deal, sizes={"dev": max(1, round(HELD_OUT * len(examples)))})
-            return split_by(examples, held, where)[split]
+    dev_of = "train"
+    keeps_labelled_test = True
 
-        return source if labelled_test(task) == "test" else derive(source, task, make)
+    def make(self, examples: Examples, split: str, where: str, task: Task, seed: int) -> Examples:
+        held = partial(deal, sizes={"dev": max(1, round(HELD_OUT * len(examples)))})
+        return split_by(examples, held, where)[split]
 
 
 class DrawingProtocol(Protocol):
     """A protocol that draws some examples of each class."""
 
+    dev_of = "train"
     draws = True
     shots: Count | None = setting(
         None,
@@ -90,9 +92,7 @@ class DrawingProtocol(Protocol):
         """Return the parts of each class, given its number of examples."""
         raise NotImplementedError
 
-    def draw(
-        self, examples: Examples, split: str, where: str, task: Task, seed: int | list[int]
-    ) -> Examples:
+    def make(self, examples: Examples, split: str, where: str, task: Task, seed: Any) -> Examples:
         """Return the examples of train or dev; raise DataError if a class has too few."""
         draw, names = np.random.default_rng(seed), task.kind.names
         labels = range(len(names))
@@ -108,9 +108,6 @@ class DrawingProtocol(Protocol):
         found = examples.select(rows)
         return found if split == "train" else replace(found, blank_rows=0)  # reported once
 
-    def source(self, source: Source, task: Task, seed: int) -> Source:
-        return derive(source, task, partial(self.draw, task=task, seed=seed))
-
 
 class FewShots(DrawingProtocol, name="few-shot"):
     """--shots training examples in all, half of dev as dev, the rest of dev as test.
@@ -119,6 +116,7 @@ class FewShots(DrawingProtocol, name="few-shot"):
     test split with labels is used as it is.
     """
 
+    dev_of = "dev"
     removes_leaks_first = True
 
     def parts(self, sizes: list[int]) -> list[Parts]:
@@ -128,14 +126,11 @@ class FewShots(DrawingProtocol, name="few-shot"):
             raise DataError(f"protocol {self.name}: {line}")
         return [{"train": slice(share + (label < more))} for label in range(len(sizes))]
 
-    def source(self, source: Source, task: Task, seed: int) -> Source:
-        def make(examples: Examples, split: str, where: str) -> Examples:
-            if split == "train":
-                return self.draw(examples, split, where, task, [seed, self.shots or 0])
-            half = partial(deal, sizes={"dev": min(MAX_DEV, len(examples) // 2)})
-            return split_by(examples, half, where)["dev" if split == "dev" else "train"]
-
-        return derive(source, task, make, "dev")
+    def make(self, examples: Examples, split: str, where: str, task: Task, seed: Any) -> Examples:
+        if split == "train":
+            return super().make(examples, split, where, task, [seed, self.shots or 0])
+        half = partial(deal, sizes={"dev": min(MAX_DEV, len(examples) // 2)})
+        return split_by(examples, half, where)["dev" if split == "dev" else "train"]
 
 
 class CappedClasses(DrawingProtocol, name="capped"):

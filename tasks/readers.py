@@ -99,10 +99,7 @@ def class_parser(spellings: Mapping[str, int | None] | int) -> Parser:
     A number C stands for the classes 0 to C - 1. A blank cell is no label, nor is `-`, with which
     data sets of NLI mark a lack of agreement, nor -1 beside 0, with which others do.
     """
-    if isinstance(spellings, int):
-        classes: Mapping[str, int | None] = {str(number): number for number in range(spellings)}
-    else:
-        classes = spellings
+    classes = {str(n): n for n in range(spellings)} if isinstance(spellings, int) else spellings
     meant: dict[Decimal | str, set[int | None]] = {}
     for one, number in classes.items():
         meant.setdefault(plain(one), set()).add(number)
@@ -145,33 +142,25 @@ def number_parser(low: float = -LARGEST, high: float = LARGEST, origin: float = 
 
 def to_number(label: str) -> float | None:
     """Return a label as a finite number, or None; Python's 1_000 is a name."""
-    if "_" in label:
-        return None
     try:
-        value = float(label)
+        value = float(label.replace("_", "x"))
     except ValueError:
         return None
     return value if math.isfinite(value) else None
 
 
 class Source(Protocol):
-    """A source of a task's examples."""
+    """A source of a task's examples.
+
+    `splits` are the available ones of train, dev and test. `read` returns the examples of one, or
+    raises DataError with file and line. `limit` counts all examples, or those of each task if the
+    texts come from several tasks. `where` returns the file or files of a split.
+    """
 
     @property
-    def splits(self) -> tuple[str, ...]:
-        """Return the available splits of train, dev and test."""
-        ...
-
-    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        """Return the examples of a split; raise DataError with file and line.
-
-        `limit` counts all examples, or those of each task if the texts come from several tasks.
-        """
-        ...
-
-    def where(self, folder: Path, split: str) -> str:
-        """Return the file or files of a split."""
-        ...
+    def splits(self) -> tuple[str, ...]: ...
+    def read(self, folder: Path, split: str, limit: Limit = None) -> Examples: ...
+    def where(self, folder: Path, split: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -214,51 +203,46 @@ class LabelledFiles:
         alone = split == "test" and (self.split_column is not None or str(path) not in others)
         labels = self.label_columns if labelled else ()
         every = (self.id_column, self.split_column, *self.text_columns, *labels)
-        columns = [name for name in every if name]
         lists = dict.fromkeys(labels, self.separator) if self.separator else {}
-        table = read_table(path, self.layout).fields(columns, lists)
+        table = read_table(path, self.layout).fields([*filter(None, every)], lists)
         named = "train" if split in self.in_train else split
         lines: dict[str, int] = {}  # id -> line
-        ids: list[str] = []
-        texts: list[list[str]] = []  # those of an example
-        targets: list[Label | None] = []
+        examples: list[tuple[str, Label | None, list[str]]] = []  # id, target, texts
         blank = 0
         for number, (line, row) in enumerate(table, 1):
             try:
                 if self.split_column and split_of(row[self.split_column]) != named:
                     continue
-                identity = self.identity(row, line, lines) if self.id_column else str(number)
+                found = row[self.id_column] if self.id_column else str(number)
+                identity = self.identity(found.strip(), line, lines)
                 target = self.target({name: row[name].strip() for name in labels})
             except ValueError as error:
                 raise DataError(f"{path}, line {line}: {error}") from error
-            cleaned = [self.clean_text(row[name]) for name in self.text_columns]
-            cleaned = [" ".join(filter(None, cleaned))] if self.joined else cleaned
-            lacks = target is None or (self.skip_blank_texts and not all(cleaned))
+            texts = [self.clean_text(row[name]) for name in self.text_columns]
+            texts = [" ".join(filter(None, texts))] if self.joined else texts
+            lacks = target is None or (self.skip_blank_texts and not all(texts))
             if labelled and lacks and not alone:  # all of test are predicted
                 blank += 1
                 continue
-            ids.append(identity)
-            targets.append(target)
-            texts.append(cleaned)
-        if not ids:
+            examples.append((identity, target, texts))
+        if not examples:
             none = f"found {blank} rows without label or text"
             raise DataError(f"{path}: expected at least one example, {none}")
+        ids, targets, by_row = zip(*examples, strict=True)
         array: Any = None
-        if found := [one for one in targets if one is not None]:
-            whole = isinstance(found[0], int)
-            unknown: Any = -1 if whole else np.full(np.shape(found[0]), np.inf)
+        if known := [one for one in targets if one is not None]:
+            whole = isinstance(known[0], int)
+            unknown: Any = -1 if whole else np.full(np.shape(known[0]), np.inf)
             rows = [unknown if one is None else one for one in targets]
             array = np.array(rows, np.int64 if whole else np.float32)
-        by_column = tuple(map(list, zip(*texts, strict=True)))
-        return Examples(ids, by_column, array, blank).sample(limit)
+        by_column = tuple(map(list, zip(*by_row, strict=True)))
+        return Examples([*ids], by_column, array, blank).sample(limit)
 
-    def identity(self, row: Mapping[str, str], line: int, lines: dict[str, int]) -> str:
-        """Return the id of a row, and note its line.
+    def identity(self, found: str, line: int, lines: dict[str, int]) -> str:
+        """Return an id, and note its line.
 
         Raise ValueError for an id that was there, or that would break the prediction file.
         """
-        assert self.id_column is not None
-        found = row[self.id_column].strip()
         found = found.lower() if self.lower_ids else found
         if not found or not found.isprintable() or " , " in found:
             raise ValueError(f"expected an id without ' , ' and line breaks, found {found!r}")

@@ -9,7 +9,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,27 +31,22 @@ Make = Callable[[Examples, str, Path], Examples]
 
 @dataclass(frozen=True)
 class Derived:
-    """Splits that a function derives from another source's; `origin` maps each to one of these."""
+    """Splits that a function derives from another source's; `origin` maps new ones to these."""
 
     source: Source
     make: Make
-    origin: Mapping[str, str]
+    origin: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def splits(self) -> tuple[str, ...]:
-        return tuple(self.origin)
+        return tuple(self.origin) or self.source.splits
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        examples = self.source.read(folder, self.origin[split])
+        examples = self.source.read(folder, self.origin.get(split, split))
         return self.make(examples, split, folder).sample(limit)
 
     def where(self, folder: Path, split: str) -> str:
-        return self.source.where(folder, self.origin[split])
-
-
-def derived(source: Source, make: Make) -> Derived:
-    """Return a source whose splits are each derived from the split of the same name."""
-    return Derived(source, make, {split: split for split in source.splits})
+        return self.source.where(folder, self.origin.get(split, split))
 
 
 def without_leaks(source: Source, others: tuple[Source, ...]) -> Derived:
@@ -70,7 +65,7 @@ def without_leaks(source: Source, others: tuple[Source, ...]) -> Derived:
             raise DataError(f"{where}: expected examples that are not in dev or test, found none")
         return replace(examples.select(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
 
-    return derived(source, make)
+    return Derived(source, make)
 
 
 def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
@@ -181,14 +176,16 @@ def split_file(source: LabelledFiles, rule: Rule) -> Derived:
     """
 
     def make(examples: Examples, split: str, folder: Path) -> Examples:
-        whole = source.where(folder, "train")
+        whole, several = source.where(folder, "train"), source.split_column is not None
         held = [one for one in ("dev", "test") if source.where(folder, one) == whole]
-        held = [one for one in held if not source.split_column or one in source.in_train]
-        if split not in ("train", *held) or not held:
-            return examples
-        return split_by(examples, rule, whole)[split]
+        held = [one for one in held if not several or one in source.in_train]
+        return (
+            split_by(examples, rule, whole)[split]
+            if held and split in ("train", *held)
+            else examples
+        )
 
-    return derived(source, make)
+    return Derived(source, make)
 
 
 def split_by(examples: Examples, rule: Rule, where: str) -> dict[str, Examples]:

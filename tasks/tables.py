@@ -12,12 +12,12 @@ from datetime import date, time
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from common.errors import Notice, UserError
 from common.files import check_regular
 from common.text import all_names
-from tasks.csv_files import Layout, Rows, parse
+from tasks.csv_files import Layout, Rows, csv_rows
 
 JSON, PARQUET = (".json", ".jsonl"), ".parquet"
 USUAL = Layout()
@@ -40,9 +40,10 @@ def say(line: str) -> None:
 
 
 class Table(NamedTuple):
-    """A file in memory: its columns, and its rows with their line numbers, or those of Parquet.
+    """A file in memory: its columns, and its rows with their line numbers.
 
-    The columns of JSON are the keys of all objects; a row may lack some.
+    Those of Parquet and of a JSON array are numbers of rows. The columns of JSON are the keys of
+    all objects; a row may lack some.
     """
 
     path: Path
@@ -98,11 +99,12 @@ def read_table(path: Path, layout: Layout = USUAL) -> Table:
     ending = path.suffix.lower()
     if ending == PARQUET:
         return read_parquet(path)
-    content = "".join(text for _, text in lines_of(path, layout.encoding))
-    if ending in JSON:
-        return read_json_rows(path, content)
+    content = read_text(path, layout.encoding)
     try:
-        columns, rows, delimiter = parse(content, layout, ending)
+        if ending in JSON:
+            rows = json_rows(content)
+            return Table(path, [*dict.fromkeys(key for _, row in rows for key in row)], rows)
+        columns, rows, delimiter = csv_rows(content, layout, ending)
     except ValueError as error:
         raise DataError(f"{path}, {error}") from error
     if delimiter not in (layout.delimiter, "\t", ","):
@@ -110,70 +112,68 @@ def read_table(path: Path, layout: Layout = USUAL) -> Table:
     return Table(path, columns, rows, delimiter)
 
 
-def read_sentences(path: Path, column: str | None = None, layout: Layout = USUAL) -> Iterator[str]:
+def read_sentences(path: Path, column: str | None = None, layout: Layout = USUAL) -> list[str]:
     """Return the texts in a column of a table, or without a `column` the lines of a text file.
 
-    A text file is not held in memory. Blank lines are sentences too.
+    Blank lines are sentences too.
     """
     if column is not None:
-        return (row[column] for _, row in read_table(path, layout).fields([column]))
+        return [row[column] for _, row in read_table(path, layout).fields([column])]
     if path.suffix.lower() in TABLES:
         expected = "expected the name of a column (--column, or --text-column with --text)"
         raise DataError(f"{path}: {expected}, found none")
-    return (text.rstrip("\r\n") for _, text in lines_of(path, layout.encoding))
+    return lines_of(read_text(path, layout.encoding))
 
 
-def lines_of(path: Path, encoding: str | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file with their numbers, from 1."""
-    check_regular(path, DataError)  # a pipe cannot be read twice
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text, without line breaks."""
+    return [line.rstrip("\r\n") for line in io.StringIO(text, newline="\n")]
+
+
+def read_text(path: Path, encoding: str | None = None) -> str:
+    """Return the content of a text file; raise DataError, with the line of a wrong byte."""
+    check_regular(path, DataError)
     try:
-        with path.open("rb") as file:
-            marked = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-            yield from decoded(file, str(path), encoding or ("utf-16" if marked else "utf-8"))
+        return decoded(path.read_bytes(), str(path), encoding)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def decoded(file: BinaryIO, name: str, encoding: str) -> Iterator[tuple[int, str]]:
-    """Yield lines of text without a byte-order mark; errors contain `name`."""
-    text, number = io.TextIOWrapper(file, encoding, "surrogateescape", newline="\n"), 0
+def decoded(content: bytes, name: str, encoding: str | None = None) -> str:
+    """Return text without a byte-order mark; errors contain `name`."""
+    marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = encoding or ("utf-16" if marked else "utf-8")
     try:
-        for number, line in enumerate(text, 1):
-            if not line.isascii() and (wrong := re.search("[\ud800-\udfff]", line)):
-                number -= 1
-                raise UnicodeError(f"byte 0x{ord(wrong[0]) & 255:02x}")
-            yield number, line.removeprefix("\ufeff") if number == 1 else line
+        return content.decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
-        found = f"expected {encoding.upper()} text, found {error}"
+        before = content[: getattr(error, "start", 0)]
+        found = f"expected {encoding.upper()} text, found byte 0x{content[len(before)]:02x}"
         cure = "save the file as UTF-8, or name its encoding: --table encoding=cp1252"
-        raise DataError(f"{name}, line {number + 1}: {found}; {cure}") from error
-    finally:
-        text.detach()
+        line = before.count(b"\n") + 1
+        raise DataError(f"{name}, line {line}: {found}; {cure}") from error
 
 
-def read_json_rows(path: Path, content: str) -> Table:
-    """Read objects, one per line or in an array."""
-    content, array = content.rstrip(), content.lstrip().startswith("[")
-    read, gap = json.JSONDecoder().raw_decode, re.compile(r"[\s,]*")
-    halves = "\\ud" in content or "\\uD" in content
+def json_rows(content: str) -> Rows:
+    """Return the objects of a file, one per line or in an array; raise ValueError with the line."""
+    array = content.lstrip().startswith("[")
     rows: Rows = []
-    line, before, end = 1, 0, content.index("[") + 1 if array else 0
-    while (found := gap.match(content, end)) and (begin := found.end()) < len(content) - array:
-        line, before = line + content.count("\n", before, begin), begin
+    for line, text in enumerate([content] if array else lines_of(content), 1):
+        if not text.strip():
+            continue
         try:
-            row, end = read(content, begin)
-            if halves:  # half of a surrogate pair is no text
-                row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+            found = json.loads(text)
+            if "\\ud" in text or "\\uD" in text:  # half of a surrogate pair is no text
+                found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
+            place = line + getattr(error, "lineno", 1) - 1
             wrong = getattr(error, "msg", error)
-            raise DataError(f"{path}, line {line}: expected JSON, found: {wrong}") from error
+            raise ValueError(f"line {place}: expected JSON, found: {wrong}") from error
+        rows += enumerate(found if array else [found], line)
+    for line, row in rows:
         if not isinstance(row, dict):
             expected = f"expected a JSON object, found {type(row).__name__}"
-            raise DataError(f"{path}, line {line}: {expected}")
-        rows.append((line, row))
-    if array and content[-1] != "]":
-        raise DataError(f"{path}, line {line}: expected ] at the end of the array")
-    return Table(path, [*dict.fromkeys(key for _, row in rows for key in row)], rows)
+            raise ValueError(f"line {line}: {expected}")
+    return rows
 
 
 def read_parquet(path: Path) -> Table:
@@ -186,8 +186,7 @@ def read_parquet(path: Path) -> Table:
         rows = [*enumerate(table.to_pylist(), 1)]
         stored = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
         for name, feature in (stored.get("info", {}).get("features") or {}).items():
-            one = feature.get("feature", feature)
-            names = dict(enumerate(one["names"])) if one.get("_type") == "ClassLabel" else {}
+            names = dict(enumerate(feature.get("feature", feature).get("names") or ()))
             for _, row in rows if names else ():
                 several = isinstance(row[name], list)
                 found = [names.get(one, "") for one in (row[name] if several else [row[name]])]
@@ -200,8 +199,7 @@ def read_parquet(path: Path) -> Table:
 
 def field(row: Mapping[str, Any], name: str, separator: str | None = None) -> str:
     """Return a value as text, a list only with a separator; raise ValueError for other types."""
-    if isinstance(value := row.get(name), str):
-        return value
+    value = row.get(name)
     if separator and isinstance(value, list):
         parts = [to_text(one) for one in value]
         for one in parts:
@@ -219,6 +217,8 @@ def to_text(value: Any) -> Any:
 
     Whole numbers have no point: a column of classes may have 1 in one file and 1.0 in another.
     """
+    if isinstance(value, str):
+        return value
     if value is None or value != value:
         return ""
     if isinstance(value, bool) or (

@@ -12,8 +12,7 @@ import numpy as np
 
 from multitask.combiners.base import Combined, Combiner
 from multitask.combiners.epo import epo_solution
-from tasks import PULL_PUSH, task_and_term
-from tasks.contrastive import ContrastiveEPO
+from tasks.objectives import PULL_PUSH, ContrastiveEPO
 
 LOWEST = 1e-9  # smallest objective for EPO: batches may fall below the ideal point
 VERTEX = 1 - 1e-6  # a larger weight counts as 1: the other objective has no influence
@@ -64,7 +63,7 @@ def combine_tasks(
     `drawn` are the names of the step's objectives; `tasks` are those of the run, in the order of
     `combiner`.
     """
-    terms = [task_and_term(name) for name in drawn]
+    terms = [name.partition("/")[::2] for name in drawn]  # task, term
     names = list(dict.fromkeys(task for task, _ in terms))
     mixtures, statuses = np.zeros((len(names), len(drawn))), []
     for row, name in enumerate(names):

@@ -24,9 +24,9 @@ from multitask.regularizers import Distillation
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import PRESETS, RunSettings
 from tasks import TaskOptions
-from tasks.contrastive import ContrastiveEPO
-from tasks.objectives import Objective
-from tasks.own_task import OwnTask, complete_task, own_tasks_of, tasks_by_name
+from tasks.objectives import ContrastiveEPO, Objective
+from tasks.own_task import OwnTask
+from tasks.own_tasks import complete_task, tasks_by_name
 
 CROSS_ENTROPY: tuple[Any, ...] = (None, "ce", {"name": "ce"})  # no other objective
 
@@ -127,7 +127,7 @@ class RunConfig(RunSettings):
     @property
     def own_tasks(self) -> dict[str, OwnTask]:
         """The tasks on the user's own files."""
-        return own_tasks_of(self.tasks)
+        return {name: one for name, one in self.tasks.items() if isinstance(one, OwnTask)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings; tasks are a list, since their order matters."""

@@ -32,7 +32,6 @@ ROLES: dict[str, type[Settings]] = {
     "optimizer": AdamW,
 }
 # By name, since pretrain depends on this package.
-import_module("tasks.contrastive")
 import_module("tasks.lacon")
 import_module("pretrain.objectives")
 

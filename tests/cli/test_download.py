@@ -65,7 +65,7 @@ def test_an_existing_file_is_replaced_only_with_overwrite(source, tmp_path, down
     ("task", "change", "expected"),
     [
         ("sst", {"label": [7] * 20}, "expected 0, 1, 2, 3, 4, found '7'"),
-        ("sst2", {"label": [-1] * 12}, "expected the number of a class, found -1"),
+        ("sst2", {"label": [-1] * 12}, "expected 0, 1, found 'class -1'"),
     ],
 )
 def test_wrong_labels_are_refused(

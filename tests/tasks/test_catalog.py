@@ -10,8 +10,8 @@ from sklearn.metrics import matthews_corrcoef
 
 from common.errors import SettingsError
 from minbert.bi_encoder import BiEncoder
-from tasks import DATA_SETS, PAIRS, build_task
-from tasks.catalog import TABLE
+from tasks import DATA_SETS, build_task
+from tasks.built_in import TABLE
 from tasks.data import tokenized
 from tasks.tables import DataError
 
@@ -85,7 +85,7 @@ def test_files_of_glue_are_read_with_their_quotes(glue, name, split):
     found = build_task(name).read(glue, split)
     assert found.targets.tolist() == TARGETS[name]
     assert found.ids == [str(row) for row in range(1, len(found) + 1)]
-    assert len(found.texts) == (2 if name in PAIRS else 1)
+    assert len(found.texts) == (1 + DATA_SETS[name].pairs)
     assert all(text == text.strip() and text for column in found.texts for text in column)
     first = {"sst2": "it 's a charming \" journey .", "mrpc": 'He said "yes .'}
     assert found.texts[0][0] == first.get(name, found.texts[0][0])
@@ -98,7 +98,7 @@ def test_every_label_of_clue_is_read(name, tmp_path):
     found = task.read(tmp_path, "train")
     assert found.targets.tolist() == list(range(len(declared.labels)))
     assert found.texts[0][1] == "文 1"
-    assert len(found.texts) == (2 if name in PAIRS else 1)
+    assert len(found.texts) == (1 + DATA_SETS[name].pairs)
     assert len(task.kind.class_names) == (0 if name == "iflytek" else task.kind.classes)
 
 

@@ -9,9 +9,8 @@ from golden_files import golden_cases
 from losses import contrastive_objectives, lower_bounds, supcon_loss
 from tasks import CS224N, build_task
 from tasks.base import example_embedding
-from tasks.contrastive import CL, LS, SCL, ContrastiveEPO
 from tasks.lacon import LaCon
-from tasks.objectives import with_objective
+from tasks.objectives import CL, LS, SCL, ContrastiveEPO, with_objective
 
 pytestmark = pytest.mark.numeric
 

@@ -10,7 +10,7 @@ from torch import nn
 import multitask
 from tasks import build_task
 from tasks.kinds import multi_label
-from tasks.predictions import read_scores_of
+from tasks.predictions import read_scores
 from tasks.tables import DataError
 
 LIST = "[6, 6, 25, 29, 0]"
@@ -80,7 +80,7 @@ def test_a_run_writes_the_courses_files_and_scores(tmp_path):
     with file.open(newline="") as opened:
         header, *rows = csv.reader(opened)
     assert header == ["id", "Predicted_Paraphrase_Types"]
-    scores = read_scores_of(file.parent / "etpc-dev-probabilities.npz", multi_label(26))
+    scores = read_scores(file.parent / "etpc-dev-probabilities.npz", multi_label(26))
     assert rows[0] == [str(scores.ids[0]), str((scores.values[0] > 0.5).astype(int).tolist())]
 
 

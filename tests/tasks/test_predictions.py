@@ -10,7 +10,6 @@ from tasks.predictions import (
     Scores,
     UserError,
     read_scores,
-    read_scores_of,
     write_prediction_file,
     write_scores,
 )
@@ -85,7 +84,7 @@ def test_scores_of_another_task(arrays, classes, expected, tmp_path):
     given = {"values": np.full((2, 3), 1 / 3), "targets": np.array([0, 2])} | arrays
     write_scores(tmp_path / "p.npz", Scores(np.array(["a", "b"]), **given))
     with pytest.raises(UserError, match=expected):
-        read_scores_of(tmp_path / "p.npz", classification(classes) if classes else similarity(5.0))
+        read_scores(tmp_path / "p.npz", classification(classes) if classes else similarity(5.0))
 
 
 IDS = ["a1", "b2", "ç3"]

@@ -8,8 +8,7 @@ import pytest
 
 from common.errors import UserError
 from multitask import RunConfig, table_tasks, task
-from tasks.own_task import own_tasks_of
-from tasks.own_tasks import name_of_column, parse_column
+from tasks.own_tasks import complete_task, parse_column
 from tasks.splits import text_hash
 
 TICKETS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "tickets.csv"
@@ -67,31 +66,23 @@ def test_each_column_of_labels_is_a_task():
     assert found[1].labels == ("low", "normal", "high")
     assert found[2].mark == "|"
     for own in found:
-        stored = json.loads(json.dumps([own.to_json()]))
-        assert own_tasks_of(stored) == {own.name: own}
+        assert complete_task(json.loads(json.dumps(own.to_json()))) == own
     config = RunConfig(tasks=[*found, "sst"])
     assert [*config.tasks] == ["topic", "urgency", "tags", "sst"]
     assert list(config.own_tasks) == ["topic", "urgency", "tags"]
 
 
-def test_a_mapping_and_flags_describe_the_same_table():
-    urgency = {"type": "classification", "labels": ["low", "normal", "high"], "name": "how-fast"}
-    labels = {"topic": {}, "urgency": urgency, "tags": {"type": "multi-label"}}
-    expected = tickets(("topic", "how-fast=" + LABELS[1], "tags:type=multi-label"))
-    assert tickets(labels) == expected
-
-
 def test_columns_become_names_of_tasks():
     names = ("Topic", "How alike (0-10)", "Größe", "über-all_2", "1st Topic", "主题", "Type")
-    assert [name_of_column(one) for one in names] == [
+    assert [parse_column(one)["name"] for one in names] == [
         *("topic", "how-alike-0-10", "grosse", "uber-all_2", "1st-topic", "", "type")
     ]
     written = ("first=1st Topic", "x=y=z", "a:b:type=regression", "B=C")
     assert [*map(parse_column, written)] == [
-        ("1st Topic", {"name": "first"}),
-        ("y=z", {"name": "x"}),
-        ("a:b", {"type": "regression"}),
-        ("B=C", {}),
+        {"name": "first", "label": "1st Topic"},
+        {"name": "x", "label": "y=z"},
+        {"name": "a-b", "label": "a:b", "type": "regression"},
+        {"name": "b-c", "label": "B=C"},
     ]
 
 

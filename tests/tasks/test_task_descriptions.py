@@ -9,7 +9,7 @@ import pytest
 
 from common.errors import UserError
 from multitask import RunConfig, task
-from tasks.own_task import own_tasks_of
+from tasks.own_tasks import complete_task
 
 ROWS = [("a cat", "ein Kater", "ja"), ("a dog", "der Mond", "nein"), ("the sun", "die Sonne", "ja")]
 PAIR = {"type": "classification", "text": ["english", "german"], "label": "same?"}
@@ -29,8 +29,7 @@ def test_a_task_is_stored_with_what_its_file_says(file):
     found = task("mine", train=file, **PAIR)
     keys = {**PAIR, "label": ["same?"], "labels": ["ja", "nein"], "test_labels": False}
     assert found.to_json() == {"name": "mine", "train": str(file), **keys}
-    stored = json.loads(json.dumps([found.to_json()]))
-    assert own_tasks_of(stored) == {"mine": found}
+    assert complete_task(json.loads(json.dumps(found.to_json()))) == found
     assert task("mine", train=file, text=["english", "german"], label="same?") == found
 
 
@@ -199,7 +198,7 @@ MATRIX = "^labels: expected lists of labels, found a matrix: use .*NAMES"
 @pytest.mark.parametrize(
     ("first", "labels", "options", "expected"),
     [
-        (["a", None], ["x", "y"], {}, "texts: expected texts or pairs of texts, found "),
+        (["a", None], ["x", "y"], {}, "texts: expected a list, found a NoneType"),
         (["a"], ["x", "y"], {}, "labels: expected one for each of 1, found 2"),
         (AB, {"x", "y"}, {}, "labels: expected a list, found a set"),
         (FRAME, ["x", "y"], {}, r"texts: .*, found a DataFrame.* df\[COLUMNS\]\.values\.tolist"),

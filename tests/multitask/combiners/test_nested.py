@@ -10,7 +10,7 @@ from plain import built_in
 from losses import contrastive_objectives
 from multitask.combiners import Combined, Combiner
 from multitask.combiners.nested import combine_tasks, pull_push_weights
-from tasks.contrastive import ContrastiveEPO
+from tasks.objectives import ContrastiveEPO
 
 pytestmark = pytest.mark.numeric
 
