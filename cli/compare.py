@@ -10,7 +10,6 @@ import argparse
 from pathlib import Path
 
 from cli.flags import SEVERAL, Parser, path
-from common.errors import UserError
 
 FILES = ("comparison.md", "comparison.csv", "comparison.html")
 
@@ -37,18 +36,15 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
 
     systems = group_runs([(name, Run(run)) for name, run in named_runs(args.runs)])
     folder = Path(args.output)
-    there = [folder / name for name in FILES if (folder / name).exists()]
-    if 0 < len(there) < len(FILES):
-        raise UserError(f"{there[0]}: found a file, and no comparison; choose another --output")
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     comparison = compare(systems)
     print(as_text(comparison), flush=True)
     drawn = []
     for name, figure in all_figures(comparison).items():
-        for ending in ("pdf", "svg"):
-            drawn.append(folder / "figures" / f"{name}.{ending}")
-            save_figure(figure, drawn[-1])
-    page = comparison_page(comparison, drawn[1::2])
+        drawn.append(folder / "figures" / f"{name}.svg")
+        for file in (drawn[-1].with_suffix(".pdf"), drawn[-1]):
+            save_figure(figure, file)
+    page = comparison_page(comparison, drawn)
     for name, text in zip(FILES, (as_markdown(comparison), as_csv(comparison), page), strict=True):
         atomic_write_text(folder / name, text)
     print(f"\n{', '.join(FILES)}, figures: {folder}")

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from cli.flags import LAYOUT, LAYOUT_KEYS, USE, USE_AGAIN, Parser, check_output_file, path, typed
+from cli.flags import LAYOUT, USE_AGAIN, Parser, check_output_file, path, typed
 from common.errors import UserError
 from common.files import atomic_path
 from multitask.settings.config import RunConfig
@@ -29,7 +29,7 @@ def add_flags(parser: Parser) -> None:
     )
     add("--input", type=path, required=True, metavar="FILE", help=text)
     add("--column", metavar="NAME", help="column or field that holds the sentences")
-    add("--table", help=LAYOUT, **LAYOUT_KEYS)
+    add("--table", **LAYOUT)
     add("--output", type=path, required=True, metavar="FILE", help="output file (required)")
     text = (
         "use the encoder kept by a run: that of its best epoch, or of the last one if it was "
@@ -38,7 +38,7 @@ def add_flags(parser: Parser) -> None:
     add("--run", type=path, metavar="RUN", help=text)
     text = "use the layers of this task of the run (default: the shared encoder)"
     add("--task", metavar="TASK", help=text)
-    add("--use", help=USE_AGAIN, **USE)
+    add("--use", **USE_AGAIN)
     add("--overwrite", action="store_true", help="replace an existing output")
     text = "scale embeddings to unit length; false: do not (default: as in the encoder's folder)"
     add("--normalize", nargs="?", const=True, type=typed(bool), metavar="false", help=text)
@@ -54,7 +54,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         parser.error("--task: expected --run RUN, found none")
     check_output_file("output", args, parser, (".npy",))
     config, source = RunConfig(**parser.given(args)), Path(args.input)
-    layout = Layout(**layout_keys(args.table or ()))
+    layout = Layout(**layout_keys(args.table))
     sentences = read_sentences(source, args.column, layout)
     if not sentences:
         raise UserError(f"{source}: expected at least one sentence, found none")

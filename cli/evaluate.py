@@ -53,8 +53,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     for one in checked:
         if one.selected:
             line = f"{counted(one.selected, 'example')} selected the members of an ensemble"
-            line += "; metrics.json has the figures of the others"
-            print(one_line(f"{one.file}: {line}"))
+            print(one_line(f"{one.file}: {line}; metrics.json has the figures of the others"))
     problems = [problem for one in checked for problem in one.problems]
     for problem in problems:
         print(one_line(problem), file=sys.stderr)

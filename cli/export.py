@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cli.flags import USE, USE_AGAIN, Parser, path
+from cli.flags import USE_AGAIN, Parser, path
 
 FORMATS = ("sentence-transformers", "transformers", "onnx")
 
@@ -26,7 +26,7 @@ def add_flags(parser: Parser) -> None:
     text = "export only this head, and the encoder with its layers in a run with branches"
     add("--task", metavar="TASK", help=text)
     add("--overwrite", action="store_true", help="replace an existing export")
-    add("--use", help=USE_AGAIN, **USE)
+    add("--use", **USE_AGAIN)
 
 
 def main(args: argparse.Namespace, parser: Parser) -> int:

@@ -24,9 +24,9 @@ from multitask.settings.methods import ROLES
 GROUPS = ("data", "tasks", "mixing", "training", "output")
 SEVERAL: dict[str, Any] = {"nargs": "+", "action": "extend"}
 USE: dict[str, Any] = {**SEVERAL, "metavar": "FILE"}
-USE_AGAIN = "files with the user-defined methods that the run was trained with"
-LAYOUT = "how it is written: quotes=no, header=no, delimiter=, encoding= (default: recognised)"
-LAYOUT_KEYS: dict[str, Any] = {**SEVERAL, "metavar": "KEY=VALUE"}
+USE_AGAIN: dict[str, Any] = {**USE, "help": "files with the user-defined methods of the run"}
+HOW = "how it is written: quotes=no, header=no, delimiter=, encoding= (default: recognised)"
+LAYOUT: dict[str, Any] = {**SEVERAL, "metavar": "KEY=VALUE", "default": [], "help": HOW}
 ALL = "--help-all"
 
 
@@ -62,7 +62,8 @@ class Parser(argparse.ArgumentParser):
         """Add a flag to a group; flags that are not common are shown only by --help-all."""
         text = help if self.everything else help.partition("; ")[0].partition(" (")[0]
         text = text.replace("%", "%%") if common or self.everything else argparse.SUPPRESS
-        self.groups[group].add_argument(flag(key), help=text, **{"dest": key, **more})
+        name = f"--{key.replace('_', '-')}"
+        self.groups[group].add_argument(name, help=text, **{"dest": key, **more})
 
     def has(self, method: Any) -> bool:
         """Return whether the mode has a method: an objective of pre-training, or of tasks."""
@@ -108,11 +109,7 @@ def add_run(parser: Parser) -> None:
     """Add the flags of a mode that uses the heads of a run."""
     text = "folder of a run or of an export (required)"
     parser.add_argument("--run", type=path, required=True, metavar="RUN", help=text)
-    parser.add_argument("--use", help=USE_AGAIN, **USE)
-
-
-def flag(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
+    parser.add_argument("--use", **USE_AGAIN)
 
 
 def typed(hint: Any) -> Callable[[str], Any]:

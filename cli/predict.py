@@ -14,9 +14,8 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-from cli.flags import LAYOUT, LAYOUT_KEYS, SEVERAL, Parser, add_run, check_output_file, path
+from cli.flags import LAYOUT, SEVERAL, Parser, add_run, check_output_file, path
 from common.errors import UserError
 from common.text import all_names, counted
 from multitask.settings.config import RunConfig
@@ -39,7 +38,7 @@ def add_flags(parser: Parser) -> None:
         "a pair"
     )
     add("--column", metavar="NAME", help=text, **SEVERAL)
-    add("--table", help=LAYOUT, **LAYOUT_KEYS)
+    add("--table", **LAYOUT)
     text = ".csv or .tsv file (default: standard output)"
     add("--output", type=path, metavar="FILE", help=text)
     add("--overwrite", action="store_true", help="replace an existing output")
@@ -60,7 +59,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         check_output_file("output", args, parser, (".csv", ".tsv"))
     machine = RunConfig(**parser.given(args))
     source = Path(args.input) if args.input else None
-    layout = Layout(**layout_keys(args.table or ()))
+    layout = Layout(**layout_keys(args.table))
     # Faulty input is reported before the model is loaded.
     header, rows = read_rows(source, args.column or (), layout)
     if source and not rows:
@@ -72,22 +71,16 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         if alone := [name for name in names if model.tasks_by_name[name].texts == 1]:
             read = repr(args.column[0]) if args.column else "the first text"
             print(f"{all_names(alone)}: only {read} is read", file=sys.stderr)
-    tabs = args.output is None or args.output.lower().endswith(".tsv")
-    how: dict[str, Any] = {
-        "separator": "\t" if tabs else ",",
-        "tasks": args.tasks,
-        "precision": precision.precision,
-        "probabilities": args.probabilities,
-        "reasons": source is not None,
-    }
+    given = (model, header, rows, args.tasks, precision.precision, args.probabilities)
     if args.output:
         target, begin = Path(args.output), time.perf_counter()
+        separator = "\t" if target.suffix.lower() == ".tsv" else ","
         with atomic_path(target) as new, new.open("x", encoding="utf-8", newline="") as file:
-            predict_rows(model, header, rows, file, **how)
+            predict_rows(*given, file, separator, reasons=source is not None)
         rate = len(rows) / (time.perf_counter() - begin)
         print(f"{counted(len(rows), 'row')}, {rate:,.0f} rows/s: {target}")
     else:
-        predict_rows(model, header, rows, sys.stdout, **how)
+        predict_rows(*given, sys.stdout, reasons=source is not None)
     if machine.precision == "auto":
         print(precision, file=sys.stderr, flush=True)
     return 0

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from cli.flags import LAYOUT, LAYOUT_KEYS, SEVERAL, USE, Parser, path, typed
+from cli.flags import LAYOUT, SEVERAL, USE, Parser, path, typed
 from common.entry_point import program_command
 from common.errors import SettingsError
 from common.settings import Count, methods
@@ -20,7 +20,6 @@ from multitask.settings.config import RunConfig, as_mapping, merged, with_defaul
 from multitask.settings.from_flags import nested
 from multitask.settings.run_settings import SUPERVISED, RunSettings
 from tasks import CS224N, SAME_MEANING, TASK_NAMES
-from tasks.csv_files import Layout
 from tasks.own_task import OwnTask
 from tasks.own_tasks import layout_keys, table_tasks, tasks_by_name
 
@@ -81,7 +80,7 @@ def add_table(parser: Parser) -> None:
     )
     parser.add("labels", "tasks", text, metavar="NAME", **SEVERAL)
     parser.add("id", "tasks", "its ids (default: row numbers)", common=False, metavar="COLUMN")
-    parser.add("table", "tasks", LAYOUT, common=False, **LAYOUT_KEYS)
+    parser.add("table", "tasks", common=False, **LAYOUT)
 
 
 def table_of(args: argparse.Namespace) -> list[OwnTask]:
@@ -91,7 +90,7 @@ def table_of(args: argparse.Namespace) -> list[OwnTask]:
     every = {key: getattr(args, key) for key in ("text", "labels", "id")}
     given = {key: value for key, value in every.items() if value is not None}
     if args.data_file is not None:
-        return table_tasks(args.data_file, **given, **layout_keys(args.table or ()))
+        return table_tasks(args.data_file, **given, **layout_keys(args.table))
     for key in given:
         raise SettingsError(f"{key}: needs --data-file, the table")
     return []
@@ -126,9 +125,6 @@ def config_of(args: argparse.Namespace, parser: Parser) -> RunConfig:
     file = read_settings(Path(config)) if config else {}
     if file.get("mode", mode) != mode:
         raise SettingsError(f"config: it is of mode {file['mode']}, not {mode}")
-    if file and preset not in (None, file.get("preset")):
-        line = "the settings in the file of --config would win; write the preset into a new file"
-        raise SettingsError(f"preset: {line}")
     if getattr(args, "pcgrad", False) and flat.setdefault("combiner", "pcgrad") != "pcgrad":
         raise SettingsError(f"pcgrad: --combiner {flat['combiner']} is another combiner")
     base = with_defaults({**file, "mode": mode, "preset": preset or file.get("preset")})
@@ -157,7 +153,8 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         folder = folder / f"seed-{seed}" if args.output and args.seeds > 1 else folder
         train_one(one, folder, args)
         folders.append(folder)
-    words = [*next_words(config, str(folders[0])), *(["--use", *args.use] if args.use else [])]
+    words = next_words(config, str(folders[0]), getattr(args, "table", None) or ())
+    words += ["--use", *args.use] if args.use else []
     if len(folders) > 1 and not config.pretrains:
         print(Run(folders[0]).compare(*folders[1:]), end="\n\n")
         words = ["--mode", "ensemble", "--runs", *map(str, folders)]
@@ -181,7 +178,7 @@ def train_one(config: RunConfig, folder: Path, args: argparse.Namespace) -> None
     print(f"\n{summary(result)}\n\npredictions, metrics.json and checkpoint: {folder}\n")
 
 
-def next_words(config: RunConfig, folder: str) -> list[str]:
+def next_words(config: RunConfig, folder: str, table: Sequence[str]) -> list[str]:
     """Return the flags of a command that uses a run, with the texts that the user trained on."""
     own = next(iter(config.own_tasks.values()), None)
     if config.pretrains and (file := getattr(config.objective, "text", None)) is not None:
@@ -197,8 +194,5 @@ def next_words(config: RunConfig, folder: str) -> list[str]:
     texts = []
     if own is not None:
         texts = ["--input", own.files.get("test") or own.files["dev"], "--column", *own.text]
-        layout = {key: getattr(own, key) for key in ("quotes", "header", "delimiter", "encoding")}
-        keys = {True: "yes", False: "no"}
-        said = [f"{k}={keys.get(v, v)}" for k, v in layout.items() if v != getattr(Layout(), k)]
-        texts += ["--table", *said] if said else []
+        texts += ["--table", *table] if table else []
     return ["--mode", "predict", "--run", folder, *texts]

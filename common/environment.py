@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 # PyTorch's names for instructions of this type.
 BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16")
@@ -21,7 +19,7 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
     return {
         "cpu": str(known.get("cpu_name", platform.processor())),
         # Hardware support for products of bfloat16: the largest difference between CPUs.
-        "bfloat16": bfloat16_of(known),
+        "bfloat16": next((name for name in BFLOAT16 if known.get(name)), "emulated"),
         "cores": os.cpu_count() or 1,
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else "none",
@@ -30,17 +28,6 @@ def environment(device: str = "cpu") -> dict[str, str | int]:
         "system": sys.platform,
         "date": now(),
     }
-
-
-def bfloat16_of(capabilities: Mapping[str, Any]) -> str:
-    """Return the bfloat16 instructions among a CPU's capabilities, as PyTorch names them.
-
-    `emulated` without such instructions; `unknown` for CPUs other than x86 and ARM, most of which
-    have them.
-    """
-    known = capabilities.get("architecture") == "x86_64" or "bf16" in capabilities
-    found = (name for name in BFLOAT16 if capabilities.get(name))
-    return next(found, "emulated" if known else "unknown")
 
 
 def now() -> str:

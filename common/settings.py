@@ -13,10 +13,10 @@ It becomes a frozen data class. msgspec checks types and ranges; its messages ar
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import cache, partial
+from functools import cache
 from inspect import get_annotations
 from types import UnionType
 from typing import (
@@ -125,14 +125,10 @@ def is_users(cls: type) -> bool:
     return not cls.__module__.startswith(tuple(ours))
 
 
-annotations_of: Callable[[Any], dict[str, Any]] = cache(
-    partial(get_type_hints, include_extras=True)
-)
-
-
+@cache
 def hints_of(cls: Any) -> dict[str, Any]:
     """Return the type of each field of a class, with its range."""
-    hints = annotations_of(cls)
+    hints = get_type_hints(cls, include_extras=True)
     return {one.name: hints[one.name] for one in fields(cls)}
 
 
@@ -174,8 +170,7 @@ def default_of(one: Field[Any]) -> Any:
 def convert(name: str, hint: Any, value: Any) -> Any:
     """Convert a value to its type; raise SettingsError with one line if that is impossible.
 
-    Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's. A
-    text that must match a pattern has a description.
+    Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's.
     """
     kinds = scalars(hint)
     if bool in kinds and value in ("yes", "no"):
@@ -185,9 +180,7 @@ def convert(name: str, hint: Any, value: Any) -> Any:
         return msgspec.convert(given, hint, strict=False)
     except (msgspec.ValidationError, UnicodeError) as error:
         names = f", one of {', '.join(choices)}" if (choices := choices_of(hint)) else ""
-        line, pattern, _ = str(error).partition(" matching regex")
-        line += f", {described(hint)}" if pattern else names
-        raise SettingsError(f"{name}: {line}, found {short(value)}") from None
+        raise SettingsError(f"{name}: {error}{names}, found {short(value)}") from None
 
 
 def plain(value: Any, numbers: bool = False) -> Any:
@@ -237,12 +230,6 @@ def choices_of(hint: Any) -> tuple[str, ...]:
     """Return the choices of one value of a setting."""
     literals = [one for one in scalars(hint) if get_origin(one) is Literal]
     return tuple(str(one) for literal in literals for one in get_args(literal))
-
-
-def described(hint: Any) -> str:
-    """Return the description of a text in a type; empty without one."""
-    inner = next(filter(None, map(described, get_args(hint))), "")
-    return getattr(hint, "description", None) or inner
 
 
 def short(value: Any) -> str:

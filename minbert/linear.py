@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from common.environment import bfloat16_of
+from common.environment import BFLOAT16
 
 # By name in `config.json`: the function, and oneDNN's name and algorithm for it.
 ACTIVATIONS: dict[str, tuple[Callable[[Tensor], Tensor], str, str]] = {
@@ -68,8 +68,10 @@ def shape_multiples(x: Tensor) -> tuple[int, int]:
 
 @cache
 def has_bfloat16() -> bool:
-    """Return whether this CPU has bfloat16 instructions."""
-    return bfloat16_of(torch.cpu.get_capabilities()) != "emulated"
+    """Return whether this CPU has bfloat16 instructions; most that are no x86 or ARM have."""
+    known = torch.cpu.get_capabilities()
+    other = known.get("architecture") != "x86_64" and "bf16" not in known
+    return other or any(map(known.get, BFLOAT16))
 
 
 @cache

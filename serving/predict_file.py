@@ -60,12 +60,12 @@ def predict_rows(
     model: MultiTaskModel,
     header: Sequence[str],
     rows: Sequence[Row],
+    tasks: Sequence[str] | None,
+    precision: str,
+    probabilities: bool,
     file: TextIO,
-    *,
     separator: str = "\t",
-    tasks: Sequence[str] | None = None,
-    precision: str = "fp32",
-    probabilities: bool = False,
+    *,
     reasons: bool = True,
 ) -> None:
     """Write each row with its predictions to a file, which has a header if there are rows.

@@ -21,12 +21,9 @@ def calibrate(
     tasks: Mapping[str, Task], dev: Mapping[str, Split], scores: Mapping[str, np.ndarray]
 ) -> dict[str, float]:
     """Return the temperature of each head of classes."""
-    found = {}
-    for name, task in tasks.items():
-        targets = dev[name].examples.targets
-        if task.kind.classes is not None and targets is not None:
-            found[name] = fit_temperature(scores[name], targets)
-    return found
+    classes = [name for name, task in tasks.items() if task.kind.classes is not None]
+    targets = {name: dev[name].examples.targets for name in classes}
+    return {n: fit_temperature(scores[n], t) for n, t in targets.items() if t is not None}
 
 
 def temperature_scaled(probabilities: np.ndarray, temperature: float) -> np.ndarray:

@@ -61,8 +61,8 @@ def fetch(name: str, source: Path | None) -> dict[str, Any]:
         raise DataError(f"{line}; {advice} ({type(error).__name__}: {error})") from error
     order, wanted = np.random.default_rng(0).permutation(len(whole)), sum(origin.sizes.values())
     dev, test = (round(len(whole) * origin.sizes[split] / wanted) for split in ("dev", "test"))
-    parts = {"train": order[dev + test :], "dev": order[:dev], "test": order[dev : dev + test]}
-    return {split: whole.select(np.sort(part)) for split, part in parts.items()}
+    parts = zip(("dev", "test", "train"), np.split(order, [dev, dev + test]), strict=True)
+    return {split: whole.select(np.sort(part)) for split, part in parts}
 
 
 def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
@@ -78,7 +78,7 @@ def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
     header, plain = source.layout.header, source.layout.quotes is False
     style: Any = {"sep": "\t", "lineterminator": "\n", "index": False}
     style |= {"quoting": csv.QUOTE_NONE} if plain else {}
-    names = DATA_SETS[name].labels if name in DATA_SETS else ()
+    names = dict(enumerate(DATA_SETS[name].labels)) if name in DATA_SETS else {}
     with TemporaryDirectory() as aside:
         for split, rows in splits.items():
             file = Path(source.where(Path(aside), split))
@@ -89,10 +89,8 @@ def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
             for column, several in zip(source.text_columns, texts, strict=True):
                 found[column] = [" ".join(text.split()) for text in several]
             for column in source.label_columns if split != "test" else ():
-                known = dict(enumerate(names))
-                found[column] = [
-                    known.get(n, f"class {n}") if names else n for n in rows[origin.label]
-                ]
+                labels = rows[origin.label]
+                found[column] = [names.get(n, f"class {n}") if names else n for n in labels]
             columns = [*found][source.id_column is None :] if header is True else header
             pandas.DataFrame(found, columns=columns).to_csv(file, header=header is True, **style)
             task.read(Path(aside), split)
