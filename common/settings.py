@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from inspect import get_annotations
 from types import UnionType
 from typing import (
@@ -125,10 +125,12 @@ def is_users(cls: type) -> bool:
     return not cls.__module__.startswith(tuple(ours))
 
 
-@cache
+types_of: Any = cache(partial(get_type_hints, include_extras=True))
+
+
 def hints_of(cls: Any) -> dict[str, Any]:
     """Return the type of each field of a class, with its range."""
-    hints = get_type_hints(cls, include_extras=True)
+    hints = types_of(cls)
     return {one.name: hints[one.name] for one in fields(cls)}
 
 
@@ -170,7 +172,8 @@ def default_of(one: Field[Any]) -> Any:
 def convert(name: str, hint: Any, value: Any) -> Any:
     """Convert a value to its type; raise SettingsError with one line if that is impossible.
 
-    Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's.
+    Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's. A
+    text that must match a pattern has a description.
     """
     kinds = scalars(hint)
     if bool in kinds and value in ("yes", "no"):
@@ -180,7 +183,9 @@ def convert(name: str, hint: Any, value: Any) -> Any:
         return msgspec.convert(given, hint, strict=False)
     except (msgspec.ValidationError, UnicodeError) as error:
         names = f", one of {', '.join(choices)}" if (choices := choices_of(hint)) else ""
-        raise SettingsError(f"{name}: {error}{names}, found {short(value)}") from None
+        line, pattern, _ = str(error).partition(" matching regex")
+        line += f", {described(hint)}" if pattern else names
+        raise SettingsError(f"{name}: {line}, found {short(value)}") from None
 
 
 def plain(value: Any, numbers: bool = False) -> Any:
@@ -230,6 +235,12 @@ def choices_of(hint: Any) -> tuple[str, ...]:
     """Return the choices of one value of a setting."""
     literals = [one for one in scalars(hint) if get_origin(one) is Literal]
     return tuple(str(one) for literal in literals for one in get_args(literal))
+
+
+def described(hint: Any) -> str:
+    """Return the description of a text in a type; empty without one."""
+    inner = next(filter(None, map(described, get_args(hint))), "")
+    return getattr(hint, "description", None) or inner
 
 
 def short(value: Any) -> str:

@@ -13,9 +13,10 @@ from common.errors import UserError
 from common.files import atomic_path
 from reports.tables import text_table
 from tasks import CS224N, build_task
+from tasks.base import Task
 from tasks.metrics import overall
-from tasks.predictions import PredictionFile, read_scores, scores_name
-from tasks.readers import Label
+from tasks.predictions import read_scores, scores_name
+from tasks.readers import to_number
 
 SHOWN = 5  # problems per file that are reported one by one
 SPLITS = ("dev", "test")
@@ -39,7 +40,7 @@ class Checked:
     selected: int = 0
 
 
-def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) -> Checked:
+def check_predictions(file: Path, task: Task, ids: Sequence[str]) -> Checked:
     """Check that a file has the exact header and one well-formed row for each of `ids`.
 
     Each problem is one line of text with the file and the line number.
@@ -48,12 +49,13 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
         return Checked(file, 0, (f"{file}: expected a prediction file, found none",))
     header, *lines = file.read_bytes().split(b"\n")
     problems: list[str] = []
-    expected = output.header.encode()
+    assert task.output is not None
+    expected = task.output.header.encode()
     if header != expected:
         problems.append(f"{file}, line 1: expected the header {expected!r}, found {header[:80]!r}")
     if not lines or lines.pop() != b"":
         problems.append(f"{file}: expected a line break at the end of the last row, found none")
-    wanted, found = set(ids), dict[str, Label]()
+    wanted, found = set(ids), dict[str, float]()
     for number, line in enumerate(lines, 2):
         try:
             name, text = split_row(line)
@@ -62,7 +64,7 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
             if name not in wanted:
                 raise ValueError(f"expected an id of the data, found {name}")
             found[name] = 0.0  # the id is present, even if its value is invalid
-            found[name] = read_value(output, text)
+            found[name] = read_value(task, text)
         except ValueError as error:
             problems.append(f"{file}, line {number}: {error}")
     if missing := [one for one in ids if one not in found]:
@@ -74,14 +76,13 @@ def check_predictions(file: Path, output: PredictionFile, ids: Sequence[str]) ->
     return Checked(file, len(lines), tuple(problems), values)
 
 
-def read_value(output: PredictionFile, text: str) -> Label:
+def read_value(task: Task, text: str) -> float:
     """Return the value of a row; raise ValueError for another one, also for 1 in place of 1.0."""
-    try:
-        value = output.parse(text)
-        if value is None or (isinstance(value, int) and output.show(value) != text):
-            raise ValueError("expected a value as runs write it")
-    except ValueError as error:
-        raise ValueError(f"{error}, found {text[:40]!r}") from None
+    assert task.output is not None
+    classes = {task.output.show(number): number for number in range(task.kind.classes or 0)}
+    value = classes.get(text) if classes else to_number(text)
+    if value is None:
+        raise ValueError(f"expected {', '.join(classes) or 'a number'}, found {text[:40]!r}")
     return value
 
 
@@ -116,7 +117,6 @@ def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -
 
 def check_file(file: Path, name: str, split: str, gold: Path) -> Checked:
     task = build_task(name)
-    assert task.output is not None
     scores, marks = file.parent / scores_name(name, split), None
     try:
         examples = task.read(gold, split)
@@ -124,7 +124,7 @@ def check_file(file: Path, name: str, split: str, gold: Path) -> Checked:
             marks = read_scores(scores, task.kind).selected_on
     except UserError as error:  # the other files are scored
         return Checked(file, 0, (f"{file}: {error}",), task=name, split=split)
-    checked = check_predictions(file, task.output, examples.ids)
+    checked = check_predictions(file, task, examples.ids)
     metrics = {}
     if checked.values is not None and examples.targets is not None:
         number = np.float64 if task.kind.classes is None else np.int64

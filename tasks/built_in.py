@@ -6,7 +6,6 @@ of GLUE and CLUE may also be in its folder `glue`.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -54,13 +53,17 @@ def course_files(
 
 
 class PairTask(TaskOptions):
-    """A task whose pairs of texts are two sequences or one."""
+    """A task whose pairs of texts are two sequences or, with a head for these, one."""
 
     pair: Pair = setting(
         "bi",
         help="encode the texts of a pair separately (bi) or as one sequence (joint)",
         shared=True,
     )
+
+    def faults(self) -> Iterator[str]:
+        if self.pair == "joint" and (others := [*self.to_json()][2:]):
+            yield f"{self.name}: pair joint has a head of its own, and no {' or '.join(others)}"
 
 
 class SST(TaskOptions, name="sst"):
@@ -76,7 +79,7 @@ class SST(TaskOptions, name="sst"):
         stems, text = ("ids-sst", "sst-sentiment"), ("sentence",)
         files = course_files(stems, "sentiment", class_parser(5), text)
         head = heads.HiddenClassifier if self.head == "hidden" else heads.SoftmaxClassifier
-        output = class_file("sst", "Predicted_Sentiment", 5)
+        output = class_file("sst", "Predicted_Sentiment")
         kind = kinds.classification(5, names=STARS)
         return Task("sst", kind, files, partial(head, classes=5), output)
 
@@ -91,20 +94,16 @@ class QQP(PairTask, name="qqp"):
         "difference", help="head of qqp: BEES' M5 (difference), or its baseline M2 (concat)"
     )
 
-    def faults(self) -> Iterator[str]:
-        if self.pair == "joint" and self.head != "difference":
-            yield "qqp: pair joint: expected no head with it"
-
     def build(self) -> Task:
         from tasks import heads
 
-        joint, parse = self.pair == "joint", class_parser(2)
-        files = course_files(("quora", "quora-paraphrase"), "is_duplicate", parse)
+        joint = self.pair == "joint"
+        files = course_files(("quora", "quora-paraphrase"), "is_duplicate", class_parser(2))
         head: Any = partial(heads.PairClassifier, classes=2, difference=self.head == "difference")
         head = partial(heads.SoftmaxClassifier, classes=2) if joint else head
         kind = kinds.classification(2, names=("different questions", "the same question"))
         column = "Predicted_Is_Paraphrase"
-        output = PredictionFile("para", column, lambda value: str(float(value)), parse)
+        output = PredictionFile("para", column, lambda value: str(float(value)))
         return Task("qqp", kind, files, head, output, joint=joint, texts=2)
 
 
@@ -122,10 +121,6 @@ class STS(PairTask, name="sts"):
         "relu", help="activation of sts's cosine (BEES, Table 4)"
     )
 
-    def faults(self) -> Iterator[str]:
-        if self.pair == "joint" and (self.head != "hidden" or self.activation != "relu"):
-            yield "sts: pair joint: expected neither head nor activation with it"
-
     def build(self) -> Task:
         from tasks import heads
 
@@ -134,7 +129,7 @@ class STS(PairTask, name="sts"):
         hidden, activation = self.head == "hidden", self.activation
         head: Any = partial(heads.CosineSimilarity, hidden=hidden, activation=activation)
         head = partial(heads.JointSimilarity if joint else head, scale=scale)
-        output = PredictionFile("sts", "Predicted_Similiary", str, number_parser(), (0, scale))
+        output = PredictionFile("sts", "Predicted_Similiary", str, (0, scale))
         return Task("sts", kinds.similarity(scale), files, head, output, joint=joint, texts=2)
 
 
@@ -173,8 +168,7 @@ class ETPC(TaskOptions, name="etpc"):
         output = PredictionFile(
             "etpc-paraphrase-detection",
             "Predicted_Paraphrase_Types",
-            show=lambda values: str([int(value) for value in values]),
-            parse=json.loads,
+            lambda values: str([int(value) for value in values]),
             commas=True,
         )
         kind = kinds.multi_label(len(numbers), tuple(f"type {number}" for number in numbers))
@@ -269,8 +263,7 @@ def softmax_task(
     head: Any = partial(heads.SoftmaxClassifier, classes=classes, dropout=DROPOUT)
     if texts == 2 and not joint:
         head = partial(heads.PairClassifier, classes=classes, difference=True)
-    output = class_file(name, column, classes)
-    return Task(name, kind, source, head, output, joint=joint, texts=texts)
+    return Task(name, kind, source, head, class_file(name, column), joint=joint, texts=texts)
 
 
 def catalog_task(name: str, row: DataSet) -> type[TaskOptions]:

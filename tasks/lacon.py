@@ -55,10 +55,6 @@ class LaCon(Objective, name="lacon"):
     projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP, flag=False)
     fusion: ClassVar[bool] = False
 
-    @property
-    def least_batch(self) -> int:
-        return 1 if "icl" in self.label_terms else 2
-
     def of_task(self, task: Task) -> Task:
         """Return a task with ICL' + LCL + weight LER (Eq. 7), predicting the nearest label (Eq. 8).
 

@@ -39,11 +39,6 @@ class Objective(TrainingObjective):
         """Return a task with classes, trained by this objective."""
         raise UserError(f"objective {self.name}: expected a method of_task, found none")
 
-    @property
-    def least_batch(self) -> int:
-        """Return the least batch size; some losses compare the examples of a batch."""
-        return 1
-
 
 def with_objective(task: Task, objective: Objective) -> Task:
     """Return the task trained by an objective; a task without classes is unchanged.
@@ -68,10 +63,6 @@ class WithContrast(Objective, prefix="scl_"):
     weight: Share = setting(
         0.3, help="share of the contrastive terms; cross-entropy has the rest", source=SOURCE
     )
-
-    @property
-    def least_batch(self) -> int:
-        return 2 if self.weight else 1
 
     def contrast(self, task: Task, texts: Embeddings, targets: Tensor) -> Tensor:
         """Return the contrastive terms of a batch."""

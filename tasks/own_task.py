@@ -24,7 +24,8 @@ from tasks.tables import SPLITS, TABLES, DataError, Table, read_table
 
 Bound = Annotated[float, Meta(gt=-1e9, lt=1e9)]  # of the scale of similarities
 # A row of a prediction file is a line with ' , ' between id and labels.
-Written = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$")]
+WRITTEN = "without ' , ' and control characters"
+Written = Annotated[str, Meta(pattern=r"^(?!.* , )[^\x00-\x1f\x7f]+$", description=WRITTEN)]
 FILES = ("train", "dev", "test")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}", re.ASCII)
 # Names of other files and metrics, and of attributes of nn.ModuleDict, which holds the heads.

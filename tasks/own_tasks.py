@@ -40,12 +40,12 @@ def tasks_by_name(given: Any) -> dict[str, Any]:
         raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(given)}")
     found: dict[str, Any] = {}
     for one in given:
-        keys = {"name": one} if isinstance(one, str) else one
-        name = keys.get("name") if isinstance(keys, Mapping) else getattr(keys, "name", None)
+        keys = dict(one) if isinstance(one, Mapping) else {"name": one}
+        name = one.name if isinstance(one, TaskOptions) else keys.get("name")
         if not isinstance(name, str) or name in found:
             wrong = f"{name} is there twice" if isinstance(name, str) else f"no name: {short(one)}"
             raise SettingsError(f"tasks: {wrong}")
-        found[name] = keys
+        found[name] = one if isinstance(one, TaskOptions) else keys
     return found
 
 

@@ -144,19 +144,17 @@ def parts(own: OwnTask) -> tuple[Kind, Callable[[int], nn.Module], PredictionFil
     match own.type:
         case "classification":
             parse = class_parser({label: number for number, label in enumerate(labels)})
-            output = file("Predicted_Label", lambda value: labels[int(value)], parse)
+            output = file("Predicted_Label", lambda value: labels[int(value)])
             return classification(len(labels), True, labels), head, output, parse
         case "multi-label":
-            parse = labels_parser(labels, own.mark)
-            output = file(
-                "Predicted_Labels",
-                lambda row: own.mark.join(one for one, on in zip(labels, row, strict=True) if on),
-                parse,
-            )
-            parse = parse if len(own.label) == 1 else class_parser(INDICATORS)
+            alone = len(own.label) == 1
+            parse = labels_parser(labels, own.mark) if alone else class_parser(INDICATORS)
+            pairs = partial(zip, labels, strict=True)
+            show = lambda row: own.mark.join(one for one, on in pairs(row) if on)  # noqa: E731
+            output = file("Predicted_Labels", show)
             return multi_label(len(labels), labels), head, output, parse
         case "regression":
-            output = file("Predicted_Number", lambda n: str(np.float32(n)), number_parser())
+            output = file("Predicted_Number", lambda n: str(np.float32(n)))
             return regression(**own.known), head, output, number_parser()
         case _:
             low, high = own.known.values()
@@ -164,8 +162,7 @@ def parts(own: OwnTask) -> tuple[Kind, Callable[[int], nn.Module], PredictionFil
             head = partial(heads.JointSimilarity, scale=span)
             if not joint:
                 head = partial(heads.CosineSimilarity, scale=span, hidden=True, activation="relu")
-            show, shift = (lambda n: str(np.float32(n + low))), number_parser(origin=low)
-            output = file("Predicted_Similarity", show, shift, (0, span))
+            output = file("Predicted_Similarity", lambda n: str(np.float32(n + low)), (0, span))
             return similarity(span), head, output, number_parser(low, high, low)
 
 

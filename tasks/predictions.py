@@ -12,7 +12,6 @@ import numpy as np
 from common.errors import UserError
 from common.files import atomic_path, atomic_write_text, check_regular
 from tasks.kinds import Kind
-from tasks.readers import Parser, class_parser
 
 
 @dataclass(frozen=True)
@@ -44,16 +43,13 @@ class Scores:
 class PredictionFile:
     """The leaderboard's file of a task: `STEM-dev-output.csv`, its column, its number format.
 
-    `parse` reads a value that `show` wrote, or raises ValueError with the expected values.
-    Similarities outside of the `scale` are also read. With `commas`, these separate the fields,
-    without spaces; a field with one is quoted.
+    With `commas`, these separate the fields, without spaces; a field with one is quoted.
     """
 
     stem: str
     column: str
     show: Callable[[Any], str]
-    parse: Parser
-    scale: tuple[float, float] | None = None  # of similarities, as returned by `parse`
+    scale: tuple[float, float] | None = None  # of similarities, as scores have it
     commas: bool = False
 
     @property
@@ -70,11 +66,9 @@ class PredictionFile:
         return f"{self.stem}-{split}-output.csv"
 
 
-def class_file(stem: str, column: str, classes: int) -> PredictionFile:
+def class_file(stem: str, column: str) -> PredictionFile:
     """Return a prediction file with the numbers of classes."""
-    return PredictionFile(
-        stem, column, show=lambda value: str(int(value)), parse=class_parser(classes)
-    )
+    return PredictionFile(stem, column, lambda value: str(int(value)))
 
 
 def scores_name(task: str, split: str) -> str:

@@ -6,8 +6,7 @@ random seed always draws the same training examples; test does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -78,15 +77,9 @@ class DrawingProtocol(Protocol):
 
     dev_of = "train"
     draws = True
-    shots: Count | None = setting(
-        None,
-        help="labelled examples: few-shot: in all; imbalanced: of the rarest class; else of each",
+    shots: Count = setting(
+        help="labelled examples: few-shot: in all; imbalanced: of the rarest class; else of each"
     )
-
-    def faults(self) -> Iterator[str]:
-        for one in fields(self):
-            if getattr(self, one.name) is None:
-                yield f"protocol {self.name}: expected setting {one.name}, found none"
 
     def parts(self, sizes: list[int]) -> list[Parts]:
         """Return the parts of each class, given its number of examples."""
@@ -120,7 +113,7 @@ class FewShots(DrawingProtocol, name="few-shot"):
     removes_leaks_first = True
 
     def parts(self, sizes: list[int]) -> list[Parts]:
-        share, more = divmod(self.shots or 0, len(sizes))
+        share, more = divmod(self.shots, len(sizes))
         if not share:
             line = f"expected a shot per class, {len(sizes)}, found {self.shots}"
             raise DataError(f"protocol {self.name}: {line}")
@@ -128,7 +121,7 @@ class FewShots(DrawingProtocol, name="few-shot"):
 
     def make(self, examples: Examples, split: str, where: str, task: Task, seed: Any) -> Examples:
         if split == "train":
-            return super().make(examples, split, where, task, [seed, self.shots or 0])
+            return super().make(examples, split, where, task, [seed, self.shots])
         half = partial(deal, sizes={"dev": min(MAX_DEV, len(examples) // 2)})
         return split_by(examples, half, where)["dev" if split == "dev" else "train"]
 
@@ -140,7 +133,7 @@ class CappedClasses(DrawingProtocol, name="capped"):
     """
 
     def parts(self, sizes: list[int]) -> list[Parts]:
-        capped = [min(size, self.shots or 0) for size in sizes]
+        capped = [min(size, self.shots) for size in sizes]
         held = [max(1, round(CAPPED_DEV * count)) if count > 1 else 0 for count in capped]
         pairs = zip(capped, held, strict=True)
         return [{"train": slice(n, count), "dev": slice(n)} for count, n in pairs]
@@ -151,7 +144,7 @@ class FewPerClass(DrawingProtocol, name="few-a-class"):
 
     def counts(self, sizes: list[int]) -> list[int]:
         """Return the number of training examples of each class, given that of all."""
-        return [self.shots or 0] * len(sizes)
+        return [self.shots] * len(sizes)
 
     def parts(self, sizes: list[int]) -> list[Parts]:
         return [{"train": slice(n), "dev": slice(n, 2 * n)} for n in self.counts(sizes)]
@@ -163,14 +156,12 @@ class Imbalanced(FewPerClass, name="imbalanced"):
     The numbers of the other classes are on a geometric scale (Cao et al., 2019).
     """
 
-    imbalance: AtLeastOne | None = setting(
-        None, help="size of the most frequent class over the rarest"
-    )
+    imbalance: AtLeastOne = setting(help="size of the most frequent class over the rarest")
 
     def counts(self, sizes: list[int]) -> list[int]:
-        rarest, ratio, steps = self.shots or 0, self.imbalance or 1.0, np.empty(len(sizes))
+        steps = np.empty(len(sizes))
         steps[np.argsort(sizes, kind="stable")] = np.linspace(0, 1, len(sizes))
-        return [round(rarest * float(ratio**step)) for step in steps]
+        return [round(self.shots * float(self.imbalance**step)) for step in steps]
 
 
 def apply_protocol(

@@ -83,8 +83,6 @@ def of_losses(c: RunConfig) -> Rules:
     if objective is not None:
         frozen = c.freeze_encoder and not objective.trains_only_heads
         yield frozen, f"freeze_encoder: {named} trains the encoder"
-        least = objective.least_batch
-        yield c.batch_size < least, f"batch_size: {named} needs {least} or more"
     yield from of_combiner(c)
 
 

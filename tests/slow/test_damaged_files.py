@@ -51,7 +51,7 @@ READERS = {  # the file as it should be, and what reads it
     "scores.npz": (SCORES.getvalue(), read_scores),
     "sst-dev-output.csv": (
         "id \t Predicted_Sentiment \n1 , 3 \n2 , 0 \n",
-        lambda file: check_predictions(file, SST.output, ["1", "2"]),
+        lambda file: check_predictions(file, SST, ["1", "2"]),
     ),
 }
 PIECES = (

@@ -36,7 +36,7 @@ def rows_of(own):
     return found
 
 
-def test_labels_of_a_cell_are_read_written_and_read_back():
+def test_labels_of_a_cell_are_read_and_written():
     found = task(**TAGS)
     assert (found.labels, found.mark) == (NAMES, "|")
     assert stored(found) == found
@@ -48,7 +48,6 @@ def test_labels_of_a_cell_are_read_written_and_read_back():
         assert rows[str(number)] == [float(name in labels) for name in NAMES]
         shown = own.output.show(rows[str(number)])
         assert set(filter(None, shown.split("|"))) == labels
-        assert own.output.parse(shown) == tuple(rows[str(number)])
 
 
 def test_a_misspelt_label_among_others_is_refused(tmp_path):
@@ -198,7 +197,7 @@ def test_numbers_are_standardised_by_the_training_file(more, pair):
     scores = own.kind.scores(outputs).numpy()
     assert scores == pytest.approx([z * deviation + mean for z, _ in pairs])
     assert list(own.kind.measure(scores, targets.numpy())) == ["pearson", "spearman", "mae"]
-    assert own.output.parse(own.output.show(np.float32(0.1))) == pytest.approx(0.1)
+    assert own.output.show(np.float32(0.1)) == "0.1"
 
 
 @pytest.mark.parametrize(
