@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, fields
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def setting_line(owner: type[Settings], one: Field[Any]) -> str:
     flag = f"--{owner.prefix}{one.name}".replace("_", "-")
     name = f"{one.name}: {values}" if keyed else f"{flag} {values}".strip()
     notes = [about["source"]] if about["source"] else []
-    if default not in (None, {}, (), "", False) and "(default" not in about["help"]:
+    if default not in (None, {}, (), "", False, MISSING) and "(default" not in about["help"]:
         shown = " ".join(default) if isinstance(default, tuple) else default
         notes.insert(0, f"default {shown}")
     more = f" ({'; '.join(notes)})" if notes else ""
