@@ -87,7 +87,7 @@ def check_same(run: Run, asked: Mapping[str, Any], data: Mapping[str, str]) -> N
 
     A finished run does not need its files; those that are gone are not in `data`.
     """
-    stored, before = run.settings, run.read("data.json")
+    stored, asked, before = in_words(run.settings), in_words(asked), run.read("data.json")
     keys = [key for key in {**stored, **asked} if stored.get(key) != asked.get(key)]
     found = f"{keys[0]}: {stored.get(keys[0])!r}" if keys else ""
     found = found or next((key for key in data if before.get(key) != data[key]), "")
@@ -97,6 +97,15 @@ def check_same(run: Run, asked: Mapping[str, Any], data: Mapping[str, str]) -> N
             advice = f"it is finished; train on from it with --init {run.folder} and an --output"
         line = f"here is a run with another {found}; {advice}, or add --overwrite"
         raise RunError(f"{run.folder}: {line}")
+
+
+def in_words(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in which those of a method have two words, such as `optimizer lr`."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        several = value if isinstance(value, Mapping) else {"": value}
+        found |= {f"{key} {inner}".strip(): one for inner, one in several.items()}
+    return found
 
 
 def files(config: RunConfig) -> dict[str, Path]:

@@ -65,6 +65,7 @@ def test_the_same_run_has_equal_configuration_and_data(tmp_path):
     assert not holds(Run(tmp_path), CONFIG, gone, resume=True)
     for config, data, line in (
         (replace(CONFIG, seed=3), DATA, "a run with another seed: 11711; .* or add --overwrite"),
+        (replace(CONFIG, optimizer={"lr": 0.1}), DATA, "a run with another optimizer lr: 0.0001; "),
         (CONFIG, DATA | {"sts dev": "3"}, "a run with another sts dev; "),
     ):
         with pytest.raises(RunError, match=line):
