@@ -1,7 +1,5 @@
 """The command line: `main` runs one mode."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys

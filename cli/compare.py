@@ -4,8 +4,6 @@ Runs that differ only in task and seed form one system; NAME=RUN assigns a run t
 other systems are compared with the first one. One run alone has a page, too.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

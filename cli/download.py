@@ -3,8 +3,6 @@
 The data is written as files of CS224N and GLUE, for --data; existing files are kept.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

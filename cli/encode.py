@@ -5,8 +5,6 @@ The row of an empty text is NaN; a line gives the number of these rows.
 `numpy.load(FILE, mmap_mode="r")` opens it without reading it into memory.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -4,8 +4,6 @@ Each run is a member for all tasks that it has predicted; TASK=RUN uses it for o
 default, classes are chosen by majority vote and similarities are averaged.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from zlib import crc32

@@ -4,8 +4,6 @@ The header, ids and values of every prediction file are checked; files of splits
 scored. The exit status is 1 if a file has an error.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 The folder has heads, configuration and model card; --mode predict and `serving.load` open it.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A flag that is not given is None, so that the configuration uses its default.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

@@ -8,8 +8,6 @@ empty, and texts that were cut. A line gives the number of these rows:
     echo "a film to love" | python run.py --mode predict --run RUN
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -4,8 +4,6 @@ A logistic regression is fitted to its embeddings (linear evaluation), with the 
 strength chosen on dev. The output is a run that can be compared and merged.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

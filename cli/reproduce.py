@@ -4,8 +4,6 @@ Runs whose figures are stored are not repeated, and an unfinished one is resumed
 may run several times side by side.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """List the runs of a folder, finished or not, with their dev scores: run.py --mode runs"""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

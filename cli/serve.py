@@ -4,8 +4,6 @@ The server listens on this machine only, unless --host is given. A request that 
 after 10 seconds is refused.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

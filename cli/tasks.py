@@ -3,8 +3,6 @@
 With --data-file, own tasks are listed and checked before they are trained.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

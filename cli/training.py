@@ -1,7 +1,5 @@
 """Train: --mode single --task sst, --mode multitask --pcgrad, --mode pretrain --objective simcse"""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence

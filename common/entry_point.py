@@ -1,7 +1,5 @@
 """Start and end of the program: an error becomes one line and an exit status."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

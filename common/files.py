@@ -1,7 +1,5 @@
 """Files: written whole or not at all, JSON, checksums, and locks between processes."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The progress bar, live in a terminal, an occasional line in a log; which process prints."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any

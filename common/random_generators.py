@@ -1,7 +1,5 @@
 """Independent random generators from the seed of a run."""
 
-from __future__ import annotations
-
 from zlib import crc32
 
 import numpy as np

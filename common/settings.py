@@ -10,8 +10,6 @@ A method is a class whose annotated fields are its settings:
 It becomes a frozen data class. msgspec checks types and ranges; its messages are shown as they are.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Names and counts in a sentence, and suggestions for names that do not exist."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """Files of settings that a user writes, in YAML with each key once, or in JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

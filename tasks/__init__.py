@@ -1,7 +1,5 @@
 """Tasks: readers, splits and protocols, heads, losses and objectives, metrics, prediction files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

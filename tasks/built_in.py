@@ -4,8 +4,6 @@ The rows are the data sets of GLUE, CLUE, reviews and topics. Their files are in
 of GLUE and CLUE may also be in its folder `glue`.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The functions take probabilities (n, C) of classes with targets (n,). SciPy is i
 use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

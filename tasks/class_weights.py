@@ -4,8 +4,6 @@ The weights are those of King and Zeng (2001), "Logistic Regression in Rare Even
 scikit-learn.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Text with delimiters as rows: how it is written is recognised, or said by a Layout."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

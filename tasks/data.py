@@ -1,7 +1,5 @@
 """Splits of tasks, tokenised once and ready to be packed into batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A head that pools token states (T, H) to sequence embeddings (S, `pooled_width`)
 `pool(hidden, batch)`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -4,8 +4,6 @@ CS224N's own splits of Quora and STS are random; those written here are other ra
 same data, of the same sizes and always the same.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import shutil

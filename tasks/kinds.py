@@ -1,7 +1,5 @@
 """The kinds of tasks: loss of a head's outputs, scores, predictions and metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -3,8 +3,6 @@
 Sequences are packed, without padding. T tokens of S sequences, B examples, C labels, H width.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -6,8 +6,6 @@ Xiao et al. (2019): "Label-Specific Document Representation for Multi-Label Text
 with a softmax over the labels instead of sigmoids, as in LaCon's comparison.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, ClassVar, Literal

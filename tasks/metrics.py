@@ -1,7 +1,5 @@
 """Metrics of predictions. scikit-learn and SciPy are imported on first use: they load slowly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Objectives that replace the cross-entropy of classification tasks; others are in lacon.py."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal

@@ -1,7 +1,5 @@
 """Own tasks from the settings of a run, from flags, and from Python: lists and files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

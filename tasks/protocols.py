@@ -4,8 +4,6 @@ Test labels of the usual benchmarks are not public, so the labelled files are sp
 random seed always draws the same training examples; test does not depend on it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

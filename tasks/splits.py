@@ -3,8 +3,6 @@
 Protocols, with which users choose a split, are in `protocols.py`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

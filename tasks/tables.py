@@ -1,7 +1,5 @@
 """The reader of CSV, TSV, JSON and Parquet files, by the ending of their names."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import json
