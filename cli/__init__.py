@@ -80,23 +80,17 @@ def module_of(mode: str) -> Any:
 
 def run_mode(name: str, rest: list[str]) -> int:
     """Parse the flags of a mode and run it; return the exit status."""
-    mode = module_of(name)
+    mode, used = module_of(name), Parser(add_help=False)
     parser = Parser(name, ALL in rest, description=mode.__doc__)
+    used.add_argument("--use", default=[], **USE)
     try:
-        load_user_methods(rest)
+        for file in used.parse_known_args(rest)[0].use:  # their settings are flags, too
+            load_methods(file)
         mode.add_flags(parser)
         parser.add_argument(ALL, action="help", help="show every flag")
         return int(mode.main(parser.parse_args(rest), parser))
     except SettingsError as error:
         parser.error(with_flag(str(error), parser))
-
-
-def load_user_methods(rest: list[str]) -> None:
-    """Load the methods in the files of `--use`."""
-    parser = Parser(add_help=False)
-    parser.add_argument("--use", default=[], **USE)
-    for file in parser.parse_known_args(rest)[0].use:
-        load_methods(file)
 
 
 def with_flag(message: str, parser: Parser) -> str:

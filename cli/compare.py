@@ -14,10 +14,7 @@ FILES = ("comparison.md", "comparison.csv", "comparison.html")
 
 
 def add_flags(parser: Parser) -> None:
-    text = (
-        "folders of finished runs; the first one belongs to the baseline, with which the other "
-        "systems are compared (required)"
-    )
+    text = "folders of finished runs; the first one belongs to the baseline (required)"
     add = parser.add_argument
     add("--runs", type=path, required=True, metavar="[NAME=]RUN", help=text, **SEVERAL)
     text = "folder, in which a comparison replaces an earlier one (default: comparison)"

@@ -9,6 +9,7 @@ from pathlib import Path
 from cli.flags import SEVERAL, Parser, path
 from tasks import CS224N, build_task
 from tasks.hub import ORIGINS, fetch, write
+from tasks.splits import existing_files
 
 
 def add_flags(parser: Parser) -> None:
@@ -30,8 +31,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     source = Path(args.source) if args.source else None
     folder, rows = Path(args.output), []
     for name in dict.fromkeys(names):
-        files = build_task(name).source
-        here = [file for s in files.splits if (file := Path(files.where(folder, s))).exists()]
+        here = [*existing_files(build_task(name).source, folder).values()]
         if here and not args.overwrite:
             print(f"{name}: skipped, {here[0]} exists", flush=True)
             continue

@@ -21,18 +21,12 @@ from tasks.own_tasks import layout_keys
 def add_flags(parser: Parser) -> None:
     files = parser.add_argument_group("files")
     add = files.add_argument
-    text = (
-        "text file with one sentence per line, or a .csv, .tsv, .jsonl or .parquet file with "
-        "--column (required)"
-    )
+    text = "text file with a sentence per line, or a table such as .csv with --column (required)"
     add("--input", type=path, required=True, metavar="FILE", help=text)
     add("--column", metavar="NAME", help="column or field that holds the sentences")
     add("--table", **LAYOUT)
     add("--output", type=path, required=True, metavar="FILE", help="output file (required)")
-    text = (
-        "use the encoder kept by a run: that of its best epoch, or of the last one if it was "
-        "trained with --keep last"
-    )
+    text = "use the encoder kept by a run: of its best epoch, or of the last with --keep last"
     add("--run", type=path, metavar="RUN", help=text)
     text = "use the layers of this task of the run (default: the shared encoder)"
     add("--task", metavar="TASK", help=text)
@@ -50,7 +44,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         parser.error("--run and --encoder: expected at most one of them")
     if args.task and not args.run:
         parser.error("--task: expected --run RUN, found none")
-    check_output_file("output", args, parser, (".npy",))
+    check_output_file("output", args, parser, ".npy")
     config, source = RunConfig(**parser.given(args)), Path(args.input)
     layout = Layout(**layout_keys(args.table))
     sentences = read_sentences(source, args.column, layout)

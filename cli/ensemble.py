@@ -15,9 +15,8 @@ from ensemble.merge import METHODS
 from multitask.settings.config import RunConfig
 
 HELP = (
-    "vote: majority vote of predicted classes, mean of similarities; average: class with the "
-    "largest mean probability, mean of similarities; greedy: selection with replacement on one "
-    "half of dev, metrics on the other half (default: vote)"
+    "vote: majority vote of classes; average: class of the largest mean probability; greedy: "
+    "selection with replacement on one half of dev, metrics on the other (default: vote)"
 )
 
 

@@ -20,10 +20,7 @@ def add_flags(parser: Parser) -> None:
     add = parser.add_argument
     text = "folder of a run, or with files such as sst-dev-output.csv (required)"
     add("--predictions", type=path, required=True, metavar="DIR", help=text)
-    text = (
-        "folder with the CS224N files (default: that of the run in --predictions, else the "
-        "bundled sample)"
-    )
+    text = "folder with the CS224N files (default: that of the run, else the bundled sample)"
     add("--data", type=path, metavar="DIR", help=text)
     text = f"tasks whose files are required: {', '.join(CS224N)} (default: all that have files)"
     add("--tasks", choices=CS224N, metavar="TASK", help=text, **SEVERAL)
@@ -34,7 +31,7 @@ def add_flags(parser: Parser) -> None:
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
     if args.zip:
-        check_output_file("zip", args, parser, (".zip",))
+        check_output_file("zip", args, parser, ".zip")
     folder = Path(args.predictions)
     if (folder / "predictions").is_dir():
         folder = folder / "predictions"

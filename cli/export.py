@@ -16,9 +16,8 @@ def add_flags(parser: Parser) -> None:
     add("--run", type=path, required=True, metavar="DIR", help="folder of a run (required)")
     add("--output", type=path, required=True, metavar="DIR", help="output folder (required)")
     text = (
-        "library of the code in the card; both sentence-transformers and transformers open the "
-        "folder; onnx: also model.onnx, from ids and mask to embeddings, and heads.onnx, to scores "
-        "(default: sentence-transformers)"
+        "library of the code in the card; onnx: also model.onnx, from ids and mask to embeddings, "
+        "and heads.onnx, to scores (default: sentence-transformers)"
     )
     add("--format", choices=FORMATS, default=FORMATS[0], help=text)
     text = "export only this head, and the encoder with its layers in a run with branches"

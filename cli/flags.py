@@ -136,14 +136,12 @@ def path(text: str) -> str:
     return os.path.expanduser(text)
 
 
-def check_output_file(
-    name: str, args: argparse.Namespace, parser: Parser, endings: tuple[str, ...]
-) -> None:
+def check_output_file(name: str, args: argparse.Namespace, parser: Parser, *endings: str) -> None:
     """Check, before any computation, that the file of a flag can be written and replaced."""
     target = Path(getattr(args, name))
     if target.suffix.lower() not in endings:
-        shown = " or ".join(endings)
-        parser.error(f"--{name}: expected a name that ends in {shown}, found {target.name}")
+        line = f"expected a name that ends in {' or '.join(endings)}, found {target.name}"
+        parser.error(f"--{name}: {line}")
     if target.exists() and "input" in args and args.input and target.samefile(args.input):
         raise UserError(f"{target}: expected another --{name} than the --input")
     if target.is_dir() or (target.exists() and not args.overwrite):

@@ -26,15 +26,9 @@ def add_flags(parser: Parser) -> None:
     text = "tasks of the run to predict (default: all that fit the texts)"
     parser.add_argument("--tasks", metavar="TASK", help=text, **SEVERAL)
     add = parser.add_argument_group("files").add_argument
-    text = (
-        "file with one text per line, or a .csv, .tsv, .jsonl or .parquet file with --column "
-        "(default: standard input)"
-    )
+    text = "file with a text per line, or a table with --column (default: standard input)"
     add("--input", type=path, metavar="FILE", help=text)
-    text = (
-        "column of the text, or two columns for pairs; single-text tasks read the first text of "
-        "a pair"
-    )
+    text = "column of the text, or two for pairs; single-text tasks read the first text of a pair"
     add("--column", metavar="NAME", help=text, **SEVERAL)
     add("--table", **LAYOUT)
     text = ".csv or .tsv file (default: standard output)"
@@ -54,7 +48,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if args.column and len(args.column) > 2:
         parser.error(f"--column: expected one or two, found {len(args.column)}")
     if args.output:
-        check_output_file("output", args, parser, (".csv", ".tsv"))
+        check_output_file("output", args, parser, ".csv", ".tsv")
     machine = RunConfig(**parser.given(args))
     source = Path(args.input) if args.input else None
     layout = Layout(**layout_keys(args.table))

@@ -39,8 +39,7 @@ def add_flags(parser: Parser) -> None:
     add("--precision", choices=PRECISIONS, help="precision (default: that of the rows, bf16)")
     results = "folder of figures, settings and page (default: results)"
     add("--results", type=path, default="results", metavar="DIR", help=results)
-    runs = "folder of the runs (default: runs/TABLE)"
-    add("--runs", type=path, metavar="DIR", help=runs)
+    add("--runs", type=path, metavar="DIR", help="folder of the runs (default: runs/TABLE)")
 
 
 CHANGED = ("encoder", "limit", "epochs", "precision")  # settings that replace those of the rows

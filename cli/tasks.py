@@ -11,10 +11,8 @@ from cli.training import add_table, table_of
 from common.errors import UserError, one_line
 from common.text import counted
 from tasks import SAMPLE, TASK_NAMES, build_task, data_folder
-from tasks.own_task import OwnTask
+from tasks.own_task import FILES, OwnTask
 from tasks.readers import Examples
-
-SPLITS = ("train", "dev", "test")
 
 
 def add_flags(parser: Parser) -> None:
@@ -28,11 +26,10 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     folder = data_folder(args.data or SAMPLE)
     if not folder.is_dir():
         raise UserError(f"{folder}: expected a folder with data files, found none")
-    lines: list[str] = []
-    problems: list[str] = []
+    lines, problems = list[str](), list[str]()
     chosen: list[str | OwnTask] = [*table_of(args), *TASK_NAMES]
     rows = [row_of(one, folder, lines, problems) for one in chosen]
-    print(text_table(["task", "reads", "kind", *SPLITS], rows))
+    print(text_table(["task", "reads", "kind", *FILES], rows))
     print(f"\nexamples found in {folder}; empty if there are no files")
     for line in [*lines, *problems]:
         print(one_line(line)[:200])
@@ -60,5 +57,5 @@ def row_of(one: str | OwnTask, folder: Path, lines: list[str], problems: list[st
     kind = "similarity" if isinstance(one, str) else str(one.type)
     if task.kind.columns is not None:
         kind = f"{task.kind.columns} {'classes' if task.kind.classes else 'labels'}"
-    cells = [f"{len(found[split]):,}" if split in found else "" for split in SPLITS]
+    cells = [f"{len(found[split]):,}" if split in found else "" for split in FILES]
     return [task.name, counted(task.texts, "text"), kind, *cells]

@@ -21,10 +21,6 @@ from tasks import CS224N, SAME_MEANING, TASK_NAMES
 from tasks.own_task import OwnTask
 from tasks.own_tasks import layout_keys, table_tasks, tasks_by_name
 
-OF_TEXTS = (
-    "sst qqp sts; qqp sts for objectives of pairs; sst for those of classes; none with --text"
-)
-
 
 def add_flags(parser: Parser) -> None:
     """Add the flags of a training mode: its settings and methods, and those of the output."""
@@ -34,8 +30,8 @@ def add_flags(parser: Parser) -> None:
     if mode == "single":
         add_task(parser, TASK_NAMES)
     else:
-        default = OF_TEXTS if mode == "pretrain" else "sst qqp sts, none with --data-file"
-        text = f"the tasks; --mode tasks lists them (default: {default})"
+        default = "those that fit --objective" if mode == "pretrain" else "sst qqp sts"
+        text = f"the tasks; --mode tasks lists them (default: {default}; none with a file)"
         parser.add("tasks", "tasks", text, metavar="TASK", **SEVERAL)
     if mode in SUPERVISED:
         add_table(parser)
@@ -47,8 +43,8 @@ def add_flags(parser: Parser) -> None:
     parser.add("seeds", "training", text, metavar="N", type=typed(Count), default=1)
     parser.add("resume", "output", "continue from the last checkpoint", action="store_true")
     text = "also write a checkpoint every N steps, not only after ten minutes and evaluations"
-    every: dict[str, Any] = {"common": False, "metavar": "N", "type": typed(Count)}
-    parser.add("checkpoint_every", "output", text, **every)
+    count = typed(Count)
+    parser.add("checkpoint_every", "output", text, common=False, metavar="N", type=count)
 
 
 def add_output(parser: Parser) -> None:
@@ -72,10 +68,7 @@ def add_table(parser: Parser) -> None:
     text = "file with texts and labels; or a folder with train.csv and dev.csv"
     parser.add("data_file", "tasks", text, metavar="FILE", type=path)
     parser.add("text", "tasks", "its texts, two columns for pairs", metavar="COLUMN", **SEVERAL)
-    text = (
-        "its columns of labels, a task each; COLUMN:type=...,labels=... sets what is not "
-        "inferred, NAME=COLUMN the name of the task"
-    )
+    text = "its columns of labels, a task each; COLUMN, NAME=COLUMN or COLUMN:type=...,labels=..."
     parser.add("labels", "tasks", text, metavar="NAME", **SEVERAL)
     parser.add("id", "tasks", "its ids (default: row numbers)", common=False, metavar="COLUMN")
     parser.add("table", "tasks", common=False, **LAYOUT)

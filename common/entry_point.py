@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from safetensors import SafetensorError
 
@@ -35,7 +35,9 @@ def run_and_report(work: Callable[[], int | None]) -> int:
     """Return the exit status of `work`; print an error that users can fix as one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", Notice)
-        warnings.showwarning = print_warning
+        if not is_main_process():
+            warnings.simplefilter("ignore")
+        warnings.showwarning = lambda message, *place, **more: print_line(str(message))
         try:
             status = work() or 0
             print(end="", flush=True)  # here a closed pipe is found
@@ -66,12 +68,6 @@ def line_and_status(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}", 1
     return (str(error), 1) if isinstance(error, OSError | SafetensorError) else ("", 1)
-
-
-def print_warning(message: Warning | str, *place: Any, **more: Any) -> None:
-    """Print a warning as one line."""
-    if is_main_process():
-        print_line(str(message))
 
 
 def print_line(text: str) -> None:

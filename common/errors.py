@@ -40,8 +40,6 @@ def one_line(text: str) -> str:
 
 def escape_unsafe(text: str) -> str:
     """Escape characters that are unsafe for a terminal as Python does, for example `\\x1b`."""
-    if text.isprintable():
-        return text
     return "".join(repr(c)[1:-1] if is_unsafe(c) else c for c in text)
 
 

@@ -24,8 +24,8 @@ from multitask.settings.config import RunConfig
 from multitask.splits import load_splits
 from tasks import data_folder
 from tasks.base import Task
-from tasks.class_weights import with_class_weights
 from tasks.data import Split, tokenized
+from tasks.objectives import with_class_weights
 from tasks.readers import Examples, limit_of
 
 # Tasks by name, the model on its device, and the data of each task by split.

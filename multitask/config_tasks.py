@@ -11,9 +11,8 @@ from typing import Any
 from multitask.settings.config import RunConfig
 from tasks import CS224N, build_task
 from tasks.base import Task
-from tasks.class_weights import with_smoothing
 from tasks.kinds import on_scale
-from tasks.objectives import with_objective
+from tasks.objectives import with_objective, with_smoothing
 from tasks.own_task import FILES
 from tasks.protocols import apply_protocol
 from tasks.readers import Source

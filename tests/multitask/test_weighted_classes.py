@@ -9,8 +9,8 @@ import torch
 from multitask import RunConfig, table_tasks
 from multitask.assembly import assemble
 from multitask.config_tasks import build_tasks
-from tasks.class_weights import balanced_weights
 from tasks.kinds import classification
+from tasks.objectives import balanced_weights
 
 REQUESTS = Path(__file__).parents[2] / "tasks" / "sample" / "own" / "requests.csv"
 TOPIC, TAGS = table_tasks(REQUESTS, text="message", labels=["topic", "tags:type=multi-label"])
