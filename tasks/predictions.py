@@ -110,6 +110,8 @@ def read_scores(path: Path, kind: Kind | None = None) -> Scores:
             raise ValueError("expected a finite value for each id, found others")
         if len({*found.ids.tolist()}) < len(found.ids):
             raise ValueError("expected each id once, found some twice")
+        if (found.values.dtype.kind, found.ids.dtype.kind) != ("f", "U"):
+            raise ValueError("expected numbers with a point, and ids as text, found others")
     except Exception as error:  # a damaged archive raises many different classes
         shown = f"{type(error).__name__}: {error}"
         raise UserError(f"{path}: expected a run's probabilities ({shown})") from error
@@ -120,4 +122,6 @@ def read_scores(path: Path, kind: Kind | None = None) -> Scores:
             for count in (kind.columns, theirs)
         )
         raise UserError(f"{path}: expected {mine}, found {other}")
+    if theirs and not (0 <= found.values.min() <= found.values.max() <= 1.001):  # bf16 rounds
+        raise UserError(f"{path}: expected probabilities from 0 to 1, found others")
     return found

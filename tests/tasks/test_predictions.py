@@ -58,6 +58,8 @@ def test_scores_are_plain_arrays_and_are_read_back(scores, tmp_path):
         ({"ids": np.array(["a"])}, "KeyError: 'probabilities'"),
         ({"ids": np.array(["a"]), "probabilities": np.ones(2)}, "a finite value for each id"),
         ({"ids": np.array(["a"]), "probabilities": np.array([np.nan])}, "a finite value for each"),
+        ({"ids": np.array([1]), "probabilities": np.ones(1)}, "and ids as text, found others"),
+        ({"ids": np.array(["a"]), "probabilities": np.array([2])}, "numbers with a point, and ids"),
         ({"ids": np.array([{}]), "probabilities": np.ones(1)}, "expected a run's probabilities"),
         (b"PK\x03\x04 half", "expected a run's probabilities"),
     ],
@@ -77,6 +79,7 @@ def test_invalid_files_of_scores_are_refused(content, expected, tmp_path):
     [
         ({}, 5, "expected probabilities of 5 classes, found probabilities of 3 classes"),
         ({"values": np.ones(2)}, 3, "expected probabilities of 3 classes, found similarities"),
+        ({"values": np.full((2, 3), 1.2)}, 3, "expected probabilities from 0 to 1, found others"),
         ({}, None, "expected similarities, found probabilities of 3 classes"),
     ],
 )
