@@ -35,10 +35,10 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
         if here and not args.overwrite:
             print(f"{name}: skipped, {here[0]} exists", flush=True)
             continue
-        print(f"{name}: reading {source or ORIGINS[name].repo}", flush=True)
+        print(f"{name}: reading {source or ORIGINS[name]['repo']}", flush=True)
         splits = fetch(name, source)
         for (split, found), file in zip(splits.items(), write(name, splits, folder), strict=True):
-            sizes = f"{len(found):,}", f"{ORIGINS[name].sizes[split]:,}"
+            sizes = f"{len(found):,}", f"{ORIGINS[name]['sizes'][split]:,}"
             rows.append([name, split, *sizes, str(file)])
     if rows:
         print(text_table(["task", "split", "examples", "expected", "file"], rows))

@@ -45,9 +45,6 @@ class Task:
     loss_switch: tuple[int, Loss] | None = None
     views: int = 1
 
-    def __post_init__(self) -> None:
-        assert self.loss_switch is None or len(self.losses) < 2, "loss_switch: expected one loss"
-
     @property
     def vectors(self) -> int:
         """Return the number of embeddings of an example."""

@@ -17,7 +17,7 @@ from common.settings import setting
 from tasks import kinds
 from tasks.base import Pair, Task, TaskOptions
 from tasks.csv_files import Layout
-from tasks.predictions import PredictionFile, class_file
+from tasks.predictions import PredictionFile
 from tasks.readers import (
     LabelledFiles,
     Parser,
@@ -77,7 +77,7 @@ class SST(TaskOptions, name="sst"):
         stems, text = ("ids-sst", "sst-sentiment"), ("sentence",)
         files = course_files(stems, "sentiment", class_parser(5), text)
         head = heads.HiddenClassifier if self.head == "hidden" else heads.SoftmaxClassifier
-        output = class_file("sst", "Predicted_Sentiment")
+        output = PredictionFile("sst", "Predicted_Sentiment")
         kind = kinds.classification(5, names=STARS)
         return Task("sst", kind, files, partial(head, classes=5), output)
 
@@ -261,7 +261,8 @@ def softmax_task(
     head: Any = partial(heads.SoftmaxClassifier, classes=classes, dropout=DROPOUT)
     if texts == 2 and not joint:
         head = partial(heads.PairClassifier, classes=classes, difference=True)
-    return Task(name, kind, source, head, class_file(name, column), joint=joint, texts=texts)
+    output = PredictionFile(name, column)
+    return Task(name, kind, source, head, output, joint=joint, texts=texts)
 
 
 def catalog_task(name: str, row: DataSet) -> type[TaskOptions]:

@@ -9,33 +9,19 @@ import hashlib
 import shutil
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from tasks import DATA_SETS, build_task
 from tasks.readers import files_of
 from tasks.tables import DataError
 
-
-@dataclass(frozen=True)
-class Origin:
-    """Location of a task's data on the hub, as described in origins.toml."""
-
-    repo: str
-    texts: tuple[str, ...]
-    sizes: Mapping[str, int]
-    config: str | None = None
-    label: str = "label"
-    splits: Mapping[str, str] = field(default_factory=dict)
-
-
-TABLE = Path(__file__).with_name("origins.toml").read_text("utf-8")
-ORIGINS = {name: msgspec.convert(one, Origin) for name, one in tomllib.loads(TABLE).items()}
+ORIGINS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("origins.toml").read_text("utf-8")
+)
 
 
 def fetch(name: str, source: Path | None) -> dict[str, Any]:
@@ -45,20 +31,20 @@ def fetch(name: str, source: Path | None) -> dict[str, Any]:
     origin = ORIGINS[name]
     try:
         if source is None:
-            found = datasets.load_dataset(origin.repo, origin.config)
+            found = datasets.load_dataset(origin["repo"], origin.get("config"))
         else:
             found = datasets.load_from_disk(str(source / name))
-        found = found.select_columns([*origin.texts, origin.label])
-        if origin.splits:
-            return {split: found[key] for split, key in origin.splits.items()}
+        found = found.select_columns([*origin["texts"], origin["label"]])
+        if "splits" in origin:
+            return {split: found[key] for split, key in origin["splits"].items()}
         whole = datasets.concatenate_datasets([*found.values()])
     except Exception as error:  # the library does not catch those of its HTTP clients
-        where = f"{name}: needs {origin.repo} from the Hugging Face hub, which could not be reached"
+        where = f"{name}: needs {origin['repo']} from the hub, which could not be reached"
         line = where if source is None else f"{source / name}: cannot be read"
         advice = "--source DIR has a folder per task, the output of datasets' save_to_disk"
         raise DataError(f"{line}; {advice} ({type(error).__name__}: {error})") from error
-    order, wanted = np.random.default_rng(0).permutation(len(whole)), sum(origin.sizes.values())
-    dev, test = (round(len(whole) * origin.sizes[split] / wanted) for split in ("dev", "test"))
+    order, wanted = np.random.default_rng(0).permutation(len(whole)), sum(origin["sizes"].values())
+    dev, test = (round(len(whole) * origin["sizes"][n] / wanted) for n in ("dev", "test"))
     parts = zip(("dev", "test", "train"), np.split(order, [dev, dev + test]), strict=True)
     return {split: whole.select(np.sort(part)) for split, part in parts}
 
@@ -81,13 +67,13 @@ def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
         for split, rows in splits.items():
             file = Path(source.where(Path(aside), split))
             file.parent.mkdir(parents=True, exist_ok=True)
-            texts = [rows[text] for text in origin.texts]
+            texts = [rows[text] for text in origin["texts"]]
             keys = [f"{file.name} {n} {[*row]}" for n, row in enumerate(zip(*texts, strict=True))]
             found = {"id": [hashlib.sha256(key.encode()).hexdigest()[:25] for key in keys]}
             for column, several in zip(source.text_columns, texts, strict=True):
                 found[column] = [" ".join(text.split()) for text in several]
             for column in source.label_columns if split != "test" else ():
-                labels = rows[origin.label]
+                labels = rows[origin["label"]]
                 found[column] = [names.get(n, f"class {n}") if names else n for n in labels]
             columns = [*found][source.id_column is None :] if header is True else header
             pandas.DataFrame(found, columns=columns).to_csv(file, header=header is True, **style)

@@ -65,10 +65,6 @@ def known_rows(targets: np.ndarray) -> np.ndarray:
     return known if known.ndim == 1 else np.all(known, axis=1)
 
 
-def argmax(scores: np.ndarray) -> np.ndarray:
-    return scores.argmax(1)
-
-
 def unchanged(values: Any) -> Any:
     return values
 
@@ -83,7 +79,7 @@ def classification(classes: int, matthews: bool = False, names: tuple[str, ...] 
     return Kind(
         loss=F.cross_entropy,
         scores=lambda logits: logits.softmax(-1),
-        predictions=argmax,
+        predictions=lambda scores: scores.argmax(1),
         metrics=metric_function(*metrics),
         main_metric="accuracy",
         divergence=symmetric_kl,

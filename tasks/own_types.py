@@ -149,9 +149,8 @@ def parts(own: OwnTask) -> tuple[Kind, Callable[[int], nn.Module], PredictionFil
         case "multi-label":
             alone = len(own.label) == 1
             parse = labels_parser(labels, own.mark) if alone else class_parser(INDICATORS)
-            pairs = partial(zip, labels, strict=True)
-            show = lambda row: own.mark.join(one for one, on in pairs(row) if on)  # noqa: E731
-            output = file("Predicted_Labels", show)
+            join, pairs = own.mark.join, partial(zip, labels, strict=True)
+            output = file("Predicted_Labels", lambda row: join(one for one, on in pairs(row) if on))
             return multi_label(len(labels), labels), head, output, parse
         case "regression":
             output = file("Predicted_Number", lambda n: str(np.float32(n)))

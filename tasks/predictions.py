@@ -48,7 +48,7 @@ class PredictionFile:
 
     stem: str
     column: str
-    show: Callable[[Any], str]
+    show: Callable[[Any], str] = lambda number: str(int(number))
     scale: tuple[float, float] | None = None  # of similarities, as scores have it
     commas: bool = False
 
@@ -64,11 +64,6 @@ class PredictionFile:
 
     def name(self, split: str) -> str:
         return f"{self.stem}-{split}-output.csv"
-
-
-def class_file(stem: str, column: str) -> PredictionFile:
-    """Return a prediction file with the numbers of classes."""
-    return PredictionFile(stem, column, lambda value: str(int(value)))
 
 
 def scores_name(task: str, split: str) -> str:

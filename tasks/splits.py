@@ -56,7 +56,10 @@ def without_leaks(source: Source, others: tuple[Source, ...]) -> Derived:
     def make(examples: Examples, split: str, folder: Path) -> Examples:
         if split != "train":
             return examples
-        held = {key for one in (source, *others) for key in held_out(one, folder)}
+        every = [(one, name) for one in (source, *others) for name in existing_files(one, folder)]
+        held = {
+            key for one, name in every if name != "train" for key in keys(one.read(folder, name))
+        }
         fresh = np.array([key not in held for key in keys(examples)], bool)
         if not fresh.any():
             where = source.where(folder, split)
@@ -64,15 +67,6 @@ def without_leaks(source: Source, others: tuple[Source, ...]) -> Derived:
         return replace(examples.select(np.flatnonzero(fresh)), leaked=int((~fresh).sum()))
 
     return Derived(source, make)
-
-
-def held_out(source: Source, folder: Path) -> set[frozenset[str]]:
-    """Return the keys of the examples of dev and test; a split without a file has none."""
-    found: set[frozenset[str]] = set()
-    for split in existing_files(source, folder):
-        if split != "train":
-            found.update(keys(source.read(folder, split)))
-    return found
 
 
 def text_hash(texts: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ def source(tmp_path_factory):
         texts = {"sentence1": [f"{part} {i}" for i in range(n)], "sentence2": ["a b"] * n}
         several["sts"][part] = texts | {"score": [i % 6 * 0.9 for i in range(n)]}
     for name in GLUE:
-        texts = {text: [f"{text} {i}\tx" for i in range(12)] for text in ORIGINS[name].texts}
+        texts = {text: [f"{text} {i}\tx" for i in range(12)] for text in ORIGINS[name]["texts"]}
         parts = ("train", "validation_matched" if name == "mnli" else "validation")
         several[name] = dict.fromkeys(parts, texts | {"label": [i % 2 for i in range(12)]})
     for name, parts in several.items():
