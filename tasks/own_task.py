@@ -1,13 +1,11 @@
 """A task on a user's own files: what the user says about it, and all that a run stores of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
@@ -107,7 +105,7 @@ class OwnTask(TaskOptions, Layout):
     def outputs(self) -> dict[str, Any]:
         return {"texts": len(self.text), "type": self.type, **self.known}
 
-    def completed(self) -> OwnTask:
+    def completed(self) -> Self:
         """Return the task with what its files say: the type, classes, scale, mean and so on.
 
         Raise DataError, with file and line, for files that cannot be read.
@@ -146,7 +144,7 @@ class OwnTask(TaskOptions, Layout):
         cells = [(line, cell.strip()) for line, row in rows for cell in row.values()]
         return [(line, cell) for line, cell in cells if plain(cell) not in none]
 
-    def with_split(self, table: Table) -> OwnTask:
+    def with_split(self, table: Table) -> Self:
         """Return the task with the splits that a column of its only file names."""
         free = {*table.columns} - {*self.text, *self.label}
         if not self.split and ("split" not in free or self.dev or self.test):

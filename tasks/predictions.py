@@ -1,7 +1,5 @@
 """Prediction files of the CS224N leaderboard, and files of probabilities."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +31,7 @@ class Scores:
         """Return the stored predictions (N,), or those of the task's `predict` from the values."""
         return predict(self.values) if self.predictions is None else self.predictions
 
-    def rows(self, rows: np.ndarray) -> Scores:
+    def rows(self, rows: np.ndarray) -> "Scores":
         """Return the examples of these rows, in their order."""
         chosen = {name: array[rows] for name, array in vars(self).items() if array is not None}
         return Scores(**chosen)

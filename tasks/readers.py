@@ -1,13 +1,11 @@
 """Examples of a task, read from files of texts and labels, and the parsers of labels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -47,14 +45,14 @@ class Examples:
     def available(self) -> int:
         return len(self) if self.drawn_from is None else self.drawn_from
 
-    def sample(self, limit: Limit) -> Examples:
+    def sample(self, limit: Limit) -> Self:
         """Return `limit` examples drawn at random, or a share of them; all of them for None."""
         rows = sample_rows(len(self), limit)
         if len(rows) == len(self):
             return self
         return replace(self.select(rows), drawn_from=self.available)
 
-    def select(self, rows: np.ndarray) -> Examples:
+    def select(self, rows: np.ndarray) -> Self:
         """Return the examples of these rows, in their order."""
         return replace(
             self,
