@@ -13,9 +13,8 @@ It becomes a frozen data class. msgspec checks types and ranges; its messages ar
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache, partial
-from inspect import get_annotations
 from types import UnionType
 from typing import (
     TYPE_CHECKING,
@@ -94,9 +93,7 @@ class Settings:
             known: Any = methods(family)
             if name in known and not is_users(known[name]):
                 raise SettingsError(f"class {cls.__name__}: {name} is built in; rename it")
-        # A class without settings of its own shares its base's data class, which is made faster.
-        if get_annotations(cls) or len(cls.__bases__) > 1 or not is_dataclass(cls):
-            dataclass(frozen=True)(cls)
+        dataclass(frozen=True)(cls)
         cls.name = name  # last, so that no class that fails here is known
 
     def __post_init__(self) -> None:
