@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from ensemble.alignment import aligned
-from tasks.kinds import argmax
+from tasks.kinds import classification
 from tasks.predictions import Scores, UserError
+
+argmax = classification(2).predictions
 
 
 @pytest.fixture
