@@ -36,10 +36,12 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if (folder / "predictions").is_dir():
         folder = folder / "predictions"
     whole = folder.resolve()
-    stored = Run(whole.parent if whole.name == "predictions" else whole).read("config.json")
-    data = args.data or str(stored.get("data", SAMPLE))
+    run = Run(whole.parent if whole.name == "predictions" else whole)
+    config = run.read("config.json")
+    data = args.data or str(config.get("data", SAMPLE))
     wanted = CS224N if args.zip else args.tasks or ()
-    checked = check_folder(folder, data_folder(data), wanted, bool(args.zip))
+    own = run.own_tasks if config.get("tasks") else ()
+    checked = check_folder(folder, data_folder(data), wanted, bool(args.zip), own)
     if not checked:
         parser.error(f"--predictions: expected files such as sst-dev-output.csv in {folder}")
     where = "the bundled sample" if data == SAMPLE else data

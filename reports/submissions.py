@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 from common.errors import UserError
 from common.files import atomic_path
 from reports.tables import text_table
-from tasks import CS224N, build_task
+from tasks import CS224N, TASKS, build_task
 from tasks.base import Task
 from tasks.metrics import overall
 from tasks.predictions import read_scores, scores_name
@@ -98,14 +98,23 @@ def split_row(line: bytes) -> tuple[str, str]:
     return name, rest[:-1]
 
 
-def check_folder(folder: Path, gold: Path, wanted: Sequence[str], every: bool) -> list[Checked]:
+def check_folder(
+    folder: Path, gold: Path, wanted: Sequence[str], every: bool, own: Collection[str] = ()
+) -> list[Checked]:
     """Check the prediction files in a folder against the ids and labels of the data.
 
     The files of the tasks `wanted` are required, or the existing ones are checked without any. A
     split without any file is skipped, or reported as missing with `every`. Data that cannot be read
-    are a problem of the file.
+    are a problem of the file, and so is a file of no built-in task and none of `own`.
     """
-    found = []
+    every_task = [build_task(name).output for name in TASKS]
+    stems = {*own, *(one.stem for one in every_task if one)}
+    known = {f"{stem}-{split}-output.csv" for stem in stems for split in SPLITS}
+    found = [
+        Checked(file, 0, (f"{file}: expected predictions of a built-in task, found other ones",))
+        for file in sorted(folder.glob("*-output.csv"))
+        if file.name not in known
+    ]
     for split in SPLITS:
         outputs = {name: build_task(name).output for name in CS224N}
         files = {name: folder / one.name(split) for name, one in outputs.items() if one}

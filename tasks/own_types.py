@@ -72,7 +72,8 @@ def learnt(own: "OwnTask", cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
             raise ValueError(f"line {line}: expected a number, found {cell!r}; {cure}")
     numbers = np.array(texts, np.float64)
     if own.type == "similarity":
-        return {"low": float(numbers.min()), "high": float(numbers.max())}
+        # Whole numbers: the next file may go a little further than this one.
+        return {"low": float(np.floor(numbers.min())), "high": float(np.ceil(numbers.max()))}
     deviation, largest = float(numbers.std()), float(np.abs(numbers).max())
     if deviation <= LEAST_SPREAD * largest:
         found = f"found a standard deviation of {deviation:.3g} at {largest:.3g}"

@@ -101,6 +101,15 @@ def test_one_bad_file_does_not_hide_the_scores_of_others(
     assert result.stdout.count("sound") == 2 * 2 + 3  # two metrics of sst and qqp on dev, and test
 
 
+def test_a_file_of_no_task_is_named_beside_the_scores_of_others(run, evaluate, predictions):
+    stray = predictions / "etpc-paraphrase-generation-test-output.csv"
+    stray.write_text("id,generated\n1,a text\n")
+    result = run(*evaluate)
+    assert result.returncode == 1
+    assert f"{stray}: expected predictions of a built-in task" in result.stderr
+    assert result.stdout.count("sound") == 3 * 2 + 3
+
+
 def test_a_run_is_evaluated_on_its_own_data(run_ok, evaluate, predictions, tmp_path):
     """The folder of the data is that of the run; the sample's files are no submission."""
     shown = run_ok(*evaluate, "--zip", tmp_path / "a.zip").stdout

@@ -93,13 +93,13 @@ def test_similarities_keep_the_scale_of_their_file(tmp_path):
     (tmp_path / "s.tsv").write_text("a\tb\ty\nq\tr\t-1\ns\tt\t3.5\nu\tv\t\nw\tx\t2\n")
     keys = {"train": tmp_path / "s.tsv", "type": "similarity", "text": ["a", "b"], "label": "y"}
     found = task("mine", **keys)
-    assert (found.low, found.high) == (-1, 3.5)
+    assert (found.low, found.high) == (-1, 4)  # the whole numbers around all values
     assert "-1 is a number like any other; blank=-1 leaves such rows out" in [*found.lines()]
     own = found.build()
     assert own.output.show(0.0) == "-1.0"
-    assert own.build_head(8).scale == 4.5
+    assert own.build_head(8).scale == 5
     wider = task("mine", low=-2, **keys)
-    assert (wider.low, wider.high) == (-2, 3.5)
+    assert (wider.low, wider.high) == (-2, 4)
 
 
 ONE = {"train": "a.csv", "type": "classification", "text": "a", "label": "b"}
