@@ -75,9 +75,7 @@ class DrawingProtocol(Protocol):
 
     dev_of = "train"
     draws = True
-    shots: Count = setting(
-        help="labelled examples: few-shot: in all; imbalanced: of the rarest class; else of each"
-    )
+    shots: Count = setting(help="labelled examples: few-shot: in all; else: of each class")
 
     def parts(self, sizes: list[int]) -> list[Parts]:
         """Return the parts of each class, given its number of examples."""
@@ -138,28 +136,19 @@ class CappedClasses(DrawingProtocol, name="capped"):
 
 
 class FewPerClass(DrawingProtocol, name="few-a-class"):
-    """--shots training examples of each class, an equal number of others as dev, dev as test."""
+    """--shots training examples of each class, an equal number of others as dev, dev as test.
 
-    def counts(self, sizes: list[int]) -> list[int]:
-        """Return the number of training examples of each class, given that of all."""
-        return [self.shots] * len(sizes)
-
-    def parts(self, sizes: list[int]) -> list[Parts]:
-        return [{"train": slice(n), "dev": slice(n, 2 * n)} for n in self.counts(sizes)]
-
-
-class Imbalanced(FewPerClass, name="imbalanced"):
-    """--shots examples of the rarest class, --imbalance times as many of the most frequent.
-
-    The numbers of the other classes are on a geometric scale (Cao et al., 2019).
+    With --imbalance they are those of the rarest class, and the others' numbers are on a geometric
+    scale (Cao et al., 2019).
     """
 
-    imbalance: AtLeastOne = setting(help="size of the most frequent class over the rarest")
+    imbalance: AtLeastOne = setting(1.0, help="size of the most frequent class over the rarest")
 
-    def counts(self, sizes: list[int]) -> list[int]:
+    def parts(self, sizes: list[int]) -> list[Parts]:
         steps = np.empty(len(sizes))
         steps[np.argsort(sizes, kind="stable")] = np.linspace(0, 1, len(sizes))
-        return [round(self.shots * float(self.imbalance**step)) for step in steps]
+        counts = [round(self.shots * float(self.imbalance**step)) for step in steps]
+        return [{"train": slice(n), "dev": slice(n, 2 * n)} for n in counts]
 
 
 def apply_protocol(

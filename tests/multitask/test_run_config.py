@@ -102,7 +102,6 @@ def test_a_wrong_setting_is_refused_in_one_line(changes, line):
 
 NEEDED = {  # what a method is used with
     **{n: {"shots": 20} for n in ("few-shot", "capped", "few-a-class")},
-    "imbalanced": {"shots": 20, "imbalance": 2.0},
     "nli": {"nli": "nli.csv"},
     "smart": {"weight": 1.0},
     "distillation": {"weight": 1.0},

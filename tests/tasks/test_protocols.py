@@ -16,7 +16,6 @@ from tasks.protocols import (
     FewPerClass,
     FewShots,
     HeldOutTenth,
-    Imbalanced,
     Protocol,
     apply_protocol,
 )
@@ -25,7 +24,7 @@ from tasks.splits import doubts, without_leaks
 from tasks.tables import DataError
 from tests.tasks.sources import Given, Invented
 
-DRAWING = ("few-shot", "capped", "few-a-class", "imbalanced")
+DRAWING = ("few-shot", "capped", "few-a-class")
 PROTOCOLS = ("files", "held-out", *DRAWING)
 FOLDER = Path()
 NAMES = ("bad", "fair", "good")
@@ -63,9 +62,8 @@ def sizes(source, split):
         (CappedClasses(100), MANY, [86, 95, 95], [4, 5, 5]),
         (CappedClasses(3), {"train": (2, 1, 5), "dev": (1, 1, 1)}, [1, 1, 2], [1, 0, 1]),
         (FewPerClass(20), MANY, [20, 20, 20], [20, 20, 20]),
-        (Imbalanced(20, 5.0), MANY, [20, 100, 45], [20, 100, 45]),
-        (Imbalanced(10, 9.0), MANY, [10, 90, 30], [10, 90, 30]),
-        (Imbalanced(10, 1.0), MANY, [10, 10, 10], [10, 10, 10]),
+        (FewPerClass(20, 5.0), MANY, [20, 100, 45], [20, 100, 45]),
+        (FewPerClass(10, 9.0), MANY, [10, 90, 30], [10, 90, 30]),
     ],
 )
 def test_a_protocol_draws_disjoint_splits_of_its_sizes(one, counts, train, dev):
