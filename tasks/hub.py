@@ -45,8 +45,8 @@ def fetch(name: str, source: Path | None) -> dict[str, Any]:
         raise DataError(f"{line}; {advice} ({type(error).__name__}: {error})") from error
     order, wanted = np.random.default_rng(0).permutation(len(whole)), sum(origin["sizes"].values())
     dev, test = (round(len(whole) * origin["sizes"][n] / wanted) for n in ("dev", "test"))
-    parts = zip(("dev", "test", "train"), np.split(order, [dev, dev + test]), strict=True)
-    return {split: whole.select(np.sort(part)) for split, part in parts}
+    parts = dict(zip(("dev", "test", "train"), np.split(order, [dev, dev + test]), strict=True))
+    return {split: whole.select(np.sort(parts[split])) for split in origin["sizes"]}
 
 
 def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
