@@ -71,10 +71,10 @@ def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows
                     expected = f"expected {len(columns)} {kind}-separated fields"
                     raise ValueError(f"line {line}: {expected}, found {len(fields)}")
                 rows.append((line, dict(zip(columns, fields, strict=True))))
-                alike = all(one.count(mark) == marks for one in lines[line - 1 : reader.line_num])
                 most = MOST_JOINED if mark == "," or not marks else 0
-                joined = (reader.line_num - line) * max(1, marks)
-                if layout.quotes is None and alike and joined > most:
+                joined, several = reader.line_num - line, lines[line - 1 : reader.line_num]
+                alike = joined and all(one.count(mark) == marks for one in several)
+                if layout.quotes is None and alike and joined * max(1, marks) > most:
                     found = "found quotation marks around several lines that look like rows"
                     cure = "--table quotes=no reads the marks as characters, quotes=yes the lines"
                     raise ValueError(f"line {line}: {found}; {cure} as one cell")

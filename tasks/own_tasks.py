@@ -32,8 +32,8 @@ def tasks_by_name(given: Any) -> dict[str, Any]:
     SettingsError for other content.
     """
     if isinstance(given, Mapping):
-        pairs = given.items()
-        given = [o if isinstance(o, TaskOptions) else {**(o or {}), "name": n} for n, o in pairs]
+        pairs = [(name, one or {}) for name, one in given.items()]
+        given = [{**one, "name": n} if isinstance(one, Mapping) else one for n, one in pairs]
     if not isinstance(given, list | tuple):
         raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(given)}")
     found: dict[str, Any] = {}
