@@ -25,10 +25,8 @@ def add_flags(parser: Parser) -> None:
     add("--table", choices=PAGES, required=True, help="paper (required)")
     text = "rows to run, such as M4 M7 of bees (default: all); their tuning is run, too"
     add("--rows", metavar="ROW", help=text, **SEVERAL)
-    text = "seeds of a row (default: all of its own)"
-    add("--seeds", type=typed(Count), metavar="N", help=text)
-    text = "only write the page of the stored figures"
-    add("--page-only", action="store_true", help=text)
+    add("--seeds", type=typed(Count), metavar="N", help="seeds of a row (default: all of its own)")
+    add("--page-only", action="store_true", help="only write the page of the stored figures")
     parser.add_settings(("data", "device"))
     add("--encoder", type=path, help="encoder (default: that of the rows, minilm)")
     limit = "training examples of each task, or a share of them (default: those of the rows)"
