@@ -42,9 +42,7 @@ class Layout(Settings):
 def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows, str]:
     """Return the columns, the rows and the delimiter of a file with this content and ending.
 
-    Raise ValueError, with the line, for rows of another width, and for quotation marks that have
-    probably joined rows: each line of such a cell has as many delimiters as a row. Those of short
-    cells with commas, and of a file with one column, have them by chance.
+    Raise ValueError, with the line, for rows of another width and for quotes that join rows.
     """
     if said := re.match(r"sep=(.)[\r\n]+", content):  # by Excel
         content = "\n" + content[said.end() :]
@@ -59,6 +57,7 @@ def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows
     reader = csv.reader(lines, delimiter=mark, quoting=quoting, strict=True)
     columns = list(layout.header) if isinstance(layout.header, tuple) else []
     rows: Rows = []
+    alike, breaks = list[tuple[int, int]](), 0  # (line, breaks) of cells whose lines look like rows
     line = 1  # the first line of a row that spans several
     try:
         for fields in reader:
@@ -71,19 +70,33 @@ def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows
                     expected = f"expected {len(columns)} {kind}-separated fields"
                     raise ValueError(f"line {line}: {expected}, found {len(fields)}")
                 rows.append((line, dict(zip(columns, fields, strict=True))))
-                most = MOST_JOINED if mark == "," or not marks else 0
-                joined, several = reader.line_num - line, lines[line - 1 : reader.line_num]
-                alike = joined and all(one.count(mark) == marks for one in several)
-                if layout.quotes is None and alike and joined * max(1, marks) > most:
-                    found = "found quotation marks around several lines that look like rows"
-                    cure = "--table quotes=no reads the marks as characters, quotes=yes the lines"
-                    raise ValueError(f"line {line}: {found}; {cure} as one cell")
+                if joined := reader.line_num - line:
+                    breaks += joined
+                    several = lines[line - 1 : reader.line_num]
+                    alike += [(line, joined)] * all(one.count(mark) == marks for one in several)
             line = reader.line_num + 1
     except csv.Error as error:
         cure = "; --table quotes=no reads quotation marks as characters" if quoted else ""
         expected = f"expected {kind}-separated fields"
         raise ValueError(f"line {line}: {expected}, found: {error}{cure}") from error
+    if layout.quotes is None:
+        check_quotes(alike, breaks, mark, len(columns))
     return columns, rows, delimiter
+
+
+def check_quotes(alike: Sequence[tuple[int, int]], breaks: int, mark: str, width: int) -> None:
+    """Raise ValueError if quotation marks have probably joined rows, by one cell or by many.
+
+    Each line of such a cell has as many delimiters as a row. Those of a few short cells with
+    commas, and of a file with one column, have them by chance.
+    """
+    most = MOST_JOINED if mark == "," or width == 1 else 0
+    wrong = [line for line, joined in alike if joined * max(1, width - 1) > most]
+    total = sum(joined for _, joined in alike) if width > 1 else 0
+    if wrong or (total > most and 2 * total > breaks):
+        found = "found quotation marks around several lines that look like rows"
+        cure = "--table quotes=no reads the marks as characters, quotes=yes the lines as one cell"
+        raise ValueError(f"line {(wrong or alike[0])[0]}: {found}; {cure}")
 
 
 def delimiter_of(lines: Sequence[str], ending: str) -> str:

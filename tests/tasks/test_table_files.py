@@ -36,6 +36,7 @@ ZOE = [('Zoë: "no", yes', "1")]
 SEMICOLONS = "text;y\nI, like;3,5\nwell, ok;1.234\n;-1,25\n"
 LINES = [f"text {i},{'yn'[i % 2]}" for i in range(60)]
 SWALLOWED = ["text,y", *LINES[:9], '"great,y', *LINES[9:40], 'it is 5 feet 6",n', *LINES[40:]]
+DIALOGUE = ["text,y", *['"I see,y', 'no way",n', "so,y"] * 6]
 LETTERS = 'text,y\n"Dear sir,\nplease, help\nbye",y\n"a\n\nb, c\n\n\n\nd",n\n'
 
 
@@ -90,6 +91,7 @@ def test_a_file_without_a_header_has_numbers_of_columns_and_what_is_recognised_i
         ("a.csv", b'id,text\n1,"open\n', "line 2: expected comma-separated fields, found"),
         ("a.csv", "\n".join(SWALLOWED), "line 11: found quotation marks around several lines"),
         ("a.tsv", 'text\ty\n"a\t1\nb"\t2\n', "line 2: found quotation marks around several lines"),
+        ("a.csv", "\n".join(DIALOGUE), "line 2: found quotation marks .* --table quotes=no reads"),
         ("a.jsonl", b'{"text": "a"}\n{"text"\n', "line 2: expected JSON"),
         ("a.jsonl", b'{"text": {}}\n', "line 1: expected text or a number in 'text', found {}"),
         ("a.jsonl", b'{"text": "a"}\n["text"]', "line 2: expected a JSON object, found list"),
