@@ -166,7 +166,9 @@ def train_one(config: RunConfig, folder: Path, args: argparse.Namespace) -> None
     except KeyboardInterrupt as interrupt:
         line = "--resume continues from the last checkpoint, if there is one"
         raise KeyboardInterrupt(line) from interrupt
-    print(f"\n{summary(result)}\n\npredictions, metrics.json and checkpoint: {folder}\n")
+    print(
+        f"\n{summary(result, Run(folder))}\n\npredictions, metrics.json and checkpoint: {folder}\n"
+    )
 
 
 def next_words(config: RunConfig, folder: str, table: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from tasks import data_folder
 from tasks.base import Task
 
 SHOWN = 10  # examples per task
+WIDTH = 80  # of a text in the terminal
 
 
 def example_section(one: TaskScores, systems: Sequence[System]) -> Section:
@@ -47,6 +49,21 @@ def example_section(one: TaskScores, systems: Sequence[System]) -> Section:
     title = "Disagreements on" if len(names) > 1 else "Largest errors on"
     table = ["example", "label", *names], rows
     return Section(f"{title} {one.task.name}", table, frozenset(right), numbers=False)
+
+
+def first_examples(one: TaskScores, systems: Sequence[System], count: int) -> list[list[str]]:
+    """Return task, text, label and prediction of the first dev examples of a run, by their ids."""
+    texts = dev_texts(systems, one.task)
+    (predictions,) = one.predictions.values()
+    rows = [row for row, name in enumerate(one.ids) if str(name) in texts][:count]
+    return [
+        [
+            one.task.name,
+            shorten(texts[str(one.ids[row])].replace("\n", " / "), WIDTH, placeholder=" ..."),
+            *(shown_answer(one.task, found[row]) for found in (one.targets, predictions)),
+        ]
+        for row in rows
+    ]
 
 
 def dev_texts(systems: Sequence[System], task: Task) -> dict[str, str]:

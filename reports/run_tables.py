@@ -1,13 +1,14 @@
 """The table of the runs in a folder, the summary of a run at its end, and that of an ensemble."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from common.text import counted
 from multitask.runs import Run, other_than_defaults
+from reports.examples import first_examples
+from reports.scores import read_task
+from reports.systems import group_runs
 from reports.tables import shown, text_table
 from tasks.metrics import LEADERBOARD, OVERALL_KEYS
 
@@ -15,6 +16,8 @@ SCORE = (
     "score: mean of the main dev metrics, correlations scaled to 0..1; compare only runs of the "
     "same tasks"
 )
+
+EXAMPLES = 3  # dev examples at the end of a run
 
 
 def runs_table(runs: Sequence[Run], root: Path) -> str:
@@ -64,15 +67,29 @@ def metric_rows(dev: Mapping[str, Any], *others: Mapping[str, Any]) -> list[list
     ]
 
 
-def summary(result: dict[str, Any]) -> str:
-    """Return metrics of the best epoch, statistics of the combiner, and conflicts of tasks.
+def summary(result: dict[str, Any], run: Run) -> str:
+    """Return metrics of the best epoch, examples, the combiner's statistics, and conflicts.
 
-    There is a column for `test` if the labels of any task's test examples are known.
+    Beside the metrics on dev are those of the most frequent class, and those on `test` if the
+    labels of any task's test examples are known.
     """
-    further = {key: result[key] for key in ("before", "test") if key in result}
+    further: dict[str, Any] = {one: result[one] for one in ("before", "test") if one in result}
+    systems = [] if run.settings["mode"] == "pretrain" else group_runs([(None, run)])
+    names = [one for one in run.tasks if systems and run.scores_file(one, "dev").exists()]
+    tasks = [read_task(name, systems) for name in names]
+    constant = {
+        one.task.name: one.task.kind.metrics(one.constant, one.targets)
+        for one in tasks
+        if one.constant is not None
+    }
+    further |= {"majority": constant} if constant else {}
     rows = metric_rows(result["dev"], *further.values())
-    lines = [
-        text_table(["task", "metric", "dev", *further], rows),
+    lines = [text_table(["task", "metric", "dev", *further], rows)]
+    each = max(1, EXAMPLES // max(1, len(tasks)))
+    if examples := [row for one in tasks for row in first_examples(one, systems, each)]:
+        header = ["task", "dev example", "label", "prediction"]
+        lines.append(f"\n{text_table(header, examples[:EXAMPLES])}\n")
+    lines += [
         f"weights of epoch {result['best_epoch']} of {result['epochs']}, "
         f"{counted(result['steps'], 'step')} in {result['training_seconds']:.1f} s "
         f"({result['examples_per_second']} examples/s), {result['seconds']:.1f} s in all",

@@ -1,6 +1,8 @@
 """Modes single and multitask: whole runs, and the files that they write."""
 
 import csv
+import re
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -98,6 +100,11 @@ def test_the_best_epoch_is_stored_printed_and_drawn(main_run):
         assert step["losses"].keys() == step["weights"].keys()
         if len(step["losses"]) > 1:
             assert list(step["layers"]) == ["embeddings", "layer 1", "layer 2"]
+    examples = result.stdout.partition("dev example")[2].splitlines()[2:5]
+    assert [line.split()[0] for line in examples] == ["sst", "qqp", "sts"]
+    commonest = max(Counter(row["sentiment"] for row in table("ids-sst", "dev")).values())
+    (line,) = re.findall(r"^sst +accuracy .*", result.stdout, re.MULTILINE)
+    assert line.split()[2:] == [f"{dev['sst']['accuracy']:.4f}", f"{commonest / 100:.4f}"]
     events = EventAccumulator(str(folder / "tensorboard")).Reload()
     tags = set(events.Tags()["scalars"])
     assert {"dev/sst/accuracy", "dev/qqp/f1", "dev/sts/pearson"} <= tags
