@@ -73,7 +73,6 @@ def summary(result: dict[str, Any], run: Run) -> str:
     Beside the metrics on dev are those of the most frequent class, and those on `test` if the
     labels of any task's test examples are known.
     """
-    further: dict[str, Any] = {one: result[one] for one in ("before", "test") if one in result}
     systems = [] if run.settings["mode"] == "pretrain" else group_runs([(None, run)])
     names = [one for one in run.tasks if systems and run.scores_file(one, "dev").exists()]
     tasks = [read_task(name, systems) for name in names]
@@ -82,7 +81,8 @@ def summary(result: dict[str, Any], run: Run) -> str:
         for one in tasks
         if one.constant is not None
     }
-    further |= {"majority": constant} if constant else {}
+    further: dict[str, Any] = {"majority": constant} if constant else {}
+    further |= {one: result[one] for one in ("before", "test") if one in result}
     rows = metric_rows(result["dev"], *further.values())
     lines = [text_table(["task", "metric", "dev", *further], rows)]
     each = max(1, EXAMPLES // max(1, len(tasks)))
