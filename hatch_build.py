@@ -1,4 +1,7 @@
-"""Build hook of the wheel: it holds one package, so that `tasks` or `common` hide nobody's own."""
+"""Build hook that puts all packages of the tree into one package of the wheel.
+
+An application may then have a `tasks.py` or `common/` of its own.
+"""
 
 import re
 from pathlib import Path

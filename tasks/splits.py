@@ -20,7 +20,8 @@ from tasks.predictions import PredictionFile
 from tasks.readers import Examples, LabelledFiles, Limit, Source
 from tasks.tables import DataError
 
-FEW, CORE = 10, (0.1, 0.9)  # examples whose scale is told, from the quantiles of numbers
+FEW = 10  # smallest number of examples whose scale is compared
+CORE = (0.1, 0.9)  # quantiles between which the numbers of a split are compared
 DEV, MOST_DEV = 0.1, 10_000  # share of the training file, and most examples
 
 # (examples of the source's split, the new split, the data folder) -> its examples.
