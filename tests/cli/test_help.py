@@ -1,6 +1,5 @@
 """Help: which flags each mode shows, and the choices of their values."""
 
-import re
 import subprocess
 import sys
 
@@ -50,8 +49,6 @@ def test_short_help_of_training_shows_common_flags_in_any_order_of_flags(mode, r
 
 
 def test_help_does_not_execute_torch():
-    code = "import cli, sys; cli.main(sys.argv[1:])"
-    command = [sys.executable, "-X", "importtime", "-c", code, "--mode", "multitask", "--help"]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert result.returncode == 0
-    assert not re.search(r"\| +torch\n", result.stderr)
+    code = "import cli, sys; cli.main(sys.argv[1:]); assert 'torch' not in sys.modules"
+    command = [sys.executable, "-c", code, "--mode", "multitask", "--help"]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
