@@ -11,7 +11,7 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.entry_point import print_line, program_command
+from common.entry_point import print_line, program
 from common.errors import SettingsError, UserError
 from common.progress import is_main_process
 from common.settings import choices_of, convert, default_of, methods, scalars, takes
@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, mode: str = "", everything: bool = True, **options: Any) -> None:
         super().__init__(
-            usage=f"{shlex.join(program_command())} --mode {mode} [flags]",
+            usage=f"{shlex.join(program())} --mode {mode} [flags]",
             allow_abbrev=False,
             formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, 2, 30),
             **options,

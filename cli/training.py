@@ -7,11 +7,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cli.flags import LAYOUT, SEVERAL, USE, Parser, path, typed
-from common.entry_point import program_command
-from common.errors import SettingsError
+from common.entry_point import program
+from common.errors import RunError, SettingsError
+from common.files import read_json
 from common.settings import Count, methods
-from common.yaml_files import read_settings
 from losses.objectives import PretrainObjective
 from multitask.runs import Run, RunControl, default_folder
 from multitask.settings.config import RunConfig, as_mapping, merged, with_defaults
@@ -105,6 +107,16 @@ def default_tasks(mode: str, given: Mapping[str, Any]) -> Sequence[str]:
     return tuple(SAME_MEANING) if objective.of_pairs else CS224N
 
 
+def read_settings(file: Path) -> dict[str, Any]:
+    """Return the settings in a .json or .yaml file; raise RunError for other content."""
+    if file.suffix not in (".yaml", ".yml"):
+        return read_json(file, RunError)
+    try:
+        return msgspec.yaml.decode(file.read_bytes(), type=dict[str, Any])
+    except (OSError, ValueError) as error:
+        raise RunError(f"{file}: expected settings in YAML, found: {error}") from error
+
+
 def config_of(args: argparse.Namespace, parser: Parser) -> RunConfig:
     """Build the configuration from the file of settings and the flags of a mode.
 
@@ -149,7 +161,7 @@ def main(args: argparse.Namespace, parser: Parser) -> int:
     if len(folders) > 1 and not config.pretrains:
         print(Run(folders[0]).compare(*folders[1:]), end="\n\n")
         words = ["--mode", "ensemble", "--runs", *map(str, folders)]
-    print(f"next: {shlex.join([*program_command(), *words])}")
+    print(f"next: {shlex.join([*program(), *words])}")
     return 0
 
 

@@ -71,16 +71,12 @@ def line_and_status(error: BaseException) -> tuple[str, int]:
 
 
 def print_line(text: str) -> None:
-    print(f"{program()}: {one_line(text)}", file=sys.stderr)
+    print(f"{Path(program()[-1]).name}: {one_line(text)}", file=sys.stderr)
 
 
-def program() -> str:
-    """Return the name of the program: minbert where it is installed, else run.py."""
-    return "minbert" if Path(sys.argv[0]).stem == "minbert" else "run.py"
-
-
-def program_command() -> list[str]:
+def program() -> list[str]:
     """Return the words that start this program again in the same folder."""
-    if program() == "minbert":
+    file = Path(sys.argv[0])
+    if file.stem == "minbert":
         return ["minbert"]
-    return [sys.orig_argv[0], sys.argv[0] if Path(sys.argv[0]).name == "run.py" else "run.py"]
+    return [sys.orig_argv[0], str(file) if file.name == "run.py" else "run.py"]

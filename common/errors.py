@@ -2,6 +2,7 @@
 
 from unicodedata import category
 
+UNSAFE = ("Cc", "Cs", "Cn", "Zl", "Zp")
 TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
@@ -39,10 +40,8 @@ def one_line(text: str) -> str:
 
 
 def escape_unsafe(text: str) -> str:
-    """Escape characters that are unsafe for a terminal as Python does, for example `\\x1b`."""
-    return "".join(repr(c)[1:-1] if is_unsafe(c) else c for c in text)
+    """Escape characters that are unsafe for a terminal as Python does, for example `\\x1b`.
 
-
-def is_unsafe(letter: str) -> bool:
-    """Return whether it is a control, surrogate, unassigned or direction character, no joiner."""
-    return category(letter) in ("Cc", "Cs", "Cn", "Zl", "Zp") or letter in TURNS
+    They are control, surrogate, unassigned and direction characters, and no joiners.
+    """
+    return "".join(repr(c)[1:-1] if category(c) in UNSAFE or c in TURNS else c for c in text)

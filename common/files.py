@@ -35,10 +35,6 @@ def atomic_path(target: Path, overwrite: bool = True) -> Iterator[Path]:
         if new.is_dir() and overwrite:
             remove(target)
         os.replace(new, target)
-    except OSError as error:
-        if error.errno and error.filename in (None, str(new)):  # such as a full disk
-            error.filename = str(target)
-        raise
     finally:
         remove(new)
 
@@ -57,22 +53,6 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def check_regular(file: Path, error_class: type[UserError] = UserError) -> None:
-    """Raise `error_class` for a folder, and for a pipe or a device, which could block forever."""
-    if os.path.exists(file) and not os.path.isfile(file):
-        found = "a folder" if file.is_dir() else "a pipe or a device"
-        raise error_class(f"{file}: expected a regular file, found {found}")
-
-
 def digest(file: Path) -> str:
     """Return the SHA-256 of a file."""
     with file.open("rb") as content:
@@ -86,10 +66,8 @@ def digest_of_json(content: Any) -> str:
 
 def read_json(file: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
     """Read the JSON object in a file; raise `error_class` with one line for anything else."""
-    check_regular(file, error_class)
     try:
         content = json.loads(file.read_text("utf-8"))
-        json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is an error
     except (OSError, ValueError, RecursionError) as error:
         raise error_class(f"{file}: expected a JSON object, found: {error}") from error
     if not isinstance(content, dict):
@@ -108,25 +86,21 @@ def write_json(file: Path, content: Mapping[str, Any]) -> None:
 
 
 def complete_folder(folder: Path, state: Mapping[str, Any]) -> None:
-    """Flush the files in a folder and write their checksums and `state`, which make it complete."""
-    paths = sorted(folder.rglob("*"))
-    files = {str(one.relative_to(folder)): digest(one) for one in paths if one.is_file()}
-    content = {"files": files, "state": state}
+    """Write `state` and the checksums of the files in a folder, which make it complete."""
+    files = [one for one in sorted(folder.rglob("*")) if one.is_file()]
+    digests = {str(one.relative_to(folder)): digest(one) for one in files}
+    content = {"files": digests, "state": state}
     write_json(folder / STATE, {**content, "sha256": digest_of_json(content)})
-    for path in (*paths, folder / STATE, folder, folder.parent):
-        sync(path)
 
 
 def read_state(folder: Path, error_class: type[UserError] = EncoderError) -> dict[str, Any]:
     """Return the state of a complete folder; raise `error_class` if one of its files changed."""
     content = read_json(folder / STATE, error_class)
-    changed = None if content.pop("sha256", None) == digest_of_json(content) else STATE
-    for name, checksum in content["files"].items() if changed is None else ():
-        if not (folder / name).is_file() or digest(folder / name) != checksum:
-            changed = name
-    if changed is not None:
-        line = "damaged or missing; restore it, or train or export again"
-        raise error_class(f"{folder / changed}: {line}")
+    own = content.pop("sha256", None) == digest_of_json(content)
+    for name, checksum in content["files"].items() if own else [(STATE, "")]:
+        if not own or not (folder / name).is_file() or digest(folder / name) != checksum:
+            line = "damaged or missing; restore it, or train or export again"
+            raise error_class(f"{folder / name}: {line}")
     state: dict[str, Any] = content["state"]
     return state
 
@@ -135,17 +109,12 @@ def read_state(folder: Path, error_class: type[UserError] = EncoderError) -> dic
 def file_lock(file: Path, wait: bool = True) -> Iterator[bool]:
     """Hold the lock FILE.lock and yield True; without `wait`, yield False if another holds it.
 
-    The file has the id of the process that holds it. The lock ends with the process at the latest.
+    The lock ends with the process at the latest.
     """
-    lock = file.with_name(f"{file.name}.lock")
-    check_regular(lock)
-    with lock.open("a") as held:
+    with file.with_name(f"{file.name}.lock").open("a") as lock:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             yield False
-            return
-        held.truncate(0)
-        held.write(f"{os.getpid()}\n")
-        held.flush()
-        yield True
+        else:
+            yield True

@@ -12,18 +12,12 @@ def bar(what: str, unit: str, total: int | None, passing: bool = False) -> Any:
     """
     from tqdm import tqdm
 
-    interactive = sys.stderr.isatty()
-    hidden = total is None or (passing and not interactive) or not is_main_process()
-    return tqdm(
-        total=total,
-        desc=what,
-        unit=unit,
-        disable=hidden,
-        leave=not passing,
-        dynamic_ncols=interactive,
-        mininterval=0.5 if interactive else 30,
-        maxinterval=10 if interactive else 60,
-    )
+    terminal = sys.stderr.isatty()
+    hidden = total is None or (passing and not terminal) or not is_main_process()
+    pace: dict[str, Any] = {"mininterval": 30, "maxinterval": 60}
+    if terminal:
+        pace = {"mininterval": 0.5, "dynamic_ncols": True}
+    return tqdm(total=total, desc=what, unit=unit, disable=hidden, leave=not passing, **pace)
 
 
 def is_main_process() -> bool:

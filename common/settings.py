@@ -10,24 +10,13 @@ A method is a class whose annotated fields are its settings:
 It becomes a frozen data class. msgspec checks types and ranges; its messages are shown as they are.
 """
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache, partial
-from types import UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -50,24 +39,14 @@ Name = Annotated[str, Meta(min_length=1)]
 Method = TypeVar("Method", bound="Settings")
 
 
-def setting(
-    default: Any = MISSING,
-    *,
-    help: str = "",
-    metavar: str | None = None,
-    factory: Any = MISSING,
-    source: str | None = None,
-    **more: Any,
-) -> Any:
-    """Define a field: its default, the default's source, and its text in `--help` and the docs.
+def setting(default: Any = MISSING, *, factory: Any = MISSING, **about: Any) -> Any:
+    """Define a field: its default and the properties of its flag and of its line in the docs.
 
-    `more` are further properties: `modes`, the modes that have the setting, and those of its flag,
-    which cli/flags.py reads: `group` of the help, `common` (shown without --help-all),
-    `flag` (False: none, or one that a mode adds; `--config` has every setting) and, for options of
-    tasks, `shared`.
+    They are `help`, `metavar`, `source` of the default, `modes` that have the setting, `group` of
+    the help, `common` (shown without --help-all), `flag` (False: none, or one that a mode adds;
+    `--config` has every setting) and, for options of tasks, `shared`.
     """
-    metadata = {"help": help, "metavar": metavar, "source": source, **more}
-    return field(default=default, default_factory=factory, metadata=metadata)
+    return field(default=default, default_factory=factory, metadata=about)
 
 
 class Settings:
@@ -79,20 +58,17 @@ class Settings:
 
     name: ClassVar[str] = ""
     prefix: ClassVar[str] = ""
-    if TYPE_CHECKING:
-        # Otherwise a type checker would require `default=` in each field.
-        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
-        def __init__(self, *values: Any, **settings: Any) -> None: ...
+    def __init__(self, *values: Any, **settings: Any) -> None: ...  # of each data class
 
     def __init_subclass__(cls, *, name: str = "", prefix: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.name, cls.prefix = "", prefix or cls.prefix
-        if name and is_users(cls):
-            family = next(one for one in cls.__mro__[::-1] if one not in (object, Settings))
-            known: Any = methods(family)
-            if name in known and not is_users(known[name]):
-                raise SettingsError(f"class {cls.__name__}: {name} is built in; rename it")
+        family = next(one for one in cls.__mro__[::-1] if one not in (object, Settings))
+        known: Any = methods(family)
+        if name and is_users(cls) and name in known and not is_users(known[name]):
+            raise SettingsError(f"class {cls.__name__}: {name} is built in; rename it")
         dataclass(frozen=True)(cls)
         cls.name = name  # last, so that no class that fails here is known
 
@@ -109,8 +85,8 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the name of the method, and its settings."""
-        found = {one.name: as_json(getattr(self, one.name)) for one in fields(self)}
-        return {"name": self.name, **found} if self.name else found
+        found = {"name": self.name} if self.name else {}
+        return found | {one.name: as_json(getattr(self, one.name)) for one in fields(self)}
 
 
 def is_users(cls: type) -> bool:
@@ -125,8 +101,7 @@ types_of: Any = cache(partial(get_type_hints, include_extras=True))
 
 def hints_of(cls: Any) -> dict[str, Any]:
     """Return the type of each field of a class, with its range."""
-    hints = types_of(cls)
-    return {one.name: hints[one.name] for one in fields(cls)}
+    return {one.name: types_of(cls)[one.name] for one in fields(cls)}
 
 
 def methods(base: type[Method]) -> dict[str, type[Method]]:
@@ -149,13 +124,13 @@ def build(key: str, base: type[Method], value: Any) -> Method:
     if not isinstance(name, str) or name not in known:
         names = ", ".join(known)
         raise SettingsError(f"{key}: no method {short(name)}; there are {names} (--use adds yours)")
-    cls = known[name]
-    if unknown := given.keys() - {one.name for one in fields(cls)}:
-        names = ", ".join(one.name for one in fields(cls)) or "none"
+    cls, own = known[name], {one.name: one for one in fields(known[name])}
+    if unknown := given.keys() - own:
+        names = ", ".join(own) or "none"
         raise SettingsError(f"{key} {name}: no setting {min(unknown)!r}; it has {names}")
-    for one in fields(cls):
-        if default_of(one) is MISSING and one.name not in given:
-            raise SettingsError(f"{key} {name}: needs {cls.prefix}{one.name}")
+    for needed in own.keys() - given:
+        if default_of(own[needed]) is MISSING:
+            raise SettingsError(f"{key} {name}: needs {cls.prefix}{needed}")
     return cls(**given)
 
 
@@ -167,8 +142,7 @@ def default_of(one: Field[Any]) -> Any:
 def convert(name: str, hint: Any, value: Any) -> Any:
     """Convert a value to its type; raise SettingsError with one line if that is impossible.
 
-    Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's. A
-    text that must match a pattern has a description.
+    Texts, as of flags, can replace numbers, lists replace tuples, and NumPy's numbers Python's.
     """
     kinds = scalars(hint)
     if bool in kinds and value in ("yes", "no"):
@@ -177,10 +151,9 @@ def convert(name: str, hint: Any, value: Any) -> Any:
     try:
         return msgspec.convert(given, hint, strict=False)
     except (msgspec.ValidationError, UnicodeError) as error:
-        names = f", one of {', '.join(choices)}" if (choices := choices_of(hint)) else ""
-        line, pattern, _ = str(error).partition(" matching regex")
-        line += f", {described(hint)}" if pattern else names
-        raise SettingsError(f"{name}: {line}, found {short(value)}") from None
+        line, choices = str(error).partition(" matching regex")[0], ", ".join(choices_of(hint))
+        more = f", one of {choices}" if choices else described(hint)
+        raise SettingsError(f"{name}: {line}{more}, found {short(value)}") from None
 
 
 def plain(value: Any, numbers: bool = False) -> Any:
@@ -204,11 +177,7 @@ def plain(value: Any, numbers: bool = False) -> Any:
 
 def as_json(value: Any) -> Any:
     """Return a setting as JSON."""
-    if isinstance(value, Settings):
-        return value.to_json()
-    if isinstance(value, Mapping):
-        return {key: as_json(one) for key, one in value.items()}
-    return [as_json(one) for one in value] if isinstance(value, list | tuple) else value
+    return json.loads(json.dumps(value, default=Settings.to_json))
 
 
 def takes(hint: Any, *containers: Any) -> bool:
@@ -219,11 +188,11 @@ def takes(hint: Any, *containers: Any) -> bool:
 def scalars(hint: Any) -> set[Any]:
     """Return the types of one value of a setting: without unions, containers and ranges."""
     origin, parts = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return set().union(*map(scalars, parts))
+    if origin is Literal or not parts:
+        return {hint}
     if origin in (tuple, Mapping, Annotated):
-        return scalars(parts[1 if origin is Mapping else 0])
-    return {hint}
+        parts = parts[1:] if origin is Mapping else parts[:1]
+    return set().union(*map(scalars, parts))
 
 
 def choices_of(hint: Any) -> tuple[str, ...]:
@@ -233,9 +202,9 @@ def choices_of(hint: Any) -> tuple[str, ...]:
 
 
 def described(hint: Any) -> str:
-    """Return the description of a text in a type; empty without one."""
-    inner = next(filter(None, map(described, get_args(hint))), "")
-    return getattr(hint, "description", None) or inner
+    """Return the description of a text with a pattern, after a comma; empty without one."""
+    about = getattr(hint, "description", None)
+    return f", {about}" if about else "".join(map(described, get_args(hint)))
 
 
 def short(value: Any) -> str:

@@ -57,10 +57,10 @@ def setting_line(owner: type[Settings], one: Field[Any]) -> str:
     keyed = about.get("flag") is False
     words = {bool: "true|false" if keyed else "", int: "N", float: "X", str: "NAME"}
     kinds = next((word for kind, word in words.items() if kind in scalars(hint)), "")
-    values = "|".join(filter(None, choices_of(hint))) or about["metavar"] or kinds
+    values = "|".join(filter(None, choices_of(hint))) or about.get("metavar") or kinds
     flag = f"--{owner.prefix}{one.name}".replace("_", "-")
     name = f"{one.name}: {values}" if keyed else f"{flag} {values}".strip()
-    notes = [about["source"]] if about["source"] else []
+    notes = [about["source"]] if "source" in about else []
     if default not in (None, {}, (), "", False, MISSING) and "(default" not in about["help"]:
         shown = " ".join(default) if isinstance(default, tuple) else default
         notes.insert(0, f"default {shown}")

@@ -13,7 +13,6 @@ from common.files import (
     EXPORTED,
     HEADS,
     atomic_write_text,
-    check_regular,
     is_run,
     read_json,
     read_json_if_any,
@@ -78,7 +77,6 @@ class Module(msgspec.Struct):
 def read_modules(folder: Path) -> tuple[str, bool]:
     """Return the pooling, and whether embeddings are normalised, of the modules of a folder."""
     file = folder / "modules.json"
-    check_regular(file, EncoderError)
     try:
         modules = msgspec.json.decode(file.read_bytes(), type=list[Module])
     except (msgspec.DecodeError, UnicodeError) as error:

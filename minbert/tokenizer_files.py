@@ -12,7 +12,7 @@ import tokenizers
 from tokenizers import normalizers, pre_tokenizers, processors
 
 from common.errors import EncoderError, Notice
-from common.files import check_regular, read_json_if_any
+from common.files import read_json_if_any
 from minbert.tokenizer import Tokenizer
 
 # With these classes transformers takes `tokenizer.json` as it is.
@@ -61,10 +61,8 @@ def check_template(processor: dict[str, Any]) -> None:
 
 def read_backend(folder: Path, family: str, settings: dict[str, Any]) -> tokenizers.Tokenizer:
     """Read the tokenizer's files; let `settings` say if a `vocab.txt` without settings is cased."""
-    files = [folder / name for name in ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")]
-    for file in files:
-        check_regular(file, EncoderError)
-    one, words, pieces, merges = files
+    names = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
+    one, words, pieces, merges = (folder / name for name in names)
     if one.exists():
         return tokenizers.Tokenizer.from_file(str(one))
     if family == "bert" and words.exists():

@@ -47,8 +47,7 @@ def locked(run: Run) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder / "run", wait=False) as mine:
         if not mine:
-            process = (folder / "run.lock").read_text().strip()
-            line = f"process {process} is using it; wait for its end, or choose another --output"
+            line = "another process is using it; wait for its end, or choose another --output"
             raise RunError(f"{folder}: {line}")
         for half in (*folder.glob(".*.new"), *(folder / "predictions").glob(".*.new")):
             remove(half)

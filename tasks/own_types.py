@@ -1,7 +1,5 @@
 """The types of own tasks: what their labels say, and the parts of a task."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +55,7 @@ def infer_type(cells: Sequence[str], texts: int) -> TypeName:
     return "similarity" if texts == 2 else "regression"
 
 
-def learnt(own: OwnTask, cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
+def learnt(own: "OwnTask", cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
     """Return the keys of `LEARNT` that follow from (line, cell) of the labels."""
     texts = [cell for _, cell in cells]
     if len(own.label) > 1:
@@ -129,7 +127,7 @@ def hints(labels: Sequence[str]) -> Iterator[str]:
             yield f"{several[0]!r} is one label; {cure} makes several of it"
 
 
-def parts(own: OwnTask) -> tuple[Kind, Callable[[int], nn.Module], PredictionFile, Parser]:
+def parts(own: "OwnTask") -> tuple[Kind, Callable[[int], "nn.Module"], PredictionFile, Parser]:
     """Return the kind, the head, the prediction file and the parser of the labels of a task.
 
     The heads are those of BEES: M4 for a text or a joint pair, M5 for both texts, and M6, or for a

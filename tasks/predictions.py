@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import UserError
-from common.files import atomic_path, atomic_write_text, check_regular
+from common.files import atomic_path, atomic_write_text
 from tasks.kinds import Kind
 
 
@@ -93,7 +93,6 @@ def write_scores(path: Path, scores: Scores) -> None:
 
 def read_scores(path: Path, kind: Kind | None = None) -> Scores:
     """Read a file of `write_scores`; raise UserError for others, or if it is not of this kind."""
-    check_regular(path, UserError)
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}

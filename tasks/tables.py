@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.errors import Notice, UserError
-from common.files import check_regular
 from common.text import all_names
 from tasks.csv_files import Layout, Rows, csv_rows
 
@@ -130,7 +129,6 @@ def lines_of(text: str) -> list[str]:
 
 def read_text(path: Path, encoding: str | None = None) -> str:
     """Return the content of a text file; raise DataError, with the line of a wrong byte."""
-    check_regular(path, DataError)
     try:
         return decoded(path.read_bytes(), str(path), encoding)
     except OSError as error:
@@ -178,7 +176,6 @@ def read_parquet(path: Path) -> Table:
     """Read a Parquet file; classes have the names that `datasets` stored, '' for other numbers."""
     from pyarrow.parquet import ParquetFile
 
-    check_regular(path, DataError)
     try:
         table = ParquetFile(path).read()
         rows = [*enumerate(table.to_pylist(), 1)]

@@ -30,16 +30,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def without_flushing() -> Iterator[Callable[..., object]]:
-    """Files are not flushed to disk; gives the function that does it elsewhere."""
-    from common import files
-
-    sync = files.sync
-    with mock.patch.object(files, "sync"):
-        yield sync
-
-
-@pytest.fixture(autouse=True, scope="session")
 def without_bfloat16() -> Iterator[Callable[..., object]]:
     """Precision `auto` is fp32 in this process, so that no figure depends on the CPU.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from common.errors import RunError
-from common.files import atomic_path, check_regular
+from common.files import atomic_path
 from multitask.loop.step import StepResult, whole_gram
 
 LOG_EVERY = 10  # steps per point of the training curves
@@ -43,7 +43,6 @@ class Telemetry:
         self.first_step = step + 1
         if self.folder is None or not self.file.exists():
             return
-        check_regular(self.file, RunError)
         kept = self.file.read_bytes().splitlines(keepends=True)[:step]
         if len(kept) < step:
             raise RunError(f"{self.file}: expected {step} steps, found {len(kept)}: it is damaged")
@@ -100,7 +99,6 @@ class Telemetry:
 
 def read_steps(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the lines of a `telemetry.jsonl`; raise RunError with file and line for another one."""
-    check_regular(file, RunError)
     with file.open("rb") as lines:
         for number, raw in enumerate(lines, 1):
             try:

@@ -148,7 +148,7 @@ def test_texts_are_equal_if_their_letters_marks_and_digits_are(one, other, equal
 def test_a_missing_folder_and_a_folder_in_the_place_of_a_file(tmp_path):
     assert "cannot be read: No such file" in refused(SST, tmp_path / "nowhere")
     (tmp_path / "ids-sst-dev.csv").mkdir()
-    assert "expected a regular file, found a folder" in refused(SST, tmp_path, "dev")
+    assert "cannot be read: Is a directory" in refused(SST, tmp_path, "dev")
 
 
 @pytest.mark.parametrize(
