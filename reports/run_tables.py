@@ -12,10 +12,7 @@ from reports.systems import group_runs
 from reports.tables import shown, text_table
 from tasks.metrics import LEADERBOARD, OVERALL_KEYS
 
-SCORE = (
-    "score: mean of the main dev metrics, correlations scaled to 0..1; compare only runs of the "
-    "same tasks"
-)
+SCORE = "score: mean of the main dev metrics, correlations scaled to 0..1"
 
 EXAMPLES = 3  # dev examples at the end of a run
 
@@ -23,12 +20,15 @@ EXAMPLES = 3  # dev examples at the end of a run
 def runs_table(runs: Sequence[Run], root: Path) -> str:
     """Return a table with one line per run and the main dev metric of each task.
 
-    The first column is the score, by which the runs are sorted. Unfinished runs follow.
+    Runs with the same metrics of the same tasks are together, the best of them first. Unfinished
+    runs follow.
     """
     found = (column for run in runs for column in run.main_scores)
     columns = list(dict.fromkeys([*LEADERBOARD.items(), *found]))
-    rows = []
-    for run in sorted(runs, key=lambda run: -1.0 if run.score is None else run.score, reverse=True):
+    rows, runs = [], sorted(runs, key=lambda run: -(run.score or 0))
+    for run in sorted(
+        runs, key=lambda run: [*map(columns.index, run.main_scores)] or [len(columns)]
+    ):
         unusual = other_than_defaults(run.settings).items()
         rows.append(
             [

@@ -15,6 +15,7 @@ from tasks.predictions import PredictionFile
 from tasks.readers import Examples, Limit, Source
 
 Pair = Literal["bi", "joint"]
+BuildHead = Callable[[int], "nn.Module"]
 Embeddings = tuple["Tensor", ...]  # one tensor (B, H) per text of an example
 Loss = Callable[[Outputs, Embeddings, "Tensor"], "Tensor"]  # outputs, embeddings, targets -> scalar
 
@@ -36,7 +37,7 @@ class Task:
     name: str
     kind: Kind
     source: Source
-    build_head: Callable[[int], nn.Module]
+    build_head: BuildHead
     output: PredictionFile | None = None
     losses: Mapping[str, Loss] = field(default_factory=dict)
     compares_examples: bool = False

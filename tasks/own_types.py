@@ -2,16 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from common.later import nn
 from common.settings import short
 from common.text import all_names
+from tasks.base import BuildHead
 from tasks.kinds import Kind, classification, multi_label, regression, similarity
 from tasks.predictions import PredictionFile
 from tasks.readers import Parser, class_parser, number_parser, plain, to_number
@@ -53,6 +53,14 @@ def infer_type(cells: Sequence[str], texts: int) -> TypeName:
     if None in numbers or not several:
         return "classification"
     return "similarity" if texts == 2 else "regression"
+
+
+def looks_like(cells: Sequence[str]) -> str:
+    """Return the type that a column of labels with these cells would have, or what else it is."""
+    try:
+        return infer_type([*filter(None, cells)], 1)
+    except ValueError:
+        return "text or ids"
 
 
 def learnt(own: "OwnTask", cells: Sequence[tuple[int, str]]) -> dict[str, Any]:
@@ -127,7 +135,7 @@ def hints(labels: Sequence[str]) -> Iterator[str]:
             yield f"{several[0]!r} is one label; {cure} makes several of it"
 
 
-def parts(own: "OwnTask") -> tuple[Kind, Callable[[int], "nn.Module"], PredictionFile, Parser]:
+def parts(own: "OwnTask") -> tuple[Kind, BuildHead, PredictionFile, Parser]:
     """Return the kind, the head, the prediction file and the parser of the labels of a task.
 
     The heads are those of BEES: M4 for a text or a joint pair, M5 for both texts, and M6, or for a

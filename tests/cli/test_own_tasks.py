@@ -38,19 +38,21 @@ def trained(moods, tmp_path_factory):
     return folders
 
 
-def test_a_table_is_listed_with_its_inferred_kinds(run_ok):
-    shown = run_ok("--mode", "tasks", *TABLE, "--labels", "topic", URGENCY, TAGS)
-    lines = shown.stdout.splitlines()
-    assert "60 rows without label or text skipped" in shown.stdout
+def test_a_table_is_listed_with_its_columns_and_their_inferred_kinds(run_ok):
+    shown = run_ok("--mode", "tasks", *TABLE, "--labels", "topic", URGENCY, TAGS).stdout
+    lines = [*map(str.split, shown.splitlines())]
+    assert "tickets.csv: 400 rows" in shown
     for line in (
         "topic: classification of 'text', label 'topic': 5 classes: account, billing, delivery",
+        "topic: 60 rows without label or text skipped",
         "urgency: classification of 'text', label 'urgency': 3 classes: low, normal, high",
         "tags: multi-label of 'text', label 'tags': 6 labels: app, damaged",
     ):
-        assert f"\n{line}" in shown.stdout
-    assert lines[2].startswith("topic  ")  # own tasks are first
-    kinds = [line.split()[3:5] for line in lines if line.startswith(("topic  ", "tags  "))]
-    assert kinds == [["5", "classes"], ["6", "labels"]]
+        assert f"\n{line}" in shown
+    for line in ("topic classification delivery billing 340", "topic 5 classes of texts 274 40 26"):
+        assert line.split() in lines
+    assert "iflytek" not in shown
+    assert "makes tasks of them" in run_ok("--mode", "tasks", *TABLE[:2]).stdout
 
 
 def test_columns_of_a_table_are_trained_with_a_built_in_task(tmp_path, run_ok, small):

@@ -16,6 +16,7 @@ from multitask.runs import Run
 from reports import comparison
 from reports.comparison import Difference, compare, verdicts
 from reports.comparison_tables import as_csv, as_markdown, score_section
+from reports.run_tables import runs_table
 from reports.scores import overall_figures, read_tasks, seeds_of
 from reports.systems import NO_SEED, group_runs
 from tasks import CS224N
@@ -51,6 +52,17 @@ def test_runs_of_tasks_and_seeds_are_one_system(pair):
     assert multi.name == "multitask, sampling annealed"
     assert set(single.cells) == {(task, seed) for task in CS224N for seed in (1, 2, 3)}
     assert single.cells.keys() == multi.cells.keys()
+
+
+def test_runs_are_ranked_among_those_of_the_same_tasks(make_run, tmp_path):
+    scores = {"a": ("sts", 0.9), "b": ("sst", 0.4), "c": ("sst", 0.6), "d": ("sts", 0.95)}
+    for name, (task, value) in scores.items():
+        folder = make_run(name, [task], 0.5)
+        dev = {task: {"pearson" if task == "sts" else "accuracy": value}}
+        write_json(folder / "metrics.json", {"dev": dev})
+    make_run("e", ["sst"], 0.5)
+    rows = runs_table([Run(tmp_path / name) for name in "abcde"], tmp_path).splitlines()[2:-1]
+    assert [row.split(" single ")[0].split()[-1] for row in rows] == [*"cbdae"]
 
 
 def test_scores_are_means_over_seeds_and_overall_ones_of_seeds_with_all_tasks(pair, make_run):
