@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,6 +88,11 @@ class Task:
 def output_loss(loss: Callable[[Outputs, Tensor], Tensor]) -> Loss:
     """Return a loss of the head's outputs in the form of `Task.losses`."""
     return lambda outputs, texts, targets: loss(outputs, targets)
+
+
+def lazy_head(name: str, **options: Any) -> BuildHead:
+    """Return what builds this class of heads.py, a module that imports PyTorch, for a width."""
+    return lambda width: getattr(import_module("tasks.heads"), name)(width, **options)
 
 
 def example_embedding(texts: Sequence[Tensor]) -> Tensor:

@@ -6,16 +6,14 @@ of GLUE and CLUE may also be in its folder `glue`.
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import msgspec
-
 from common.settings import setting
 from tasks import kinds
-from tasks.base import Pair, Task, TaskOptions
+from tasks.base import Pair, Task, TaskOptions, lazy_head
 from tasks.csv_files import Layout
 from tasks.predictions import PredictionFile
 from tasks.readers import (
@@ -72,14 +70,12 @@ class SST(TaskOptions, name="sst"):
     )
 
     def build(self) -> Task:
-        from tasks import heads
-
         stems, text = ("ids-sst", "sst-sentiment"), ("sentence",)
         files = course_files(stems, "sentiment", class_parser(5), text)
-        head = heads.HiddenClassifier if self.head == "hidden" else heads.SoftmaxClassifier
+        chosen = "HiddenClassifier" if self.head == "hidden" else "SoftmaxClassifier"
         output = PredictionFile("sst", "Predicted_Sentiment")
         kind = kinds.classification(5, names=STARS)
-        return Task("sst", kind, files, partial(head, classes=5), output)
+        return Task("sst", kind, files, lazy_head(chosen, classes=5), output)
 
 
 class QQP(PairTask, name="qqp"):
@@ -93,16 +89,14 @@ class QQP(PairTask, name="qqp"):
     )
 
     def build(self) -> Task:
-        from tasks import heads
-
         joint = self.pair == "joint"
         files = course_files(("quora", "quora-paraphrase"), "is_duplicate", class_parser(2))
-        head: Any = partial(heads.PairClassifier, classes=2, difference=self.head == "difference")
-        head = partial(heads.SoftmaxClassifier, classes=2) if joint else head
+        of_two = lazy_head("PairClassifier", classes=2, difference=self.head == "difference")
+        build_head = lazy_head("SoftmaxClassifier", classes=2) if joint else of_two
         kind = kinds.classification(2, names=("different questions", "the same question"))
         column = "Predicted_Is_Paraphrase"
         output = PredictionFile("para", column, lambda value: str(float(value)))
-        return Task("qqp", kind, files, head, output, joint=joint, texts=2)
+        return Task("qqp", kind, files, build_head, output, joint=joint, texts=2)
 
 
 class STS(PairTask, name="sts"):
@@ -120,15 +114,13 @@ class STS(PairTask, name="sts"):
     )
 
     def build(self) -> Task:
-        from tasks import heads
-
         scale, joint = STS_SCALE, self.pair == "joint"
         files = course_files(("sts", "sts-similarity"), "similarity", number_parser(0, scale))
-        hidden, activation = self.head == "hidden", self.activation
-        head: Any = partial(heads.CosineSimilarity, hidden=hidden, activation=activation)
-        head = partial(heads.JointSimilarity if joint else head, scale=scale)
+        given = {"hidden": self.head == "hidden", "activation": self.activation}
+        of_two = lazy_head("CosineSimilarity", scale=scale, **given)
+        build_head = lazy_head("JointSimilarity", scale=scale) if joint else of_two
         output = PredictionFile("sts", "Predicted_Similiary", str, (0, scale))
-        return Task("sts", kinds.similarity(scale), files, head, output, joint=joint, texts=2)
+        return Task("sts", kinds.similarity(scale), files, build_head, output, joint=joint, texts=2)
 
 
 class CFIMDB(TaskOptions, name="cfimdb"):
@@ -149,8 +141,6 @@ class ETPC(TaskOptions, name="etpc"):
     """
 
     def build(self) -> Task:
-        from tasks import heads
-
         numbers = PARAPHRASE_TYPES
 
         def parse(label: str) -> tuple[float, ...] | None:
@@ -170,41 +160,49 @@ class ETPC(TaskOptions, name="etpc"):
             commas=True,
         )
         kind = kinds.multi_label(len(numbers), tuple(f"type {number}" for number in numbers))
-        head = partial(heads.PairClassifier, classes=len(numbers), difference=True)
-        return Task("etpc", kind, split_file(source, shares), head, output, texts=2)
+        build_head = lazy_head("PairClassifier", classes=len(numbers), difference=True)
+        return Task("etpc", kind, split_file(source, shares), build_head, output, texts=2)
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """A row of catalog.toml: files, columns and classes of a data set.
+class CatalogTask(PairTask):
+    """A row of catalog.toml: a data set with its files, columns and classes.
 
     `labels` has the labels of each class in the files, with `|` between spellings; `names` are
     readable names, for labels that are not. `header` names the columns of files without a header
     line. Without `dev`, a tenth of train is dev. `test` is a labelled file, or the share of train
     that is held out for test. Two texts of a row with `joined` are one, such as title and body.
+
+    The head is a softmax layer on the embedding of a text. Pairs are encoded separately, with BEES'
+    head for pairs (`bi`), or as one sequence `[CLS] a [SEP] b [SEP]` with the softmax layer
+    (`joint`).
     """
 
-    train: str
-    texts: tuple[str, ...]
-    label: str
-    labels: tuple[str, ...]
-    dev: str | None = None
-    test: str | float | None = None
-    header: tuple[str, ...] | None = None
-    names: tuple[str, ...] = ()
-    joined: bool = False
-    column: str = "Predicted_Label"
+    train: ClassVar[str]
+    texts: ClassVar[tuple[str, ...]]
+    label: ClassVar[str]
+    labels: ClassVar[tuple[str, ...]]
+    dev: ClassVar[str | None] = None
+    test: ClassVar[str | float | None] = None
+    header: ClassVar[tuple[str, ...] | None] = None
+    names: ClassVar[tuple[str, ...]] = ()
+    joined: ClassVar[bool] = False
+    column: ClassVar[str] = "Predicted_Label"
 
     @property
     def pairs(self) -> bool:
         return len(self.texts) == 2 and not self.joined
 
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """Return readable names of the classes; none if there are only numbers."""
-        if self.names or any(label.isdigit() for label in self.labels):
-            return self.names
-        return tuple(label.replace("_", " ") for label in self.labels)
+    def faults(self) -> Iterator[str]:
+        if self.pair == "joint" and not self.pairs:
+            yield f"pair: joint needs pairs of texts, which {self.name} does not have"
+
+    def build(self) -> Task:
+        names = self.names
+        if not any(label.isdigit() for label in self.labels):  # else there are only numbers
+            names = names or tuple(label.replace("_", " ") for label in self.labels)
+        kind = kinds.classification(len(self.labels), self.dev is not None, names)
+        joint = self.pair == "joint"
+        return softmax_task(self.name, kind, self.source(), self.column, 1 + self.pairs, joint)
 
     def source(self) -> Source:
         whole, share = self.dev is None, self.test if isinstance(self.test, float) else None
@@ -232,57 +230,36 @@ def clean_review(text: str) -> str:
     return " ".join(text.replace("\\n", " ").replace("<br />", " ").split())
 
 
-class CatalogTask(PairTask):
-    """A data set of the catalog, with a softmax layer on the embedding of a text.
-
-    Pairs are encoded separately, with BEES' head for pairs (`bi`), or as one sequence
-    `[CLS] a [SEP] b [SEP]` with the softmax layer (`joint`).
-    """
-
-    row: ClassVar[DataSet]
-
-    def faults(self) -> Iterator[str]:
-        if self.pair == "joint" and not self.row.pairs:
-            yield f"pair: joint needs pairs of texts, which {self.name} does not have"
-
-    def build(self) -> Task:
-        row, joint = self.row, self.pair == "joint"
-        kind = kinds.classification(len(row.labels), row.dev is not None, row.class_names)
-        return softmax_task(self.name, kind, row.source(), row.column, 1 + row.pairs, joint)
-
-
 def softmax_task(
     name: str, kind: kinds.Kind, source: Source, column: str, texts: int = 1, joint: bool = False
 ) -> Task:
     """Return a task with cross-entropy on a softmax layer, or on BEES' head for pairs."""
-    from tasks import heads
-
     classes = len(kind.names)
-    head: Any = partial(heads.SoftmaxClassifier, classes=classes, dropout=DROPOUT)
+    build_head = lazy_head("SoftmaxClassifier", classes=classes, dropout=DROPOUT)
     if texts == 2 and not joint:
-        head = partial(heads.PairClassifier, classes=classes, difference=True)
+        build_head = lazy_head("PairClassifier", classes=classes, difference=True)
     output = PredictionFile(name, column)
-    return Task(name, kind, source, head, output, joint=joint, texts=texts)
+    return Task(name, kind, source, build_head, output, joint=joint, texts=texts)
 
 
-def catalog_task(name: str, row: DataSet) -> type[TaskOptions]:
+def catalog_task(name: str, row: Mapping[str, Any]) -> type[CatalogTask]:
     """Return the class of a row of the catalog."""
-    about = f"{name}: {len(row.labels)} classes of {'pairs of texts' if row.pairs else 'texts'}."
-    return type(name, (CatalogTask,), {"row": row, "__doc__": about}, name=name)
+    given = {key: tuple(one) if isinstance(one, list) else one for key, one in row.items()}
+    return type(name, (CatalogTask,), given, name=name)
 
 
-TABLE: Mapping[str, Mapping[str, object]] = tomllib.loads(
+TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("catalog.toml").read_text("utf-8")
 )
 DATA_SETS = {
-    name: msgspec.convert(row, DataSet) for group in TABLE.values() for name, row in group.items()
+    name: catalog_task(name, row) for group in TABLE.values() for name, row in group.items()
 }
 CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
 # Tasks whose labels say which pairs have the same meaning: the lowest label of those.
 SAME_MEANING = {"qqp": 1, "sts": 4.0}
 TASKS: dict[str, type[TaskOptions]] = {
     **{one.name: one for one in (SST, QQP, STS, CFIMDB)},
-    **{name: catalog_task(name, row) for name, row in DATA_SETS.items()},
+    **DATA_SETS,
     ETPC.name: ETPC,
 }
 TASK_NAMES = tuple(TASKS)

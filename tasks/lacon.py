@@ -7,15 +7,14 @@ with a softmax over the labels instead of sigmoids, as in LaCon's comparison.
 """
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from common.later import F, Tensor, nn, torch
+from common.later import F, Tensor, torch
 from common.settings import Count, NonNegative, NonNegativeInt, Positive, setting
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
-from tasks.base import Task
+from tasks.base import Task, lazy_head
 from tasks.kinds import Outputs
 from tasks.objectives import Objective
 
@@ -59,9 +58,7 @@ class LaCon(Objective, name="lacon"):
         LCL is measured from the lowest value that the batch's labels allow. This changes no
         gradient, but makes the term non-negative, as some combiners require.
         """
-        from tasks.label_heads import FusedAnchors, LabelAnchors
-
-        temperature, anchors = self.label_temperature, FusedAnchors if self.fusion else LabelAnchors
+        temperature = self.label_temperature
 
         def loss(outputs: Outputs, targets: Tensor) -> Tensor:
             instances, labels = outputs
@@ -80,10 +77,13 @@ class LaCon(Objective, name="lacon"):
             unit, labels = (F.normalize(vectors, dim=-1) for vectors in outputs)
             return (unit @ labels.T / temperature).softmax(-1)
 
-        def build_head(width: int) -> nn.Module:
-            return anchors(task.vectors, width, len(task.kind.names), self.projection_layers)
-
         kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
+        build_head = lazy_head(
+            "FusedAnchors" if self.fusion else "LabelAnchors",
+            classes=len(task.kind.names),
+            texts=task.vectors,
+            layers=self.projection_layers,
+        )
         return replace(task, kind=kind, build_head=build_head, losses={}, compares_examples=True)
 
 
@@ -101,11 +101,8 @@ class Projection(Objective, name="projection"):
     projection_layers: Count = setting(3, help=LAYERS_HELP, flag=False)
 
     def of_task(self, task: Task) -> Task:
-        from tasks.label_heads import Projected
-
-        def build_head(width: int) -> nn.Module:
-            return Projected(task.vectors, width, len(task.kind.names), self.projection_layers)
-
+        sizes = {"classes": len(task.kind.names), "texts": task.vectors}
+        build_head = lazy_head("Projected", layers=self.projection_layers, **sizes)
         return replace(task, build_head=build_head, losses={})
 
 
@@ -116,7 +113,6 @@ class LEAM(Objective, name="leam"):
 
     def of_task(self, task: Task) -> Task:
         """Return a task with cross-entropy of the examples and label embeddings (Eq. 8 and 9)."""
-        from tasks.label_heads import JointEmbedding
 
         def loss(outputs: Outputs, targets: Tensor) -> Tensor:
             logits, of_labels = outputs
@@ -127,7 +123,7 @@ class LEAM(Objective, name="leam"):
             return outputs[0].softmax(-1)
 
         kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
-        build_head = partial(JointEmbedding, classes=len(task.kind.names))
+        build_head = lazy_head("JointEmbedding", classes=len(task.kind.names))
         return replace(task, kind=kind, build_head=build_head, losses={})
 
 
@@ -137,9 +133,7 @@ class LSAN(Objective, name="lsan"):
     own_head = single_embedding = True
 
     def of_task(self, task: Task) -> Task:
-        from tasks.label_heads import LabelSpecific
-
-        build_head = partial(LabelSpecific, classes=len(task.kind.names))
+        build_head = lazy_head("LabelSpecific", classes=len(task.kind.names))
         return replace(task, build_head=build_head, losses={})
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from common.settings import short
 from common.text import all_names
-from tasks.base import BuildHead
+from tasks.base import BuildHead, lazy_head
 from tasks.kinds import Kind, classification, multi_label, regression, similarity
 from tasks.predictions import PredictionFile
 from tasks.readers import Parser, class_parser, number_parser, plain, to_number
@@ -141,13 +141,11 @@ def parts(own: "OwnTask") -> tuple[Kind, BuildHead, PredictionFile, Parser]:
     The heads are those of BEES: M4 for a text or a joint pair, M5 for both texts, and M6, or for a
     joint pair a regression, for similarities. Similarities are relative to `low`, but not in files.
     """
-    from tasks import heads
-
-    labels, joint = own.labels, own.pair == "joint"
-    head: Any = heads.HiddenClassifier
+    labels, joint, file = own.labels, own.pair == "joint", partial(PredictionFile, own.name)
+    classes = len(labels) or 1
+    head = lazy_head("HiddenClassifier", classes=classes)
     if len(own.text) == 2 and not joint:
-        head = partial(heads.PairClassifier, difference=True)
-    head, file = partial(head, classes=len(labels) or 1), partial(PredictionFile, own.name)
+        head = lazy_head("PairClassifier", classes=classes, difference=True)
     match own.type:
         case "classification":
             parse = class_parser({label: number for number, label in enumerate(labels)})
@@ -165,9 +163,10 @@ def parts(own: "OwnTask") -> tuple[Kind, BuildHead, PredictionFile, Parser]:
         case _:
             low, high = own.known.values()
             span = high - low
-            head = partial(heads.JointSimilarity, scale=span)
+            head = lazy_head("JointSimilarity", scale=span)
             if not joint:
-                head = partial(heads.CosineSimilarity, scale=span, hidden=True, activation="relu")
+                how = {"hidden": True, "activation": "relu"}
+                head = lazy_head("CosineSimilarity", scale=span, **how)
             output = file("Predicted_Similarity", lambda n: str(np.float32(n + low)), (0, span))
             return similarity(span), head, output, number_parser(low, high, low)
 

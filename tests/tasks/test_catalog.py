@@ -85,7 +85,7 @@ def test_files_of_glue_are_read_with_their_quotes(glue, name, split):
     found = build_task(name).read(glue, split)
     assert found.targets.tolist() == TARGETS[name]
     assert found.ids == [str(row) for row in range(1, len(found) + 1)]
-    assert len(found.texts) == (1 + DATA_SETS[name].pairs)
+    assert len(found.texts) == build_task(name).texts
     assert all(text == text.strip() and text for column in found.texts for text in column)
     first = {"sst2": "it 's a charming \" journey .", "mrpc": 'He said "yes .'}
     assert found.texts[0][0] == first.get(name, found.texts[0][0])
@@ -98,7 +98,7 @@ def test_every_label_of_clue_is_read(name, tmp_path):
     found = task.read(tmp_path, "train")
     assert found.targets.tolist() == list(range(len(declared.labels)))
     assert found.texts[0][1] == "文 1"
-    assert len(found.texts) == (1 + DATA_SETS[name].pairs)
+    assert len(found.texts) == build_task(name).texts
     assert len(task.kind.class_names) == (0 if name == "iflytek" else task.kind.classes)
 
 

@@ -17,7 +17,7 @@ from losses import (
 from minbert.batching import Batch
 from tasks import build_task, data_folder
 from tasks.base import example_embedding
-from tasks.label_heads import ATTENTION_WIDTH, LabelAttention
+from tasks.heads import ATTENTION_WIDTH, LabelAttention
 from tasks.lacon import LEAM, LSAN, LaCon, LaConFusion, lowest_label_centered
 from tasks.objectives import CL, with_objective
 
