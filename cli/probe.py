@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cli.flags import Parser
 from cli.training import add_output, add_table, add_task, config_of
-from tasks import WITH_CLASSES
+from tasks.built_in import WITH_CLASSES
 
 
 def add_flags(parser: Parser) -> None:

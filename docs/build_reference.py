@@ -10,7 +10,7 @@ from common.settings import Settings, choices_of, default_of, hints_of, methods,
 from losses.objectives import PretrainObjective
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import RunSettings
-from tasks import DATA_SETS, TASKS
+from tasks.built_in import DATA_SETS, TASKS
 
 PAGE = Path(__file__).with_name("reference.md")
 BUILT = re.compile(r"(?<=<!-- built -->\n).*(?=<!-- end -->)", re.DOTALL)

@@ -82,7 +82,7 @@ def resampled(one: TaskScores) -> dict[Cell, np.ndarray]:
 
     The samples are the same for all runs (Efron and Tibshirani, 1993, section 13).
     """
-    score, count = METRICS[one.metric].score, len(one.ids)
+    score, count = METRICS[one.metric], len(one.ids)
     draw = np.random.default_rng(crc32(one.task.name.encode()))
     found: dict[Cell, list[float]] = {cell: [] for cell in one.predictions}
     for _ in range(RESAMPLES):

@@ -4,34 +4,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tasks.base import TaskOptions
-from tasks.built_in import (
-    CS224N,
-    DATA_SETS,
-    SAME_MEANING,
-    TASK_NAMES,
-    TASKS,
-    WITH_CLASSES,
-    build_task,
-)
+from tasks.built_in import CS224N, SAME_MEANING, TASK_NAMES, TASKS, build_task
 
-__all__ = [
-    "CS224N",
-    "DATA_SETS",
-    "SAME_MEANING",
-    "TASKS",
-    "TASK_NAMES",
-    "WITH_CLASSES",
-    "TaskOptions",
-    "build_task",
-]
+__all__ = ["CS224N", "SAME_MEANING", "TASKS", "TASK_NAMES", "TaskOptions", "build_task"]
 SAMPLE = "sample"  # the bundled data, as the name of a folder
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """Return each name once: built-in tasks in their usual order, then own tasks as given."""
-    found = dict.fromkeys(names)
-    built_in = [name for name in TASK_NAMES if name in found]
-    return tuple(dict.fromkeys([*built_in, *found]))
+    place = {name: number for number, name in enumerate(TASK_NAMES)}
+    return tuple(sorted(dict.fromkeys(names), key=lambda name: place.get(name, len(place))))
 
 
 def data_folder(data: str) -> Path:

@@ -1,7 +1,5 @@
 """Tasks: source of examples, kind, head, losses, and prediction file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
@@ -58,7 +56,7 @@ class Task:
         names = tuple(self.losses)
         return (self.name,) if len(names) < 2 else tuple(f"{self.name}/{n}" for n in names)
 
-    def in_epoch(self, epoch: int) -> Task:
+    def in_epoch(self, epoch: int) -> "Task":
         """Return the task with the losses of an epoch, counted from 1."""
         if self.loss_switch is None or epoch <= self.loss_switch[0]:
             return self
@@ -80,7 +78,7 @@ class Task:
         values = [loss(outputs, texts, targets) for loss in functions]
         return dict(zip(self.objectives, values, strict=True))
 
-    def scores(self, head: nn.Module, texts: Embeddings) -> Tensor:
+    def scores(self, head: "nn.Module", texts: Embeddings) -> Tensor:
         """Return class probabilities (B, C) or similarities (B,)."""
         return self.kind.scores(head(*texts))
 
@@ -109,7 +107,7 @@ class TaskOptions(Settings):
     def __init_subclass__(cls, *, name: str = "", **more: Any) -> None:
         super().__init_subclass__(name=name, prefix=name and f"{name}_", **more)
 
-    def build(self) -> Task:
+    def build(self) -> "Task":
         """Return the task with these options."""
         raise UserError(f"task {self.name}: expected a method build, found none")
 

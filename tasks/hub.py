@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks import DATA_SETS, build_task
+from tasks.built_in import DATA_SETS, build_task
 from tasks.readers import files_of
 from tasks.tables import DataError
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -56,35 +55,27 @@ def mae(predictions: np.ndarray, targets: np.ndarray) -> float:
     return float(np.mean(np.abs(one - two)))
 
 
-class Metric(NamedTuple):
-    """A function of predictions and targets with values from `worst` to 1; an error is infinite."""
-
-    score: Callable[[np.ndarray, np.ndarray], float]
-    worst: float
-
-
-METRICS: dict[str, Metric] = {
-    "accuracy": Metric(accuracy, 0.0),
-    "f1": Metric(f1, 0.0),
-    "micro_f1": Metric(partial(f1, average="micro"), 0.0),
-    "macro_f1": Metric(partial(f1, average="macro"), 0.0),
-    "matthews": Metric(matthews, -1.0),
-    "pearson": Metric(pearson, -1.0),
-    "spearman": Metric(spearman, -1.0),
-    "mae": Metric(mae, np.inf),
+METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "accuracy": accuracy,
+    "f1": f1,
+    "micro_f1": partial(f1, average="micro"),
+    "macro_f1": partial(f1, average="macro"),
+    "matthews": matthews,
+    "pearson": pearson,
+    "spearman": spearman,
+    "mae": mae,
 }
+WORST = {"matthews": -1.0, "pearson": -1.0, "spearman": -1.0, "mae": np.inf}  # the best is 1
 
 
 def worst_value(metric: str) -> float:
-    """Return the worst value of a metric, infinite for an error; 0 for an unknown name."""
-    return METRICS[metric].worst if metric in METRICS else 0.0
+    """Return the worst value of a metric, infinite for an error."""
+    return WORST.get(metric, 0.0)
 
 
 def metric_function(*names: str) -> Callable[[np.ndarray, np.ndarray], dict[str, float]]:
     """Return a function from predictions and targets to these metrics, by name."""
-    return lambda predictions, targets: {
-        name: METRICS[name].score(predictions, targets) for name in names
-    }
+    return lambda predictions, targets: {n: METRICS[n](predictions, targets) for n in names}
 
 
 OVERALL = "overall"

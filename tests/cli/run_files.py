@@ -9,10 +9,10 @@ import torch
 from safetensors.torch import load_file
 
 import cli
-import tasks.sample
+from tasks import data_folder
 
 ROOT = Path(cli.__file__).parents[1]
-SAMPLE = Path(tasks.sample.__file__).parent
+SAMPLE = data_folder("sample")
 # stem of the prediction file -> task, stem of the data file, label, header
 FILES = {
     "sst": ("sst", "ids-sst", "sentiment", "id \t Predicted_Sentiment "),

@@ -9,7 +9,8 @@ from common.errors import SettingsError
 from common.settings import methods
 from multitask.config_tasks import build_tasks
 from multitask.settings.config import RunConfig
-from tasks import TASK_NAMES, WITH_CLASSES, build_task
+from tasks import TASK_NAMES, build_task
+from tasks.built_in import WITH_CLASSES
 from tasks.objectives import Objective, with_objective
 
 TINY = ("--encoder", "tiny", "--epochs", "1")

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import cli
-import tasks.sample
 from serving import MultiTaskModel, load
+from tasks import data_folder
 
-SAMPLE = Path(tasks.sample.__file__).parent
+SAMPLE = data_folder("sample")
 
 
 @pytest.fixture(scope="session")

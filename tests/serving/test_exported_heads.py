@@ -1,21 +1,20 @@
 """Heads of every kind give the same scores in ONNX."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from tolerances import assert_near, model_terms
 
-import tasks.sample
 from minbert.bi_encoder import BiEncoder
 from multitask import RunConfig, table_tasks, task
 from multitask.config_tasks import build_tasks
 from multitask.model import EncoderWithHeads
 from serving import MultiTaskModel
 from serving.export import export, write
+from tasks import data_folder
 
-OWN = Path(tasks.sample.__file__).parent / "own"
+OWN = data_folder("sample") / "own"
 HOW = "alike=How alike (0-10):type=similarity,low=-2,high=10"
 SAID = ["One guest says", "Another guest says"]
 (ALIKE,) = table_tasks(OWN / "alike.csv", text=SAID, labels=[HOW])

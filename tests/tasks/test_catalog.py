@@ -10,8 +10,7 @@ from sklearn.metrics import matthews_corrcoef
 
 from common.errors import SettingsError
 from minbert.bi_encoder import BiEncoder
-from tasks import DATA_SETS, build_task
-from tasks.built_in import TABLE
+from tasks.built_in import DATA_SETS, TABLE, build_task
 from tasks.data import tokenized
 from tasks.tables import DataError
 

@@ -1,15 +1,13 @@
 """The bundled sample: clean, of the stated size and without a leak."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-import tasks.sample
-from tasks import CS224N, build_task
+from tasks import CS224N, build_task, data_folder
 from tasks.splits import keys
 
-SAMPLE = Path(tasks.sample.__file__).parent
+SAMPLE = data_folder("sample")
 SPLITS = ("train", "dev", "test")
 TRAIN = {"sst": 240, "qqp": 480, "sts": 180}  # Quora the largest, as in the real data
 

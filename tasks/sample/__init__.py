@@ -1,1 +1,0 @@
-"""Small synthetic data for trying the tasks."""
