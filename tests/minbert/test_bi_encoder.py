@@ -1,5 +1,6 @@
-"""Embeddings equal those of sentence-transformers, which opens saved folders."""
+"""Embeddings: those of sentence-transformers, which opens saved folders; windows, threads."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ from common.errors import EncoderError, Notice
 from minbert import BiEncoder, bi_encoder
 from minbert.pooling import POOLINGS
 from minbert.sources import find_folder
+from minbert.threads import in_threads
 
 # One of TEXTS is longer than the limit.
 pytestmark = pytest.mark.filterwarnings("ignore::common.errors.Notice")
@@ -72,8 +74,7 @@ def test_bfloat16_stays_close_and_leaves_the_encoder_as_it_was(bert_original, po
     np.testing.assert_array_equal(model.encode(peer_models.SENTENCES), full)
 
 
-@pytest.mark.parametrize("window", [1, 7, 1000])
-@pytest.mark.parametrize("budget", [1, 100, 10**6])
+@pytest.mark.parametrize(("window", "budget"), [(1, 10**6), (7, 100), (1000, 1), (1000, 10**6)])
 def test_windows_and_batches_do_not_change_the_embeddings(tiny, monkeypatch, window, budget):
     expected = tiny.encode(TEXTS)
     monkeypatch.setattr(bi_encoder, "WINDOW", window)
@@ -172,3 +173,38 @@ def test_truncated_sentences_are_counted_in_one_warning(tiny, monkeypatch):
         warnings.simplefilter("error")
         tiny.encode([whole, "a"])
         tiny.encode([])
+
+
+@pytest.fixture
+def two_cores():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_results_are_in_order_and_threads_have_one_core(two_cores):
+    def run(item):
+        return item, torch.get_num_threads(), threading.get_ident()
+
+    found = list(in_threads(run, range(50), 2))
+    assert [item for item, _, _ in found] == list(range(50))
+    assert {cores for _, cores, _ in found} == {1}
+    assert threading.get_ident() not in {thread for _, _, thread in found}
+    assert list(in_threads(run, [7], 2)) == [(7, 2, threading.get_ident())]
+    assert list(in_threads(run, [7, 8], 1))[1] == (8, 2, threading.get_ident())
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_embeddings_do_not_depend_on_the_threads(tiny, two_cores, precision):
+    texts = [f"sentence {number} " * (number % 17) for number in range(600)]
+    several = tiny.encode(texts, precision)
+    torch.set_num_threads(1)
+    assert np.array_equal(tiny.encode(texts, precision), several)
+
+
+def test_autocast_of_the_caller_does_not_change_embeddings(tiny, two_cores):
+    for texts in (["one text"], [f"sentence {number} " * 20 for number in range(300)]):
+        plain = tiny.encode(texts)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert np.array_equal(tiny.encode(texts), plain)

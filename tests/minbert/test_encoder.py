@@ -12,7 +12,7 @@ from tolerances import gradient_terms, rounding
 from minbert import BiEncoder
 from minbert import linear as kernels
 from minbert.batching import bucketed_batches, pack
-from minbert.config import EncoderConfig
+from minbert.config import EncoderConfig, config_from_transformers, config_to_transformers
 from minbert.encoder import random_encoder
 from minbert.precision import autocast
 from minbert.weights import to_checkpoint
@@ -177,3 +177,19 @@ def test_the_random_start_is_that_of_bert_and_seeded():
             assert (value == 1).all(), name
         else:
             assert value.std().item() == pytest.approx(0.02, rel=0.1), name
+
+
+KEYS = (
+    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "hidden_act"),
+    *("intermediate_size", "max_position_embeddings", "type_vocab_size", "layer_norm_eps"),
+    *("hidden_dropout_prob", "attention_probs_dropout_prob", "pad_token_id"),
+)
+
+
+@pytest.mark.parametrize("name", ["BertConfig", "RobertaConfig"])
+def test_absent_keys_of_a_configuration_have_the_defaults_of_transformers(name):
+    import transformers
+
+    peer = getattr(transformers, name)()
+    written = config_to_transformers(config_from_transformers({"model_type": peer.model_type}))
+    assert {key: written[key] for key in KEYS} == {key: getattr(peer, key) for key in KEYS}

@@ -1,12 +1,12 @@
-"""Linear layers: every product gives float64's results, forward and backward."""
+"""Linear layers: every product gives float64's results, forward and backward; dropout."""
 
 import pytest
 import torch
-import torch.nn.functional as F
 from tolerances import assert_near, assert_near_in_norm
 
 from minbert import linear as kernels
-from minbert.linear import ACTIVATIONS, linear
+from minbert.dropout import Dropout
+from minbert.linear import linear
 from minbert.precision import autocast
 
 SHAPES = [(1, 3, 5), (7, 384, 1152), (300, 64, 48), (2, 1, 1)]
@@ -46,18 +46,6 @@ def test_output_and_gradients_are_those_of_float64(shape):
 
 
 @pytest.mark.numeric
-@pytest.mark.usefixtures("product")
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("graph", [True, False])
-def test_the_activation_is_applied_with_and_without_a_graph(activation, graph):
-    x, weight, bias, _ = case(7, 64, 48)
-    expected = ACTIVATIONS[activation][0](F.linear(x.double(), weight.double(), bias.double()))
-    with torch.set_grad_enabled(graph):
-        found = linear(x, weight, bias, activation)
-    assert_near_in_norm(found, expected, 65)
-
-
-@pytest.mark.numeric
 @needs_onednn
 def test_onednn_computes_only_required_gradients(monkeypatch):
     calls = []
@@ -80,3 +68,22 @@ def test_products_follow_the_weights_inside_an_autocast_of_the_caller(enabled):
             with torch.no_grad():
                 layer.weight += 1
     assert (found[1] - found[0] > 4).all()
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.001, 0.999])
+def test_rate_and_mean_are_those_of_the_rounded_probability(p):
+    torch.manual_seed(3)
+    layer = Dropout(p)
+    x = torch.ones(1000, 997, requires_grad=True)
+    y = layer(x)
+    rate = min(255, max(1, round(256 * p))) / 256
+    assert abs(rate - p) <= 1 / 256
+    n = x.numel()
+    assert abs((y == 0).double().mean().item() - rate) < 5 * (rate * (1 - rate) / n) ** 0.5
+    kept = y[y != 0]
+    assert kept.unique().numel() == 1
+    assert kept[0].item() == pytest.approx(1 / (1 - rate), rel=1e-6)
+    y.sum().backward()
+    assert torch.equal(x.grad, y.detach())
+    assert layer.eval()(x) is x
+    assert Dropout(0.0)(x) is x
