@@ -1,8 +1,11 @@
 """Merging one task's models: votes, averages, greedy selection, and the examples of the scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from common.errors import UserError
 from ensemble import average, majority_vote
 from ensemble.merge import METHODS, first_half, greedy_selection, merge
 from tasks import build_task
@@ -36,6 +39,11 @@ def test_votes_and_averages_are_those_of_the_aligned_rows(pool):
     for split in ("dev", "test"):
         for method in ("vote", "average"):
             found = merge(pool, kind, method, seed=0).splits[split]
+            first = pool[split]["a"]
+            np.testing.assert_array_equal(found.ids, first.ids)
+            assert (found.targets is None) == (split == "test")
+            if split == "dev":
+                np.testing.assert_array_equal(found.targets, first.targets)
             values = np.stack([in_order(table, found.ids) for table in pool[split].values()])
             expected = values.mean(0).argmax(1)
             if method == "vote":
@@ -60,6 +68,22 @@ def test_greedy_selection_reports_on_the_other_half(pool):
     )
     assert right[inside].mean() >= best
     assert sum(found.members["weights"].values()) >= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda t: t.rows(np.arange(59)), "b: expected the examples of a, found others: only one"),
+        (lambda t: replace(t, values=t.values[:, :2]), r"b: expected values \(60, 5\)"),
+        (lambda t: replace(t, targets=t.targets + 1), "b: expected the labels of a"),
+    ],
+)
+def test_models_of_other_examples_shapes_or_labels_are_refused(pool, change, expected):
+    dev = pool["dev"]
+    with pytest.raises(UserError, match=expected):
+        merge({"dev": dev | {"b": change(dev["b"])}}, build_task("sst").kind, "vote", seed=0)
+    with pytest.raises(UserError, match="found others: only one of them has dev"):
+        merge({"dev": dev | {"a": dev["a"].rows(np.arange(59))}}, build_task("sst").kind, "vote", 0)
 
 
 @pytest.mark.parametrize("method", METHODS)

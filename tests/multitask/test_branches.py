@@ -66,17 +66,6 @@ def test_branches_follow_only_the_loss_of_their_task(make_trainer, combiner, mic
         assert_near_in_norm(flat(found[name]), flat(expected), step_terms(trainer))
 
 
-def test_branches_are_saved_beside_the_encoder_and_loaded(make_trainer, tmp_path):
-    trainer, other = make_trainer(**BRANCH), make_trainer("other", **BRANCH, seed=5)
-    with torch.no_grad():
-        for parameter in trainer.model.branches.parameters():
-            parameter.normal_(std=0.1)
-    trainer.model.save(tmp_path / "saved")
-    other.model.load(tmp_path / "saved")
-    for name, value in trainer.model.state_dict().items():
-        assert torch.equal(value, other.model.state_dict()[name])
-
-
 def test_another_run_begins_with_the_branches_of_matching_tasks(base_config, tmp_path, capsys):
     small = BRANCH | {"limit": 12, "epochs": 1, "dev_limit": 8, "combiner": "sum"}
     complete(base_config.changed(**small, tasks=("sst", "sts")), tmp_path / "first")

@@ -1,4 +1,4 @@
-"""Passes that end at leaves: the same gradient with one graph, and with none kept (caching)."""
+"""Losses over a batch: the same gradient in any pieces, of which none keeps its graph."""
 
 from dataclasses import replace
 
@@ -11,12 +11,10 @@ from tolerances import assert_near, assert_near_in_norm
 
 from losses import simcse_loss
 from multitask.loop.step import StepGradient
-from multitask.passes import EncoderPass, random_state, replayed, seed_step
+from multitask.passes import seed_step
 from tasks.kinds import Kind
 
 pytestmark = pytest.mark.numeric
-
-PIECES = {"one graph": [np.arange(8)], "cached": [np.arange(0, 3), np.arange(3, 8)]}
 
 
 TEMPERATURE = 0.05  # of SimCSE
@@ -48,30 +46,6 @@ def use_whole_batches(trainer, micro_batch=None):
     trainer.gradient = StepGradient(
         trainer.model, tasks, trainer.splits, config, trainer.combiner, trainer.processes
     )
-
-
-@pytest.mark.parametrize("kind", PIECES)
-@pytest.mark.parametrize("training", [False, True])
-def test_leaves_and_gradients_are_those_of_plain_passes(make_trainer, kind, training):
-    trainer = make_trainer(only="sts")
-    model, split = trainer.model.train(training), trainer.splits["sts"]["train"]
-    batches = [split.batch(rows) for rows in PIECES[kind]]
-    torch.manual_seed(0)
-    plain = [model.embed(one) for one in batches]
-    leaves = [torch.cat(parts) for parts in zip(*plain, strict=True)]
-    wanted = [torch.randn_like(leaf) for leaf in leaves]
-    torch.autograd.backward(leaves, wanted)
-    expected = encoder_gradient(model)
-    model.zero_grad(set_to_none=True)
-    torch.manual_seed(0)
-    one = EncoderPass(model, batches, 2, "sts")
-    for found, leaf in zip(one.texts, leaves, strict=True):
-        assert found.is_leaf
-        assert_near(found, leaf, step_terms(trainer))
-    for found, gradient in zip(one.texts, wanted, strict=True):
-        found.grad = gradient
-    one.backward()
-    assert_near_in_norm(encoder_gradient(model), expected, step_terms(trainer))
 
 
 @pytest.mark.parametrize("micro_batch", [1, 3, 8])
@@ -121,9 +95,6 @@ def test_dropout_is_replayed_in_the_second_forward_pass(make_trainer):
     assert_near_in_norm(cached, plain, step_terms(trainer), magnified(trainer))
 
 
-CPU = torch.device("cpu")
-
-
 def drawn():
     return F.dropout(torch.ones(50), 0.5)
 
@@ -135,12 +106,3 @@ def test_draws_depend_on_seed_step_and_process_only():
         found.append(drawn())
     assert torch.equal(found[0], found[-1])
     assert not any(torch.equal(found[0], other) for other in found[1:-1])
-
-
-def test_a_replay_draws_the_same_and_leaves_the_generator_where_it_was():
-    state = random_state(CPU)
-    first = drawn()
-    after = random_state(CPU)
-    with replayed(state, CPU):
-        assert torch.equal(drawn(), first)
-    assert torch.equal(random_state(CPU), after)

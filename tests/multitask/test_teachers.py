@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 
 from common.errors import RunError, SettingsError
-from common.files import write_json
 from losses import soft_divergence
 from multitask import RunConfig, train
 from multitask.assembly import soft_targets
@@ -95,12 +94,6 @@ def test_only_tasks_with_a_weight_learn_from_a_teacher(teacher):
     with pytest.raises(SettingsError, match=r"teacher: .*sts.* is not a run of sst"):
         soft_targets(config)
     assert list(soft_targets(config.changed(teacher=(str(sst),)))) == ["sst"]
-
-
-def test_an_ensemble_is_no_teacher(teacher, tmp_path):
-    write_json(tmp_path / "config.json", {"mode": "ensemble", "tasks": ["sst"]})
-    with pytest.raises(RunError, match="expected a run with an encoder, found an ensemble"):
-        soft_targets(student(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["qqp", "sts"])

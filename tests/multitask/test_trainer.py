@@ -1,15 +1,24 @@
-"""The loop: steps counted, rates set, best epoch, resuming, patience."""
+"""The loop: first weights, steps counted, rates, best epoch, patience, sums not finite."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from plain import plain_losses
 
+from common.errors import RunError
+from common.files import read_state
 from minbert import BiEncoder
 from multitask.combiners import Combined, Combiner
+from multitask.loop.evaluation import selection_score
+from multitask.loop.step import StepGradient
 from multitask.loop.telemetry import read_steps, summary
 from multitask.optimizer import AdamW
-from multitask.runs import Run
+from multitask.runs import Run, RunControl
+from multitask.settings.config import RunConfig
+from tasks import build_task
+from tasks.metrics import overall
 
 
 def summarised(trainer):
@@ -138,3 +147,77 @@ def test_a_step_in_bfloat16_sees_the_weights_of_the_step_before(make_trainer):
         trainer.train_step(step)
     during = trainer.model.eval().embed(batch, "sst")[0]
     assert torch.equal(during, trainer.model.embed(batch, "sst")[0])
+
+
+def heads(make_trainer, **changes):
+    model = make_trainer(**changes).model
+    return {name: value.clone() for name, value in model.heads.state_dict().items()}
+
+
+def test_initial_heads_depend_on_seed_and_name(make_trainer):
+    one, again, other = (heads(make_trainer, seed=seed) for seed in (1, 1, 2))
+    single = heads(make_trainer, tasks=("sts",), seed=1, combiner="sum")
+    for name, value in one.items():
+        assert torch.equal(value, again[name])
+        if name.endswith("weight") and not name.startswith("sts.hidden"):  # the identity
+            assert not torch.equal(value, other[name])
+    assert all(torch.equal(value, one[name]) for name, value in single.items())
+
+
+def test_dropout_before_the_pooling_is_a_setting_that_only_training_has(make_trainer):
+    plain, dropped = (
+        make_trainer(f"{share}", dropout=False, pooling_dropout=share) for share in (0.0, 0.5)
+    )
+    batch = plain.splits["sst"]["train"].batch(np.arange(6))
+    expected, found = (trainer.model.train().embed(batch)[0] for trainer in (plain, dropped))
+    assert not torch.allclose(expected, found)
+    assert torch.equal(dropped.model.eval().embed(batch)[0], plain.model.eval().embed(batch)[0])
+    assert RunConfig(tasks=("sst",), preset="bees").pooling_dropout == 0.3
+
+
+METRICS = {
+    "sst": {"accuracy": 0.5, "macro_f1": 0.4},
+    "qqp": {"accuracy": 0.8, "f1": 0.7},
+    "sts": {"pearson": 0.6, "spearman": 0.5},
+}
+TASKS = {name: build_task(name) for name in METRICS}
+
+
+def test_the_selection_score_is_the_overall_score_of_the_trained_tasks():
+    assert selection_score(METRICS, TASKS) == pytest.approx((0.5 + 0.8 + 0.8) / 3)
+    assert overall({"sst": METRICS["sst"]}) == {}
+    assert selection_score(METRICS, {"sts": TASKS["sts"]}) == pytest.approx(0.8)
+    assert selection_score(METRICS, {"sst": TASKS["sst"]}) == pytest.approx(0.5)
+
+
+INF = float("inf")
+
+
+@pytest.mark.parametrize("what", ["loss of sst", "gradient of (sst|qqp|sts)", "gradient of step 3"])
+def test_a_step_that_is_not_finite_ends_the_run(make_trainer, monkeypatch, what):
+    trainer = make_trainer(steps_per_epoch=4, epochs=1, sampling="round-robin")
+    trainer.control = RunControl(checkpoint_every=1)
+    compute, kind = StepGradient.__call__, trainer.tasks["sst"].kind
+
+    def loss(outputs, targets):
+        return kind.loss(outputs, targets) * (INF if trainer.progress.step == 3 else 1.0)
+
+    def gradient(self, batches, measure=False, step=0):
+        result = compute(self, batches, measure, step)
+        if step + 1 == 3:
+            next(p for p in trainer.model.parameters() if p.grad is not None).grad[:] = INF
+        return result
+
+    if what == "loss of sst":
+        poisoned = replace(trainer.tasks["sst"], kind=replace(kind, loss=loss))
+        trainer.gradient.tasks["sst"] = poisoned
+    elif what == "gradient of step 3":
+        monkeypatch.setattr(StepGradient, "__call__", gradient)
+    else:
+        bias = trainer.model.bi_encoder.encoder.embeddings.norm.bias
+        bias.register_hook(lambda found: found * (INF if trainer.progress.step == 3 else 1))
+    line = f"expected a finite {what}, found (inf|nan); train again with a lower --lr, --head-lr"
+    with pytest.raises(RunError, match=line):
+        trainer.fit()
+    newest = Run(trainer.folder).newest("last")
+    assert read_state(newest)["progress"]["step"] == 2
