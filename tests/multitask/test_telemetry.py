@@ -80,6 +80,8 @@ def test_resuming_drops_the_lines_after_the_checkpoint(tmp_path):
     first.close()
     file = tmp_path / "telemetry.jsonl"
     file.write_text(file.read_text()[:-20])  # killed while it wrote the last line
+    with file.open("ab") as damaged:
+        damaged.write(b"\0" * 40 + b"\nnot json\n[1]\n{}\n\xff\n")
     second = Telemetry(tmp_path)
     second.forget_after(4)
     second.step(5, result((9.0, 9.0)), {})
