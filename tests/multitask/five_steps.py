@@ -1,4 +1,4 @@
-"""Five SGD steps without dropout, by one process or by two: five_steps.py FOLDER KIND KIND ..."""
+"""Five SGD steps without dropout, by one process or by two: five_steps.py FOLDER."""
 
 import sys
 from pathlib import Path
@@ -27,14 +27,9 @@ CONFIG = RunConfig(
     limit=16,  # and the last batch of a pass has a single row
     clip=1e6,  # never reached
 )
-
-
-REPRESENTATION = {
-    "combiner": "pcgrad",
-    "tasks": (TwoLosses(),),
-    "batches_per_step": 1,
-    "gradients": "representation",
-}
+ONE = {"mode": "single", "batches_per_step": 1, "combiner": "sum"}
+REPRESENTATION = {"gradients": "representation"}
+CONTRASTIVE = ONE | {"tasks": ("qqp",), "objective": "epo"}
 PRETRAINING = {
     "mode": "pretrain",
     "tasks": ("sts",),
@@ -43,41 +38,25 @@ PRETRAINING = {
     "batches_per_step": None,
     "micro_batch": 2,
 }
-CONTRASTIVE = {
-    "mode": "single",
-    "tasks": ("qqp",),
-    "objective": "epo",
-    "batches_per_step": 1,
-    "combiner": "sum",
-}
-CLASSES = PRETRAINING | {
+CLASSES = {
     "tasks": ("sst",),
     "objective": {"name": "superloss", "projection_head": "linear", "negatives": 4},
     "class_balanced": True,
     "batch_size": 11,
 }
-LABELS = {
-    "mode": "single",
-    "tasks": ("sst",),
-    "objective": "lacon-fusion",
-    "batches_per_step": 1,
-    "combiner": "sum",
-}
 WEIGHTS = {"sst": 1.0, "sts": 3.0}
 CHANGES = {
-    "superloss": CLASSES,
-    "lacon-fusion": LABELS,
+    "superloss": PRETRAINING | CLASSES,
+    "lacon-fusion": ONE | {"tasks": ("sst",), "objective": "lacon-fusion"},
     "contrastive": CONTRASTIVE,
-    "contrastive-representation": CONTRASTIVE | {"gradients": "representation"},
-    "pcgrad-representation": REPRESENTATION,
+    "contrastive-representation": CONTRASTIVE | REPRESENTATION,
+    "pcgrad-representation": ONE | {"tasks": (TwoLosses(),), "combiner": "pcgrad"} | REPRESENTATION,
     "simcse": PRETRAINING,
     "branches": {"combiner": "pcgrad", "branch": "top-1", "micro_batch": 2},
     "smart": {"combiner": "pcgrad", "regularizers": Smart(WEIGHTS)},
-    "smart-projected": {
-        "regularizers": Smart(WEIGHTS, variant="projected"),
-        "micro_batch": 2,
-    },
+    "smart-projected": {"regularizers": Smart(WEIGHTS, variant="projected"), "micro_batch": 2},
 }
+KINDS = (*CHANGES, "sum", "pcgrad", "epo", "famo")
 
 
 def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
@@ -105,12 +84,12 @@ def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
         torch.save(kept, file)
 
 
-def main(folder: str, *kinds: str) -> None:
+def main(folder: str) -> None:
     """One file a kind; all in one go, for starting two processes takes longer than the steps."""
-    for kind in kinds:
+    for kind in KINDS:
         config = CONFIG.changed(**CHANGES.get(kind, {"combiner": kind}))
         take_steps(config, Path(folder) / kind, connected_processes())
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])
