@@ -16,7 +16,7 @@ from common.errors import SettingsError, UserError
 from common.progress import is_main_process
 from common.settings import choices_of, convert, default_of, methods, scalars, takes
 from common.text import suggestion
-from multitask.settings.from_flags import Place, places
+from multitask.settings.from_flags import RUN, Place, places
 from multitask.settings.methods import ROLES
 
 GROUPS = ("data", "tasks", "mixing", "training", "output")
@@ -96,7 +96,8 @@ class Parser(argparse.ArgumentParser):
             more |= SEVERAL if takes(hint, tuple, Mapping) else {}
         if default not in (None, False, (), {}, MISSING) and "(default" not in text:
             text += f" (default: {', '.join(filter(None, (str(default), about.get('source'))))})"
-        self.add(key, place.group, text, about.get("common", False), default=None, **more)
+        group = RUN.get(place.part, place.field).metadata.get("group", "training")
+        self.add(key, group, text, about.get("common", False), default=None, **more)
 
     def given(self, args: argparse.Namespace) -> dict[str, Any]:
         """Return the given settings by the names of their flags."""

@@ -1,11 +1,7 @@
 """The tasks of a configuration: options, protocol, what is held out of train, and objective."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from multitask.settings.config import RunConfig
@@ -13,9 +9,7 @@ from tasks import CS224N, build_task
 from tasks.base import Task
 from tasks.kinds import on_scale
 from tasks.objectives import with_objective, with_smoothing
-from tasks.own_task import FILES
 from tasks.protocols import apply_protocol
-from tasks.readers import Source
 
 
 def build_tasks(config: RunConfig) -> dict[str, Task]:
@@ -41,9 +35,8 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
 
     This function also works for pre-training, for example to read the files of the tasks.
     """
-    course: dict[str, Source] = {name: build_task(name).source for name in CS224N}
-    shared = course if config.drop_leaks == "all" else {}
-    held_out = tuple(shared.values()) if config.drop_leaks else None
+    course = [build_task(name).source for name in CS224N] if config.drop_leaks == "all" else []
+    held_out = tuple(course) if config.drop_leaks else None
     tasks: dict[str, Task] = {}
     for name, options in config.tasks.items():
         task = options.build()
@@ -54,27 +47,3 @@ def plain_tasks(config: RunConfig) -> dict[str, Task]:
         source = apply_protocol(task, config.protocol, config.seed, held_out)
         tasks[name] = replace(task, source=source)
     return tasks
-
-
-TEXT_FILES = ("text", "nli")  # settings of objectives of pre-training
-
-
-def without_paths(config: RunConfig | Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration as JSON for other machines: files and folders without directories.
-
-    An encoder that is not a local folder is a model of the hub and keeps its full name.
-    """
-    content = dict(config.to_json() if isinstance(config, RunConfig) else config)
-    for key in ("data", "init"):
-        if content.get(key):
-            content[key] = Path(content[key]).name
-    if Path(content.get("encoder", "")).expanduser().exists():
-        content["encoder"] = Path(content["encoder"]).name
-    content["teacher"] = [Path(one).name for one in content.get("teacher", ())]
-    if objective := content.get("objective"):
-        names = {key: Path(objective[key]).name for key in TEXT_FILES if objective.get(key)}
-        content["objective"] = {**objective, **names}
-    content["tasks"] = [
-        {**one, **{k: Path(one[k]).name for k in FILES if one.get(k)}} for one in content["tasks"]
-    ]
-    return content

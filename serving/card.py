@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from multitask.config_tasks import without_paths
 from multitask.runs import other_than_defaults
 from multitask.settings.config import RunConfig
 from reports.run_tables import metric_rows
 from reports.tables import markdown_table, shown
 from serving.model import MultiTaskModel
+from tasks.own_task import FILES
 
 USE = {  # by the kind of export
     "sentence-transformers": """from sentence_transformers import SentenceTransformer
@@ -50,6 +50,7 @@ EPOCH = {  # by the setting `keep`
     "best": "The best epoch was chosen on the dev examples whose scores these are.",
     "last": "The weights are those of the last epoch; no epoch was chosen by these scores.",
 }
+PATHS = ("data", "init", "teacher", "encoder", "text", "nli", *FILES)  # settings
 ALWAYS = ("mode", "limit", "epochs", "batch_size", "seed")
 # Settings that are shown in other places, or that only concern the machine.
 ELSEWHERE = ("tasks", "data", "encoder", "device", "sampling", "combiner", "adamw lr")
@@ -101,7 +102,7 @@ def settings(model: MultiTaskModel) -> list[list[str]]:
     main |= {"longest text": f"{model.model.bi_encoder.tokenizer.max_tokens:,} tokens"}
     others = {
         name: shown(value)
-        for name, value in other_than_defaults(without_paths(config)).items()
+        for name, value in other_than_defaults(without_paths(config.to_json())).items()
         if name not in (*ALWAYS, *ELSEWHERE) and value is not None
     }
     return data(config) + [[n.replace("_", " "), value] for n, value in (main | others).items()]
@@ -120,3 +121,16 @@ def data(config: RunConfig) -> list[list[str]]:
 def scores(metrics: Mapping[str, Any]) -> list[list[str]]:
     """Return one row per task and metric of dev and test, then the overall scores."""
     return metric_rows(metrics["dev"], metrics.get("test", {}))
+
+
+def without_paths(content: Any, key: str = "") -> Any:
+    """Return settings as JSON for other machines: files and folders without directories.
+
+    Other names, such as that of an encoder of the hub, stay.
+    """
+    if isinstance(content, Mapping):
+        return {name: without_paths(one, name) for name, one in content.items()}
+    if isinstance(content, list):
+        return [without_paths(one, key) for one in content]
+    path = Path(content) if key in PATHS and isinstance(content, str) else None
+    return path.absolute().name if path and (path.is_absolute() or path.exists()) else content

@@ -11,9 +11,8 @@ from common.errors import SettingsError, UserError
 from common.files import EXPORTED, atomic_path, complete_folder, write_json
 from common.settings import is_users
 from minbert.config import transformer_config
-from multitask.config_tasks import without_paths
 from multitask.runs import CALIBRATION, Run
-from serving.card import card
+from serving.card import card, without_paths
 from serving.model import MultiTaskModel, load
 
 

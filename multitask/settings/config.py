@@ -1,23 +1,13 @@
 """The configuration of a run: all settings that determine its results."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
-from typing import Any
+from dataclasses import fields
+from typing import Any, Self
 
 from common.errors import SettingsError
-from common.settings import (
-    Settings,
-    build,
-    convert,
-    default_of,
-    hints_of,
-    methods,
-    plain,
-)
+from common.settings import Settings, build, convert, default_of, hints_of, methods, plain
 from common.text import suggestion
 from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
@@ -27,8 +17,6 @@ from tasks import TaskOptions
 from tasks.objectives import ContrastiveEPO, Objective
 from tasks.own_task import OwnTask
 from tasks.own_tasks import complete_task, tasks_by_name
-
-CROSS_ENTROPY: tuple[Any, ...] = (None, "ce", {"name": "ce"})  # no other objective
 
 
 class RunConfig(RunSettings):
@@ -47,15 +35,16 @@ class RunConfig(RunSettings):
         if "tasks" in given:
             given["tasks"] = tasks_by_name(given["tasks"])
         known = {one.name: one for one in fields(RunConfig)}
-        for key in given.keys() - known.keys():
+        for key in given.keys() - known:
             pairs = ((role, m) for role, base in ROLES.items() for m in methods(base).values())
             roles = [role for role, m in pairs if key in hints_of(m) and role != "regularizers"]
             hint = f"; write {roles[0]}: {{{key}: ...}}" if roles else suggestion(key, known)
             raise SettingsError(f"no setting {key!r}{hint}")
         given = with_defaults(given)
         for key, hint in hints_of(RunConfig).items():
-            value = given.get(key, MISSING)
-            object.__setattr__(self, key, checked(key, hint, value, default_of(known[key])))
+            default = default_of(known[key])
+            value = checked(key, hint, given[key], default) if key in given else default
+            object.__setattr__(self, key, value)
         if not self.mode:
             object.__setattr__(self, "mode", mode_of(self.tasks, self.objective))
         if self.teacher and not any(one.learns_from_teacher for one in self.regularizers):
@@ -66,7 +55,7 @@ class RunConfig(RunSettings):
         for fault in faults(self):
             raise SettingsError(fault)
 
-    def changed(self, **settings: Any) -> RunConfig:
+    def changed(self, **settings: Any) -> Self:
         """Return the configuration with other settings; all others keep their values.
 
         A mapping changes settings of the method that is there, unless it names another one. Tasks
@@ -75,7 +64,7 @@ class RunConfig(RunSettings):
         kept = {one.name: getattr(self, one.name) for one in fields(self)}
         if {"tasks", "objective"} & settings.keys():
             del kept["mode"]
-        return RunConfig(**merged(kept, settings))
+        return type(self)(**merged(kept, settings))
 
     @property
     def step_batches(self) -> int:
@@ -112,7 +101,7 @@ class RunConfig(RunSettings):
     @property
     def pretraining_objective(self) -> Any:
         """The objective of pre-training, a `PretrainObjective`; None without one."""
-        return None if isinstance(self.objective, Objective) else self.objective
+        return self.objective if self.pretrains else None
 
     @property
     def balance(self) -> ContrastiveEPO | None:
@@ -122,7 +111,7 @@ class RunConfig(RunSettings):
     @property
     def text_file(self) -> str | None:
         """The file that pre-training reads instead of tasks; None without one."""
-        return self.pretraining_objective.file if self.pretrains and self.objective else None
+        return getattr(self.pretraining_objective, "file", None)
 
     @property
     def own_tasks(self) -> dict[str, OwnTask]:
@@ -196,16 +185,14 @@ def as_mapping(method: Any) -> dict[str, Any]:
 
 def checked(key: str, hint: Any, value: Any, default: Any) -> Any:
     """Return the value of a setting, or its default; raise SettingsError if it is invalid."""
-    if value is MISSING:
-        return default
     if key == "tasks":
         return {name: complete_task(one) for name, one in value.items()}
     if key == "regularizers":
         return tuple(build(key, ROLES[key], one) for one in value)
-    if key in ROLES:
-        if value is None or (key == "objective" and value in CROSS_ENTROPY):
-            return default
-        if isinstance(value, Mapping) and "name" not in value and default is not None:
-            value = {"name": default.name, **value}
-        return build(key, ROLES[key], value)
-    return convert(key, hint, value)
+    if key not in ROLES:
+        return convert(key, hint, value)
+    if value is None or (key == "objective" and value in ("ce", {"name": "ce"})):
+        return default  # cross-entropy is no other objective
+    if isinstance(value, Mapping) and default is not None:
+        value = {"name": default.name, **value}
+    return build(key, ROLES[key], value)

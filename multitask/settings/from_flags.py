@@ -1,13 +1,11 @@
 """Settings by the names of their flags, which are flat."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, fields
 from typing import Any, NamedTuple
 
 from common.errors import SettingsError
-from common.settings import convert, default_of, hints_of, methods, takes
+from common.settings import default_of, hints_of, methods, takes
 from multitask.settings.config import as_mapping
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import RunSettings
@@ -27,19 +25,6 @@ class Place(NamedTuple):
     def hint(self) -> Any:
         """The type of the setting, with its range."""
         return hints_of(self.cls)[self.field.name]
-
-    @property
-    def group(self) -> str:
-        """The group of the setting's flag in the help."""
-        if self.part in ROLES:
-            return str(RUN[self.part].metadata.get("group", "training"))
-        return self.part or str(self.field.metadata.get("group", "training"))
-
-    @property
-    def owner(self) -> str:
-        """What a run needs, so that it has the setting."""
-        what = "task" if self.part == "tasks" else f"--{self.part}"
-        return f"{what} {self.cls.name}"
 
 
 def places() -> dict[str, list[Place]]:
@@ -63,37 +48,34 @@ def nested(
     `base` has settings that these are added to, from which a method is taken if no flag selects
     another. Raise SettingsError for a flag of a method or a task that the run does not have.
     """
-    names, known, found = [*tasks], places(), dict[str, Any]()
+    names, known, parts = [*tasks], places(), dict[str, dict[str, dict[str, Any]]]()
     used: dict[str, Any] = {"": [""], "tasks": names}
     for role in ROLES:
         name = flat.get(role) or as_mapping(base.get(role)).get("name")
         used[role] = [name or getattr(default_of(RUN[role]), "name", "")]
     used["regularizers"] = methods(ROLES["regularizers"])
-    parts: dict[str, dict[str, dict[str, Any]]] = {"tasks": {}, "regularizers": {}}
     for key, value in flat.items():
         its = [one for one in known[key] if one.cls.name in used[one.part]]
         if not its:
-            raise SettingsError(f"{key}: needs {' or '.join(one.owner for one in known[key])}")
-        for part, cls, field in its:
-            chosen = value
-            if key not in ROLES:
-                hint = hints_of(cls)[field.name]
-                chosen = convert(key, hint, by_task(key, hint, value, names))
-            if part in parts:
-                parts[part].setdefault(cls.name, {})[field.name] = chosen
-            elif key in ROLES:
-                found.setdefault(key, {})["name"] = chosen
-            elif part:
-                found.setdefault(part, {"name": cls.name})[field.name] = chosen
-            else:
-                found[key] = chosen
-    if parts["tasks"]:
-        found["tasks"] = {name: parts["tasks"].get(name, {}) for name in names}
-    if parts["regularizers"]:
-        terms = {one.get("name"): one for one in map(as_mapping, base.get("regularizers", ()))}
-        for name, own in parts["regularizers"].items():
+            owners = [
+                f"{'task' if one.part == 'tasks' else f'--{one.part}'} {one.cls.name}"
+                for one in known[key]
+            ]
+            raise SettingsError(f"{key}: needs {' or '.join(owners)}")
+        for one in its:
+            own = parts.setdefault(one.part, {}).setdefault(one.cls.name, {})
+            own[one.field.name] = by_task(key, one.hint, value, names)
+    found = parts.pop("", {"": {}})[""]
+    if (options := parts.pop("tasks", None)) is not None:
+        found["tasks"] = {name: options.get(name, {}) for name in names}
+    if (several := parts.pop("regularizers", None)) is not None:
+        terms = {one["name"]: one for one in map(as_mapping, base.get("regularizers", ()))}
+        for name, own in several.items():
             terms[name] = {"name": name, **terms.get(name, {}), **own}
         found["regularizers"] = [*terms.values()]
+    for role, methods_of_role in parts.items():
+        ((name, own),) = methods_of_role.items()
+        found[role] = {"name": name, **own}
     return found
 
 
@@ -104,11 +86,8 @@ def by_task(key: str, hint: Any, value: Any, tasks: Iterable[str]) -> Any:
     """
     if not (takes(hint, Mapping) and isinstance(value, list)):
         return value
-    if empty := next((text for text in value if text.startswith("=")), None):
-        raise SettingsError(f"{key}: expected a value or TASK=VALUE, found {empty}")
-    pairs = [(name, one) for name, _, one in (text.rpartition("=") for text in value)]
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    found = {name: one for name, _, one in (text.rpartition("=") for text in value)}
+    if len(found) < len(value):
         raise SettingsError(f"{key}: several values for one task")
     if found.keys() == {""}:
         return found[""]

@@ -1,7 +1,5 @@
 """The settings of a run with their defaults and sources."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,6 +38,7 @@ class RunSettings(Settings):
         factory=dict,
         help="tasks with their options: names, mappings or objects; on the command line, --task, "
         "--tasks, --data-file and --TASK-OPTION",
+        group="tasks",
         flag=False,
     )
     data: Name = setting(

@@ -201,7 +201,7 @@ def test_flags_of_users_methods_are_documented_and_checked(own, tmp_path, run_ok
     ("code", "status", "expected"),
     [
         (None, 2, "own.py: expected a Python file"),
-        ("x = 1", 2, "defines no method"),
+        ("x = 1", 2, "--combiner: no method 'a'"),
         (f"{CLASS}name='sum'): pass", 1, "sum is built in"),
         (f"{CLASS}name='a'):\n  size: Nonsense = 2", 1, "NameError"),
     ],

@@ -10,14 +10,12 @@ from plain import built_in
 from two_losses import TwoLosses
 
 from common.errors import SettingsError
-from multitask.config_tasks import build_tasks
 from multitask.optimizer import AdamW
 from multitask.regularizers import Distillation, Smart
 from multitask.run import complete
 from multitask.sampling import Temperature
 from multitask.settings.config import RunConfig
 from multitask.settings.methods import ROLES
-from multitask.settings.rules import objectives_of
 from multitask.settings.run_settings import PRESETS
 from tasks.built_in import SST
 
@@ -64,7 +62,6 @@ TOGETHER = [  # settings with which the run would silently be another one
     ({"objective": "scl", **WITH_LOSS}, "two: its own loss and objective scl exclude"),
     ({"label_smoothing": 0.1, **WITH_LOSS}, "two: its own loss and label_smoothing exclude"),
     ({"label_smoothing": 0.1, "objective": "lacon"}, "label_smoothing and objective lacon"),
-    ({"class_weights": "balanced", "objective": "scl"}, "class_weights and objective scl"),
     ({"objective": "leam"}, "objective leam: needs single texts or pair joint, found qqp"),
     ({"objective": "epo", "combiner": "famo"}, "combiner famo: not with objective epo"),
     ({"branch": "top-0"}, "branch: Expected `str`, such as top-2, found 'top-0'"),
@@ -201,13 +198,6 @@ def test_teachers_bring_distillation_unless_a_regulariser_learns_from_them():
 
     assert weights() == [{"sst": 1.0}]
     assert weights(regularizers=(Distillation(weight=0.5),)) == [{"sst": 0.5}]
-
-
-def test_objectives_are_those_of_the_tasks():
-    for changes in ({}, WITH_LOSS, {"objective": "epo"}):
-        config = RunConfig(**(ALL | changes))
-        built = {name: task.objectives for name, task in build_tasks(config).items()}
-        assert objectives_of(config) == built
 
 
 def test_paths_and_numpy_numbers_are_stored_as_texts_and_numbers():
