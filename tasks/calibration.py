@@ -31,11 +31,8 @@ def temperature_scaled(probabilities: np.ndarray, temperature: float) -> np.ndar
     """
     from scipy.special import softmax
 
-    return np.asarray(softmax(log_of(probabilities) / temperature, axis=1))
-
-
-def log_of(probabilities: np.ndarray) -> np.ndarray:
-    return np.log(np.maximum(np.asarray(probabilities, np.float64), TINY))
+    logs = np.log(np.maximum(probabilities, TINY, dtype=np.float64))
+    return np.asarray(softmax(logs / temperature, axis=1))
 
 
 def fit_temperature(probabilities: np.ndarray, targets: np.ndarray) -> float:
@@ -47,7 +44,7 @@ def fit_temperature(probabilities: np.ndarray, targets: np.ndarray) -> float:
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp
 
-    logs = log_of(probabilities)
+    logs = np.log(np.maximum(probabilities, TINY, dtype=np.float64))
     own = logs[np.arange(len(logs)), targets.astype(np.int64)]
     if (own == logs.max(1)).all():
         return 1.0

@@ -71,7 +71,7 @@ class HeldOutTenth(Protocol, name="held-out"):
 
 
 class DrawingProtocol(Protocol):
-    """A protocol that draws some examples of each class."""
+    """A protocol that draws some examples of each class; `parts` says how many."""
 
     dev_of = "train"
     draws = True
@@ -83,15 +83,14 @@ class DrawingProtocol(Protocol):
 
     def make(self, examples: Examples, split: str, where: str, task: Task, seed: Any) -> Examples:
         """Return the examples of train or dev; raise DataError if a class has too few."""
-        draw, names = np.random.default_rng(seed), task.kind.names
-        labels = range(len(names))
-        classes = [draw.permutation(np.flatnonzero(examples.targets == one)) for one in labels]
+        draw, chosen = np.random.default_rng(seed), []
+        classes = [np.flatnonzero(examples.targets == n) for n in range(len(task.kind.names))]
         several = self.parts([len(rows) for rows in classes])
-        for name, rows, parts in zip(names, classes, several, strict=True):
+        for name, rows, parts in zip(task.kind.names, classes, several, strict=True):
             if len(rows) < (needed := max(part.stop for part in parts.values())):
                 line = f"expected {needed} examples of class {name} for {' and '.join(parts)}"
                 raise DataError(f"{where}: {line}, found {len(rows)}")
-        chosen = [rows[parts[split]] for rows, parts in zip(classes, several, strict=True)]
+            chosen.append(draw.permutation(rows)[parts[split]])
         if not (rows := np.sort(np.concatenate(chosen))).size:
             raise DataError(f"{where}: expected a class with two or more examples, found none")
         found = examples.select(rows)

@@ -107,7 +107,6 @@ def keys(examples: Examples) -> list[frozenset[str]]:
 
 
 def normalised(examples: Examples) -> list[tuple[str, ...]]:
-    """Return the texts of each example, by which it is compared with others."""
     return [tuple(map(normalise_text, texts)) for texts in zip(*examples.texts, strict=True)]
 
 
@@ -116,15 +115,17 @@ def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
 
     Texts are compared as in `without_leaks`.
     """
-    train = splits["train"]
-    rows, known = normalised(train), {split: keys(one) for split, one in splits.items()}
-    parts = [*shared(known, "dev", "train"), *shared(known, "test", "train")]
-    if parts:
-        parts.append("--drop-leaks own leaves them out there")
-    parts += shared(known, "test", "dev")
+    train, known = splits["train"], {split: keys(one) for split, one in splits.items()}
+    cure, parts = "--drop-leaks own leaves them out there", list[str]()
+    for split, other in (("dev", "train"), ("test", "train"), ("test", "dev")):
+        held = {*known.get(other, ())}
+        if count := sum(key in held for key in known.get(split, ())):
+            examples = counted(len(known[split]), f"{split} example")
+            parts.append(f"{count:,} of {examples} also in {other}")
+        parts += [cure] if parts and (split, other) == ("test", "train") else []
     labels: dict[tuple[str, ...], set[str]] = {}
     assert train.targets is not None, "train has labels"
-    for row, target in zip(rows, train.targets, strict=True):
+    for row, target in zip(normalised(train), train.targets, strict=True):
         labels.setdefault(row, set()).add(str(target))
     if twice := sum(len(found) > 1 for found in labels.values()):
         parts.append(f"{counted(twice, 'text')} of train with several labels")
@@ -132,13 +133,6 @@ def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
         yield "; ".join(parts)
     if task.kind.columns is None and task.output is not None:
         yield from other_scales(task.output, {n: one.targets for n, one in splits.items()})
-
-
-def shared(known: Mapping[str, list[frozenset[str]]], split: str, other: str) -> Iterator[str]:
-    """Yield how many examples of a split are also in another one, by the keys of each split."""
-    held = {*known.get(other, ())}
-    if count := sum(key in held for key in known.get(split, ())):
-        yield f"{count:,} of {counted(len(known[split]), f'{split} example')} also in {other}"
 
 
 def other_scales(output: PredictionFile, targets: Mapping[str, Any]) -> Iterator[str]:
@@ -172,11 +166,8 @@ def split_file(source: LabelledFiles, rule: Rule) -> Derived:
         whole, several = source.where(folder, "train"), source.split_column is not None
         held = [one for one in ("dev", "test") if source.where(folder, one) == whole]
         held = [one for one in held if not several or one in source.in_train]
-        return (
-            split_by(examples, rule, whole)[split]
-            if held and split in ("train", *held)
-            else examples
-        )
+        parts = ("train", *held) if held else ()
+        return split_by(examples, rule, whole)[split] if split in parts else examples
 
     return Derived(source, make)
 
