@@ -26,8 +26,7 @@ def add_flags(parser: Parser) -> None:
 
 def main(args: argparse.Namespace, parser: Parser) -> int:
     from reports.tables import text_table
-    from tasks.data import reading_notices
-    from tasks.splits import doubts, existing_files
+    from tasks.splits import doubts, existing_files, reading_notices
 
     if args.data_file:
         file, rows = Path(files_in(args.data_file)["train"]), list[list[str]]()

@@ -10,10 +10,10 @@ from minbert.tokenizer import Tokenizer, truncation
 from multitask.settings.config import RunConfig
 from tasks import data_folder
 from tasks.base import Task
-from tasks.data import Split, reading_notices, tokenized
+from tasks.data import Split, tokenized
 from tasks.kinds import known_rows
 from tasks.readers import limit_of
-from tasks.splits import doubts
+from tasks.splits import doubts, reading_notices
 
 
 def load_splits(

@@ -19,7 +19,6 @@ from tasks.predictions import PredictionFile
 from tasks.readers import (
     LabelledFiles,
     Parser,
-    Source,
     class_parser,
     clean_pair_text,
     clean_sentence,
@@ -129,7 +128,9 @@ class CFIMDB(TaskOptions, name="cfimdb"):
     def build(self) -> Task:
         files = course_files(("ids-cfimdb",), "sentiment", class_parser(2), ("sentence",))
         kind = kinds.classification(2, names=("negative", "positive"))
-        return softmax_task("cfimdb", kind, files, "Predicted_Sentiment")
+        build_head = lazy_head("SoftmaxClassifier", classes=2, dropout=DROPOUT)
+        output = PredictionFile("cfimdb", "Predicted_Sentiment")
+        return Task("cfimdb", kind, files, build_head, output)
 
 
 class ETPC(TaskOptions, name="etpc"):
@@ -197,21 +198,13 @@ class CatalogTask(PairTask):
             yield f"pair: joint needs pairs of texts, which {self.name} does not have"
 
     def build(self) -> Task:
-        names = self.names
-        if not any(label.isdigit() for label in self.labels):  # else there are only numbers
-            names = names or tuple(label.replace("_", " ") for label in self.labels)
-        kind = kinds.classification(len(self.labels), self.dev is not None, names)
-        joint = self.pair == "joint"
-        return softmax_task(self.name, kind, self.source(), self.column, 1 + self.pairs, joint)
-
-    def source(self) -> Source:
         whole, share = self.dev is None, self.test if isinstance(self.test, float) else None
         files = {"train": self.train, "dev": self.dev or self.train}
         if whole:
             files["test"] = self.test if isinstance(self.test, str) else self.train
         in_glue = {split: f"glue/{file}" for split, file in files.items()}
         spellings = {s: n for n, label in enumerate(self.labels) for s in label.split("|")}
-        source = LabelledFiles(
+        source: Any = LabelledFiles(
             files=(files,) if whole else (in_glue, files),
             text_columns=self.texts,
             label_columns=(self.label,),
@@ -222,7 +215,17 @@ class CatalogTask(PairTask):
             labelled_test=whole,
             joined=self.joined,
         )
-        return split_file(source, partial(shares, test=share)) if whole else source
+        source = split_file(source, partial(shares, test=share)) if whole else source
+        classes, joint, names = len(self.labels), self.pair == "joint", self.names
+        if not any(label.isdigit() for label in self.labels):  # else there are only numbers
+            names = names or tuple(label.replace("_", " ") for label in self.labels)
+        build_head = lazy_head("SoftmaxClassifier", classes=classes, dropout=DROPOUT)
+        if self.pairs and not joint:
+            build_head = lazy_head("PairClassifier", classes=classes, difference=True)
+        kind = kinds.classification(classes, not whole, names)
+        output = PredictionFile(self.name, self.column)
+        more = {"joint": joint, "texts": 1 + self.pairs}
+        return Task(self.name, kind, source, build_head, output, **more)
 
 
 def clean_review(text: str) -> str:
@@ -230,37 +233,21 @@ def clean_review(text: str) -> str:
     return " ".join(text.replace("\\n", " ").replace("<br />", " ").split())
 
 
-def softmax_task(
-    name: str, kind: kinds.Kind, source: Source, column: str, texts: int = 1, joint: bool = False
-) -> Task:
-    """Return a task with cross-entropy on a softmax layer, or on BEES' head for pairs."""
-    classes = len(kind.names)
-    build_head = lazy_head("SoftmaxClassifier", classes=classes, dropout=DROPOUT)
-    if texts == 2 and not joint:
-        build_head = lazy_head("PairClassifier", classes=classes, difference=True)
-    output = PredictionFile(name, column)
-    return Task(name, kind, source, build_head, output, joint=joint, texts=texts)
-
-
-def catalog_task(name: str, row: Mapping[str, Any]) -> type[CatalogTask]:
-    """Return the class of a row of the catalog."""
-    given = {key: tuple(one) if isinstance(one, list) else one for key, one in row.items()}
-    return type(name, (CatalogTask,), given, name=name)
-
-
 TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("catalog.toml").read_text("utf-8")
 )
-DATA_SETS = {
-    name: catalog_task(name, row) for group in TABLE.values() for name, row in group.items()
-}
+DATA_SETS: dict[str, type[CatalogTask]] = {}
+for group in TABLE.values():
+    for name, row in group.items():
+        given = {key: tuple(one) if isinstance(one, list) else one for key, one in row.items()}
+        DATA_SETS[name] = type(name, (CatalogTask,), given, name=name)
 CS224N = ("sst", "qqp", "sts")  # the tasks of BEES, which are the default
 # Tasks whose labels say which pairs have the same meaning: the lowest label of those.
 SAME_MEANING = {"qqp": 1, "sts": 4.0}
 TASKS: dict[str, type[TaskOptions]] = {
     **{one.name: one for one in (SST, QQP, STS, CFIMDB)},
     **DATA_SETS,
-    ETPC.name: ETPC,
+    "etpc": ETPC,
 }
 TASK_NAMES = tuple(TASKS)
 WITH_CLASSES = tuple(name for name in TASKS if name not in ("sts", "etpc"))

@@ -1,18 +1,16 @@
 """Splits of tasks, tokenised once and ready to be packed into batches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from common.text import all_names, counted
 from minbert.batching import Batch, TokenLists, pack
 from minbert.tokenizer import Tokenizer
 from tasks.base import Task
-from tasks.readers import Examples, files_of
+from tasks.readers import Examples
 
 
 @dataclass(frozen=True)
@@ -55,24 +53,8 @@ Splits = Mapping[str, Mapping[str, Split]]  # by task and split
 def tokenized(task: Task, examples: Examples, tokenizer: Tokenizer) -> Split:
     """Tokenise examples of a task; two views of a text share one list, tokenised once."""
     step = 2 if task.joint else 1
-    columns = [
-        examples.texts[begin : begin + step] for begin in range(0, len(examples.texts), step)
-    ]
+    columns = [examples.texts[n : n + step] for n in range(0, len(examples.texts), step)]
     keys = [tuple(map(id, several)) for several in columns]
     distinct = dict(zip(keys, columns, strict=True))
     tokens = {key: tokenizer(*several) for key, several in distinct.items()}
     return Split(replace(examples, texts=()), tuple(tokens[key] for key in keys))
-
-
-def reading_notices(task: Task, folder: Path, splits: Mapping[str, Examples]) -> Iterator[str]:
-    """Yield what was left out when the splits of a task were read."""
-    for split, examples in splits.items():
-        if leaked := examples.leaked:
-            yield f"{counted(leaked, 'training example')} left out, also in dev or test"
-        if blank := examples.blank_rows:
-            where = task.source.where(folder, split)
-            line = f"{counted(blank, 'row')} without label or text skipped in {where}"
-            if marks := getattr(files_of(task.source), "blank", ()):
-                names = all_names([*map(repr, marks)])
-                line += f"; {names} count{'s' * (len(marks) == 1)} as blank, unless labels= has it"
-            yield line

@@ -60,8 +60,7 @@ def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
     task, origin = build_task(name), ORIGINS[name]
     source, files = files_of(task.source), []
     header, plain = source.layout.header, source.layout.quotes is False
-    style: Any = {"sep": "\t", "lineterminator": "\n", "index": False}
-    style |= {"quoting": csv.QUOTE_NONE} if plain else {}
+    quoting = csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL
     names = dict(enumerate(DATA_SETS[name].labels)) if name in DATA_SETS else {}
     with TemporaryDirectory() as aside:
         for split, rows in splits.items():
@@ -76,7 +75,8 @@ def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
                 labels = rows[origin["label"]]
                 found[column] = [names.get(n, f"class {n}") if names else n for n in labels]
             columns = [*found][source.id_column is None :] if header is True else header
-            pandas.DataFrame(found, columns=columns).to_csv(file, header=header is True, **style)
+            frame = pandas.DataFrame(found, columns=columns)
+            frame.to_csv(file, sep="\t", header=header is True, index=False, quoting=quoting)
             task.read(Path(aside), split)
             files.append(folder / file.relative_to(aside))
         shutil.copytree(aside, folder, dirs_exist_ok=True)

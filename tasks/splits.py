@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from common.text import counted
+from common.text import all_names, counted
 from tasks.base import Task
 from tasks.kinds import known_rows
 from tasks.predictions import PredictionFile
-from tasks.readers import Examples, LabelledFiles, Limit, Source
+from tasks.readers import Examples, LabelledFiles, Limit, Source, files_of
 from tasks.tables import DataError
 
 FEW = 10  # smallest number of examples whose scale is compared
@@ -108,6 +108,20 @@ def keys(examples: Examples) -> list[frozenset[str]]:
 
 def normalised(examples: Examples) -> list[tuple[str, ...]]:
     return [tuple(map(normalise_text, texts)) for texts in zip(*examples.texts, strict=True)]
+
+
+def reading_notices(task: Task, folder: Path, splits: Mapping[str, Examples]) -> Iterator[str]:
+    """Yield what was left out when the splits of a task were read."""
+    for split, examples in splits.items():
+        if examples.leaked:
+            yield f"{counted(examples.leaked, 'training example')} left out, also in dev or test"
+        if blank := examples.blank_rows:
+            where = task.source.where(folder, split)
+            line = f"{counted(blank, 'row')} without label or text skipped in {where}"
+            if marks := [*map(repr, getattr(files_of(task.source), "blank", ()))]:
+                count = "counts" if len(marks) == 1 else "count"
+                line += f"; {all_names(marks)} {count} as blank, unless labels= has it"
+            yield line
 
 
 def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
