@@ -138,8 +138,7 @@ class OwnTask(TaskOptions, Layout):
 
     def cells(self, table: Table) -> list[tuple[int, str]]:
         """Return (line, cell) of the labels in a table that are not blank."""
-        lists = dict.fromkeys(self.label, self.mark) if self.type == "multi-label" else {}
-        rows = table.fields(self.label, lists)
+        rows = table.fields(self.label, self.label if self.type == "multi-label" else (), self.mark)
         none = {"", *map(plain, self.blank)}
         cells = [(line, cell.strip()) for line, row in rows for cell in row.values()]
         return [(line, cell) for line, cell in cells if plain(cell) not in none]
@@ -165,6 +164,8 @@ class OwnTask(TaskOptions, Layout):
             what = "classes" if self.type == "classification" else "labels"
             what = f"{len(self.labels)} {what}: {first_names(self.labels, 10)}"
         yield f"{self.type} of {texts}, label {columns}: {what}"
+        if self.blank:
+            yield f"{first_names([*map(repr, self.blank)])} means no label, unless labels= has it"
         if self.split:
             yield f"train, dev and test are named in column {self.split!r}"
         if self.low == -1 and (self.high or 0) > 1:
@@ -174,13 +175,14 @@ class OwnTask(TaskOptions, Layout):
 
     def build(self) -> Task:
         kind, head, output, parse = parts(self)
+        none = {*map(plain, self.blank)}
         files = LabelledFiles(
             # Relative to the working directory, not to --data.
             files=({split: str(Path(file).absolute()) for split, file in self.files.items()},),
             text_columns=self.text,
             label_columns=self.label,
-            separator=self.mark if self.type == "multi-label" and len(self.label) == 1 else None,
-            parse_label=parse,
+            separator=self.mark if self.type == "multi-label" and len(self.label) == 1 else "",
+            parse_label=lambda cell: None if plain(cell) in none else parse(cell),
             clean_text=str.strip,
             id_column=self.id,
             layout=self,
@@ -189,7 +191,6 @@ class OwnTask(TaskOptions, Layout):
             labelled_test=bool(self.test_labels) or self.test is None,
             lower_ids=False,
             skip_blank_texts=True,
-            blank=self.blank,
         )
         rule = partial(by_hash, test=self.test is None)
         source = split_file(files, rule) if self.dev is None else files

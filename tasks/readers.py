@@ -9,9 +9,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from common.text import first_names
+from common.text import all_names, first_names
 from tasks.csv_files import Layout
-from tasks.tables import DataError, read_table, split_of
+from tasks.tables import SPLITS, DataError, read_table
 
 Label = float | tuple[float, ...]  # a class, a number, or 0 or 1 for each of several labels
 Parser = Callable[[str], Any]  # of a cell -> Label, or None for no label
@@ -170,9 +170,9 @@ class LabelledFiles:
     split; `in_train` are splits whose rows have the name of train.
 
     `parse_label` reads a label: whole numbers are classes; rows without a label are skipped, but
-    for those of a test file. Cells of `blank` count as blank. With several `label_columns`, each
-    has one of several labels. With a `separator`, a label in JSON or Parquet may also be a list.
-    `joined` makes one text of those of a row.
+    for those of a test file. With several `label_columns`, each has one of several labels. With a
+    `separator`, a label in JSON or Parquet may also be a list. `joined` makes one text of those of
+    a row.
     """
 
     files: tuple[Mapping[str, str], ...]
@@ -187,9 +187,8 @@ class LabelledFiles:
     labelled_test: bool = False
     lower_ids: bool = True
     skip_blank_texts: bool = False  # like blank labels, in a file with labels
-    separator: str | None = None
+    separator: str = ""
     joined: bool = False
-    blank: tuple[str, ...] = ()
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -201,16 +200,20 @@ class LabelledFiles:
         alone = split == "test" and (self.split_column is not None or str(path) not in others)
         labels = self.label_columns if labelled else ()
         every = (self.id_column, self.split_column, *self.text_columns, *labels)
-        lists = dict.fromkeys(labels, self.separator) if self.separator else {}
-        table = read_table(path, self.layout).fields([*filter(None, every)], lists)
+        lists = labels if self.separator else ()
+        table = read_table(path, self.layout).fields([*filter(None, every)], lists, self.separator)
         named = "train" if split in self.in_train else split
         lines: dict[str, int] = {}  # id -> line
         examples: list[tuple[str, Label | None, list[str]]] = []  # id, target, texts
         blank = 0
         for number, (line, row) in enumerate(table, 1):
             try:
-                if self.split_column and split_of(row[self.split_column]) != named:
-                    continue
+                if self.split_column:
+                    cell = row[self.split_column].strip().lower()
+                    if cell not in SPLITS:
+                        raise ValueError(f"expected {all_names([*SPLITS], 'or')}, found {cell!r}")
+                    if SPLITS[cell] != named:
+                        continue
                 found = row[self.id_column] if self.id_column else str(number)
                 identity = self.identity(found.strip(), line, lines)
                 target = self.target({name: row[name].strip() for name in labels})
@@ -251,10 +254,9 @@ class LabelledFiles:
     def target(self, cells: Mapping[str, str]) -> Label | None:
         """Return the label in the cells of a row, None if one has none; raise ValueError."""
         found: list[Any] = []
-        none = {plain(one) for one in self.blank}
         for name, cell in cells.items():
             try:
-                found.append(None if plain(cell) in none else self.parse_label(cell))
+                found.append(self.parse_label(cell))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}, found {cell!r}") from error
         if None in found or not found:

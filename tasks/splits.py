@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from common.text import all_names, counted
+from common.text import counted
 from tasks.base import Task
 from tasks.kinds import known_rows
 from tasks.predictions import PredictionFile
-from tasks.readers import Examples, LabelledFiles, Limit, Source, files_of
+from tasks.readers import Examples, LabelledFiles, Limit, Source
 from tasks.tables import DataError
 
 FEW = 10  # smallest number of examples whose scale is compared
@@ -117,11 +117,7 @@ def reading_notices(task: Task, folder: Path, splits: Mapping[str, Examples]) ->
             yield f"{counted(examples.leaked, 'training example')} left out, also in dev or test"
         if blank := examples.blank_rows:
             where = task.source.where(folder, split)
-            line = f"{counted(blank, 'row')} without label or text skipped in {where}"
-            if marks := [*map(repr, getattr(files_of(task.source), "blank", ()))]:
-                count = "counts" if len(marks) == 1 else "count"
-                line += f"; {all_names(marks)} {count} as blank, unless labels= has it"
-            yield line
+            yield f"{counted(blank, 'row')} without label or text skipped in {where}"
 
 
 def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common.errors import Notice, UserError
-from common.text import all_names
 from tasks.csv_files import Layout, Rows, csv_rows
 
 JSON, PARQUET = (".json", ".jsonl"), ".parquet"
@@ -49,19 +48,19 @@ class Table(NamedTuple):
     delimiter: str = ""
 
     def fields(
-        self, needed: Sequence[str], lists: Mapping[str, str] | None = None
+        self, needed: Sequence[str], lists: Sequence[str] = (), separator: str = ""
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield (line number, fields of the `needed` columns as text) of each row.
 
-        A field of the columns `lists` may be a list, which is joined by the column's separator.
-        Raise DataError for a column that is not there or there twice, and for other values.
+        A field of the columns `lists` may be a list, which the separator joins. Raise DataError for
+        a column that is not there or there twice, and for other values.
         """
         self.check(needed)
-        separators = lists or {}
-        numbers = {one for one in needed if separators.get(one) != "," and self.has_commas(one)}
+        plain = [one for one in needed if separator != "," or one not in lists]
+        numbers = [*filter(self.has_commas, plain)]
         for line, row in self.rows:
             try:
-                found = {name: field(row, name, separators.get(name)) for name in needed}
+                found = {n: field(row, n, separator if n in lists else "") for n in needed}
             except ValueError as error:
                 raise DataError(f"{self.path}, line {line}: {error}") from error
             for name in numbers:
@@ -161,14 +160,12 @@ def json_rows(content: str) -> Rows:
             if "\\ud" in text or "\\uD" in text:  # half of a surrogate pair is no text
                 found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
-            place = line + getattr(error, "lineno", 1) - 1
-            wrong = getattr(error, "msg", error)
+            place, wrong = line + getattr(error, "lineno", 1) - 1, getattr(error, "msg", error)
             raise ValueError(f"line {place}: expected JSON, found: {wrong}") from error
         rows += enumerate(found if array else [found], line)
     for line, row in rows:
         if not isinstance(row, dict):
-            expected = f"expected a JSON object, found {type(row).__name__}"
-            raise ValueError(f"line {line}: {expected}")
+            raise ValueError(f"line {line}: expected a JSON object, found {type(row).__name__}")
     return rows
 
 
@@ -192,19 +189,17 @@ def read_parquet(path: Path) -> Table:
     return Table(path, table.column_names, rows)
 
 
-def field(row: Mapping[str, Any], name: str, separator: str | None = None) -> str:
+def field(row: Mapping[str, Any], name: str, separator: str = "") -> str:
     """Return a value as text, a list only with a separator; raise ValueError for other types."""
     value = row.get(name)
-    if separator and isinstance(value, list):
-        parts = [to_text(one) for one in value]
-        for one in parts:
-            if not isinstance(one, str) or not one or separator in one:
-                raise ValueError(f"expected labels without {separator!r}, not blank, found {one!r}")
-        return separator.join(parts)
-    text = to_text(value)
-    if not isinstance(text, str):
-        raise ValueError(f"expected text or a number in {name!r}, found {value!r:.60}")
-    return text
+    several = separator and isinstance(value, list)
+    parts = [to_text(one) for one in (value if several else [value])]
+    for one in parts:
+        if not isinstance(one, str):
+            raise ValueError(f"expected text or a number in {name!r}, found {value!r:.60}")
+        if several and (not one or separator in one):
+            raise ValueError(f"expected labels without {separator!r}, not blank, found {one!r}")
+    return separator.join(parts)
 
 
 def to_text(value: Any) -> Any:
@@ -221,13 +216,6 @@ def to_text(value: Any) -> Any:
     ):
         value = int(value)
     return str(value) if isinstance(value, int | float | Decimal | date | time) else value
-
-
-def split_of(cell: str) -> str:
-    """Return the split that a cell names; raise ValueError for another word."""
-    if (name := cell.strip().lower()) not in SPLITS:
-        raise ValueError(f"expected {all_names([*SPLITS], 'or')}, found {cell!r}")
-    return SPLITS[name]
 
 
 def shown(value: Any) -> str:
