@@ -22,7 +22,7 @@ from multitask.config_tasks import plain_tasks
 from multitask.settings.config import RunConfig
 from pretrain.objectives import TextObjective
 from tasks import CS224N, SAME_MEANING, SAMPLE, build_task, data_folder
-from tasks.base import Task, output_loss
+from tasks.base import Task
 from tasks.kinds import Kind, Outputs
 from tasks.metrics import pearson, spearman
 from tasks.readers import Examples, limit_of, sample_rows
@@ -112,7 +112,7 @@ def contrastive_tasks(objective: ClassObjective, config: RunConfig) -> dict[str,
             output=None,
             losses={},
             compares_examples=True,
-            loss_switch=None if later is None else (later[0], output_loss(later[1])),
+            loss_switch=later,
         )
     return found
 

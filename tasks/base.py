@@ -24,12 +24,10 @@ class Task:
     """One task of the shared encoder.
 
     `build_head(H)` returns a module from the embeddings of an example's texts to outputs. `output`
-    is None for a task without prediction files. `losses` are named losses that replace the kind's
-    loss; they take the head's outputs, the texts' embeddings and the targets. `compares_examples`
-    marks losses that compare the examples of a batch: they are not a mean over examples, and a
-    batch is not split. `texts` is the number of texts of an example; `joint` marks pairs that are
-    encoded as one sequence with one embedding; `loss_switch` is a number of epochs and the loss
-    that replaces the task's only loss after them, so that the number of gradients stays the same.
+    is None for a task without prediction files. `losses` are named losses that replace the kind's.
+    `compares_examples` marks losses that compare the examples of a batch, which is then not split.
+    `texts` is the number of texts of an example; `joint` marks pairs that are encoded as one
+    sequence with one embedding; `loss_switch` is a number of epochs and the kind's loss after them.
     `views` says how often the texts of a training example are repeated, for other dropout.
     """
 
@@ -42,7 +40,7 @@ class Task:
     compares_examples: bool = False
     joint: bool = False
     texts: int = 1
-    loss_switch: tuple[int, Loss] | None = None
+    loss_switch: tuple[int, Callable[[Outputs, "Tensor"], "Tensor"]] | None = None
     views: int = 1
 
     @property
@@ -60,7 +58,7 @@ class Task:
         """Return the task with the losses of an epoch, counted from 1."""
         if self.loss_switch is None or epoch <= self.loss_switch[0]:
             return self
-        return replace(self, losses={self.name: self.loss_switch[1]})
+        return replace(self, kind=replace(self.kind, loss=self.loss_switch[1]))
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
         """Return the examples of `train`, `dev` or `test`: all, or `limit` at random.
@@ -74,18 +72,14 @@ class Task:
         self, outputs: Outputs, texts: Embeddings, targets: Tensor
     ) -> dict[str, Tensor]:
         """Return the scalar losses of a batch by objective."""
-        functions = tuple(self.losses.values()) or (output_loss(self.kind.loss),)
-        values = [loss(outputs, texts, targets) for loss in functions]
+        if not self.losses:
+            return {self.name: self.kind.loss(outputs, targets)}
+        values = [loss(outputs, texts, targets) for loss in self.losses.values()]
         return dict(zip(self.objectives, values, strict=True))
 
     def scores(self, head: "nn.Module", texts: Embeddings) -> Tensor:
         """Return class probabilities (B, C) or similarities (B,)."""
         return self.kind.scores(head(*texts))
-
-
-def output_loss(loss: Callable[[Outputs, Tensor], Tensor]) -> Loss:
-    """Return a loss of the head's outputs in the form of `Task.losses`."""
-    return lambda outputs, texts, targets: loss(outputs, targets)
 
 
 def lazy_head(name: str, **options: Any) -> BuildHead:

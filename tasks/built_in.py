@@ -16,14 +16,7 @@ from tasks import kinds
 from tasks.base import Pair, Task, TaskOptions, lazy_head
 from tasks.csv_files import Layout
 from tasks.predictions import PredictionFile
-from tasks.readers import (
-    LabelledFiles,
-    Parser,
-    class_parser,
-    clean_pair_text,
-    clean_sentence,
-    number_parser,
-)
+from tasks.readers import LabelledFiles, Parser, class_parser, clean_pair_text, number_parser
 from tasks.splits import shares, split_file
 
 STARS = ("very negative", "negative", "neutral", "positive", "very positive")
@@ -43,7 +36,7 @@ def course_files(
         text_columns=texts,
         label_columns=(label,),
         parse_label=parse,
-        clean_text=clean_sentence if len(texts) == 1 else clean_pair_text,
+        clean_text=clean_pair_text if len(texts) == 2 else lambda text: text.lower().strip(),
     )
 
 

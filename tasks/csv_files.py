@@ -79,24 +79,16 @@ def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows
         cure = "; --table quotes=no reads quotation marks as characters" if quoted else ""
         expected = f"expected {kind}-separated fields"
         raise ValueError(f"line {line}: {expected}, found: {error}{cure}") from error
-    if layout.quotes is None:
-        check_quotes(alike, breaks, mark, len(columns))
-    return columns, rows, delimiter
-
-
-def check_quotes(alike: Sequence[tuple[int, int]], breaks: int, mark: str, width: int) -> None:
-    """Raise ValueError if quotation marks have probably joined rows, by one cell or by many.
-
-    Each line of such a cell has as many delimiters as a row. Those of a few short cells with
-    commas, and of a file with one column, have them by chance.
-    """
-    most = MOST_JOINED if mark == "," or width == 1 else 0
-    wrong = [line for line, joined in alike if joined * max(1, width - 1) > most]
-    total = sum(joined for _, joined in alike) if width > 1 else 0
-    if wrong or (total > most and 2 * total > breaks):
+    # Each line of such a cell has as many delimiters as a row. Those of a few short cells with
+    # commas, and of a file with one column, have them by chance.
+    most = MOST_JOINED if mark == "," or len(columns) == 1 else 0
+    wrong = [line for line, joined in alike if joined * max(1, len(columns) - 1) > most]
+    total = sum(joined for _, joined in alike) if len(columns) > 1 else 0
+    if layout.quotes is None and (wrong or (total > most and 2 * total > breaks)):
         found = "found quotation marks around several lines that look like rows"
         cure = "--table quotes=no reads the marks as characters, quotes=yes the lines as one cell"
         raise ValueError(f"line {(wrong or alike[0])[0]}: {found}; {cure}")
+    return columns, rows, delimiter
 
 
 def delimiter_of(lines: Sequence[str], ending: str) -> str:

@@ -65,10 +65,6 @@ def known_rows(targets: np.ndarray) -> np.ndarray:
     return known if known.ndim == 1 else np.all(known, axis=1)
 
 
-def unchanged(values: Any) -> Any:
-    return values
-
-
 def classification(classes: int, matthews: bool = False, names: tuple[str, ...] = ()) -> Kind:
     """Return a kind with cross-entropy on logits (B, C), accuracy and F1.
 
@@ -116,8 +112,8 @@ def similarity(scale: float) -> Kind:
     """Return a kind with the squared error of values (B,), from 0 to `scale`, over `scale`^2."""
     return Kind(
         loss=lambda values, targets: F.mse_loss(values / scale, targets / scale),
-        scores=unchanged,
-        predictions=unchanged,
+        scores=lambda values: values,
+        predictions=lambda values: values,
         metrics=metric_function("pearson", "spearman"),
         main_metric="pearson",
         divergence=lambda values, others: squared_difference(values / scale, others / scale),
@@ -148,7 +144,7 @@ def regression(mean: float, deviation: float) -> Kind:
     return Kind(
         loss=lambda outputs, targets: F.mse_loss(outputs.squeeze(-1), (targets - mean) / deviation),
         scores=lambda outputs: outputs.squeeze(-1) * deviation + mean,
-        predictions=unchanged,
+        predictions=lambda values: values,
         metrics=metric_function("pearson", "spearman", "mae"),
         main_metric="pearson",
         divergence=squared_difference,

@@ -77,11 +77,6 @@ def sample_rows(count: int, limit: Limit) -> np.ndarray:
     return np.sort(np.random.default_rng(0).permutation(count)[:most])
 
 
-def clean_sentence(text: str) -> str:
-    """Convert a sentence of SST to lower case and strip it."""
-    return text.lower().strip()
-
-
 def clean_pair_text(text: str) -> str:
     """Convert a text of Quora or STS to lower case, single spaces, and a space before . ? , '"""
     text = text.lower()
@@ -214,8 +209,15 @@ class LabelledFiles:
                         raise ValueError(f"expected {all_names([*SPLITS], 'or')}, found {cell!r}")
                     if SPLITS[cell] != named:
                         continue
-                found = row[self.id_column] if self.id_column else str(number)
-                identity = self.identity(found.strip(), line, lines)
+                found = row[self.id_column].strip() if self.id_column else str(number)
+                identity = found.lower() if self.lower_ids else found
+                if not identity or not identity.isprintable() or " , " in identity:
+                    raise ValueError(
+                        f"expected an id without ' , ' and line breaks, found {found!r}"
+                    )
+                if (first := lines.setdefault(identity, line)) != line:
+                    found = f"found {identity!r} again (first in line {first})"
+                    raise ValueError(f"expected unique ids, {found}")
                 target = self.target({name: row[name].strip() for name in labels})
             except ValueError as error:
                 raise DataError(f"{path}, line {line}: {error}") from error
@@ -238,18 +240,6 @@ class LabelledFiles:
             array = np.array(rows, np.int64 if whole else np.float32)
         by_column = tuple(map(list, zip(*by_row, strict=True)))
         return Examples([*ids], by_column, array, blank).sample(limit)
-
-    def identity(self, found: str, line: int, lines: dict[str, int]) -> str:
-        """Return an id, and note its line.
-
-        Raise ValueError for an id that was there, or that would break the prediction file.
-        """
-        found = found.lower() if self.lower_ids else found
-        if not found or not found.isprintable() or " , " in found:
-            raise ValueError(f"expected an id without ' , ' and line breaks, found {found!r}")
-        if (first := lines.setdefault(found, line)) != line:
-            raise ValueError(f"expected unique ids, found {found!r} again (first in line {first})")
-        return found
 
     def target(self, cells: Mapping[str, str]) -> Label | None:
         """Return the label in the cells of a row, None if one has none; raise ValueError."""
