@@ -113,8 +113,14 @@ class OwnTask(TaskOptions, Layout):
         if self.test_labels is not None and not {None, ()} & {*self.known.values()}:
             return self
         found = self if self.dev or self.test else replace(self, **files_in(self.train))
-        table = read_table(Path(found.train), self)
-        found = found.with_split(table)
+        table, column = read_table(Path(found.train), self), self.split or "split"
+        free = {*table.columns} - {*self.text, *self.label}
+        if self.split or (column in free and not (found.dev or found.test)):
+            names = {row[column].strip().lower() for _, row in table.fields([column])}
+            if self.split or "train" in names:
+                files = {SPLITS.get(name): found.train for name in names}
+                dev, test = found.dev or files.get("dev"), found.test or files.get("test")
+                found = replace(found, split=column, dev=dev, test=test)
         lists = any(isinstance(row.get(one), list) for _, row in table.rows for one in self.label)
         if self.type is None and (lists or len(self.label) > 1 or self.separator is not None):
             found = replace(found, type="multi-label")
@@ -129,10 +135,8 @@ class OwnTask(TaskOptions, Layout):
             found = replace(found, **{**learnt(found, cells), **given})
         except ValueError as error:
             raise DataError(f"{found.train}: {self.name}: {error}") from error
-        test = read_table(Path(found.test), self) if found.test else None
-        labelled = False
-        if test is not None and {*self.label} <= {*test.columns}:
-            none = {plain("-"), plain("-1")} - {*map(plain, found.labels)}
+        labelled, none = False, {plain("-"), plain("-1")} - {*map(plain, found.labels)}
+        if found.test and {*self.label} <= {*(test := read_table(Path(found.test), self)).columns}:
             labelled = any(plain(cell) not in none for _, cell in found.cells(test))
         return replace(found, test_labels=labelled)
 
@@ -142,19 +146,6 @@ class OwnTask(TaskOptions, Layout):
         none = {"", *map(plain, self.blank)}
         cells = [(line, cell.strip()) for line, row in rows for cell in row.values()]
         return [(line, cell) for line, cell in cells if plain(cell) not in none]
-
-    def with_split(self, table: Table) -> Self:
-        """Return the task with the splits that a column of its only file names."""
-        free = {*table.columns} - {*self.text, *self.label}
-        if not self.split and ("split" not in free or self.dev or self.test):
-            return self
-        column = self.split or "split"
-        names = {row[column].strip().lower() for _, row in table.fields([column])}
-        if not self.split and "train" not in names:
-            return self
-        files = {SPLITS.get(name): self.train for name in names}
-        dev, test = self.dev or files.get("dev"), self.test or files.get("test")
-        return replace(self, split=column, dev=dev, test=test)
 
     def lines(self) -> Iterator[str]:
         """Yield what the task predicts from which columns."""

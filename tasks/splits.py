@@ -103,11 +103,8 @@ def existing_files(source: Source, folder: Path) -> dict[str, Path]:
 
 def keys(examples: Examples) -> list[frozenset[str]]:
     """Return the set of normalised texts of each example, which identifies it."""
-    return [*map(frozenset, normalised(examples))]
-
-
-def normalised(examples: Examples) -> list[tuple[str, ...]]:
-    return [tuple(map(normalise_text, texts)) for texts in zip(*examples.texts, strict=True)]
+    rows = zip(*examples.texts, strict=True)
+    return [frozenset(map(normalise_text, texts)) for texts in rows]
 
 
 def reading_notices(task: Task, folder: Path, splits: Mapping[str, Examples]) -> Iterator[str]:
@@ -135,8 +132,8 @@ def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
         parts += [cure] if parts and (split, other) == ("test", "train") else []
     labels: dict[tuple[str, ...], set[str]] = {}
     assert train.targets is not None, "train has labels"
-    for row, target in zip(normalised(train), train.targets, strict=True):
-        labels.setdefault(row, set()).add(str(target))
+    for *texts, target in zip(*train.texts, train.targets, strict=True):
+        labels.setdefault(tuple(map(normalise_text, texts)), set()).add(str(target))
     if twice := sum(len(found) > 1 for found in labels.values()):
         parts.append(f"{counted(twice, 'text')} of train with several labels")
     if parts:
