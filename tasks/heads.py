@@ -96,8 +96,7 @@ class JointSimilarity(nn.Module):
     """Dropout -> hidden -> ReLU -> one number -> sigmoid -> times `scale`: (B, H) -> (B,).
 
     The head of a cross-encoder, on the embedding of both texts in one sequence. A sigmoid keeps
-    the similarity on the scale, as in the CrossEncoder of sentence-transformers. The loss is the
-    squared error of the task's kind, as for a bi-encoder.
+    the similarity on the scale, as in the CrossEncoder of sentence-transformers.
     """
 
     def __init__(self, width: int, scale: float) -> None:

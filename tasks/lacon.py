@@ -14,11 +14,11 @@ from msgspec import Meta
 from common.later import F, Tensor, torch
 from common.settings import Count, NonNegative, NonNegativeInt, Positive, setting
 from losses import instance_centered_loss, label_centered_loss, label_embedding_regularizer
+from losses.lacon import lowest_label_centered
 from tasks.base import Task, lazy_head
 from tasks.kinds import Outputs
 from tasks.objectives import Objective
 
-TERMS = ("icl", "lcl", "ler")
 Term = Literal["icl", "lcl", "ler"]
 LAYERS_HELP = "layers of the objective's own projection head"
 
@@ -43,14 +43,14 @@ class LaCon(Objective, name="lacon"):
         0.5, help="weight of the term ler, which spreads the labels", flag=False
     )
     label_terms: Annotated[tuple[Term, ...], Meta(min_length=1)] = setting(
-        TERMS,
+        ("icl", "lcl", "ler"),
         help="terms of the loss: icl (each example against the labels), lcl (each label against "
         "the examples), ler (spread of the labels)",
         metavar="TERM",
         flag=False,
     )
     projection_layers: NonNegativeInt = setting(3, help=LAYERS_HELP, flag=False)
-    fusion: ClassVar[bool] = False
+    head: ClassVar[str] = "LabelAnchors"
 
     def of_task(self, task: Task) -> Task:
         """Return a task with ICL' + LCL + weight LER (Eq. 7), predicting the nearest label (Eq. 8).
@@ -65,25 +65,20 @@ class LaCon(Objective, name="lacon"):
             given = instances, labels, targets, temperature
             width, most = labels.shape[1], self.label_heads
             heads = next(count for count in range(most, 0, -1) if width % count == 0)
-            lowest = lowest_label_centered(targets, temperature)
             terms = {
                 "icl": instance_centered_loss(*given, heads),
-                "lcl": label_centered_loss(*given) - lowest,
+                "lcl": label_centered_loss(*given) - lowest_label_centered(targets, temperature),
                 "ler": self.label_spread * label_embedding_regularizer(labels),
             }
-            return torch.stack([terms[one] for one in TERMS if one in self.label_terms]).sum()
+            return torch.stack([terms[one] for one in terms if one in self.label_terms]).sum()
 
         def scores(outputs: Outputs) -> Tensor:
             unit, labels = (F.normalize(vectors, dim=-1) for vectors in outputs)
             return (unit @ labels.T / temperature).softmax(-1)
 
         kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
-        build_head = lazy_head(
-            "FusedAnchors" if self.fusion else "LabelAnchors",
-            classes=len(task.kind.names),
-            texts=task.vectors,
-            layers=self.projection_layers,
-        )
+        sizes = {"classes": len(task.kind.names), "texts": task.vectors}
+        build_head = lazy_head(self.head, layers=self.projection_layers, **sizes)
         return replace(task, kind=kind, build_head=build_head, losses={}, compares_examples=True)
 
 
@@ -91,7 +86,7 @@ class LaConFusion(LaCon, name="lacon-fusion"):
     """LaCon with attention to the tokens most similar to a label (Zhang et al., 2022, Eq. 9)."""
 
     trains_only_heads = False
-    fusion = True
+    head = "FusedAnchors"
 
 
 class Projection(Objective, name="projection"):
@@ -119,10 +114,9 @@ class LEAM(Objective, name="leam"):
             own = torch.arange(len(of_labels), device=targets.device)
             return F.cross_entropy(logits, targets) + F.cross_entropy(of_labels, own)
 
-        def scores(outputs: Outputs) -> Tensor:
-            return outputs[0].softmax(-1)
-
-        kind = replace(task.kind, loss=loss, scores=scores, divergence=None)
+        kind = replace(
+            task.kind, loss=loss, scores=lambda outputs: outputs[0].softmax(-1), divergence=None
+        )
         build_head = lazy_head("JointEmbedding", classes=len(task.kind.names))
         return replace(task, kind=kind, build_head=build_head, losses={})
 
@@ -135,16 +129,3 @@ class LSAN(Objective, name="lsan"):
     def of_task(self, task: Task) -> Task:
         build_head = lazy_head("LabelSpecific", classes=len(task.kind.names))
         return replace(task, build_head=build_head, losses={})
-
-
-def lowest_label_centered(targets: Tensor, temperature: float) -> float:
-    """Return a lower bound of LCL for a batch with these labels (B,).
-
-    It has every positive at cosine 1 and every negative at -1:  |A(p)| (log |B(p)| - 2 /
-    temperature), averaged over the labels present.
-    """
-    counts = targets.unique(return_counts=True)[1].double()
-    if len(counts) < 2:
-        return 0.0
-    others = len(targets) - counts
-    return float((counts * (others.log() - 2 / temperature)).mean())

@@ -1,7 +1,4 @@
-"""Objectives that replace the cross-entropy of classification tasks, or change it.
-
-Those with embeddings of labels are in lacon.py.
-"""
+"""Objectives of classification tasks; those with embeddings of labels are in lacon.py."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,8 +17,7 @@ from losses.objectives import TrainingObjective
 from tasks.base import Embeddings, Loss, Task, example_embedding
 from tasks.kinds import Kind, Outputs
 
-# Objectives of a task with separate contrastive terms (SCL-MOO).
-PULL_PUSH = ("cross_entropy", "pull", "push")
+PULL_PUSH = ("cross_entropy", "pull", "push")  # objectives of a task with SCL-MOO's
 SOURCE = "Moukafih et al., 2022, section 4.1"
 Share = Annotated[float, Meta(ge=0, lt=1)]  # below 1, with which no head is trained
 
@@ -45,10 +41,7 @@ class Objective(TrainingObjective):
 
 
 def with_objective(task: Task, objective: Objective) -> Task:
-    """Return the task trained by an objective; a task without classes is unchanged.
-
-    Raise UserError if the objective returns no task, or one of another name.
-    """
+    """Return the task trained by an objective; a task without classes is unchanged."""
     if task.kind.classes is None:
         return task
     found = objective.of_task(task)
@@ -146,8 +139,6 @@ class ContrastiveEPO(WithPullPush, name="epo"):
             yield f"scl_preference: expected a number between 0 and 1 for EPO, found {found}"
 
     def of_task(self, task: Task) -> Task:
-        """Return a task with cross-entropy, pull and push as separate objectives."""
-
         def cross_entropy(outputs: Outputs, texts: Embeddings, targets: Tensor) -> Tensor:
             return (1 - self.weight) * task.kind.loss(outputs, targets)  # also scales the head's
 
@@ -179,10 +170,7 @@ class CL(WithContrast, name="cl"):
 
 
 def with_smoothing(task: Task, share: float) -> Task:
-    """Return a task whose targets are 1 - share plus share / C, elsewhere share / C.
-
-    Szegedy et al. (2016), section 7.
-    """
+    """Return a task with smoothed labels (Szegedy et al., 2016, section 7)."""
     loss = partial(F.cross_entropy, label_smoothing=share)
     return replace(task, kind=replace(task.kind, loss=loss))
 
@@ -190,14 +178,11 @@ def with_smoothing(task: Task, share: float) -> Task:
 def with_class_weights(task: Task, targets: np.ndarray) -> tuple[Task, str]:
     """Return a task whose loss weights its classes, and a line with the weights.
 
-    `targets` (n,) are those of its training examples. The weights are those of King and Zeng
-    (2001), "Logistic Regression in Rare Events Data", and of scikit-learn. The loss is a mean over
-    examples, not over weights as in `F.cross_entropy`, so that the gradient of a batch is the mean
-    of those of its parts. Raise RunError for a task that is not trained by cross-entropy.
+    `targets` (n,) are those of its training examples. The loss is a mean over examples, not over
+    weights as in `F.cross_entropy`, so that the gradient of a batch is the mean of its parts'.
     """
     if task.losses or task.kind.loss is not F.cross_entropy:
-        line = "class_weights needs a task that is trained by cross-entropy"
-        raise RunError(f"{task.name}: {line}")
+        raise RunError(f"{task.name}: class_weights needs a task trained by cross-entropy")
     weights = balanced_weights(task.kind, targets)
 
     def loss(outputs: Outputs, texts: Embeddings, found: Tensor) -> Tensor:
@@ -210,9 +195,9 @@ def with_class_weights(task: Task, targets: np.ndarray) -> tuple[Task, str]:
 
 
 def balanced_weights(kind: Kind, targets: np.ndarray) -> np.ndarray:
-    """Return n / (C n_c) of each class, in float64.
+    """Return n / (C n_c) of each class as scikit-learn does; 1 for a class without examples.
 
-    C counts the classes that have examples. A class without examples has weight 1.
+    King and Zeng (2001), "Logistic Regression in Rare Events Data".
     """
     counts = np.bincount(targets.astype(np.int64), minlength=kind.classes or 0)
     return np.where(counts > 0, len(targets) / (counts > 0).sum() / np.maximum(counts, 1), 1.0)

@@ -16,9 +16,8 @@ from tasks.kinds import Kind
 class Scores:
     """Scores of N examples: `values` (N, C) probabilities or (N,) similarities, float32.
 
-    `targets` (N,) exist for a dev split. `predictions` (N,) exist if they do not follow from the
-    values, as in a vote. `selected_on` (N,) marks the examples by which an ensemble's members were
-    selected; metrics must exclude them.
+    `predictions` (N,) exist if they do not follow from the values, as in a vote. `selected_on` (N,)
+    marks the examples by which an ensemble's members were selected; metrics must exclude them.
     """
 
     ids: np.ndarray
@@ -75,10 +74,7 @@ def write_prediction_file(
     ids: Sequence[str] | np.ndarray,
     predictions: Sequence[float] | np.ndarray,
 ) -> None:
-    """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, exactly as the leaderboard expects.
-
-    A file with `commas` has lines `id,COLUMN` and `ID,VALUE` instead.
-    """
+    """Write `id \\t COLUMN \\n` and rows `ID , VALUE \\n`, exactly as the leaderboard expects."""
     rows = [f"{output.row(i, p)}\n" for i, p in zip(ids, predictions, strict=True)]
     atomic_write_text(path, f"{output.header}\n" + "".join(rows))
 

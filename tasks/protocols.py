@@ -1,7 +1,6 @@
-"""Protocols: which labelled examples are train, dev and test.
+"""Protocols: which labelled examples are train, dev and test, for benchmarks with a hidden test.
 
-Test labels of the usual benchmarks are not public, so the labelled files are split again. The same
-random seed always draws the same training examples; test does not depend on it.
+The same random seed always draws the same training examples; test does not depend on it.
 """
 
 from dataclasses import replace
@@ -27,9 +26,8 @@ class Protocol(Settings, name="files"):
     """The splits of a task's files; other protocols derive theirs from labelled examples of these.
 
     `dev_of` is the split of which dev is made; `keeps_labelled_test`: not if test has labels. One
-    that `draws` examples of each class needs classes. `removes_leaks_first`: texts of dev and test
-    are removed from train before examples are drawn, so that none of these are lost. Elsewhere dev
-    is a part of train, which may repeat texts.
+    that `draws` examples of each class needs classes. `removes_leaks_first`: before examples are
+    drawn, so that none of these are lost. Elsewhere dev is a part of train, which may repeat texts.
     """
 
     dev_of: ClassVar[str | None] = None
@@ -38,10 +36,7 @@ class Protocol(Settings, name="files"):
     removes_leaks_first: ClassVar[bool] = False
 
     def source(self, source: Source, task: Task, seed: int) -> Source:
-        """Return a source of the protocol's splits of a task's files.
-
-        Test is the split test if it has labels, else dev, and left whole if dev is made of another.
-        """
+        """Return a source of the protocol's splits; test is test if it has labels, else dev."""
         labelled = getattr(files_of(task.source), "labelled_test", False)
         if self.dev_of is None or (self.keeps_labelled_test and labelled):
             return source

@@ -54,12 +54,10 @@ class Examples:
 
     def select(self, rows: np.ndarray) -> Self:
         """Return the examples of these rows, in their order."""
-        return replace(
-            self,
-            ids=[self.ids[row] for row in rows],
-            texts=tuple([column[row] for row in rows] for column in self.texts),
-            targets=None if self.targets is None else self.targets[rows],
-        )
+        ids, targets = [self.ids[row] for row in rows], self.targets
+        texts = tuple([column[row] for row in rows] for column in self.texts)
+        targets = None if targets is None else targets[rows]
+        return replace(self, ids=ids, texts=texts, targets=targets)
 
 
 def limit_of(limit: Limits, task: str) -> Limit:

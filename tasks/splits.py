@@ -1,7 +1,4 @@
-"""Train, dev and test derived from a task's files: changed, filtered or split examples.
-
-Protocols, with which users choose a split, are in `protocols.py`.
-"""
+"""Train, dev and test derived from a task's files: changed, filtered or split examples."""
 
 import hashlib
 import re

@@ -14,11 +14,12 @@ from losses import (
     label_embedding_regularizer,
     simcse_loss,
 )
+from losses.lacon import lowest_label_centered
 from minbert.batching import Batch
 from tasks import build_task, data_folder
 from tasks.base import example_embedding
 from tasks.heads import ATTENTION_WIDTH, LabelAttention
-from tasks.lacon import LEAM, LSAN, LaCon, LaConFusion, lowest_label_centered
+from tasks.lacon import LEAM, LSAN, LaCon, LaConFusion
 from tasks.objectives import CL, with_objective
 
 pytestmark = pytest.mark.numeric
