@@ -61,10 +61,7 @@ class Task:
         return replace(self, kind=replace(self.kind, loss=self.loss_switch[1]))
 
     def read(self, folder: Path, split: str, limit: Limit = None) -> Examples:
-        """Return the examples of `train`, `dev` or `test`: all, or `limit` at random.
-
-        Test examples may have no labels.
-        """
+        """Return the examples of `train`, `dev` or `test`: all, or `limit` at random."""
         found = self.source.read(folder, split, limit)
         return replace(found, texts=found.texts * self.views) if split == "train" else found
 

@@ -166,9 +166,8 @@ class CatalogTask(PairTask):
     line. Without `dev`, a tenth of train is dev. `test` is a labelled file, or the share of train
     that is held out for test. Two texts of a row with `joined` are one, such as title and body.
 
-    The head is a softmax layer on the embedding of a text. Pairs are encoded separately, with BEES'
-    head for pairs (`bi`), or as one sequence `[CLS] a [SEP] b [SEP]` with the softmax layer
-    (`joint`).
+    The head is a softmax layer on the embedding of a text, or of a pair that is one sequence
+    (`joint`). That of two sequences (`bi`) is BEES' head for pairs.
     """
 
     train: ClassVar[str]
@@ -185,10 +184,6 @@ class CatalogTask(PairTask):
     @property
     def pairs(self) -> bool:
         return len(self.texts) == 2 and not self.joined
-
-    def faults(self) -> Iterator[str]:
-        if self.pair == "joint" and not self.pairs:
-            yield f"pair: joint needs pairs of texts, which {self.name} does not have"
 
     def build(self) -> Task:
         whole, share = self.dev is None, self.test if isinstance(self.test, float) else None

@@ -1,8 +1,4 @@
-"""Calibration: a temperature of each head, fitted on dev (Guo et al., 2017).
-
-The functions take probabilities (n, C) of classes with targets (n,). SciPy is imported on first
-use.
-"""
+"""Calibration: a temperature of each head of classes, fitted on dev (Guo et al., 2017)."""
 
 from collections.abc import Mapping
 
@@ -25,10 +21,7 @@ def calibrate(
 
 
 def temperature_scaled(probabilities: np.ndarray, temperature: float) -> np.ndarray:
-    """Return softmax(log p / T) of probabilities (n, C), float64 (Guo et al., 2017, Eq. 9).
-
-    This is softmax(z / T) of the logits z, for log p differs from z by a constant per example.
-    """
+    """Return softmax(log p / T) of probabilities (n, C), which is that of logits / T (Eq. 9)."""
     from scipy.special import softmax
 
     logs = np.log(np.maximum(probabilities, TINY, dtype=np.float64))

@@ -92,10 +92,7 @@ def csv_rows(content: str, layout: Layout, ending: str) -> tuple[list[str], Rows
 
 
 def delimiter_of(lines: Sequence[str], ending: str) -> str:
-    """Return the delimiter with which most of the first rows are as wide as the header.
-
-    Without one, or if several are as good, it is the usual one of the ending and the header.
-    """
+    """Return the delimiter with which most rows are as wide as the header, or the usual one."""
     header = next(filter(str.strip, lines), "")
     comma = ending == ".csv" or (ending != ".tsv" and "," in header)
     usual = "," if comma and "\t" not in header else "\t"

@@ -15,10 +15,7 @@ from tasks.readers import Examples
 
 @dataclass(frozen=True)
 class Split:
-    """Examples of one split without their texts, and the tokens of the texts.
-
-    A training split may have `soft` targets beside its labels: scores of a teacher, (n, C) or (n,).
-    """
+    """Examples of one split without texts, their tokens, and perhaps a teacher's scores `soft`."""
 
     examples: Examples
     tokens: tuple[TokenLists, ...]

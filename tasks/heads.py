@@ -112,10 +112,7 @@ class JointSimilarity(nn.Module):
 
 
 def perceptron(texts: int, width: int, layers: int) -> nn.Module:
-    """Return linear layers with ReLU between them, from an example's embedding to `width`.
-
-    That of two texts has three times the width. For 0 layers it is only a change of width, if any.
-    """
+    """Return linear layers with ReLU between them, from an example's embedding to `width`."""
     wide = width if texts == 1 else 3 * width
     if not layers and texts == 1:
         return nn.Identity()
@@ -150,10 +147,7 @@ class LabelAnchors(nn.Module):
 
 
 def label_embeddings(width: int, classes: int) -> nn.Parameter:
-    """Return random embeddings of labels (C, H).
-
-    Adam's steps do not depend on a parameter's size: longer vectors would hardly change direction.
-    """
+    """Return random embeddings of labels (C, H), so short that Adam's steps turn them."""
     return nn.Parameter(torch.randn(classes, width) * DEVIATION)
 
 

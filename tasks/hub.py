@@ -1,7 +1,6 @@
 """Data of the Hugging Face hub as the files of CS224N and GLUE; origins.toml says where it is.
 
-CS224N's own splits of Quora and STS are random; those written here are other random splits of the
-same data, of the same sizes and always the same.
+The random splits of Quora and STS are others than CS224N's, of the same sizes.
 """
 
 import csv
@@ -39,8 +38,7 @@ def fetch(name: str, source: Path | None) -> dict[str, Any]:
             return {split: found[key] for split, key in origin["splits"].items()}
         whole = datasets.concatenate_datasets([*found.values()])
     except Exception as error:  # the library does not catch those of its HTTP clients
-        where = f"{name}: needs {origin['repo']} from the hub, which could not be reached"
-        line = where if source is None else f"{source / name}: cannot be read"
+        line = f"{name}: {origin['repo']} could not be {'read' if source else 'reached'}"
         advice = "--source DIR has a folder per task, the output of datasets' save_to_disk"
         raise DataError(f"{line}; {advice} ({type(error).__name__}: {error})") from error
     order, wanted = np.random.default_rng(0).permutation(len(whole)), sum(origin["sizes"].values())
@@ -52,8 +50,7 @@ def fetch(name: str, source: Path | None) -> dict[str, Any]:
 def write(name: str, splits: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write the files of a task after a check that the task can read them; return their paths.
 
-    They are tab-separated, without quotes if the task's have none. The ids are checksums. White
-    space becomes one space.
+    The ids are checksums. White space becomes one space.
     """
     import pandas
 

@@ -66,10 +66,7 @@ def known_rows(targets: np.ndarray) -> np.ndarray:
 
 
 def classification(classes: int, matthews: bool = False, names: tuple[str, ...] = ()) -> Kind:
-    """Return a kind with cross-entropy on logits (B, C), accuracy and F1.
-
-    F1 is that of class 1 for two classes, else the mean. `matthews` adds Matthews' correlation.
-    """
+    """Return a kind with cross-entropy on logits (B, C), accuracy, F1 and Matthews' correlation."""
     metrics = ["accuracy", "f1" if classes == 2 else "macro_f1"]
     metrics += ["matthews"] if matthews else []
     return Kind(
@@ -122,11 +119,8 @@ def similarity(scale: float) -> Kind:
 
 
 def on_scale(kind: Kind, scale: float) -> Kind:
-    """Return a similarity kind with loss and divergence on another scale than from 0 to 1.
-
-    An error on the scale from 0 to 5 (BEES, Figure 1) weighs 25 times as much beside other tasks.
-    """
-    divergence, factor = kind.divergence, scale**2
+    """Return a similarity kind with loss and divergence on another scale than from 0 to 1."""
+    divergence, factor = kind.divergence, scale**2  # 25 on the scale of BEES, Figure 1
     assert divergence is not None, "similarities have a divergence"
     return replace(
         kind,
@@ -136,10 +130,9 @@ def on_scale(kind: Kind, scale: float) -> Kind:
 
 
 def regression(mean: float, deviation: float) -> Kind:
-    """Return a kind with the squared error of standardised numbers, and their correlations.
+    """Return a kind with the squared error of outputs (B, 1) from (number - mean) / deviation.
 
-    A head's outputs (B, 1) are (number - mean) / deviation; scores, predictions and targets (B,)
-    are on the scale of the task's files.
+    Scores, predictions and targets (B,) are on the scale of the task's files.
     """
     return Kind(
         loss=lambda outputs, targets: F.mse_loss(outputs.squeeze(-1), (targets - mean) / deviation),

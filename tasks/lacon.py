@@ -1,9 +1,6 @@
 """LaCon, which contrasts examples and label embeddings, and LEAM and LSAN, which it compares with.
 
-Zhang, Zhao, Chen and He (2022): "Label Anchored Contrastive Learning for Language Understanding".
-Wang et al. (2018): "Joint Embedding of Words and Labels for Text Classification".
-Xiao et al. (2019): "Label-Specific Document Representation for Multi-Label Text Classification";
-with a softmax over the labels instead of sigmoids, as in LaCon's comparison.
+Here LSAN has a softmax over the labels instead of sigmoids, as in LaCon's comparison.
 """
 
 from dataclasses import replace

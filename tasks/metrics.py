@@ -21,10 +21,7 @@ def f1(predictions: np.ndarray, targets: np.ndarray, average: str = "binary") ->
 
 
 def matthews(predictions: np.ndarray, targets: np.ndarray) -> float:
-    """Return Matthews' correlation of classes, or its mean over several labels (n, C).
-
-    It is 0 if either side has only one class.
-    """
+    """Return Matthews' correlation, or its mean over labels (n, C); 0 if a side has one class."""
     from sklearn.metrics import matthews_corrcoef
 
     if np.ndim(targets) == 2:
@@ -51,8 +48,7 @@ spearman = partial(correlation, "spearmanr")  # of the ranks
 
 def mae(predictions: np.ndarray, targets: np.ndarray) -> float:
     """Return the mean absolute error, on the scale of the targets."""
-    one, two = (np.asarray(values, np.float64) for values in (predictions, targets))
-    return float(np.mean(np.abs(one - two)))
+    return float(np.mean(np.abs(np.subtract(predictions, targets, dtype=np.float64))))
 
 
 METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {

@@ -28,14 +28,10 @@ COMMA = re.compile(r"(?<!\\),")
 def tasks_by_name(given: Any) -> dict[str, Any]:
     """Return the tasks of a configuration by name, as objects or as their keys.
 
-    They are a list of names, objects and mappings with `name`, or a mapping of names to keys. Raise
-    SettingsError for other content.
+    They are a list of names, objects and mappings with `name`, or a mapping of names to keys.
     """
     if isinstance(given, Mapping):
         pairs = [(name, one or {}) for name, one in given.items()]
-        for name, one in pairs:
-            if isinstance(one, Mapping) and one.get("name", name) != name:
-                raise SettingsError(f"tasks: {name} has the name {one['name']}; write the same")
         given = [{**one, "name": n} if isinstance(one, Mapping) else one for n, one in pairs]
     if not isinstance(given, list | tuple):
         raise SettingsError(f"tasks: expected several, such as ['sst'], found {short(given)}")
@@ -102,11 +98,9 @@ def task(
             a task on own files with its keys (`task("mood", train="mood.csv", text="comment",
             label="stars")`); or a list of n texts or n pairs of texts, with `labels`.
         labels: n labels: classes, as texts or whole numbers; numbers, at least one of them a float;
-            or n lists of labels, which may be empty. Floats are similarities of pairs; for texts,
-            the type is inferred as from a file. A missing label, None or NaN, is a blank cell.
+            or n lists of labels. A missing label is None or NaN.
         name: the name of a task from lists.
-        folder: the folder in which lists are stored as a file, named after its checksum, which the
-            run reads.
+        folder: the folder of the file, named after its checksum, in which lists are stored.
         options: options of a built-in task, or the keys of docs/own-data.md. For lists, `classes`
             is the key `labels`: `classes=["low", "high"]`.
     """
@@ -172,14 +166,12 @@ def table_tasks(
 ) -> list[OwnTask]:
     """Tasks for `RunConfig(tasks=...)`, one for each column of labels of a file.
 
-    The rows of a single file are split by a hash: no row or equal text is on two sides. Raise
-    SettingsError or DataError of one line.
+    The rows of a single file are split by a hash: no row or equal text is on two sides.
 
     Args:
         file: a table, or a folder with train.csv and dev.csv or the like.
         text: the column of the texts; two columns for pairs.
-        labels: the columns of labels, such as `"topic"` or `"tags:type=multi-label,separator=;"`,
-            or `"NAME=COLUMN"` to name the task.
+        labels: the columns of labels: `"topic"`, `"tags:type=multi-label"`, `"NAME=COLUMN"`.
         options: further keys of all tasks: `id`, `dev`, `test`, `quotes`.
     """
     columns = [parse_column(one) for one in ([labels] if isinstance(labels, str) else labels)]
@@ -190,11 +182,7 @@ def table_tasks(
 
 
 def parse_column(text: str) -> dict[str, str]:
-    """Return the keys in `COLUMN:key=value,...` or `NAME=COLUMN:...`.
-
-    Without NAME, the name is the column in lower case, without accents, other characters as
-    hyphens.
-    """
+    """Return the keys in `COLUMN:key=value,...` or `NAME=COLUMN:...`; NAME follows from COLUMN."""
     column, *options = OPTIONS.split(text, maxsplit=1)
     name, sign, rest = column.partition("=")
     if sign and NAME.fullmatch(name):

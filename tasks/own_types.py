@@ -136,10 +136,9 @@ def hints(labels: Sequence[str]) -> Iterator[str]:
 
 
 def parts(own: "OwnTask") -> tuple[Kind, BuildHead, PredictionFile, Parser]:
-    """Return the kind, the head, the prediction file and the parser of the labels of a task.
+    """Return the kind, the head (of BEES), the prediction file and the parser of labels of a task.
 
-    The heads are those of BEES: M4 for a text or a joint pair, M5 for both texts, and M6, or for a
-    joint pair a regression, for similarities. Similarities are relative to `low`, but not in files.
+    Similarities are relative to `low`, but not in files.
     """
     labels, joint, file = own.labels, own.pair == "joint", partial(PredictionFile, own.name)
     classes = len(labels) or 1

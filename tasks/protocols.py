@@ -16,9 +16,9 @@ from tasks.readers import Examples, Source, files_of
 from tasks.splits import Derived, deal, split_by, without_leaks
 from tasks.tables import DataError
 
-MAX_DEV = 500  # examples of dev (Moukafih et al., 2022, section 4.1)
+MAX_DEV = 500  # examples of dev (Moukafih et al., 2022, section 4.1, after Gunel et al., 2021)
 HELD_OUT = 0.1  # of the training examples, as dev
-CAPPED_DEV = 0.05  # of the drawn examples, as dev (Zhang et al., 2022)
+CAPPED_DEV = 0.05  # of the drawn examples, as dev (Zhang et al., 2022, section 3.1)
 Parts = dict[str, slice]  # train and dev, of the shuffled examples of a class
 
 
@@ -95,8 +95,7 @@ class DrawingProtocol(Protocol):
 class FewShots(DrawingProtocol, name="few-shot"):
     """--shots training examples in all, half of dev as dev, the rest of dev as test.
 
-    Dev has at most 500 examples (Moukafih et al., 2022, section 4.1, after Gunel et al., 2021). A
-    test split with labels is used as it is.
+    A test split with labels is used as it is.
     """
 
     dev_of = "dev"
@@ -117,10 +116,7 @@ class FewShots(DrawingProtocol, name="few-shot"):
 
 
 class CappedClasses(DrawingProtocol, name="capped"):
-    """At most --shots examples of each class of train, a twentieth of them as dev, dev as test.
-
-    At least one example of a class is dev (Zhang et al., 2022, section 3.1).
-    """
+    """At most --shots examples of each class of train, a twentieth as dev, dev as test (LaCon)."""
 
     def parts(self, sizes: list[int]) -> list[Parts]:
         capped = [min(size, self.shots) for size in sizes]

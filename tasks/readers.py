@@ -24,9 +24,8 @@ Limits = int | float | Mapping[str, int | float] | None  # of every task, or by 
 class Examples:
     """n examples, in the order of their file.
 
-    `texts` holds one list of n strings per text column. `targets` (n, ...) holds int64 classes,
-    float32 scores or other inputs of a task's losses; it is None in a test file without labels, and
-    in one where some are blank, these are -1, or infinite for numbers.
+    `texts` holds one list of n strings per text column. `targets` (n, ...) holds int64 classes or
+    float32 numbers, None in a test file without labels; single blank ones are -1, or infinite.
     `blank_rows` counts the rows skipped for a blank label or text, `leaked` those removed because
     they are also in dev or test. `drawn_from` counts the examples before a limit.
     """
@@ -66,10 +65,9 @@ def limit_of(limit: Limits, task: str) -> Limit:
 
 
 def sample_rows(count: int, limit: Limit) -> np.ndarray:
-    """Return sorted positions of `limit` of `count` examples, drawn at random; all for None.
+    """Return sorted positions of `limit` of `count` examples; all for None.
 
-    A share has at least one. They do not depend on a run's random seed. The first ones would not
-    do: SST's files are sorted.
+    They are drawn at random, always the same ones: the first would not do, as SST's are sorted.
     """
     most = max(1, round(limit * count)) if isinstance(limit, float) else limit
     return np.sort(np.random.default_rng(0).permutation(count)[:most])
@@ -94,9 +92,9 @@ def class_parser(spellings: Mapping[str, int | None] | int) -> Parser:
     meant: dict[Decimal | str, set[int | None]] = {}
     for one, number in classes.items():
         meant.setdefault(plain(one), set()).add(number)
-    sure = {key: numbers.pop() for key, numbers in meant.items() if len(numbers) == 1}
-    none: list[Decimal | str] = ["", "-", *([Decimal(-1)] if Decimal(0) in meant else [])]
-    known = dict.fromkeys(none) | sure
+    known: dict[Decimal | str, int | None] = dict.fromkeys(("", "-"))
+    known |= {Decimal(-1): None} if Decimal(0) in meant else {}
+    known |= {key: numbers.pop() for key, numbers in meant.items() if len(numbers) == 1}
 
     def parse(cell: str) -> int | None:
         if cell in classes:
@@ -115,10 +113,7 @@ def plain(cell: str) -> Decimal | str:
 
 
 def number_parser(low: float = -LARGEST, high: float = LARGEST, origin: float = 0.0) -> Parser:
-    """Return a parser of numbers from `low` to `high`, relative to `origin`.
-
-    A blank cell is no label, nor is -1 on a scale from 0 or more.
-    """
+    """Return a parser of numbers, relative to `origin`; -1 is no label on a scale from 0 on."""
 
     def parse(cell: str) -> float | None:
         value = to_number(cell)
@@ -143,9 +138,8 @@ def to_number(label: str) -> float | None:
 class Source(Protocol):
     """A source of a task's examples.
 
-    `splits` are the available ones of train, dev and test. `read` returns the examples of one, or
-    raises DataError with file and line. `limit` counts all examples, or those of each task if the
-    texts come from several tasks. `where` returns the file or files of a split.
+    `splits` are the available ones of train, dev and test. `limit` counts all examples, or those of
+    each task if the texts come from several tasks. `where` returns the file or files of a split.
     """
 
     @property
@@ -159,13 +153,11 @@ class LabelledFiles:
     """One file per split, with one or two texts and a label in each row; `test` may have no labels.
 
     `files` are names by split: the first of those whose dev file is in the data folder. Without an
-    `id_column` the row number, from 1, is the id. The `split_column` has the name of each row's
-    split; `in_train` are splits whose rows have the name of train.
-
-    `parse_label` reads a label: whole numbers are classes; rows without a label are skipped, but
-    for those of a test file. With several `label_columns`, each has one of several labels. With a
-    `separator`, a label in JSON or Parquet may also be a list. `joined` makes one text of those of
-    a row.
+    `id_column` the row number, from 1, is the id. The `split_column` names each row's split;
+    `in_train` are splits whose rows are named train. `parse_label` reads a label: whole numbers are
+    classes; rows without one are skipped, but for those of a test file. With several
+    `label_columns`, each has one of several labels. With a `separator`, a label in JSON or Parquet
+    may be a list. `joined` makes one text of those of a row.
     """
 
     files: tuple[Mapping[str, str], ...]

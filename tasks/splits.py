@@ -78,10 +78,9 @@ IGNORED = re.compile("[\u0300-\u036f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def normalise_text(text: str) -> str:
-    """Return the letters, their vowel signs, and the digits of a text in lower case.
+    """Return the letters, vowel signs and digits of a text in lower case, or else its symbols.
 
-    Texts count as equal if these are. Of a text without letters and digits, the symbols are
-    returned, such as emoji, but no punctuation.
+    Texts count as equal if these are.
     """
     text = text.lower()
     found = "".join(filter(str.isalnum, text))
@@ -115,10 +114,7 @@ def reading_notices(task: Task, folder: Path, splits: Mapping[str, Examples]) ->
 
 
 def doubts(task: Task, splits: Mapping[str, Examples]) -> Iterator[str]:
-    """Yield what about the splits may not be meant: equal examples, and other scales.
-
-    Texts are compared as in `without_leaks`.
-    """
+    """Yield what about the splits may not be meant: equal examples, and other scales."""
     train, known = splits["train"], {split: keys(one) for split, one in splits.items()}
     cure, parts = "--drop-leaks own leaves them out there", list[str]()
     for split, other in (("dev", "train"), ("test", "train"), ("test", "dev")):
@@ -161,10 +157,7 @@ Rule = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 
 def split_file(source: LabelledFiles, rule: Rule) -> Derived:
-    """Split the training file by a rule, the same for every run.
-
-    Dev and test are parts of it if the source has no other files for them.
-    """
+    """Split the training file by a rule; dev and test are parts of it unless they have files."""
 
     def make(examples: Examples, split: str, folder: Path) -> Examples:
         whole, several = source.where(folder, "train"), source.split_column is not None
@@ -177,10 +170,7 @@ def split_file(source: LabelledFiles, rule: Rule) -> Derived:
 
 
 def split_by(examples: Examples, rule: Rule, where: str) -> dict[str, Examples]:
-    """Return train, and the parts that a rule holds out; raise DataError if one is empty.
-
-    Examples with equal texts are in the same part.
-    """
+    """Return train, and the parts that a rule holds out; raise DataError if one is empty."""
     texts = zip(*examples.texts, strict=True)
     found = rule(np.fromiter(map(text_hash, texts), np.uint64, len(examples)))
     for split, rows in found.items():
@@ -202,20 +192,14 @@ def shares(known: np.ndarray, test: float | None = None) -> dict[str, np.ndarray
 
 
 def by_hash(known: np.ndarray, test: bool) -> dict[str, np.ndarray]:
-    """Hold out a tenth of the rows as dev, and with `test` another tenth as test, by their hashes.
-
-    So a row and a text are in the same split of all tasks and of all files.
-    """
+    """Hold out a tenth as dev, and perhaps one as test; a text is on the same side in all files."""
     part = np.array([*["train"] * 8, "dev", "test" if test else "train"])[known % 10]
     splits = ("train", "dev", "test") if test else ("train", "dev")
     return {split: np.flatnonzero(part == split) for split in splits}
 
 
 def deal(known: np.ndarray, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Hold out parts of at most these sizes at random, always the same ones.
-
-    Rows of the same hash are in one part, or all in train if they do not fit.
-    """
+    """Hold out parts of at most these sizes, always the same; rows of one hash are in one part."""
     order = np.random.default_rng(0).permutation(len(known))
     _, group, counts = np.unique(known, return_inverse=True, return_counts=True)
     part = np.zeros(len(counts), np.int64)

@@ -52,8 +52,7 @@ class Table(NamedTuple):
     ) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield (line number, fields of the `needed` columns as text) of each row.
 
-        A field of the columns `lists` may be a list, which the separator joins. Raise DataError for
-        a column that is not there or there twice, and for other values.
+        A field of the columns `lists` may be a list, which the separator joins.
         """
         self.check(needed)
         plain = [one for one in needed if separator != "," or one not in lists]
@@ -85,12 +84,9 @@ class Table(NamedTuple):
 
 
 def read_table(path: Path, layout: Layout = USUAL) -> Table:
-    """Read a file.
+    """Read a file; raise DataError with file and line.
 
-    The delimiter of text is recognised, and said if it is unusual: commas in a file that ends in
-    .csv, or has one in its header and does not end in .tsv; tabs in others, and if the header has
-    one. Files that end in .json or .jsonl have one object per line, or an array of objects. Raise
-    DataError with file and line.
+    An unusual delimiter is said. JSON has one object per line, or an array of objects.
     """
     ending = path.suffix.lower()
     if ending == PARQUET:
@@ -109,10 +105,7 @@ def read_table(path: Path, layout: Layout = USUAL) -> Table:
 
 
 def read_sentences(path: Path, column: str | None = None, layout: Layout = USUAL) -> list[str]:
-    """Return the texts in a column of a table, or without a `column` the lines of a text file.
-
-    Blank lines are sentences too.
-    """
+    """Return the texts in a column of a table, or without a `column` all lines of a text file."""
     if column is not None:
         return [row[column] for _, row in read_table(path, layout).fields([column])]
     if path.suffix.lower() in TABLES:
@@ -203,10 +196,7 @@ def field(row: Mapping[str, Any], name: str, separator: str = "") -> str:
 
 
 def to_text(value: Any) -> Any:
-    """Convert numbers, dates and missing values to text; return other values as they are.
-
-    Whole numbers have no point: a column of classes may have 1 in one file and 1.0 in another.
-    """
+    """Convert numbers, dates and missing values to text; whole numbers have no point."""
     if isinstance(value, str):
         return value
     if value is None or value != value:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import matthews_corrcoef
 
-from common.errors import SettingsError
 from minbert.bi_encoder import BiEncoder
 from tasks.built_in import DATA_SETS, TABLE, build_task
 from tasks.data import tokenized
@@ -155,11 +154,6 @@ def test_metrics_of_two_and_of_more_classes():
     assert list(found) == ["accuracy", "f1", "matthews"]
     assert "macro_f1" in build_task("trec").kind.metrics(predictions, targets)
     assert build_task("cola").kind.metrics(np.zeros(50), targets)["matthews"] == 0
-
-
-def test_single_texts_are_no_joint_pairs():
-    with pytest.raises(SettingsError, match="joint needs pairs of texts, which trec does not hav"):
-        build_task("trec", pair="joint")
 
 
 @pytest.mark.parametrize("name", REVIEWS)
