@@ -109,7 +109,5 @@ class TaskOptions(Settings):
 
     def to_json(self) -> dict[str, Any]:
         """Return the name of the task, and the options that are not the defaults."""
-        known = {one.name: getattr(self, one.name) for one in fields(self)}
-        usual = {one.name: default_of(one) for one in fields(self)}
-        given = {key: as_json(one) for key, one in known.items() if one != usual[key]}
-        return {"name": self.name, **given}
+        given = [one.name for one in fields(self) if getattr(self, one.name) != default_of(one)]
+        return {"name": self.name, **{key: as_json(getattr(self, key)) for key in given}}

@@ -212,8 +212,8 @@ class CatalogTask(PairTask):
             build_head = lazy_head("PairClassifier", classes=classes, difference=True)
         kind = kinds.classification(classes, not whole, names)
         output = PredictionFile(self.name, self.column)
-        more = {"joint": joint, "texts": 1 + self.pairs}
-        return Task(self.name, kind, source, build_head, output, **more)
+        texts = 1 + self.pairs
+        return Task(self.name, kind, source, build_head, output, joint=joint, texts=texts)
 
 
 def clean_review(text: str) -> str:

@@ -106,10 +106,7 @@ class OwnTask(TaskOptions, Layout):
         return {"texts": len(self.text), "type": self.type, **self.known}
 
     def completed(self) -> Self:
-        """Return the task with what its files say: the type, classes, scale, mean and so on.
-
-        Raise DataError, with file and line, for files that cannot be read.
-        """
+        """Return the task with what its files say: the type, classes, scale, mean and so on."""
         if self.test_labels is not None and not {None, ()} & {*self.known.values()}:
             return self
         found = self if self.dev or self.test else replace(self, **files_in(self.train))
@@ -136,8 +133,8 @@ class OwnTask(TaskOptions, Layout):
         except ValueError as error:
             raise DataError(f"{found.train}: {self.name}: {error}") from error
         labelled, none = False, {plain("-"), plain("-1")} - {*map(plain, found.labels)}
-        if found.test and {*self.label} <= {*(test := read_table(Path(found.test), self)).columns}:
-            labelled = any(plain(cell) not in none for _, cell in found.cells(test))
+        if found.test and {*self.label} <= {*(other := read_table(Path(found.test), self)).columns}:
+            labelled = any(plain(cell) not in none for _, cell in found.cells(other))
         return replace(found, test_labels=labelled)
 
     def cells(self, table: Table) -> list[tuple[int, str]]:

@@ -64,23 +64,18 @@ def own_task(keys: Mapping[str, Any]) -> OwnTask:
     for key in keys.keys() - {*known}:
         names = f"there are {', '.join(known)}{suggestion(key, known)}"
         raise SettingsError(f"{keys['name']}: no key {key!r}; {names}")
+    given = dict(keys)
+    for key in given.keys() & {"text", "label", "labels", "blank"}:
+        cells = key in ("labels", "blank")
+        if isinstance(given[key], str):
+            given[key] = given[key].split("|") if cells else [given[key]]
+        if isinstance(given[key], list | tuple):
+            texts = map(to_text, given[key])  # labels without spaces around them, as cells
+            given[key] = [n.strip() if cells and isinstance(n, str) else n for n in texts]
     try:
-        return OwnTask(**{key: as_typed(key, value) for key, value in keys.items()})
+        return OwnTask(**given)
     except SettingsError as error:
         raise SettingsError(f"{keys['name']}: {error}") from error
-
-
-def as_typed(key: str, value: Any) -> Any:
-    """Return a value of a flag or a YAML file, or of Python, as the class has it."""
-    cells = key in ("labels", "blank")
-    if not cells and key not in ("text", "label"):
-        return value
-    if isinstance(value, str):
-        value = value.split("|") if cells else [value]
-    if not isinstance(value, list | tuple):
-        return value
-    texts = map(to_text, value)  # labels without spaces around them, as cells
-    return [one.strip() if cells and isinstance(one, str) else one for one in texts]
 
 
 def task(
@@ -134,9 +129,9 @@ def task_from_lists(
         keys.setdefault("type", "similarity")  # pandas has whole numbers beside None as floats, too
     # The keys are checked before a file is written.
     own = own_task({"name": name, "train": name, "text": columns, "label": LABEL, **keys})
-    pairs = zip(rows, found, strict=True)
-    stored = [dict(zip((*columns, LABEL), (*row, label), strict=True)) for row, label in pairs]
-    content = "".join(f"{json.dumps(row)}\n" for row in stored)
+    stored = [(*row, label) for row, label in zip(rows, found, strict=True)]
+    lines = [json.dumps(dict(zip((*columns, LABEL), one, strict=True))) for one in stored]
+    content = "".join(f"{line}\n" for line in lines)
     file = folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.jsonl"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)

@@ -184,7 +184,7 @@ def read_parquet(path: Path) -> Table:
 
 def field(row: Mapping[str, Any], name: str, separator: str = "") -> str:
     """Return a value as text, a list only with a separator; raise ValueError for other types."""
-    value = row.get(name)
+    value: Any = row.get(name)
     several = separator and isinstance(value, list)
     parts = [to_text(one) for one in (value if several else [value])]
     for one in parts:
