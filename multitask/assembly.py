@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -102,7 +103,7 @@ def load_trained(
     if config.pretrains:
         raise RunError(f"{folder}: expected a run of tasks, found one of mode pretrain")
     if max_tokens is not None:
-        config = config.changed(max_tokens=max_tokens)
+        config = replace(config, max_tokens=max_tokens)
     run.warn_if_unfinished()
     bi_encoder = open_bi_encoder(best, config)
     tasks = build_tasks(config)
@@ -126,7 +127,7 @@ def with_precision(config: RunConfig, began: str | None = None) -> tuple[RunConf
     choice = choose_precision("auto", choose_device(config.device), bilstm)
     if began is not None:
         choice = PrecisionChoice(began, "the run began with it")
-    return config.changed(precision=choice.precision), str(choice)
+    return replace(config, precision=choice.precision), str(choice)
 
 
 def soft_targets(config: RunConfig) -> dict[str, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,5 +54,5 @@ def encoder_of_run(run: Path, config: RunConfig, task: str | None = None) -> BiE
     folder.warn_if_unfinished()
     limit = config.max_tokens or folder.config.max_tokens
     pooling = config.pooling or folder.config.pooling
-    model = open_bi_encoder(folder.weights(), config.changed(max_tokens=limit, pooling=pooling))
+    model = open_bi_encoder(folder.weights(), replace(config, max_tokens=limit, pooling=pooling))
     return model.to(choose_device(config.device))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -284,8 +285,8 @@ def unpickled(
 
 def of_one_task(config: RunConfig, task: str) -> RunConfig:
     """Return the configuration of a run, reduced to one of its tasks and without branches."""
-    one: dict[str, Any] = {"tasks": (task,), "branch": None}
+    one: dict[str, Any] = {"mode": "", "tasks": (config.tasks[task],), "branch": None}
     if isinstance(config.limit, Mapping):
         one["limit"] = config.limit.get(task)
     methods = {"combiner": "sum", "sampling": "round-robin", "schedule": "joint"}
-    return config.changed(**one, **methods, regularizers=(), teacher=())
+    return replace(config, **one, **methods, regularizers=(), teacher=())

@@ -1,5 +1,7 @@
 """The same results on a GPU as on the CPU, and from run to run; see CONTRIBUTING.md."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -62,7 +64,7 @@ def test_gradient_of_a_step(tmp_path, combiner):
 
 def test_a_run_on_a_gpu_is_used_on_the_cpu(tmp_path):
     config = RunConfig(tasks=CS224N, encoder="tiny", combiner="pcgrad", limit=40, epochs=1)
-    metrics = complete(config.changed(device="cuda"), tmp_path / "run")
+    metrics = complete(replace(config, device="cuda"), tmp_path / "run")
     assert metrics["environment"]["gpu"] != "none"
     some = texts()[:20]
     on = [load(tmp_path / "run", device=device).encode(some) for device in DEVICES]
@@ -72,7 +74,7 @@ def test_a_run_on_a_gpu_is_used_on_the_cpu(tmp_path):
 def test_two_runs_on_a_gpu_are_the_same(tmp_path):
     config = RunConfig(tasks=CS224N, combiner="pcgrad", limit=100, epochs=1, dev_limit=50)
     for name in ("one", "two"):
-        complete(config.changed(device="cuda", precision="bf16"), tmp_path / name)
+        complete(replace(config, device="cuda", precision="bf16"), tmp_path / name)
     files = [sorted((tmp_path / name / "predictions").iterdir()) for name in ("one", "two")]
     assert len(files[0]) == len(files[1]) > 0
     for one, two in zip(*files, strict=True):

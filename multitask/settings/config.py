@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any
 
 from common.errors import SettingsError
 from common.settings import Settings, build, convert, default_of, hints_of, methods, plain
@@ -13,7 +13,6 @@ from losses.objectives import TrainingObjective
 from multitask.regularizers import Distillation
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import PRESETS, RunSettings
-from tasks import TaskOptions
 from tasks.objectives import ContrastiveEPO, Objective
 from tasks.own_task import OwnTask
 from tasks.own_tasks import complete_task, tasks_by_name
@@ -54,17 +53,6 @@ class RunConfig(RunSettings):
 
         for fault in faults(self):
             raise SettingsError(fault)
-
-    def changed(self, **settings: Any) -> Self:
-        """Return the configuration with other settings; all others keep their values.
-
-        A mapping changes settings of the method that is there, unless it names another one. Tasks
-        keep options that are not given. The mode follows from new tasks or a new objective.
-        """
-        kept = {one.name: getattr(self, one.name) for one in fields(self)}
-        if {"tasks", "objective"} & settings.keys():
-            del kept["mode"]
-        return type(self)(**merged(kept, settings))
 
     @property
     def step_batches(self) -> int:
@@ -158,22 +146,24 @@ def mode_of(tasks: Any, objective: Any) -> str:
 def merged(base: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings, in which those of `given` replace those of `base`.
 
-    Settings of a method are merged one by one, unless another method is given, and so are those of
-    a task, unless it is given as an object.
+    Settings of a method or a task are replaced one by one, unless it is an object or another one.
     """
     found = {**base, **given}
+    for role in ROLES.keys() & base.keys() & given.keys() - {"regularizers"}:
+        found[role] = updated(base[role], given[role])
     if "tasks" in base and "tasks" in given:
-        had = tasks_by_name(base["tasks"])
-        found["tasks"] = {
-            name: one if isinstance(one, TaskOptions) else {**as_mapping(had.get(name, {})), **one}
-            for name, one in tasks_by_name(given["tasks"]).items()
-        }
-    for role in ROLES.keys() & base.keys() & given.keys():
-        old, new = as_mapping(base[role]), as_mapping(given[role])
-        if isinstance(given[role], str | Mapping) and role != "regularizers":
-            same = new.get("name", old.get("name")) == old.get("name", new.get("name"))
-            found[role] = {**old, **new} if same else new
+        had, new = tasks_by_name(base["tasks"]), tasks_by_name(given["tasks"])
+        found["tasks"] = {name: updated(had.get(name), one) for name, one in new.items()}
     return found
+
+
+def updated(old: Any, new: Any) -> Any:
+    """Return a method or a task, with the settings of the old one if it is the same one."""
+    if old is None or not isinstance(new, str | Mapping):
+        return new
+    had, given = as_mapping(old), as_mapping(new)
+    same = given.get("name", had.get("name")) == had.get("name", given.get("name"))
+    return {**had, **given} if same else given
 
 
 def as_mapping(method: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A trainer on the bundled sample and the random tiny encoder, small enough to step in tests."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def make_trainer(tmp_path):
 
     def make(name="run", only=None, dropout=True, **changes) -> Trainer:
         single = SINGLE | {"tasks": (only,)} if only else {}
-        config = BASE.changed(**(single | changes))
+        config = replace(BASE, **(single | changes))
         chosen, model, splits = assemble(config)
         folder = Path(tmp_path / name)
         folder.mkdir(exist_ok=True)

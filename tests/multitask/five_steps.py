@@ -1,6 +1,7 @@
 """Five SGD steps without dropout, by one process or by two: five_steps.py FOLDER."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -87,7 +88,7 @@ def take_steps(config: RunConfig, file: Path, group: Processes) -> None:
 def main(folder: str) -> None:
     """One file a kind; all in one go, for starting two processes takes longer than the steps."""
     for kind in KINDS:
-        config = CONFIG.changed(**CHANGES.get(kind, {"combiner": kind}))
+        config = replace(CONFIG, **CHANGES.get(kind, {"combiner": kind}))
         take_steps(config, Path(folder) / kind, connected_processes())
 
 

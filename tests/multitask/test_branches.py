@@ -1,5 +1,7 @@
 """Branches in training: last layers of each task, which follow only its losses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -55,10 +57,10 @@ def test_branches_follow_only_the_loss_of_their_task(make_trainer, combiner, mic
 
 def test_another_run_begins_with_the_branches_of_matching_tasks(base_config, tmp_path, capsys):
     small = BRANCH | {"limit": 12, "epochs": 1, "dev_limit": 8, "combiner": "sum"}
-    complete(base_config.changed(**small, tasks=("sst", "sts")), tmp_path / "first")
+    complete(replace(base_config, **small, tasks=("sst", "sts")), tmp_path / "first")
     saved = load_file(tmp_path / "first" / "best" / "heads.safetensors")
     settings = small | {"tasks": ("sst", "qqp"), "init": str(tmp_path / "first")}
-    config = base_config.changed(**settings)
+    config = replace(base_config, **settings)
     model = build_model(config, build_tasks(config), torch.device("cpu"))
     assert f"initialised from {config.init}; its heads: sst" in capsys.readouterr().out
     own = copied(model.branches["sst"])
@@ -67,4 +69,4 @@ def test_another_run_begins_with_the_branches_of_matching_tasks(base_config, tmp
 
 def test_more_copies_than_layers_are_refused(base_config):
     with pytest.raises(SettingsError, match=r"^branch: expected at most top-2, .* found top-3$"):
-        assemble(base_config.changed(branch="top-3"))
+        assemble(replace(base_config, branch="top-3"))

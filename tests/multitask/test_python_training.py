@@ -1,5 +1,6 @@
 """`train` and `Run` from Python: their results depend on the configuration only."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ ONE = RunConfig(tasks=("sts",), **TINY)
 def test_a_run_is_found_from_another_folder(tmp_path, monkeypatch):
     (tmp_path / "data").symlink_to(Path("tasks/sample").absolute())
     monkeypatch.setenv("HOME", str(tmp_path))
-    config = ONE.changed(data="~/data")
+    config = replace(ONE, data="~/data")
     assert config.data == str(tmp_path / "data")
     run = train(config, "~/run")
     assert run.folder == tmp_path / "run"
@@ -40,7 +41,7 @@ class Recorder:
 def test_an_object_and_a_function_are_called_after_each_epoch(tmp_path):
     recorder, widths = Recorder(), []
     several = [recorder, lambda trainer: widths.append(trainer.model.bi_encoder.width)]
-    run = train(ONE.changed(epochs=3), tmp_path / "run", callbacks=several)
+    run = train(replace(ONE, epochs=3), tmp_path / "run", callbacks=several)
     assert recorder.epochs == [(1, 1), (2, 2), (3, 3)]
     assert widths == [32] * 3
     last = run.metrics["history"][-1]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,7 @@ from common.errors import SettingsError
 from multitask.optimizer import AdamW
 from multitask.regularizers import Distillation, Smart
 from multitask.run import complete
-from multitask.sampling import Temperature
-from multitask.settings.config import RunConfig
+from multitask.settings.config import RunConfig, merged
 from multitask.settings.methods import ROLES
 from multitask.settings.run_settings import PRESETS
 from tasks.built_in import SST
@@ -121,17 +121,7 @@ def test_a_method_by_name_equals_the_object_and_is_restored_from_json(role, name
     method = getattr(named, role)
     assert RunConfig(**further, **{role: method}) == named
     assert RunConfig(**json.loads(json.dumps(named.to_json()))) == named
-    assert named.changed(seed=named.seed) == named
-
-
-def test_a_changed_configuration_keeps_the_settings_of_its_methods():
-    before = RunConfig(tasks=("sst",), objective="simcse", optimizer={"lr": 1e-3})
-    assert before.optimizer == AdamW(lr=1e-3)
-    assert before.changed(optimizer={"head_lr": 2e-3}).optimizer == AdamW(lr=1e-3, head_lr=2e-3)
-    drawn = RunConfig(**ALL, sampling=Temperature(temperature=3))
-    again = drawn.changed(sampling={"temperature": 4})
-    assert again.sampling == Temperature(temperature=4)
-    assert drawn.changed(sampling="annealed").sampling.name == "annealed"
+    assert replace(named, seed=named.seed) == named
 
 
 @pytest.mark.parametrize(
@@ -145,14 +135,6 @@ def test_a_changed_configuration_keeps_the_settings_of_its_methods():
 )
 def test_the_mode_follows_from_tasks_and_objective(settings, mode):
     assert RunConfig(**settings).mode == mode
-
-
-def test_other_tasks_change_the_mode_and_leave_out_options_of_the_tasks_before():
-    both = RunConfig(tasks=(SST(head="softmax"), "sts"))
-    assert both.changed(tasks=("sts", "sst")).tasks["sst"] == SST(head="softmax")
-    one = both.changed(tasks=("sts",))
-    assert (one.mode, [*one.tasks], one.step_batches) == ("single", ["sts"], 1)
-    assert both.changed(tasks=(SST(), "sts")).tasks["sst"].head == "hidden"
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -177,23 +159,26 @@ def test_an_objective_has_defaults_which_settings_override():
     assert made.optimizer.lr == 3e-5
 
 
-def test_cross_entropy_replaces_the_objective_of_a_preset_or_of_another_configuration():
+def test_cross_entropy_replaces_the_objective_of_a_preset():
     for ce in ("ce", {"name": "ce"}):
         assert RunConfig(tasks=("sst",), preset="scl-moo", objective=ce).objective is None
-        assert RunConfig(tasks=("sst",), objective="epo").changed(objective=ce).objective is None
 
 
-def test_options_of_tasks_are_merged_one_by_one():
-    before = RunConfig(tasks=("qqp", {"name": "sts", "head": "cosine"}))
-    after = before.changed(tasks={"qqp": {"pair": "joint"}, "sts": {"activation": "none"}})
+def test_settings_replace_others_one_by_one():
+    before = {"tasks": ["qqp", {"name": "sts", "head": "cosine"}], "optimizer": {"lr": 1e-3}}
+    given = {"tasks": {"qqp": {"pair": "joint"}, "sts": {"activation": "none"}}}
+    after = RunConfig(**merged(before, given | {"optimizer": {"head_lr": 2e-3}}))
     sts = {"name": "sts", "head": "cosine", "activation": "none"}
     assert after.to_json()["tasks"] == [{"name": "qqp", "pair": "joint"}, sts]
+    assert after.optimizer == AdamW(lr=1e-3, head_lr=2e-3)
+    alone = merged(before, {"tasks": ["qqp"], "optimizer": AdamW(lr=2e-3)})
+    assert RunConfig(**alone) == RunConfig(tasks=["qqp"], optimizer=AdamW(lr=2e-3))
 
 
 def test_teachers_bring_distillation_unless_a_regulariser_learns_from_them():
     def weights(**given):
         made = RunConfig(tasks=("sst",), teacher=("run",), **given)
-        assert made.changed(seed=2).regularizers == made.regularizers
+        assert replace(made, seed=2).regularizers == made.regularizers
         return [one.by_task(made.tasks) for one in made.regularizers]
 
     assert weights() == [{"sst": 1.0}]

@@ -28,7 +28,7 @@ def prepare(folder, config=CONFIG, resume=False, overwrite=False):
 def test_the_folders_name_is_that_of_the_run_and_changes_with_any_setting():
     names = {
         str(default_folder(config))
-        for config in (CONFIG, CONFIG.changed(optimizer={"lr": 1e-3}), replace(CONFIG, seed=5))
+        for config in (CONFIG, replace(CONFIG, optimizer={"lr": 1e-3}), replace(CONFIG, seed=5))
     }
     assert len(names) == 3
     assert all(name.startswith("runs/single-sts-minilm-seed") for name in names)
@@ -83,7 +83,7 @@ def test_an_incomplete_prediction_file_is_no_result(tmp_path):
 def test_a_run_does_not_overwrite_its_own_sources(tmp_path, name):
     (tmp_path / "run" / "best").mkdir(parents=True)
     source = str(tmp_path / "run" / "best")
-    config = CONFIG.changed(**{name: (source,) if name == "teacher" else source})
+    config = replace(CONFIG, **{name: (source,) if name == "teacher" else source})
     with pytest.raises(SettingsError, match=r"output: the run reads .*best, which is in it"):
         check_inputs_stay(tmp_path / "run", config)
 

@@ -1,5 +1,7 @@
 """Pre-training objectives as tasks: losses, projections in training only, metrics of dev."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -85,7 +87,7 @@ def test_the_settings_of_superloss_are_those_of_the_loss():
 def test_hard_negatives_replace_all_negatives_after_their_epochs():
     few = {"positives": 1, "negatives": 4}
     variant = {"super_loss": "equation8", "contrast_temperature": 0.2, **few}
-    config = CLASSES.changed(objective={"hard_top_k": 2, "hard_after": 3, **variant}, epochs=9)
+    config = replace(CLASSES, objective=SuperLoss(hard_top_k=2, hard_after=3, **variant), epochs=9)
     (task,) = build_tasks(config).values()
     texts = embeddings()
     plain = super_loss(texts, LABELS, 0.2, "equation8", **few)
@@ -94,16 +96,17 @@ def test_hard_negatives_replace_all_negatives_after_their_epochs():
     for epoch, expected in ((1, plain), (3, plain), (4, hard), (9, hard)):
         found = task.in_epoch(epoch).compute_losses(embeddings(), (), LABELS)
         assert found == {"sst-superloss": expected}
-    (at_once,) = build_tasks(config.changed(objective={"hard_after": 0})).values()
+    objective = replace(config.objective, hard_after=0)
+    (at_once,) = build_tasks(replace(config, objective=objective)).values()
     assert at_once.in_epoch(1).compute_losses(embeddings(), (), LABELS) == {"sst-superloss": hard}
 
 
 def test_a_run_uses_hard_negatives_from_their_epoch(tmp_path):
     """The losses of the first epoch are equal, those of the second are not."""
-    config = CLASSES.changed(encoder="tiny", limit=60, batch_size=20, epochs=2)
+    config = replace(CLASSES, encoder="tiny", limit=60, batch_size=20, epochs=2)
     losses = {}
     for name, hard in (("plain", {}), ("hard", {"hard_top_k": 1, "hard_after": 1})):
-        complete(config.changed(objective=hard), tmp_path / name)
+        complete(replace(config, objective=SuperLoss(**hard)), tmp_path / name)
         steps = read_steps(tmp_path / name / "telemetry.jsonl")
         losses[name] = [line["losses"]["sst-superloss"] for line in steps]
     each = len(losses["plain"]) // 2

@@ -1,5 +1,7 @@
 """Losses, scores, predictions and metrics of each task."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -51,7 +53,7 @@ def test_smoothed_labels_are_the_targets_of_tasks_with_classes(objective):
     config = RunConfig(
         tasks=("sst", "qqp", "sts"), label_smoothing=share, objective=objective, encoder="tiny"
     )
-    tasks, plain = build_tasks(config), build_tasks(config.changed(label_smoothing=0))
+    tasks, plain = build_tasks(config), build_tasks(replace(config, label_smoothing=0))
     for name in ("sst", "qqp"):
         classes = tasks[name].kind.classes
         logits = torch.randn(3, classes, dtype=torch.float64)
@@ -85,6 +87,6 @@ def test_the_scale_of_similarities_multiplies_loss_and_divergence_and_nothing_el
     assert scores.tolist() == kind.predictions(scores).tolist() == values.tolist()
     assert wide.measure(scores, targets.numpy()) == kind.measure(scores, targets.numpy())
     config = RunConfig(mode="multitask", tasks=("sst", "sts"))
-    for one, factor in ((config, 1), (config.changed(similarity_scale=1.0), 1 / 25)):
+    for one, factor in ((config, 1), (replace(config, similarity_scale=1.0), 1 / 25)):
         found = build_tasks(one)["sts"].kind.loss(values, targets)
         torch.testing.assert_close(found, factor * expected)
