@@ -143,9 +143,6 @@ def check_output_file(name: str, args: argparse.Namespace, parser: Parser, *endi
     if target.suffix.lower() not in endings:
         line = f"expected a name that ends in {' or '.join(endings)}, found {target.name}"
         parser.error(f"--{name}: {line}")
-    if target.exists() and "input" in args and args.input and target.samefile(args.input):
-        raise UserError(f"{target}: expected another --{name} than the --input")
     if target.is_dir() or (target.exists() and not args.overwrite):
-        line = "found a folder" if target.is_dir() else "found an existing file"
-        raise UserError(f"{target}: {line}; --overwrite would replace a file")
+        raise UserError(f"{target}: it exists; --overwrite would replace a file")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,6 @@ import msgspec
 from cli.flags import LAYOUT, SEVERAL, USE, Parser, path, typed
 from common.entry_point import program
 from common.errors import RunError, SettingsError
-from common.files import read_json
 from common.settings import Count, methods
 from losses.objectives import PretrainObjective
 from multitask.runs import Run, RunControl, default_folder
@@ -37,7 +36,8 @@ def add_flags(parser: Parser) -> None:
         parser.add("tasks", "tasks", text, metavar="TASK", **SEVERAL)
     if mode in SUPERVISED:
         add_table(parser)
-        parser.add("pcgrad", "mixing", "short for --combiner pcgrad", action="store_true")
+        to: dict[str, Any] = {"dest": "combiner", "action": "store_const", "const": "pcgrad"}
+        parser.add("pcgrad", "mixing", "short for --combiner pcgrad", **to)
     text = "file of settings, such as a run's config.json; .json or .yaml; flags override it"
     parser.add("config", "training", text, metavar="FILE", type=path)
     add_output(parser)
@@ -80,8 +80,7 @@ def table_of(args: argparse.Namespace) -> list[OwnTask]:
     """Return the tasks of `--data-file`; none without the flag."""
     if "data_file" not in args:
         return []
-    every = {key: getattr(args, key) for key in ("text", "labels", "id")}
-    given = {key: value for key, value in every.items() if value is not None}
+    given = {key: one for key in ("text", "labels", "id") if (one := getattr(args, key))}
     if args.data_file is not None:
         return table_tasks(args.data_file, **given, **layout_keys(args.table))
     for key in given:
@@ -109,12 +108,11 @@ def default_tasks(mode: str, given: Mapping[str, Any]) -> Sequence[str]:
 
 def read_settings(file: Path) -> dict[str, Any]:
     """Return the settings in a .json or .yaml file; raise RunError for other content."""
-    if file.suffix not in (".yaml", ".yml"):
-        return read_json(file, RunError)
+    kind = msgspec.yaml if file.suffix in (".yaml", ".yml") else msgspec.json
     try:
-        return msgspec.yaml.decode(file.read_bytes(), type=dict[str, Any])
+        return kind.decode(file.read_bytes(), type=dict[str, Any])
     except (OSError, ValueError) as error:
-        raise RunError(f"{file}: expected settings in YAML, found: {error}") from error
+        raise RunError(f"{file}: expected settings, found: {error}") from error
 
 
 def config_of(args: argparse.Namespace, parser: Parser) -> RunConfig:
@@ -128,8 +126,6 @@ def config_of(args: argparse.Namespace, parser: Parser) -> RunConfig:
     file = read_settings(Path(config)) if config else {}
     if file.get("mode", mode) != mode:
         raise SettingsError(f"config: it is of mode {file['mode']}, not {mode}")
-    if getattr(args, "pcgrad", False) and flat.setdefault("combiner", "pcgrad") != "pcgrad":
-        raise SettingsError(f"pcgrad: --combiner {flat['combiner']} is another combiner")
     base = with_defaults({**file, "mode": mode, "preset": preset or file.get("preset")})
     tasks: list[str | OwnTask] = [*(args.tasks or ()), *table_of(args)]
     if not tasks and "tasks" in file:
@@ -190,10 +186,6 @@ def next_words(config: RunConfig, folder: str, table: Sequence[str]) -> list[str
         columns = getattr(config.objective, "text_column", ())[:1]
         texts = ["--input", file, *(["--column", *columns] if columns else [])]
         return ["--mode", "encode", "--run", folder, *texts, "--output", f"{folder}.npy"]
-    if config.pretrains and own is not None:
-        label = f"{own.name}={own.label[0]}:type={own.type}"
-        table = ["--data-file", own.train, "--text", *own.text, "--labels", label]
-        return ["--mode", "single", "--init", folder, *table]
     if config.pretrains:
         return ["--mode", "probe", "--task", "sst", "--init", folder]
     texts = []

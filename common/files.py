@@ -35,6 +35,10 @@ def atomic_path(target: Path, overwrite: bool = True) -> Iterator[Path]:
         if new.is_dir() and overwrite:
             remove(target)
         os.replace(new, target)
+    except OSError as error:
+        if error.errno:  # such as a full disk
+            error.filename = error.filename or str(target)
+        raise
     finally:
         remove(new)
 

@@ -1,7 +1,5 @@
 """The optimiser, with separate learning rates for encoder and heads, and its schedule."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from common.later import torch
@@ -48,7 +46,7 @@ class AdamW(Settings, name="adamw"):
             return 1.0
         return max(0.0, (total - step) / max(1, total - rising))
 
-    def build(self, model: Any) -> torch.optim.Optimizer:
+    def build(self, model: Any) -> "torch.optim.Optimizer":
         """Return the optimiser of an `EncoderWithHeads`; each group has its peak rate as `lr`."""
         encoder = [*model.bi_encoder.parameters(), *model.branches.parameters()]
         groups: list[dict[str, Any]] = []

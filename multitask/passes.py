@@ -19,9 +19,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.random_generators import generator
 from minbert.batching import Batch
 from multitask.model import EncoderWithHeads
+from multitask.sampling import generator
 from tasks.base import Task
 from tasks.kinds import Outputs
 

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+from zlib import crc32
 
 import numpy as np
 
 from common.errors import UserError
-from common.random_generators import generator
 from common.settings import AtLeastOne, Count, Name, Settings, setting
+
+
+def generator(seed: int, purpose: str, *numbers: int) -> np.random.Generator:
+    """Return an independent generator for a purpose and its numbers, such as epoch or pass."""
+    return np.random.default_rng([seed, crc32(purpose.encode()), len(numbers), *numbers])
 
 
 def power_probabilities(sizes: Sequence[float], alpha: float) -> np.ndarray:

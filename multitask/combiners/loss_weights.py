@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.random_generators import generator
 from multitask.combiners.base import Combined, Combiner, WithPreference
+from multitask.sampling import generator
 
 RATE = 0.01  # of the log-variances of uncertainty: they settle in about a hundred steps
 LARGEST = 20.0  # largest absolute value of a log-variance

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from common.random_generators import generator
 from multitask.combiners.base import Combined, Combiner
+from multitask.sampling import generator
 
 
 def pcgrad_weights(gram: Any, order: Sequence[Sequence[int]]) -> np.ndarray:

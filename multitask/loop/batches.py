@@ -9,9 +9,8 @@ from functools import partial
 import numpy as np
 
 from common.errors import RunError, SettingsError
-from common.random_generators import generator
 from minbert.batching import bucketed_batches
-from multitask.sampling import BeginsWithOneTask, Sampler, Workload
+from multitask.sampling import BeginsWithOneTask, Sampler, Workload, generator
 from multitask.settings.config import RunConfig
 from tasks.base import Task
 from tasks.data import Split

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta
 
 from common.later import Tensor, torch
-from common.random_generators import generator
 from common.settings import MANY, Count, setting
 from losses.smart import adversarial_noise, token_norm
 from multitask.regularizers.base import Regularizer
+from multitask.sampling import generator
 
 if TYPE_CHECKING:
     from multitask.passes import CleanPass

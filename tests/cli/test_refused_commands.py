@@ -48,9 +48,9 @@ def test_a_wrong_command_is_refused(command, expected, error_line, cwd):
         ("mode: multitask\ntasks: [sst]", 2, "config: it is of mode multitask, not single"),
         ("lr: 1\ntasks: [sst]", 2, "no setting 'lr'"),
         ("seed: 2026-13-45", 1, "month must be in 1..12"),
-        ("tasks: [sst", 1, "a.yaml: expected settings in YAML, found: while parsing"),
-        ("- sst", 1, "expected settings in YAML, found: Expected `object`, got `array`"),
-        (None, 1, "a.yaml: expected settings in YAML, found: [Errno 2] No such file"),
+        ("tasks: [sst", 1, "a.yaml: expected settings, found: while parsing"),
+        ("- sst", 1, "expected settings, found: Expected `object`, got `array`"),
+        (None, 1, "a.yaml: expected settings, found: [Errno 2] No such file"),
     ],
 )
 def test_a_wrong_file_of_settings_is_refused(text, status, expected, tmp_path, error_line):
