@@ -176,8 +176,8 @@ def plain(value: Any, numbers: bool = False) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return a setting as JSON."""
-    return json.loads(json.dumps(value, default=Settings.to_json))
+    """Return a setting, or its default, as JSON; a missing default is None."""
+    return None if value is MISSING else json.loads(json.dumps(value, default=Settings.to_json))
 
 
 def takes(hint: Any, *containers: Any) -> bool:
